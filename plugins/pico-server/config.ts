@@ -1,9 +1,10 @@
+// The `channels.pico` section: its schema, and values derived from it.
 import * as z from "zod";
 import { isOriginPattern } from "./handshake/origins.ts";
 import type { Rate } from "./connection/rate-limit.ts";
 
 const MiB = 1024 * 1024;
-/** As a page shows a setting: a name, a sentence without unit and default, which stand beside it. */
+/** Metadata for pages: a label and a help text. Pages show the unit and the default separately. */
 const settingMeta = (title: string, description: string, unit?: string) => ({
   editable: true,
   title,
@@ -11,13 +12,13 @@ const settingMeta = (title: string, description: string, unit?: string) => ({
   ...(unit !== undefined && { unit }),
 });
 
-/** Zero and negative numbers mean the default, as in the configurations of older servers. */
-const secondsSetting = (standard: number, title: string, description: string) =>
+/** Zero and negative numbers select the default, as in the configuration of older servers. */
+const secondsSetting = (defaultSeconds: number, title: string, description: string) =>
   z
     .int()
     .max(86_400)
-    .overwrite((value) => (value > 0 ? value : standard))
-    .default(standard)
+    .overwrite((value) => (value > 0 ? value : defaultSeconds))
+    .default(defaultSeconds)
     .meta(settingMeta(title, description, "seconds"));
 
 const origin = z
@@ -28,21 +29,16 @@ const origin = z
     "expected an origin (https://app.example.org), https://*.example.org, self, null or *",
   );
 
-/** The section `channels.pico`; the token is none of its fields, the token store holds it. */
+/** The schema of `channels.pico`. The token is not a field of it: the token store manages it. */
 export const picoSchema = z.strictObject({
   enabled: z
     .boolean()
     .default(false)
-    .meta(settingMeta("Channel on", "Programs can connect to this service.")),
+    .meta(settingMeta("Channel on", "Accepts connections from clients.")),
   allow_token_query: z
     .boolean()
     .default(false)
-    .meta(
-      settingMeta(
-        "Token in the address",
-        "Clients may send it in the URL too, where logs and histories keep it.",
-      ),
-    ),
+    .meta(settingMeta("Token in URL", "Allows ?token=. URLs appear in logs and browser history.")),
   allow_origins: z
     .array(origin)
     .max(1_000)
@@ -50,34 +46,32 @@ export const picoSchema = z.strictObject({
     .meta(
       settingMeta(
         "Allowed origins",
-        "Only web pages of these origins may use the channel. An empty list lets all of them.",
+        "Only web pages of these origins can connect. An empty list allows all origins.",
       ),
     ),
   ping_interval: secondsSetting(30, "Ping interval", "Time between two pings to a client."),
   read_timeout: secondsSetting(
     60,
     "Read timeout",
-    "A client that was not heard for this long is disconnected.",
+    "Clients that send nothing for this long are disconnected.",
   ),
   write_timeout: secondsSetting(
     60,
     "Write timeout",
-    "A client that takes nothing of what waits for it for this long is disconnected.",
+    "Clients that read no queued data for this long are disconnected.",
   ),
   max_connections: z
     .int()
     .min(1)
     .max(1_000_000)
     .default(100)
-    .meta(settingMeta("Most connections", "At one time. Whoever comes after them is refused.")),
+    .meta(settingMeta("Maximum connections", "New connections beyond this limit are rejected.")),
   max_payload: z
     .int()
     .min(1024)
     .max(256 * MiB)
     .default(32 * MiB)
-    .meta(
-      settingMeta("Largest message", "Of a client. A larger one ends its connection.", "bytes"),
-    ),
+    .meta(settingMeta("Maximum message size", "Larger messages close the connection.", "bytes")),
   message_rate: z
     .number()
     .min(0)
@@ -86,7 +80,7 @@ export const picoSchema = z.strictObject({
     .meta(
       settingMeta(
         "Message rate",
-        "Of each client, over time. 0 lifts the limit.",
+        "How many messages each client may send over time. 0 removes the limit.",
         "messages per second",
       ),
     ),
@@ -96,7 +90,11 @@ export const picoSchema = z.strictObject({
     .max(1_000_000)
     .default(200)
     .meta(
-      settingMeta("Message burst", "How many may come at once. 0 lifts the limit.", "messages"),
+      settingMeta(
+        "Message burst",
+        "How many messages each client may send in a burst. 0 removes the limit.",
+        "messages",
+      ),
     ),
   drain_timeout: z
     .number()
@@ -105,9 +103,9 @@ export const picoSchema = z.strictObject({
     .default(5)
     .meta(
       settingMeta(
-        "Time to leave",
-        "A stop waits at most this long for messages being answered, and closes clients one " +
-          "after the other. 0 closes all at once.",
+        "Shutdown grace period",
+        "How long to wait for in-flight replies before closing the remaining connections. " +
+          "0 closes them immediately.",
         "seconds",
       ),
     ),
@@ -119,7 +117,7 @@ export const picoSchema = z.strictObject({
     .meta(
       settingMeta(
         "Reconnect rate",
-        "So many are asked to come back after a stop or a new token.",
+        "How many clients may reconnect per second after a restart or a new token.",
         "clients per second",
       ),
     ),
@@ -134,7 +132,10 @@ const messageRate = ({ message_rate, message_burst }: PicoServerConfig): Rate =>
   burst: message_burst,
 });
 
-/** The rate as it is set now, made once for each configuration. */
+/**
+ * Returns a function for the current message rate. It creates a new object only when the
+ * configuration changes.
+ */
 export function messageRateOf(config: () => PicoServerConfig): () => Rate {
   let seen = config();
   let rate = messageRate(seen);
@@ -145,6 +146,6 @@ export function messageRateOf(config: () => PicoServerConfig): () => Rate {
   };
 }
 
-/** Milliseconds between two pings: below the time after which the peer would be given up. */
+/** @returns Milliseconds between two pings, always less than the read timeout. */
 export const pingEveryMs = ({ ping_interval, read_timeout }: PicoServerConfig): number =>
   (ping_interval < read_timeout ? ping_interval : read_timeout / 2) * 1_000;

@@ -1,24 +1,29 @@
-/* WebSocket messages of a server, header included, written once for all who hear them. */
+/**
+ * Encodes server frames once, WebSocket header included, and shares the bytes among all
+ * subscribers. Contains the fast paths of the message path.
+ */
 import { encode, type ServerFrame } from "../../lib/pico-wire/index.ts";
 import type { Cursor, LogEntry, SequencedEntry } from "./session/session-log.ts";
 
-/** A whole message. A short one is text of which each character is a byte (Latin-1): Node copies such text in one step
- *  to where the system takes it from, while each buffer has to be made, filled and swept up again. */
+/**
+ * A complete WebSocket message. Short messages are Latin-1 strings in which each character is one
+ * byte: Node copies such a string to the socket in one step, while each buffer has to be allocated,
+ * filled and collected.
+ */
 export type EncodedFrame = string | Buffer;
 
-/** Bytes of the longest that is text: what Node writes without memory of its own for it. */
+/** Longest message, in bytes, that is encoded as a string: Node writes these without allocating. */
 const maxLatin1Bytes = 16 * 1024;
 const textOpcode = 0x81;
-// the last fragment of a text message
-/** A ping that says nothing: the same bytes for everybody. */
+/** A ping without payload. */
 export const pingFrame: EncodedFrame = "\x89\0";
 
 const pong = 0x8a;
-/** `payload`: at most 125 bytes. */
+/** @param payload - At most 125 bytes. */
 export const pongFrame = (payload: Buffer): EncodedFrame =>
   String.fromCharCode(pong, payload.byteLength) + payload.toString("latin1");
 
-/** Where the payload begins. */
+/** @returns The offset of the payload. */
 const headerLength = (encodedFrame: EncodedFrame): number => {
   const size = typeof encodedFrame === "string" ? encodedFrame.charCodeAt(1) : encodedFrame[1]!;
   return size < 126 ? 2 : size === 126 ? 4 : 10;
@@ -29,18 +34,18 @@ const shortHeader = (size: number): string =>
     ? String.fromCharCode(textOpcode, size)
     : String.fromCharCode(textOpcode, 126, size >> 8, size & 0xff);
 
-/** Whose last `size` bytes, the payload, are to be written. */
+/** Allocates a frame with its header. The caller writes the payload to the last `size` bytes. */
 function longFrame(size: number): Buffer {
-  const lead = size < 65_536 ? 4 : 10;
-  const frame = Buffer.allocUnsafe(lead + size);
+  const headerBytes = size < 65_536 ? 4 : 10;
+  const frame = Buffer.allocUnsafe(headerBytes + size);
   frame[0] = textOpcode;
-  frame[1] = lead === 4 ? 126 : 127;
-  if (lead === 4) frame.writeUInt16BE(size, 2);
+  frame[1] = headerBytes === 4 ? 126 : 127;
+  if (headerBytes === 4) frame.writeUInt16BE(size, 2);
   else frame.writeBigUInt64BE(BigInt(size), 2);
   return frame;
 }
 
-/** `size`: of the text as UTF-8. */
+/** @param size - Length of the text in bytes of UTF-8. */
 export function frameText(text: string, size = Buffer.byteLength(text)): EncodedFrame {
   const isAscii = text.length === size;
   if (size <= maxLatin1Bytes)
@@ -58,7 +63,10 @@ export function frameBytes(payload: Uint8Array): EncodedFrame {
   return frame;
 }
 
-/** Text that was put together keeps all its parts until it is read as a whole, which takes twice the room. */
+/**
+ * Flattens a concatenated string, which otherwise keeps its parts until the first read and takes
+ * twice the memory.
+ */
 export const flattenFrame = (encodedFrame: EncodedFrame): EncodedFrame =>
   typeof encodedFrame === "string"
     ? Buffer.from(encodedFrame, "latin1").toString("latin1")
@@ -69,18 +77,18 @@ export const payloadOf = (encodedFrame: EncodedFrame): Buffer =>
     ? Buffer.from(encodedFrame.slice(headerLength(encodedFrame)), "latin1")
     : encodedFrame.subarray(headerLength(encodedFrame));
 
-/** The same message, its payload without the last byte and with more ASCII behind it. */
+/** Returns a message with the last byte of the payload replaced by ASCII text. */
 export function appendToObject(encodedFrame: EncodedFrame, tail: string): EncodedFrame {
-  const lead = headerLength(encodedFrame);
-  const size = encodedFrame.length - lead - 1 + tail.length;
+  const headerBytes = headerLength(encodedFrame);
+  const size = encodedFrame.length - headerBytes - 1 + tail.length;
   if (typeof encodedFrame === "string") {
-    const text = encodedFrame.slice(lead, -1) + tail;
+    const text = encodedFrame.slice(headerBytes, -1) + tail;
     return size <= maxLatin1Bytes
       ? shortHeader(size) + text
       : frameBytes(Buffer.from(text, "latin1"));
   }
   const frame = longFrame(size);
-  encodedFrame.copy(frame, frame.length - size, lead, encodedFrame.length - 1);
+  encodedFrame.copy(frame, frame.length - size, headerBytes, encodedFrame.length - 1);
   frame.write(tail, frame.length - tail.length, "latin1");
   return frame;
 }
@@ -91,7 +99,10 @@ const endsWithBrace = (encodedFrame: EncodedFrame): boolean =>
     ? encodedFrame.endsWith("}")
     : encodedFrame[encodedFrame.length - 1] === closingBrace;
 
-/** The frame with its place in the stream, as clients of the extension read it: two parts that follow each other. */
+/**
+ * Returns a frame with its position in the stream, for clients of the extension, as two consecutive
+ * parts.
+ */
 export function splitNumberedFrame(
   frame: Uint8Array,
   cursor: Cursor,
@@ -101,7 +112,7 @@ export function splitNumberedFrame(
   return [frame.subarray(0, end), positionSuffix(cursor)];
 }
 
-/** ASCII, whatever a log calls its epochs. */
+/** Always ASCII, whatever epochs a session log uses. */
 const positionSuffix = ({ epoch, seq }: Cursor): string =>
   `,"epoch":${quoteEpoch(epoch)},"seq":${seq}}`;
 
@@ -113,7 +124,7 @@ function quoteEpoch(epoch: string): string {
 const escapeUnit = (unit: string): string =>
   `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** The same as a whole WebSocket message. */
+/** Returns a frame with its position as a complete WebSocket message. */
 export function frameWithPosition({ framed, frame, cursor }: SequencedEntry): EncodedFrame {
   if (framed !== undefined && endsWithBrace(framed))
     return appendToObject(framed, positionSuffix(cursor));
@@ -121,12 +132,15 @@ export function frameWithPosition({ framed, frame, cursor }: SequencedEntry): En
   return frameBytes(Buffer.concat([head, Buffer.from(tail)]));
 }
 
-/** All who hear an entry hear it one after the other: what was made for the first serves the rest. */
+/**
+ * Subscribers receive an entry one after the other, so the result for the first one serves the
+ * others.
+ */
 export function memoizeLast<T>(make: (entry: SequencedEntry) => T): (entry: SequencedEntry) => T {
-  let last: { readonly entry: SequencedEntry; readonly made: T } | undefined;
+  let last: { readonly entry: SequencedEntry; readonly result: T } | undefined;
   return (entry) => {
-    if (last?.entry !== entry) last = { entry, made: make(entry) };
-    return last.made;
+    if (last?.entry !== entry) last = { entry, result: make(entry) };
+    return last.result;
   };
 }
 
@@ -143,13 +157,16 @@ const frameTypePrefixes = frameTypes.map((type) => ({
   bytes: Buffer.from(`{"type":"${type}"`),
 }));
 
-/** From the end, where they differ. */
+/** Compares from the end, where the prefixes differ. */
 function startsWith(frame: Uint8Array, start: Uint8Array): boolean {
-  for (let at = start.length - 1; at >= 0; at--) if (frame[at] !== start[at]) return false;
+  for (let index = start.length - 1; index >= 0; index--)
+    if (frame[index] !== start[index]) return false;
   return true;
 }
 
-/** The type stands first, as `port` writes frames; another form of the log may have written them anew. */
+/**
+ * The channel adapter writes the type first. Another session log may have encoded the frame again.
+ */
 const readFrameType = memoizeLast(({ frame }): ServerFrame["type"] => {
   for (const { type, bytes } of frameTypePrefixes) if (startsWith(frame, bytes)) return type;
   return (JSON.parse(Buffer.from(frame).toString()) as ServerFrame).type;
@@ -157,49 +174,52 @@ const readFrameType = memoizeLast(({ frame }): ServerFrame["type"] => {
 export const frameTypeOf = (entry: SequencedEntry): ServerFrame["type"] =>
   entry.type ?? readFrameType(entry);
 
-/** Printable ASCII that needs no escape: it is its own JSON, and one byte for each character. */
+/**
+ * True for printable ASCII that needs no JSON escape: the text is its own JSON, with one byte per
+ * character.
+ */
 const isPlain = (text: string): boolean => !/[^ !#-[\]-~]/.test(text);
 
-let timestampOf = 0;
+let formattedTime = 0;
 let timestampText = "0";
 
-/** Most messages of a turn have the same time. */
+/** Most messages of one event loop turn have the same timestamp. */
 function formatTimestamp(now: number): string {
-  if (now !== timestampOf) {
-    timestampOf = now;
+  if (now !== formattedTime) {
+    formattedTime = now;
     timestampText = JSON.stringify(now);
   }
   return timestampText;
 }
 
-/** A message that is text and nothing else. */
+/** A message with text only. */
 export interface TextMessage {
   readonly type: "message.create" | "message.update";
   readonly session: string;
   readonly id: string;
   readonly content: string;
-  /** The message it answers. */
+  /** Id of the message that this one replies to. */
   readonly request: string | undefined;
   readonly final: boolean | undefined;
 }
 
-/** What `encode` writes of it; undefined when a part of it needs more than quotes. */
+/** Encodes the message as `encode` does. Undefined if a part of it needs JSON escapes. */
 export function encodeTextMessage(
   { type, session, id, content, request, final }: TextMessage,
   now: number,
 ): string | undefined {
   if (!isPlain(content) || !isPlain(id) || !isPlain(session)) return undefined;
   if (request !== undefined && !isPlain(request)) return undefined;
-  const about = request === undefined ? "" : `,"request_id":"${request}"`;
-  const end = final ? ',"final":true' : "";
+  const requestPart = request === undefined ? "" : `,"request_id":"${request}"`;
+  const finalPart = final ? ',"final":true' : "";
   return (
-    `{"type":"${type}","payload":{"message_id":"${id}","content":"${content}"${about}${end}},` +
-    `"session_id":"${session}","timestamp":${formatTimestamp(now)}}`
+    `{"type":"${type}","payload":{"message_id":"${id}","content":"${content}"` +
+    `${requestPart}${finalPart}},"session_id":"${session}","timestamp":${formatTimestamp(now)}}`
   );
 }
 
-/** An answer to one peer, as `encode` writes it with the time behind it. */
-export function encodeAnswer(frame: ServerFrame, now: number): string {
+/** Encodes a response to one client as `encode` does, with the timestamp at the end. */
+export function encodeResponse(frame: ServerFrame, now: number): string {
   if (frame.type !== "message.ack") return encode({ ...frame, timestamp: now });
   const {
     session_id: session,
@@ -208,19 +228,19 @@ export function encodeAnswer(frame: ServerFrame, now: number): string {
   if (session === undefined || !isPlain(session) || !isPlain(id))
     return encode({ ...frame, timestamp: now });
   return (
-    `{"type":"message.ack","session_id":"${session}","payload":{"request_id":"${id}","status":"${status}"},` +
-    `"timestamp":${formatTimestamp(now)}}`
+    `{"type":"message.ack","session_id":"${session}","payload":{"request_id":"${id}",` +
+    `"status":"${status}"},"timestamp":${formatTimestamp(now)}}`
   );
 }
 
-/** A frame that was written once, header included, for all who hear it. */
+/** A frame that is encoded once, header included, for all subscribers. */
 export class EncodedEntry implements LogEntry {
   readonly type: ServerFrame["type"];
   framed: EncodedFrame;
   readonly numbered: boolean;
   readonly message: string | undefined;
 
-  /** `text` has so many bytes as UTF-8. */
+  /** @param byteLength - Length of `text` in bytes of UTF-8. */
   constructor(
     type: ServerFrame["type"],
     text: string,
@@ -243,7 +263,7 @@ export class EncodedEntry implements LogEntry {
   }
 }
 
-/** What listeners hear of an entry, whose frame is read where somebody needs it. */
+/** The entry that subscribers receive. It decodes the frame only when a subscriber needs it. */
 export class DeliveredEntry implements SequencedEntry {
   readonly session: string;
   readonly cursor: Cursor;

@@ -1,5 +1,7 @@
-/* What happened since the start, as plain numbers: counted on the way, read when somebody asks. Every set of labels is
- * closed, so that nobody outside decides how much there is to keep. */
+/**
+ * Counters since startup, as plain numbers. All label sets are fixed, so that clients cannot
+ * increase their memory.
+ */
 import {
   closeCodes,
   gapReasons,
@@ -14,15 +16,15 @@ import type { HandshakeRequest } from "./handshake/request.ts";
 import type { PicoMetrics, PicoServerEvents } from "./service.ts";
 import type { Replay } from "./session/session-log.ts";
 
-type Tally<K extends string> = Record<K, number>;
+type CountByName<K extends string> = Record<K, number>;
 
-const zeros = <K extends string>(keys: readonly K[]): Tally<K> =>
-  Object.fromEntries(keys.map((key) => [key, 0])) as Tally<K>;
+const zeroCounts = <K extends string>(keys: readonly K[]): CountByName<K> =>
+  Object.fromEntries(keys.map((key) => [key, 0])) as CountByName<K>;
 
-/** `invalid`: not readable, or refused unread because its sender was too fast. */
+/** `invalid`: malformed, or rejected without decoding because the client exceeded its rate. */
 type InboundFrameType = ClientFrame["type"] | "invalid";
 type OutboundFrameType = ServerFrame["type"];
-const inboundFrameCounts: Tally<InboundFrameType> = {
+const inboundFrameCounts: CountByName<InboundFrameType> = {
   "message.send": 0,
   "media.send": 0,
   "typing.start": 0,
@@ -31,7 +33,7 @@ const inboundFrameCounts: Tally<InboundFrameType> = {
   ack: 0,
   invalid: 0,
 };
-const outboundFrameCounts: Tally<OutboundFrameType> = {
+const outboundFrameCounts: CountByName<OutboundFrameType> = {
   "message.create": 0,
   "message.update": 0,
   "message.delete": 0,
@@ -56,37 +58,40 @@ const authReasons = [
 ] as const;
 export type AuthReason = (typeof authReasons)[number];
 const initiators = ["client", "server", "network"] as const;
-/** 1005: a close without a code; 1006: the network ended it. Clients may say any number. */
+/** 1005: close without a code. 1006: the network failed. Clients may send any code. */
 const closeCodeLabels = [
   ...new Set([...Object.values(closeCodes).map(({ code }) => code), 1005, 1006, "other"]),
 ].map(String);
 
 export interface Counters {
-  /** Handshakes of WebSockets by their result: `accepted`, or why not. */
-  readonly handshakes: Tally<string>;
-  /** By who ended it, then by close code. */
-  readonly closes: Readonly<Record<(typeof initiators)[number], Tally<string>>>;
-  readonly framesIn: Tally<InboundFrameType>;
-  readonly framesOut: Tally<OutboundFrameType>;
-  /** Of connections that are gone. */
+  /** WebSocket handshakes by result: `accepted`, or the rejection code. */
+  readonly handshakes: CountByName<string>;
+  /** By the side that closed the connection, then by close code. */
+  readonly closes: Readonly<Record<(typeof initiators)[number], CountByName<string>>>;
+  readonly framesIn: CountByName<InboundFrameType>;
+  readonly framesOut: CountByName<OutboundFrameType>;
+  /** Bytes of closed connections. */
   bytesIn: number;
   bytesOut: number;
-  /** Frames that waited and gave way to a later one, which says all that they said. */
+  /** Queued frames that a later frame replaced. */
   coalesced: number;
-  /** `typing` gives way when a queue is full; `closed` still waited when their connection ended. */
-  readonly dropped: Tally<"typing" | "closed">;
-  readonly resumes: Tally<"resumed" | "gap">;
-  readonly gaps: Tally<(typeof gapReasons)[number]>;
-  /** By method, then by reason. */
-  readonly authFailures: Readonly<Record<(typeof methods)[number], Tally<AuthReason>>>;
+  /**
+   * `typing`: dropped because the queue was full. `closed`: still queued when the connection
+   * closed.
+   */
+  readonly dropped: CountByName<"typing" | "closed">;
+  readonly resumes: CountByName<"resumed" | "gap">;
+  readonly gaps: CountByName<(typeof gapReasons)[number]>;
+  /** By token method, then by reason. */
+  readonly authFailures: Readonly<Record<(typeof methods)[number], CountByName<AuthReason>>>;
 }
 
 export const createCounters = (): Counters => ({
-  handshakes: zeros(handshakeResults),
+  handshakes: zeroCounts(handshakeResults),
   closes: {
-    client: zeros(closeCodeLabels),
-    server: zeros(closeCodeLabels),
-    network: zeros(closeCodeLabels),
+    client: zeroCounts(closeCodeLabels),
+    server: zeroCounts(closeCodeLabels),
+    network: zeroCounts(closeCodeLabels),
   },
   framesIn: { ...inboundFrameCounts },
   framesOut: { ...outboundFrameCounts },
@@ -95,22 +100,25 @@ export const createCounters = (): Counters => ({
   coalesced: 0,
   dropped: { typing: 0, closed: 0 },
   resumes: { resumed: 0, gap: 0 },
-  gaps: zeros(gapReasons),
+  gaps: zeroCounts(gapReasons),
   authFailures: {
-    none: zeros(authReasons),
-    header: zeros(authReasons),
-    subprotocol: zeros(authReasons),
-    query: zeros(authReasons),
+    none: zeroCounts(authReasons),
+    header: zeroCounts(authReasons),
+    subprotocol: zeroCounts(authReasons),
+    query: zeroCounts(authReasons),
   },
 });
 
-/** Adds one. A name that the set has not counts as `other` where there is such a place. */
-export function increment(tally: Tally<string>, name: string): void {
-  if (Object.hasOwn(tally, name)) tally[name]! += 1;
-  else if (Object.hasOwn(tally, "other")) tally["other"]! += 1;
+/** Adds one. An unknown name counts as `other` if the set has it, otherwise not at all. */
+export function increment(counts: CountByName<string>, name: string): void {
+  if (Object.hasOwn(counts, name)) counts[name]! += 1;
+  else if (Object.hasOwn(counts, "other")) counts["other"]! += 1;
 }
 
-/** Somebody began to hear a session; `resumes`: it named the place where it had stopped. */
+/**
+ * Counts a new subscription.
+ * @param resumes - The client sent a cursor.
+ */
 export function countResume(
   { resumes: results, gaps }: Counters,
   resumes: boolean,
@@ -139,7 +147,7 @@ export const countClose = (
   { code, initiator }: PicoServerEvents["pico-server:disconnected"],
 ): void => increment(closes[initiator], String(code));
 
-/** What was counted, with what can be asked of the connections that are here. */
+/** Returns the counters, with the current values of open connections. */
 export function readMetrics(
   counters: Counters,
   connectionRegistry: ConnectionRegistry,
@@ -147,11 +155,11 @@ export function readMetrics(
   const { bytesIn, bytesOut, framesIn, framesOut, ...rest } = counters;
   const bytes = { in: bytesIn, out: bytesOut };
   let queueBytes = 0;
-  for (const link of connectionRegistry.list()) {
-    const carried = link.carried();
-    bytes.in += carried.in;
-    bytes.out += carried.out;
-    queueBytes += link.traffic().queuedBytes;
+  for (const peer of connectionRegistry.list()) {
+    const bytesOfPeer = peer.byteCounts();
+    bytes.in += bytesOfPeer.in;
+    bytes.out += bytesOfPeer.out;
+    queueBytes += peer.traffic().queuedBytes;
   }
   return {
     ...rest,

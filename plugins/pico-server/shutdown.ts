@@ -1,67 +1,78 @@
+// Closes all clients in order, so that they reconnect at a rate the next process can handle.
 import type { Log } from "../../kernel/index.ts";
 import type { PicoServerConfig } from "./config.ts";
 import type { ConnectionRegistry, Peer } from "./connection/registry.ts";
 
-/** How often it is looked at who goes next. */
+/** Interval between two rounds of closing. */
 const drainStepMs = 20;
-/** What a peer gets to answer its close, and the listeners to finish, out of the time for the whole stop. */
+/** Part of the stop time reserved for close responses and for closing the listeners. */
 const reservedStopMs = 1_800;
-/** From the last close to the service that comes after: nobody returns earlier. */
+/**
+ * Time from the last close until the next process accepts connections. No client reconnects
+ * earlier.
+ */
 const minRestartMs = 1_500;
 
-/** Says good-bye to all clients such that they come back at a rate the next process can take. */
+/** Closes all clients when the service stops. */
 export interface Shutdown {
-  /** Seconds until somebody may come back who was turned away; undefined before the stop. */
+  /**
+   * @returns Seconds until a client that connects during the stop may try again; undefined before
+   *   the stop.
+   */
   retryAfterSeconds(): number | undefined;
-  /** Closes everybody, one after the other; who has a message with the application, or an answer on its way, goes when
-   *  that is done or the time is up. Resolves when all have been told. `stopMs`: what the whole stop may take. */
+  /**
+   * Closes the clients one after the other. A client with a message at the application or frames in
+   * its queue is closed when it is idle or the time is over. Resolves after all close frames were
+   * sent.
+   * @param stopMs - Milliseconds that the whole stop may take.
+   */
   run(stopMs: number): Promise<void>;
 }
 
 export interface ShutdownOptions {
   readonly connections: Pick<ConnectionRegistry, "list" | "close">;
   readonly config: () => Pick<PicoServerConfig, "drain_timeout" | "reconnect_rate">;
-  /** The application has messages of this channel. */
+  /** True while the application processes messages of this channel. */
   readonly isBusy: () => boolean;
   readonly log: Log;
 }
 
 interface ShutdownPlan {
-  /** In the order they go. */
-  readonly links: readonly Peer[];
-  /** Over which those go who are not busy. */
+  /** Connections in the order of closing. */
+  readonly peers: readonly Peer[];
+  /** Idle clients are closed over this time. */
   readonly windowMs: number;
-  /** When the busy go too. */
+  /** After this time, busy clients are closed too. */
   readonly limitMs: number;
-  /** Clients that may return. */
+  /** Clients that may reconnect per millisecond. */
   readonly perMs: number;
 }
 
 export function createShutdown({ connections, config, isBusy, log }: ShutdownOptions): Shutdown {
   let startedAt = 0;
   let plan: ShutdownPlan | undefined;
-  let turnedAway = 0;
+  let rejectedCount = 0;
   const elapsed = (): number => performance.now() - startedAt;
 
   function makePlan(stopMs: number): ShutdownPlan {
-    const links = [...connections.list()];
+    const peers = [...connections.list()];
     const { drain_timeout, reconnect_rate } = config();
     const limitMs = Math.max(0, Math.min(drain_timeout * 1_000, stopMs - reservedStopMs));
     const perMs = reconnect_rate / 1_000;
-    return { links, limitMs, perMs, windowMs: Math.min(limitMs, links.length / perMs) };
+    return { peers, limitMs, perMs, windowMs: Math.min(limitMs, peers.length / perMs) };
   }
 
-  /** Milliseconds from now to the place that is kept for the client of this number. */
-  const backIn = ({ windowMs, perMs }: ShutdownPlan, number: number): number =>
+  /** Milliseconds from now until the client with this number may reconnect. */
+  const reconnectInMs = ({ windowMs, perMs }: ShutdownPlan, number: number): number =>
     Math.max(minRestartMs, windowMs + minRestartMs + number / perMs - elapsed());
 
-  /** Those whose turn has come and who are not busy. Answers who is left. */
-  function closeNext(own: ShutdownPlan, waiting: readonly number[], upTo: number): number[] {
-    const isOver = elapsed() >= own.limitMs;
+  /** Closes the idle clients whose turn has come. Returns the numbers of the remaining ones. */
+  function closeNext(current: ShutdownPlan, waiting: readonly number[], upTo: number): number[] {
+    const isOver = elapsed() >= current.limitMs;
     return waiting.filter((number) => {
-      const peer = own.links[number]!;
+      const peer = current.peers[number]!;
       if (!isOver && (number >= upTo || peer.isBusy())) return true;
-      peer.close("going_away", backIn(own, number));
+      peer.close("going_away", reconnectInMs(current, number));
       return false;
     });
   }
@@ -69,26 +80,26 @@ export function createShutdown({ connections, config, isBusy, log }: ShutdownOpt
   return {
     retryAfterSeconds() {
       if (!plan) return undefined;
-      turnedAway += 1;
-      return Math.ceil(backIn(plan, plan.links.length + turnedAway) / 1_000);
+      rejectedCount += 1;
+      return Math.ceil(reconnectInMs(plan, plan.peers.length + rejectedCount) / 1_000);
     },
 
     async run(stopMs) {
       startedAt = performance.now();
-      turnedAway = 0;
-      const own = (plan = makePlan(stopMs));
-      const { links, windowMs, limitMs } = own;
-      if (links.length > 0)
-        log.info({ connections: links.length, seconds: windowMs / 1_000 }, "clients are sent away");
-      let waiting = links.map((_, number) => number);
+      rejectedCount = 0;
+      const current = (plan = makePlan(stopMs));
+      const { peers, windowMs, limitMs } = current;
+      if (peers.length > 0)
+        log.info({ connections: peers.length, seconds: windowMs / 1_000 }, "Closing clients");
+      let waiting = peers.map((_, number) => number);
       for (;;) {
         const share = windowMs < drainStepMs ? 1 : elapsed() / windowMs;
-        waiting = closeNext(own, waiting, Math.ceil(share * links.length));
+        waiting = closeNext(current, waiting, Math.ceil(share * peers.length));
         const isDone = waiting.length === 0 && !isBusy();
         if (isDone || elapsed() >= limitMs) break;
         await new Promise((resolve) => setTimeout(resolve, drainStepMs));
       }
-      connections.close("going_away"); // who slipped in while the first were told
+      connections.close("going_away"); // clients that connected during the first closes
     },
   };
 }

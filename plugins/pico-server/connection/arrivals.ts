@@ -1,35 +1,45 @@
-/** Estimates the memory that the unfinished message of one connection takes, from the bytes as they arrive. */
+/**
+ * Estimates the memory that the unfinished message of one connection takes, from the bytes that
+ * arrive.
+ */
 
-/** Measured on Node 20: what each separately received piece costs in addition to its bytes. */
+/**
+ * Bytes that each separately received chunk costs in addition to its content, measured on Node 20.
+ */
 const pieceBytes = 1_024;
-/** Measured on Node 20: what each fragment of a message costs in addition to its bytes, garbage included. */
+/**
+ * Bytes that each fragment costs in addition to its content, garbage included, measured on Node 20.
+ */
 const fragmentBytes = 256;
 const firstDataFrame = 8;
 
 /**
- * Follows frame headers, no more: the library validates frames, but it does not say what it keeps of a message that
- * has not ended. Control frames count nothing, because the library keeps nothing of them.
+ * Reads frame headers only. The library validates frames, but does not expose how much of an
+ * unfinished message it buffers. Control frames do not count, because the library does not buffer
+ * them.
  */
 export class Arrivals {
-  /** Estimated bytes of memory; 0 between two messages. */
+  /** Estimated bytes of memory. 0 between two messages. */
   weight = 0;
   private isMessageOpen = false;
   private isData = false;
   private isFinal = false;
   private isClosed = false;
-  /** Bytes of the current header that were read, and its whole length as far as it is known. */
+  /** Number of header bytes read, and the header length as far as it is known. */
   private headerRead = 0;
   private headerEnd = 2;
   private lengthEnd = 2;
-  /** Payload bytes of the current frame that have not arrived. */
+  /** Payload bytes of the current frame that have not arrived yet. */
   private payload = 0;
 
-  /** True when the next byte begins a frame and no message has begun; false after a close frame. */
+  /**
+   * True when the next byte starts a frame and no message has started. False after a close frame.
+   */
   isBetweenMessages(): boolean {
     return !this.isMessageOpen && this.headerRead === 0 && !this.isClosed;
   }
 
-  /** Reads the next bytes of the connection, in the order of their arrival. */
+  /** Reads the next chunk. Chunks must be passed in the order of their arrival. */
   read(chunk: Uint8Array): void {
     const { length } = chunk;
     let counted = 0;

@@ -1,3 +1,7 @@
+/**
+ * One WebSocket connection: connects the socket to its inbound frames, send queue, subscriptions
+ * and liveness checks.
+ */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import {
@@ -7,7 +11,7 @@ import {
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
 import { pingEveryMs } from "../config.ts";
-import { encodeAnswer, frameText, pingFrame, type EncodedFrame } from "../frame-encoding.ts";
+import { encodeResponse, frameText, pingFrame, type EncodedFrame } from "../frame-encoding.ts";
 import type { Admission } from "../handshake/admission.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
 import { countResume } from "../metrics.ts";
@@ -38,7 +42,7 @@ import {
   type WebSocketListener,
 } from "./web-socket.ts";
 
-/** What a close says. */
+/** Code and reason of a close frame. */
 export interface CloseFrame {
   readonly code: number;
   readonly reason: string;
@@ -48,25 +52,33 @@ type CloseOutcome = Omit<DisconnectedEvent, "connection" | "session">;
 
 const stripControls = (text: string): string => text.replace(/\p{Cc}/gu, " ");
 
-/** Who ended a connection: a client says a code first, the library answers a violation, a network says nothing. `own`:
- *  what this side said first. */
+/**
+ * Determines who closed a connection. A client sends a code first, the library closes after a
+ * protocol error, and a lost network sends nothing (1006).
+ * @param sentClose - The close frame that this server sent first, if any.
+ */
 export function closeOutcome(
   code: number,
   text: string,
-  own: CloseFrame | undefined,
+  sentClose: CloseFrame | undefined,
 ): CloseOutcome {
-  if (own) return { code: own.code, reason: own.reason, initiator: "server" };
+  if (sentClose) return { ...sentClose, initiator: "server" };
   return { code, reason: stripControls(text), initiator: code === 1006 ? "network" : "client" };
 }
 
-/** Bytes a client may send after the close, its answer among them, before they are dropped unread. */
+/**
+ * Bytes that a client may send after the close, its close response included. Further bytes are
+ * dropped unread.
+ */
 const maxLateBytes = 64 * 1024;
 
-/** Pings and pongs of one client in one second; each costs as much time as a message. */
+/** Pings and pongs per client and second. Each one costs as much time as a message. */
 const maxControlFrames = 1_000;
 
-/** One client: its queue, its sessions, its frames and its signs of life. There may be tens of thousands on which
- *  nothing happens: what one of them may never need is made when it is needed. */
+/**
+ * Tens of thousands of idle connections may exist, so members that a connection may never need are
+ * created on first use.
+ */
 export class Connection
   implements Peer, WebSocketListener, InboundOwner, OutboxOwner, SubscriptionsOwner
 {
@@ -77,28 +89,28 @@ export class Connection
   readonly acknowledges: boolean;
   known: ConnectionInfo | undefined = undefined;
   slot = unscheduled;
-  private readonly shared: ConnectionContext;
+  private readonly context: ConnectionContext;
   private readonly ws: ChannelWebSocket;
   private readonly socket: Duplex;
-  private readonly pulse: Liveness;
-  private readonly meter: ByteCounter;
+  private readonly liveness: Liveness;
+  private readonly byteCounter: ByteCounter;
   private readonly sink: WebSocketSink;
   private readonly outbox: Outbox;
   private readonly inbound: Inbound;
   private readonly subscriptions: Subscriptions;
   private messagesIn = 0;
   private messagesOut = 0;
-  private said: CloseFrame | undefined = undefined;
-  private isViolated = false;
+  private sentClose: CloseFrame | undefined = undefined;
+  private hasProtocolError = false;
   private isClosing = false;
-  /** Pings and pongs of this second. */
+  /** Pings and pongs in the current second. */
   private controlFrames = 0;
   private controlSecond = 0;
   /** Bytes that arrived after the close. */
   private lateBytes = 0;
   private readonly resumes: boolean;
-  private isBegun = false;
-  private readonly stopWatching: (() => void) | undefined;
+  private hasSentHello = false;
+  private readonly stopSignOutWatch: (() => void) | undefined;
 
   constructor(
     context: ConnectionContext,
@@ -106,7 +118,7 @@ export class Connection
     { ws, socket, session, extension }: AcceptedHandshake,
     admission: Admission,
   ) {
-    this.shared = context;
+    this.context = context;
     this.id = id;
     this.ws = ws;
     this.socket = socket;
@@ -115,73 +127,73 @@ export class Connection
     this.acknowledges = extension !== undefined;
     this.conn = extension && context.newId();
     this.resumes = extension?.resume !== undefined;
-    this.pulse = new Liveness(socket as Socket, context.awake.now());
-    this.meter = new ByteCounter(socket as Socket);
+    this.liveness = new Liveness(socket as Socket, context.wheelClock.now());
+    this.byteCounter = new ByteCounter(socket as Socket);
     this.sink = new WebSocketSink(ws, socket);
     this.outbox = new Outbox(context, this, this.sink);
     this.inbound = new Inbound(context, this);
     this.subscriptions = new Subscriptions(context.sessions, this);
-    ws.keeper = this;
+    ws.listener = this;
     watchArrivals(socket, this);
     if (extension) this.subscriptions.resume(session, extension.resume);
     else this.subscriptions.use(session);
-    if (extension && !this.isBegun) ws.pause(); // nothing may be answered before the greeting
-    this.stopWatching = admission.identity?.onEnd(() => this.close("session_ended"));
+    if (extension && !this.hasSentHello) ws.pause(); // no response may precede `hello`
+    this.stopSignOutWatch = admission.identity?.onEnd(() => this.close("session_ended"));
   }
 
   close(name: CloseName, retryMs?: number): void {
-    if (this.said) return;
-    this.said = { code: closeCodes[name].code, reason: closeReason(name, retryMs) };
+    if (this.sentClose) return;
+    this.sentClose = { code: closeCodes[name].code, reason: closeReason(name, retryMs) };
     this.release();
-    this.ws.resume(); // or the peer's answer to the close would never be read
-    this.ws.close(this.said.code, this.said.reason);
+    this.ws.resume(); // otherwise the response to the close would not be read
+    this.ws.close(this.sentClose.code, this.sentClose.reason);
   }
 
   isBusy(): boolean {
     return (
       this.inbound.isPending() ||
       this.outbox.waiting() > 0 ||
-      this.subscriptions.some(this.shared.isBusy)
+      this.subscriptions.some(this.context.isBusy)
     );
   }
 
-  carried(): ByteCounts {
-    return this.meter.carried();
+  byteCounts(): ByteCounts {
+    return this.byteCounter.read();
   }
 
   traffic(): Traffic {
     const {
       messagesIn,
       messagesOut,
-      pulse,
-      shared: { clock, awake },
+      liveness,
+      context: { clock, wheelClock },
     } = this;
-    const lastHeardAt = clock.now() - (awake.now() - pulse.heardAt);
+    const lastHeardAt = clock.now() - (wheelClock.now() - liveness.receivedAt);
     return { messagesIn, messagesOut, queuedBytes: this.outbox.waiting(), lastHeardAt };
   }
 
   check(): number {
     const {
-      pulse,
+      liveness,
       outbox,
       inbound,
-      shared: { awake, config },
+      context: { wheelClock, config },
     } = this;
-    const now = awake.now();
+    const now = wheelClock.now();
     const { read_timeout, write_timeout } = config();
-    const askEveryMs = pingEveryMs(config());
-    if (this.said) return askEveryMs;
-    if (inbound.isPaused) pulse.touch(now);
-    if (inbound.isHurried) inbound.checkDeadline(now);
-    const found = pulse.inspect(awake, read_timeout * 1_000, askEveryMs);
-    if (found === "silent") this.close("heartbeat");
-    else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !recentlySuspended(awake))
+    const pingIntervalMs = pingEveryMs(config());
+    if (this.sentClose) return pingIntervalMs;
+    if (inbound.isPaused) liveness.touch(now);
+    if (inbound.hasDeadline) inbound.checkDeadline(now);
+    const state = liveness.inspect(wheelClock, read_timeout * 1_000, pingIntervalMs);
+    if (state === "dead") this.close("heartbeat");
+    else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !recentlySuspended(wheelClock))
       this.close("slow_consumer");
-    else if (found === "ask") outbox.control(pingFrame);
-    const restMs = pulse.nextCheckIn(now, read_timeout * 1_000, askEveryMs);
-    return inbound.isPaused || inbound.isHurried || outbox.isStalling()
-      ? Math.min(recheckMs, restMs)
-      : restMs;
+    else if (state === "ping_due") outbox.sendControl(pingFrame);
+    const nextMs = liveness.nextCheckIn(now, read_timeout * 1_000, pingIntervalMs);
+    return inbound.isPaused || inbound.hasDeadline || outbox.isStalling()
+      ? Math.min(recheckMs, nextMs)
+      : nextMs;
   }
 
   received(chunk: Buffer): void {
@@ -191,9 +203,9 @@ export class Connection
   }
 
   message(data: Buffer): void {
-    this.beat();
+    this.touch();
     try {
-      this.inbound.take(data);
+      this.inbound.accept(data);
     } catch (error) {
       this.failed(error);
     }
@@ -201,29 +213,30 @@ export class Connection
 
   ping(payload: Buffer): void {
     this.pong();
-    this.outbox.answerPing(payload);
+    this.outbox.sendPong(payload);
   }
 
   pong(): void {
     this.countControl();
-    if (this.inbound.isUnfinished()) this.pulse.heard(this.shared.awake.now());
-    else this.beat();
+    if (this.inbound.isUnfinished())
+      this.liveness.touchDuringMessage(this.context.wheelClock.now());
+    else this.touch();
   }
 
   private countControl(): void {
-    const second = Math.floor(this.shared.awake.now() / 1_000);
+    const second = Math.floor(this.context.wheelClock.now() / 1_000);
     if (second !== this.controlSecond) this.controlFrames = 0;
     this.controlSecond = second;
     this.controlFrames += 1;
     if (this.controlFrames > maxControlFrames) this.close("rate_limited", 5_000);
   }
 
-  private beat(): void {
-    this.pulse.touch(this.shared.awake.now());
+  private touch(): void {
+    this.liveness.touch(this.context.wheelClock.now());
   }
 
-  violated({ code }: NodeJS.ErrnoException): void {
-    this.isViolated ||= code?.startsWith("WS_ERR_") ?? false;
+  protocolError({ code }: NodeJS.ErrnoException): void {
+    this.hasProtocolError ||= code?.startsWith("WS_ERR_") ?? false;
   }
 
   closing(): void {
@@ -233,24 +246,24 @@ export class Connection
 
   closed(code: number, reason: string): void {
     this.release();
-    this.inbound.gone();
-    const ending = closeOutcome(
+    this.inbound.closed();
+    const outcome = closeOutcome(
       code,
       reason,
-      this.said ?? (this.isViolated ? this.ws.closedWith : undefined),
+      this.sentClose ?? (this.hasProtocolError ? this.ws.closedWith : undefined),
     );
-    this.shared.gone(this, { connection: this.id, session: this.session, ...ending });
+    this.context.closed(this, { connection: this.id, session: this.session, ...outcome });
   }
 
-  answer(frame: ServerFrame): void {
-    const { counters, clock } = this.shared;
+  respond(frame: ServerFrame): void {
+    const { counters, clock } = this.context;
     counters.framesOut[frame.type] += 1;
-    this.outbox.send(frameText(encodeAnswer(frame, clock.now())));
+    this.outbox.send(frameText(encodeResponse(frame, clock.now())));
   }
 
-  hand(...message: Parameters<DeliverMessage>): void {
+  deliver(...message: Parameters<DeliverMessage>): void {
     this.messagesIn += 1;
-    this.shared.hand(...message);
+    this.context.deliver(...message);
   }
 
   use(session: string): void {
@@ -270,48 +283,51 @@ export class Connection
     this.outbox.send(frame, entry);
   }
 
-  /** Where the session stands, to a client of the extension. */
-  begin(start: StreamStart): void {
+  /** Sends `hello`, and `gap` if frames are missing, to a client of the extension. */
+  streamStarted(start: StreamStart): void {
     const {
       session,
       conn = "",
       resumes,
-      shared: { counters, config },
+      context: { counters, config },
     } = this;
     countResume(counters, resumes, start);
-    for (const frame of helloFrames({ conn, session, resumes, tail: start, config: config() }))
-      this.answer(frame);
-    this.isBegun = true;
+    for (const frame of helloFrames({ conn, session, resumes, replay: start, config: config() }))
+      this.respond(frame);
+    this.hasSentHello = true;
     this.ws.resume();
   }
 
   failed(error: unknown): void {
-    this.shared.log.error({ err: error, connection: this.id }, "a connection failed");
+    this.context.log.error({ err: error, connection: this.id }, "Connection failed");
     this.close("internal");
   }
 
-  /** Clients of the extension acknowledge what they have of their own session. */
+  /**
+   * Clients of the extension acknowledge the frames of their own session; for all others, writing
+   * counts as delivery.
+   */
   written(entry: SequencedEntry): void {
     const {
       session,
       cursor: { epoch, seq },
     } = entry;
-    if (!this.acknowledges || session !== this.session) return this.shared.written(entry);
-    this.shared.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "sent");
+    if (!this.acknowledges || session !== this.session) return this.context.written(entry);
+    this.context.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "sent");
   }
 
-  full(): void {
+  queueFull(): void {
     this.close("slow_consumer");
   }
 
-  watch(): void {
-    this.shared.reschedule(this);
+  scheduleCheck(): void {
+    this.context.reschedule(this);
   }
 
   private release(): void {
     this.inbound.stop();
     this.subscriptions.close();
     this.outbox.clear();
-    this.stopWatching?.();
+    this.stopSignOutWatch?.();
   }
 }

@@ -1,3 +1,4 @@
+// Dependencies shared by all connections. Types only, so that no import cycle arises.
 import type { Clock, Log } from "../../../kernel/index.ts";
 import type { ChannelHandle } from "../../channels/index.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
@@ -12,27 +13,29 @@ import type { WheelClock } from "./timer-wheel.ts";
 export type DeliverMessage = ChannelHandle["hand"];
 export type DisconnectedEvent = PicoServerEvents["pico-server:disconnected"];
 
-/** What all connections have in common: one object, so that each keeps but one word of it. */
+/** One object, so that each connection stores a single pointer. */
 export interface ConnectionContext {
   readonly clock: Clock;
-  readonly awake: WheelClock;
+  readonly wheelClock: WheelClock;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
   readonly messageRate: () => Rate;
   readonly newId: () => string;
   readonly counters: Counters;
   readonly sessions: SessionLog;
-  /** A numbered entry was given to a socket that acknowledges nothing. */
+  /**
+   * Called after a numbered entry was written to a socket whose client sends no acknowledgements.
+   */
   readonly written: (entry: SequencedEntry) => void;
-  /** Of what was read and the application has not accepted. */
+  /** Limits the bytes that were read and the application has not accepted. */
   readonly budget: MemoryBudget;
-  readonly hand: DeliverMessage;
-  /** Somebody in this session writes, or stopped. */
+  readonly deliver: DeliverMessage;
+  /** Reports that a user of this session started or stopped typing. */
   readonly typing: ChannelHandle["typing"];
-  /** The application has a message of this session. */
+  /** True while the application processes a message of this session. */
   readonly isBusy: (session: string) => boolean;
-  /** It is looked at within a second. */
+  /** Checks the peer within a second. */
   readonly reschedule: (peer: Peer) => void;
-  /** The socket is gone. */
-  readonly gone: (peer: Peer, event: DisconnectedEvent) => void;
+  /** Called after the socket closed. */
+  readonly closed: (peer: Peer, event: DisconnectedEvent) => void;
 }

@@ -1,3 +1,4 @@
+/** Reads the frames of one connection, delivers its messages, and pauses reading under load. */
 import {
   WireError,
   decode,
@@ -22,77 +23,86 @@ import {
 
 type Status = Parameters<DeliveryCallbacks["accepted"]>[0];
 
-/** Where it came from. */
+/** Receives the result of a delivery. */
 interface DeliveryTarget {
   acknowledge(message: InboundMessage, status: Status): void;
   failed(message: InboundMessage, error: unknown): void;
-  /** So many bytes are held no more. */
+  /** Releases `bytes` from the memory budget. */
   settled(bytes: number): void;
 }
 
-/** What became of one message. */
+/** Passes the result of one delivery back to the connection. */
 export class DeliveryAck implements DeliveryCallbacks {
-  private readonly from: DeliveryTarget;
+  private readonly target: DeliveryTarget;
   private readonly message: InboundMessage;
   private readonly bytes: number;
-  /** Who named it can be told, and is known when it sends it again. */
+  /**
+   * The client chose the id, so the acknowledgement can name it and a repeated message is
+   * recognised.
+   */
   private readonly isKnown: boolean;
 
-  constructor(from: DeliveryTarget, message: InboundMessage, bytes: number, isKnown: boolean) {
-    this.from = from;
+  constructor(target: DeliveryTarget, message: InboundMessage, bytes: number, isKnown: boolean) {
+    this.target = target;
     this.message = message;
     this.bytes = bytes;
     this.isKnown = isKnown;
   }
 
   accepted(status: Status): void {
-    if (this.isKnown) this.from.acknowledge(this.message, status);
-    this.from.settled(this.bytes);
+    if (this.isKnown) this.target.acknowledge(this.message, status);
+    this.target.settled(this.bytes);
   }
 
   rejected(error: unknown): void {
-    this.from.failed(this.message, error);
-    this.from.settled(this.bytes);
+    this.target.failed(this.message, error);
+    this.target.settled(this.bytes);
   }
 }
 
 const maxPending = 32;
 const withDedupe = { dedupe: true } as const;
 const withoutDedupe = { dedupe: false } as const;
-/** Looked into for the id although it is refused. */
+/** Larger frames beyond the rate limit are rejected without decoding them to find their id. */
 const maxRejectedFrame = 64 * 1024;
 const minuteMs = 60_000;
-/** An unfinished message may take this many times `max_payload` in memory, and 16 MiB in any case: a message of
- *  `max_payload` in fragments of 64 bytes fits, and a short one in fragments of one byte. */
+/**
+ * Memory that an unfinished message may take: this many times `max_payload`, and at least 16 MiB. A
+ * message of `max_payload` bytes in fragments of 64 bytes fits, and so does a short one in
+ * fragments of one byte.
+ */
 const weightFactor = 6;
 const minWeightLimit = 16 * 1024 * 1024;
-/** Milliseconds an unfinished message has while others wait for it, and its client waits before it comes back. */
-const hurryMs = 5_000;
-const hurryRetryMs = 5_000;
+/**
+ * Milliseconds that an unfinished message has while other connections wait for it, and that its
+ * client must wait before it reconnects.
+ */
+const deadlineMs = 5_000;
+const deadlineRetryMs = 5_000;
 
-/** For connections that are between two messages: they need no state of their own. */
-let unused = new Arrivals();
+/** Shared by all connections that are between two messages: they have no state of their own. */
+let idleArrivals = new Arrivals();
 
-/** Whose frames they are. */
+/** The connection that owns these frames. */
 export interface InboundOwner {
-  /** The session of frames that name none. */
+  /** The session of frames that have no `session_id`. */
   readonly session: string;
-  /** The peer is told what was taken, and messages it sends again are taken once. */
+  /** The client receives acknowledgements, and repeated messages are delivered once. */
   readonly acknowledges: boolean;
-  /** The peer has everything up to this number. */
+  /** The client has received everything up to this sequence number. */
   acknowledged(seq: number): void;
-  hand(...message: Parameters<DeliverMessage>): void;
-  answer(frame: ServerFrame): void;
+  deliver(...message: Parameters<DeliverMessage>): void;
+  respond(frame: ServerFrame): void;
   close(name: CloseName, retryMs?: number): void;
-  /** A frame named this session. */
+  /** A frame contained this session id. */
   use(session: string): void;
-  /** Reads no more for now; `false`: goes on. */
+  /** Pauses reading, or resumes it. */
   pause(isPaused: boolean): void;
-  /** Looks at the connection once a second from now on. */
-  watch(): void;
+  /** Checks the connection once a second from now on. */
+  scheduleCheck(): void;
 }
 
-/** Of the frame that is refused, as far as they could be read. */
+/** Ids of a rejected frame, as far as they could be read. */
 interface FrameIds {
   readonly requestId?: string | undefined;
   readonly sessionId?: string | undefined;
@@ -107,43 +117,45 @@ function decodeFrame(data: Uint8Array): ClientFrame | WireError {
   }
 }
 
-/** Reads the frames of one connection in order. Reading pauses while 32 messages are not accepted, and while all
- *  connections together hold too much; what has arrived of an unfinished message counts. */
+/**
+ * Pauses reading while the application has not accepted 32 messages, and while all connections
+ * together exceed the memory budget. The arrived part of an unfinished message counts.
+ */
 export class Inbound implements BudgetMember {
-  /** Written by the budget. */
+  /** Written by the memory budget. */
   bytes = 0;
   arriving = 0;
   isPaused = false;
   /** Other connections wait until the unfinished message of this one has arrived. */
-  isHurried = false;
-  private readonly shared: ConnectionContext;
+  hasDeadline = false;
+  private readonly context: ConnectionContext;
   private readonly owner: InboundOwner;
-  private allowed: TokenBucket | undefined = undefined;
-  private tooFast: StrikeCounter | undefined = undefined;
-  private malformed: StrikeCounter | undefined = undefined;
-  /** What had left the socket before the pause began. */
-  private waiting: Uint8Array[] | undefined = undefined;
+  private rate: TokenBucket | undefined = undefined;
+  private rateStrikes: StrikeCounter | undefined = undefined;
+  private malformedStrikes: StrikeCounter | undefined = undefined;
+  /** Frames that had already left the socket when the pause started. */
+  private queued: Uint8Array[] | undefined = undefined;
   private pending = 0;
   private arrivals: Arrivals | undefined = undefined;
-  private hurriedAt: number | undefined = undefined;
-  private isHeld = false;
+  private deadlineStartedAt: number | undefined = undefined;
+  private isPausedByBudget = false;
   private isStopped = false;
-  /** Somebody further up the stack looks at what waits. */
+  /** True while `drain` is running; prevents re-entrant calls. */
   private isDraining = false;
 
   constructor(context: ConnectionContext, owner: InboundOwner) {
-    this.shared = context;
+    this.context = context;
     this.owner = owner;
   }
 
-  take(data: Uint8Array): void {
+  accept(data: Uint8Array): void {
     if (this.isStopped) return;
-    const { clock, messageRate, budget } = this.shared;
+    const { clock, messageRate, budget } = this.context;
     const now = clock.now();
-    this.allowed ??= createTokenBucket(messageRate, now);
-    if (!this.allowed(now)) return this.slowDown(data);
-    if (this.isFull() || this.hasWaiting()) {
-      (this.waiting ??= []).push(data);
+    this.rate ??= createTokenBucket(messageRate, now);
+    if (!this.rate(now)) return this.rejectTooFast(data);
+    if (this.isFull() || this.hasQueued()) {
+      (this.queued ??= []).push(data);
       budget.grow(this, data.byteLength);
     } else {
       this.handle(data);
@@ -151,194 +163,185 @@ export class Inbound implements BudgetMember {
     this.drain();
   }
 
-  /** Counts bytes as they arrive, before the frames in them are read. */
+  /** Counts bytes as they arrive, before the library reads the frames in them. */
   received(chunk: Buffer): void {
-    const arrivals = this.arrivals ?? unused;
+    const arrivals = this.arrivals ?? idleArrivals;
     arrivals.read(chunk);
     if (arrivals.isBetweenMessages()) {
-      if (this.arrivals) unused = this.arrivals;
+      if (this.arrivals) idleArrivals = this.arrivals;
       this.arrivals = undefined;
-    } else if (arrivals === unused) {
-      this.arrivals = unused;
-      unused = new Arrivals();
+    } else if (arrivals === idleArrivals) {
+      this.arrivals = idleArrivals;
+      idleArrivals = new Arrivals();
     }
-    if (arrivals.weight !== this.arriving) this.arrived(arrivals.weight);
+    if (arrivals.weight !== this.arriving) this.setArrived(arrivals.weight);
   }
 
-  /** A part of a message is there, and the rest is not. */
+  /** True while only a part of a message has arrived. */
   isUnfinished(): boolean {
     return this.arriving > 0;
   }
 
-  /** Called once a second while the unfinished message is hurried. */
+  /** Called once a second while the unfinished message has a deadline. */
   checkDeadline(now: number): void {
-    if (this.isPaused) this.hurriedAt = undefined; // by its own 32 messages
-    else this.hurriedAt ??= now;
-    if (now - (this.hurriedAt ?? now) >= hurryMs) this.owner.close("try_later", hurryRetryMs);
+    // paused by its own 32 unaccepted messages, not by its client
+    if (this.isPaused) this.deadlineStartedAt = undefined;
+    else this.deadlineStartedAt ??= now;
+    if (now - (this.deadlineStartedAt ?? now) >= deadlineMs)
+      this.owner.close("try_later", deadlineRetryMs);
   }
 
-  hurry(isHurried: boolean): void {
-    this.isHurried = isHurried;
-    this.hurriedAt = undefined;
-    if (isHurried) this.owner.watch();
+  setDeadline(hasDeadline: boolean): void {
+    this.hasDeadline = hasDeadline;
+    this.deadlineStartedAt = undefined;
+    if (hasDeadline) this.owner.scheduleCheck();
   }
 
-  /** The socket is gone, and what the library kept of an unfinished message with it. */
-  gone(): void {
-    const { budget } = this.shared;
+  /** The socket closed, and the library has released the unfinished message. */
+  closed(): void {
+    const { budget } = this.context;
     budget.arrive(this, 0);
     budget.leave(this);
   }
 
-  /** Something was read and is not accepted yet. */
+  /** True while the application has not accepted a message that was read. */
   isPending(): boolean {
-    return this.pending > 0 || this.hasWaiting();
+    return this.pending > 0 || this.hasQueued();
   }
 
-  hold(isHeld: boolean): void {
-    this.isHeld = isHeld;
+  setBudgetPause(isPaused: boolean): void {
+    this.isPausedByBudget = isPaused;
     this.drain();
   }
 
   stop(): void {
-    const { budget } = this.shared;
+    const { budget } = this.context;
     this.isStopped = true;
-    for (const { byteLength } of this.waiting ?? []) budget.shrink(this, byteLength);
-    this.waiting = undefined;
+    for (const { byteLength } of this.queued ?? []) budget.shrink(this, byteLength);
+    this.queued = undefined;
     budget.leave(this);
   }
 
-  private arrived(weight: number): void {
-    const { budget, config } = this.shared;
+  private setArrived(weight: number): void {
+    const { budget, config } = this.context;
     budget.arrive(this, weight);
-    if (this.isHeld) this.drain(); // it was held before this message began
+    // The budget may have paused this connection before the message started.
+    if (this.isPausedByBudget) this.drain();
     const limit = Math.max(minWeightLimit, weightFactor * config().max_payload);
     if (weight > limit) this.owner.close("too_big");
   }
 
-  private refuse(
+  private reject(
     code: ErrorCode,
     { requestId, sessionId }: FrameIds,
     message = messageErrors[code].message as string,
   ): void {
     const payload = { code, message, ...(requestId !== undefined && { request_id: requestId }) };
-    this.owner.answer({ type: "error", session_id: sessionId ?? this.owner.session, payload });
+    this.owner.respond({ type: "error", session_id: sessionId ?? this.owner.session, payload });
   }
 
-  private slowDown(data: Uint8Array): void {
-    const { counters, clock } = this.shared;
+  private rejectTooFast(data: Uint8Array): void {
+    const { counters, clock } = this.context;
     counters.framesIn.invalid += 1;
     const frame = data.byteLength <= maxRejectedFrame ? decodeFrame(data) : undefined;
-    const names =
+    const ids =
       frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
-    this.refuse("rate_limited", names);
-    this.tooFast ??= createStrikeCounter(5, minuteMs);
-    if (this.tooFast(clock.now())) this.owner.close("rate_limited", 5_000);
+    this.reject("rate_limited", ids);
+    this.rateStrikes ??= createStrikeCounter(5, minuteMs);
+    if (this.rateStrikes(clock.now())) this.owner.close("rate_limited", 5_000);
   }
 
   acknowledge({ session, id }: InboundMessage, status: "accepted" | "duplicate"): void {
-    this.owner.answer({
-      type: "message.ack",
-      session_id: session,
-      payload: { request_id: id, status },
-    });
+    const payload = { request_id: id, status };
+    this.owner.respond({ type: "message.ack", session_id: session, payload });
   }
 
   failed({ session, id }: InboundMessage, error: unknown): void {
     const { code, message } = toMessageError(error);
     if (code === "internal")
-      this.shared.log.error({ err: error, session, id }, "a message could not be processed");
-    this.refuse(code, { requestId: id, sessionId: session }, message);
+      this.context.log.error({ err: error, session, id }, "Message could not be processed");
+    this.reject(code, { requestId: id, sessionId: session }, message);
   }
 
   settled(bytes: number): void {
     this.pending -= 1;
-    this.shared.budget.shrink(this, bytes);
+    this.context.budget.shrink(this, bytes);
     this.drain();
   }
 
-  private handOver(
+  private deliver(
     bytes: number,
-    named: string | undefined,
+    givenId: string | undefined,
     session: string,
     payload: MessagePayload,
   ): void {
     const {
       owner,
-      shared: { budget, clock, newId },
+      context: { budget, clock, newId },
     } = this;
-    const { content, media, hops } = payload;
-    const id = named ?? newId();
-    const message = {
-      channel: "pico",
-      session,
-      id,
-      content,
-      media: toChannelMedia(media),
-      at: clock.now(),
-      hops,
-    };
-    const isKnown = owner.acknowledges && named !== undefined;
+    const { content, hops } = payload;
+    const id = givenId ?? newId();
+    const media = toChannelMedia(payload.media);
+    const message = { channel: "pico", session, id, content, media, at: clock.now(), hops };
+    const isKnown = owner.acknowledges && givenId !== undefined;
     this.pending += 1;
     budget.grow(this, bytes);
-    owner.hand(
-      message,
-      new DeliveryAck(this, message, bytes, isKnown),
-      isKnown ? withDedupe : withoutDedupe,
-    );
+    const callbacks = new DeliveryAck(this, message, bytes, isKnown);
+    owner.deliver(message, callbacks, isKnown ? withDedupe : withoutDedupe);
   }
 
   private handle(data: Uint8Array): void {
     const {
       owner,
-      shared: { counters, clock, typing },
+      context: { counters, clock, typing },
     } = this;
     const frame = decodeFrame(data);
     if (frame instanceof WireError) {
       counters.framesIn.invalid += 1;
-      this.refuse(frame.code, frame, frame.message);
+      this.reject(frame.code, frame, frame.message);
       if (frame.code !== "invalid_message") return;
-      this.malformed ??= createStrikeCounter(20, minuteMs);
-      if (this.malformed(clock.now())) owner.close("bad_request");
+      this.malformedStrikes ??= createStrikeCounter(20, minuteMs);
+      if (this.malformedStrikes(clock.now())) owner.close("bad_request");
       return;
     }
     const session = frame.session_id ?? owner.session;
     owner.use(session);
-    if (this.isStopped) return; // it held more than the peer takes
+    if (this.isStopped) return; // the replay exceeded the send queue, so the connection closed
     const { type, id } = frame;
     counters.framesIn[type] += 1;
     if (type === "ping")
-      owner.answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
+      owner.respond({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
     if (type === "message.send" || type === "media.send")
-      this.handOver(data.byteLength, id, session, frame.payload);
+      this.deliver(data.byteLength, id, session, frame.payload);
     if (type === "ack" && owner.acknowledges) owner.acknowledged(frame.payload.seq);
     if (type === "typing.start" || type === "typing.stop") typing(session, type === "typing.start");
   }
 
-  private hasWaiting(): boolean {
-    return this.waiting !== undefined && this.waiting.length > 0;
+  private hasQueued(): boolean {
+    return this.queued !== undefined && this.queued.length > 0;
   }
 
-  /** One message may always be handed over, or all could wait for each other. */
+  /** One message may always be delivered, or all connections could wait for each other. */
   private isFull(): boolean {
-    return this.pending >= maxPending || (this.isHeld && this.pending > 0);
+    return this.pending >= maxPending || (this.isPausedByBudget && this.pending > 0);
   }
 
   private next(): Uint8Array | undefined {
-    return this.isStopped || this.isFull() ? undefined : this.waiting?.shift();
+    return this.isStopped || this.isFull() ? undefined : this.queued?.shift();
   }
 
   private drain(): void {
     if (this.isDraining) return;
     this.isDraining = true;
     for (let data = this.next(); data; data = this.next()) {
-      this.shared.budget.shrink(this, data.byteLength);
+      this.context.budget.shrink(this, data.byteLength);
       this.handle(data);
     }
     this.isDraining = false;
-    const isFull = this.isFull() || this.hasWaiting() || (this.isHeld && this.arriving > 0);
-    if (isFull === this.isPaused || this.isStopped) return;
-    this.isPaused = isFull;
-    this.owner.pause(isFull);
+    const mustPause =
+      this.isFull() || this.hasQueued() || (this.isPausedByBudget && this.arriving > 0);
+    if (mustPause === this.isPaused || this.isStopped) return;
+    this.isPaused = mustPause;
+    this.owner.pause(mustPause);
   }
 }

@@ -1,89 +1,99 @@
+/**
+ * Detects dead and slow peers. Any received byte resets the idle timeout; a frame must also arrive
+ * within the idle timeout plus size / 32 bytes per millisecond.
+ */
 import type { Socket } from "node:net";
 import type { WheelClock } from "./timer-wheel.ts";
 
-/** Bytes per millisecond that a message of some size has to come with, beside the time everybody has. */
+/** Slowest rate, in bytes per millisecond, at which a message may arrive after the idle timeout. */
 const minBytesPerMs = 32;
-/** What everybody gets, after this process slept, to be asked and to answer. */
+/** Time that every peer has to respond to a ping after the process was suspended. */
 const resumeGraceMs = 5_000;
-/** Between two looks at a peer of which something is expected. */
+/** Interval between checks of a peer that must act: respond, read or finish a message. */
 export const recheckMs = 1_000;
 const notStarted = -1;
 
-/** Nobody is given up yet: what came meanwhile is not read. */
+/** True for 5 s after the process was suspended: pending input has not been read yet. */
 export const recentlySuspended = (wheelClock: WheelClock): boolean =>
   wheelClock.now() - wheelClock.wokeAt() < resumeGraceMs;
 
-/** Whether it is time to do something about a peer. */
-export type LivenessState = "well" | "ask" | "silent";
+/** The action that is due: none, send a ping, or close the connection. */
+export type LivenessState = "healthy" | "ping_due" | "dead";
 
-/** The signs of life of one socket: any byte is one, but single bytes now and then keep no message on its way for ever.
- *  Times are the wheel's. */
+/**
+ * Tracks the received bytes of one socket. All times come from the timer wheel. Single bytes reset
+ * the idle timeout, but do not extend the time that a frame may take.
+ */
 export class Liveness {
-  heardAt: number;
-  private askedAt: number;
+  receivedAt: number;
+  private pingedAt: number;
   private readonly socket: Pick<Socket, "bytesRead">;
-  /** Bytes when it was last looked, and when the last whole frame had arrived. */
-  private seen: number;
-  private whole: number;
-  private begunAt = notStarted;
+  /** Bytes received at the last check, and when the last complete frame had arrived. */
+  private bytesAtCheck: number;
+  private bytesAtFrame: number;
+  private frameStartedAt = notStarted;
 
   constructor(socket: Pick<Socket, "bytesRead">, now: number) {
     this.socket = socket;
-    this.heardAt = now;
-    this.askedAt = now;
-    this.seen = socket.bytesRead;
-    this.whole = this.seen;
+    this.receivedAt = now;
+    this.pingedAt = now;
+    this.bytesAtCheck = socket.bytesRead;
+    this.bytesAtFrame = this.bytesAtCheck;
   }
 
-  /** A whole frame has arrived, or nothing is read for now. */
+  /** A complete frame has arrived, or reading is paused. */
   touch(now: number): void {
-    this.heardAt = now;
-    this.whole = this.seen = this.socket.bytesRead;
-    this.begunAt = notStarted;
+    this.receivedAt = now;
+    this.bytesAtFrame = this.bytesAtCheck = this.socket.bytesRead;
+    this.frameStartedAt = notStarted;
   }
 
-  /** A control frame arrived in the middle of a message, which may not take longer because of it. */
-  heard(now: number): void {
-    this.heardAt = now;
-    this.seen = this.socket.bytesRead;
+  /** A control frame arrived inside a message. It does not extend the time for that message. */
+  touchDuringMessage(now: number): void {
+    this.receivedAt = now;
+    this.bytesAtCheck = this.socket.bytesRead;
   }
 
-  /** Milliseconds until it has to be looked at again. */
-  nextCheckIn(now: number, patienceMs: number, askEveryMs: number): number {
-    const left = Math.min(this.askedAt + askEveryMs, this.heardAt + patienceMs) - now;
-    return left > 0 && this.seen === this.whole ? left : recheckMs;
+  /** @returns Milliseconds until the next check. */
+  nextCheckIn(now: number, idleTimeoutMs: number, pingIntervalMs: number): number {
+    const left = Math.min(this.pingedAt + pingIntervalMs, this.receivedAt + idleTimeoutMs) - now;
+    return left > 0 && this.bytesAtCheck === this.bytesAtFrame ? left : recheckMs;
   }
 
-  /** `patienceMs`: without a byte, or for a message beside what its size allows. Who was last heard before this process
-   *  slept is asked once more. */
-  inspect(wheelClock: WheelClock, patienceMs: number, askEveryMs: number): LivenessState {
+  /**
+   * @param idleTimeoutMs - Longest time without a byte. A message may take this long plus the time
+   *   that its size allows.
+   * @returns `ping_due` instead of `dead` if the last byte arrived before the process was suspended
+   *   and no ping was sent since then.
+   */
+  inspect(wheelClock: WheelClock, idleTimeoutMs: number, pingIntervalMs: number): LivenessState {
     const now = wheelClock.now();
     const { bytesRead } = this.socket;
-    if (bytesRead !== this.seen) this.heardAt = now;
-    this.seen = bytesRead;
-    if (now - this.heardAt >= patienceMs || this.isTooSlow(now, patienceMs))
-      return this.doubt(now, wheelClock.wokeAt());
-    if (now - this.askedAt < askEveryMs) return "well";
-    this.askedAt = now;
-    return "ask";
+    if (bytesRead !== this.bytesAtCheck) this.receivedAt = now;
+    this.bytesAtCheck = bytesRead;
+    if (now - this.receivedAt >= idleTimeoutMs || this.isTooSlow(now, idleTimeoutMs))
+      return this.recheck(now, wheelClock.wokeAt());
+    if (now - this.pingedAt < pingIntervalMs) return "healthy";
+    this.pingedAt = now;
+    return "ping_due";
   }
 
-  private doubt(now: number, wokeAt: number): LivenessState {
-    if (this.heardAt > wokeAt) return "silent";
-    if (this.askedAt > wokeAt) return now - this.askedAt >= resumeGraceMs ? "silent" : "well";
-    this.askedAt = now;
-    return "ask";
+  private recheck(now: number, wokeAt: number): LivenessState {
+    if (this.receivedAt > wokeAt) return "dead";
+    if (this.pingedAt > wokeAt) return now - this.pingedAt >= resumeGraceMs ? "dead" : "healthy";
+    this.pingedAt = now;
+    return "ping_due";
   }
 
-  private isTooSlow(now: number, patienceMs: number): boolean {
-    const bytes = this.seen - this.whole;
+  private isTooSlow(now: number, idleTimeoutMs: number): boolean {
+    const bytes = this.bytesAtCheck - this.bytesAtFrame;
     if (bytes === 0) return false;
-    if (this.begunAt === notStarted) this.begunAt = now;
-    return now - this.begunAt > patienceMs + bytes / minBytesPerMs;
+    if (this.frameStartedAt === notStarted) this.frameStartedAt = now;
+    return now - this.frameStartedAt > idleTimeoutMs + bytes / minBytesPerMs;
   }
 }
 
-/** Bytes of one connection, as its socket counts them. */
+/** Bytes of one connection. */
 export interface ByteCounts {
   readonly in: number;
   readonly out: number;
@@ -91,7 +101,10 @@ export interface ByteCounts {
 
 type CountingSocket = Pick<Socket, "bytesRead" | "bytesWritten">;
 
-/** Counts from now on: what the socket carried before was the handshake, or another request. */
+/**
+ * Counts the bytes from its creation on: earlier bytes of the socket belong to the handshake or to
+ * another request.
+ */
 export class ByteCounter {
   private readonly socket: CountingSocket | null;
   private readonly readBefore: number;
@@ -103,7 +116,7 @@ export class ByteCounter {
     this.writtenBefore = socket?.bytesWritten ?? 0;
   }
 
-  carried(): ByteCounts {
+  read(): ByteCounts {
     const { bytesRead = 0, bytesWritten = 0 } = this.socket ?? {};
     return { in: bytesRead - this.readBefore, out: bytesWritten - this.writtenBefore };
   }

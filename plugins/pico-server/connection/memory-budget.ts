@@ -1,122 +1,145 @@
-/** The memory budget of everything that clients have sent and the application has not accepted. */
+// Bounds the memory of messages that clients have sent and the application has not accepted.
 
-/** A connection that holds such bytes. */
+/** A connection that has such bytes. */
 export interface BudgetMember {
   /** Pauses reading, or allows it again. */
-  hold(isHeld: boolean): void;
-  /** Sets a deadline for its unfinished message, or lifts it: all others wait for it. */
-  hurry(isHurried: boolean): void;
-  /** Bytes it holds, and how many of them belong to an unfinished message. Written by the budget, zero at first. */
+  setBudgetPause(isPaused: boolean): void;
+  /** Sets a deadline for the unfinished message, because all others wait for it, or lifts it. */
+  setDeadline(hasDeadline: boolean): void;
+  /** Bytes of this connection. Only the budget writes it; 0 at first. */
   bytes: number;
+  /** Bytes of its unfinished message. Only the budget writes it; 0 at first. */
   arriving: number;
 }
 
 export interface MemoryBudget {
-  /** Counts a message that is there as a whole. */
-  grow(budgetMember: BudgetMember, bytes: number): void;
-  shrink(budgetMember: BudgetMember, bytes: number): void;
-  /** Sets what has arrived of an unfinished message. */
-  arrive(budgetMember: BudgetMember, bytes: number): void;
-  /** The holder reads no more, so the budget does not pause it any more. */
-  leave(budgetMember: BudgetMember): void;
-  /** Counts the bytes of a sender that cannot be paused; `false` if they do not fit. */
-  take(bytes: number): boolean;
-  give(bytes: number): void;
+  /** Counts a complete message. */
+  grow(member: BudgetMember, bytes: number): void;
+  shrink(member: BudgetMember, bytes: number): void;
+  /** Sets how many bytes of an unfinished message have arrived. */
+  arrive(member: BudgetMember, bytes: number): void;
+  /** The member reads no more, so the budget does not pause it any more. */
+  leave(member: BudgetMember): void;
+  /**
+   * Counts the bytes of a sender that cannot be paused.
+   *
+   * @returns `false` if they do not fit.
+   */
+  reserve(bytes: number): boolean;
+  release(bytes: number): void;
 }
 
-/** Part of the limit that whole messages may take while the largest unfinished one goes on beyond it. */
-const wholeShare = 1 / 4;
+/** Complete messages may use this part of the limit while one unfinished message may exceed it. */
+const completeShare = 1 / 4;
 
 /**
- * Beyond `limit` bytes the largest holder is paused, and another one each time more bytes arrive. The largest
- * unfinished message alone goes on, or connections in the middle of a message would wait for each other.
+ * Beyond the limit, the largest member is paused, and another one each time more bytes arrive. Only
+ * the largest unfinished message continues, or connections in the middle of a message would wait
+ * for each other.
  */
-export function createMemoryBudget(limit: () => number): MemoryBudget {
-  /** Connections that have ever held anything, until they leave. */
-  const holders = new Set<BudgetMember>();
-  const held = new Set<BudgetMember>();
-  let used = 0;
-  let arriving = 0;
-  let first: BudgetMember | undefined;
+class SharedMemoryBudget implements MemoryBudget {
+  private readonly limit: () => number;
+  /** Members that have ever counted bytes, until they leave. */
+  private readonly members = new Set<BudgetMember>();
+  private readonly paused = new Set<BudgetMember>();
+  private used = 0;
+  private arriving = 0;
+  /** The member whose unfinished message continues beyond the limit. */
+  private exempt: BudgetMember | undefined;
 
-  function largest(measure: (budgetMember: BudgetMember) => number): BudgetMember | undefined {
+  constructor(limit: () => number) {
+    this.limit = limit;
+  }
+
+  grow(member: BudgetMember, bytes: number): void {
+    this.change(member, bytes);
+  }
+
+  shrink(member: BudgetMember, bytes: number): void {
+    this.change(member, -bytes);
+  }
+
+  arrive(member: BudgetMember, bytes: number): void {
+    const added = bytes - member.arriving;
+    member.arriving = bytes;
+    this.arriving += added;
+    this.change(member, added);
+  }
+
+  reserve(bytes: number): boolean {
+    if (this.used + bytes > this.limit()) return false;
+    this.used += bytes;
+    return true;
+  }
+
+  release(bytes: number): void {
+    this.used -= bytes;
+    this.resumePaused();
+  }
+
+  leave(member: BudgetMember): void {
+    this.members.delete(member);
+    this.paused.delete(member);
+    if (member !== this.exempt) return;
+    this.dropExempt();
+    this.resumePaused();
+  }
+
+  private change(member: BudgetMember, bytes: number): void {
+    if (member.bytes === 0) this.members.add(member);
+    this.used += bytes;
+    member.bytes += bytes;
+    if (bytes < 0) this.resumePaused();
+    else if (this.used > this.limit()) this.pauseLargest();
+  }
+
+  private largest(measure: (member: BudgetMember) => number): BudgetMember | undefined {
     let found: BudgetMember | undefined;
-    let most = 0;
-    for (const budgetMember of holders) {
-      const bytes = measure(budgetMember);
-      if (bytes <= most) continue;
-      most = bytes;
-      found = budgetMember;
+    let maxBytes = 0;
+    for (const member of this.members) {
+      const bytes = measure(member);
+      if (bytes <= maxBytes) continue;
+      maxBytes = bytes;
+      found = member;
     }
     return found;
   }
 
-  function letFirstGo(): void {
-    const one = first;
-    first = undefined;
-    one?.hurry(false);
+  private dropExempt(): void {
+    const member = this.exempt;
+    this.exempt = undefined;
+    member?.setDeadline(false);
   }
 
-  function chooseFirst(): void {
-    if (first && first.arriving === 0) letFirstGo();
-    if (first || used - arriving > limit() * wholeShare) return;
-    first = largest((budgetMember) => budgetMember.arriving);
-    if (!first) return;
-    first.hurry(true);
-    if (held.delete(first)) first.hold(false);
+  private chooseExempt(): void {
+    if (this.exempt && this.exempt.arriving === 0) this.dropExempt();
+    if (this.exempt || this.used - this.arriving > this.limit() * completeShare) return;
+    const member = (this.exempt = this.largest(({ arriving }) => arriving));
+    if (!member) return;
+    member.setDeadline(true);
+    if (this.paused.delete(member)) member.setBudgetPause(false);
   }
 
-  function holdLargest(): void {
-    chooseFirst();
-    const one = largest((budgetMember) =>
-      budgetMember === first || held.has(budgetMember) ? 0 : budgetMember.bytes,
+  private pauseLargest(): void {
+    this.chooseExempt();
+    const member = this.largest((each) =>
+      each === this.exempt || this.paused.has(each) ? 0 : each.bytes,
     );
-    if (!one) return;
-    held.add(one);
-    one.hold(true);
+    if (!member) return;
+    this.paused.add(member);
+    member.setBudgetPause(true);
   }
 
-  function letGo(): void {
-    if (used > limit()) return chooseFirst();
-    letFirstGo();
-    if (held.size === 0) return;
-    const all = [...held];
-    held.clear();
-    for (const one of all) one.hold(false);
+  private resumePaused(): void {
+    if (this.used > this.limit()) return this.chooseExempt();
+    this.dropExempt();
+    if (this.paused.size === 0) return;
+    const members = [...this.paused];
+    this.paused.clear();
+    for (const member of members) member.setBudgetPause(false);
   }
-
-  function change(budgetMember: BudgetMember, bytes: number): void {
-    if (budgetMember.bytes === 0) holders.add(budgetMember);
-    used += bytes;
-    budgetMember.bytes += bytes;
-    if (bytes < 0) letGo();
-    else if (used > limit()) holdLargest();
-  }
-
-  return {
-    grow: (budgetMember, bytes) => change(budgetMember, bytes),
-    shrink: (budgetMember, bytes) => change(budgetMember, -bytes),
-    arrive(budgetMember, bytes) {
-      const more = bytes - budgetMember.arriving;
-      budgetMember.arriving = bytes;
-      arriving += more;
-      change(budgetMember, more);
-    },
-    take(bytes) {
-      if (used + bytes > limit()) return false;
-      used += bytes;
-      return true;
-    },
-    give(bytes) {
-      used -= bytes;
-      letGo();
-    },
-    leave(budgetMember) {
-      holders.delete(budgetMember);
-      held.delete(budgetMember);
-      if (budgetMember !== first) return;
-      letFirstGo();
-      letGo();
-    },
-  };
 }
+
+/** @param limit - Returns the limit in bytes. */
+export const createMemoryBudget = (limit: () => number): MemoryBudget =>
+  new SharedMemoryBudget(limit);

@@ -1,3 +1,4 @@
+// The send queue of one connection: a slow client delays no other client.
 import { frameTypeOf, pongFrame, type EncodedFrame } from "../frame-encoding.ts";
 import type { SequencedEntry } from "../session/session-log.ts";
 import type { ConnectionContext } from "./context.ts";
@@ -7,26 +8,29 @@ const maxSocketBytes = 256 * 1024;
 const maxQueuedBytes = 4 * 1024 * 1024;
 const maxQueuedFrames = 2_048;
 
-/** A frame on its way to one peer. */
+/** A queued frame for one peer. */
 interface QueuedFrame {
   readonly frame: EncodedFrame;
-  /** Undefined: an answer to this peer alone, which always waits its turn. */
+  /** Undefined for a response to this peer alone. Such a frame is never dropped or replaced. */
   readonly entry: SequencedEntry | undefined;
 }
 
-/** While it waits, a later entry of the same key takes its place: it says all that this one says. */
+/**
+ * A later entry with the same key replaces a queued one, because it contains everything that the
+ * queued one does.
+ */
 function coalescingKey(entry: SequencedEntry): string | undefined {
   const { session, numbered, message } = entry;
   if (numbered) return undefined;
   if (message !== undefined) return `message\0${session}\0${message}`;
   return isTypingEntry(entry) ? `typing\0${session}` : undefined;
 }
-/** Errors are about no message of the stream either; each of them says something else. */
+/** Errors have no message id either, but each one has its own content. */
 const isTypingEntry = (entry: SequencedEntry): boolean =>
   !entry.numbered && entry.message === undefined && frameTypeOf(entry) !== "error";
 const isTypingFrame = ({ entry }: QueuedFrame): boolean =>
   entry !== undefined && isTypingEntry(entry);
-/** Says nothing any more once `last` is there. */
+/** True for updates that the final entry `last` makes redundant. */
 const isSupersededBy =
   (last: SequencedEntry) =>
   ({ entry }: QueuedFrame): boolean =>
@@ -36,41 +40,46 @@ const isSupersededBy =
     entry.session === last.session;
 
 export interface OutboxOwner {
-  /** A numbered entry was given to the socket. */
+  /** A numbered entry was written to the socket. */
   written(entry: SequencedEntry): void;
-  /** Said once: the peer reads too slowly, and more waits for it than may. */
-  full(): void;
-  /** Something waits: from now on it is asked every second for how long. */
-  watch(): void;
+  /** The queue exceeded its limit. Called at most once. */
+  queueFull(): void;
+  /** Bytes wait in the socket, so the connection needs a check every second. */
+  scheduleCheck(): void;
 }
 
-/** Owns the queue of one connection, so that a stuck peer delays nobody else. Keeps at most 256 KiB in the socket and
- *  queues the rest: what is queued can still be dropped or replaced. */
+/**
+ * Keeps at most 256 KiB in the socket and queues the rest, because queued frames can still be
+ * dropped or replaced.
+ */
 export class Outbox implements SinkSource {
-  private readonly shared: Pick<ConnectionContext, "counters" | "awake">;
+  private readonly context: Pick<ConnectionContext, "counters" | "wheelClock">;
   private readonly owner: OutboxOwner;
   private readonly sink: Sink;
   private queue: QueuedFrame[] | undefined = undefined;
   private queuedBytes = 0;
-  private givenBytes = 0;
+  private writtenBytes = 0;
   private open = true;
-  /** While something waits: since when nothing has moved, and what had left and what waited when it was last asked. */
-  private isWatched = false;
+  /**
+   * While bytes wait: when progress was last made, and how many bytes had left the process and were
+   * in the queue of the operating system at the last check.
+   */
+  private isPending = false;
   private progressAt = 0;
-  private left = 0;
-  private inMachine = 0;
-  /** Answer to the latest ping, while the peer reads too slowly to get it. */
+  private leftAtCheck = 0;
+  private kernelQueueAtCheck = 0;
+  /** Pong for the latest ping of a client that reads too slowly to receive it now. */
   private pong: EncodedFrame | undefined = undefined;
 
   constructor(
-    shared: Pick<ConnectionContext, "counters" | "awake">,
+    context: Pick<ConnectionContext, "counters" | "wheelClock">,
     owner: OutboxOwner,
     sink: Sink,
   ) {
-    this.shared = shared;
+    this.context = context;
     this.owner = owner;
     this.sink = sink;
-    sink.filler = this;
+    sink.source = this;
   }
 
   send(frame: EncodedFrame, entry?: SequencedEntry): void {
@@ -78,67 +87,70 @@ export class Outbox implements SinkSource {
     const isFree = this.queue === undefined || this.queue.length === 0;
     if (isFree && this.sink.pending() < maxSocketBytes) return this.write(frame, entry);
     this.enqueue({ frame, entry });
-    if (this.isOver()) this.shared.counters.dropped.typing += this.drop(isTypingFrame);
-    if (!this.isOver()) return;
+    if (this.isOverLimit()) this.context.counters.dropped.typing += this.drop(isTypingFrame);
+    if (!this.isOverLimit()) return;
     this.clear();
-    this.owner.full();
+    this.owner.queueFull();
   }
 
-  /** A control frame waits for nothing that is queued. */
-  control(frame: EncodedFrame): void {
+  /** Writes a control frame ahead of all queued frames. */
+  sendControl(frame: EncodedFrame): void {
     if (this.open) this.write(frame, undefined);
   }
 
-  /** Answers a ping. A peer that does not read gets one answer to all its pings (RFC 6455, 5.5.3). */
-  answerPing(payload: Buffer): void {
+  /**
+   * Responds to a ping. A client that does not read receives one pong for all its pings (RFC 6455,
+   * 5.5.3).
+   */
+  sendPong(payload: Buffer): void {
     const frame = pongFrame(payload);
-    if (this.sink.pending() < maxSocketBytes) this.control(frame);
+    if (this.sink.pending() < maxSocketBytes) this.sendControl(frame);
     else this.pong = frame;
   }
 
-  /** Bytes that wait, those in the socket included. */
+  /** Queued bytes, including those in the socket. */
   waiting(): number {
     return this.queuedBytes + this.sink.pending();
   }
 
   isStalling(): boolean {
-    return this.isWatched;
+    return this.isPending;
   }
 
-  /** Milliseconds without progress of what waits; 0 when nothing waits. */
+  /** @returns Milliseconds since the socket last accepted bytes; 0 if no bytes wait. */
   stalledFor(now: number): number {
-    if (!this.isWatched) return 0;
+    if (!this.isPending) return 0;
     const pending = this.sink.pending();
-    const left = this.givenBytes - pending;
-    const inMachine = this.sink.waiting();
-    if (left !== this.left || inMachine < this.inMachine) this.progressAt = now;
-    this.left = left;
-    this.inMachine = inMachine;
-    this.isWatched = pending > 0;
+    const left = this.writtenBytes - pending;
+    const kernelQueue = this.sink.kernelQueueBytes();
+    if (left !== this.leftAtCheck || kernelQueue < this.kernelQueueAtCheck) this.progressAt = now;
+    this.leftAtCheck = left;
+    this.kernelQueueAtCheck = kernelQueue;
+    this.isPending = pending > 0;
     return pending === 0 ? 0 : now - this.progressAt;
   }
 
   clear(): void {
     this.open = false;
-    this.shared.counters.dropped.closed += this.queue?.length ?? 0;
+    this.context.counters.dropped.closed += this.queue?.length ?? 0;
     this.queue = undefined;
     this.queuedBytes = 0;
   }
 
-  behind(): void {
-    if (this.isWatched) return;
-    this.isWatched = true;
-    this.progressAt = this.shared.awake.now();
-    this.left = this.givenBytes - this.sink.pending();
-    this.inMachine = this.sink.waiting();
-    this.owner.watch();
+  onPending(): void {
+    if (this.isPending) return;
+    this.isPending = true;
+    this.progressAt = this.context.wheelClock.now();
+    this.leftAtCheck = this.writtenBytes - this.sink.pending();
+    this.kernelQueueAtCheck = this.sink.kernelQueueBytes();
+    this.owner.scheduleCheck();
   }
 
-  drained(): void {
+  onDrained(): void {
     const { queue, sink, pong } = this;
     if (pong !== undefined) {
       this.pong = undefined;
-      this.control(pong);
+      this.sendControl(pong);
     }
     if (queue === undefined || queue.length === 0) return;
     let at = 0;
@@ -152,18 +164,18 @@ export class Outbox implements SinkSource {
 
   private write(frame: EncodedFrame, entry: SequencedEntry | undefined): void {
     if (!this.sink.isOpen()) return;
-    this.givenBytes += frame.length;
+    this.writtenBytes += frame.length;
     this.sink.write(frame);
     if (!entry) return;
-    this.shared.counters.framesOut[frameTypeOf(entry)] += 1;
+    this.context.counters.framesOut[frameTypeOf(entry)] += 1;
     if (entry.numbered) this.owner.written(entry);
   }
 
-  private isOver(): boolean {
+  private isOverLimit(): boolean {
     return (this.queue?.length ?? 0) > maxQueuedFrames || this.queuedBytes > maxQueuedBytes;
   }
 
-  /** Answers how many have gone. */
+  /** @returns The number of dropped frames. */
   private drop(isDropped: (queuedFrame: QueuedFrame) => boolean): number {
     const before = this.queue ?? [];
     this.queue = before.filter((queuedFrame) => {
@@ -175,7 +187,7 @@ export class Outbox implements SinkSource {
   }
 
   private enqueue(queuedFrame: QueuedFrame): void {
-    const { counters } = this.shared;
+    const { counters } = this.context;
     const { entry, frame } = queuedFrame;
     if (entry?.numbered && entry.message !== undefined)
       counters.coalesced += this.drop(isSupersededBy(entry));

@@ -1,13 +1,14 @@
-/** Takes one; false when there is none left. */
+// Token buckets for message rates, and a counter of offences within a sliding window.
+/** Takes one token. Returns false when the bucket is empty. */
 export type TokenBucket = (now: number) => boolean;
 
-/** So many over time, so many at once. Either 0: unlimited. */
+/** A sustained rate and a burst. If either is 0, there is no limit. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
 }
 
-/** The rate may change while the bucket lives. */
+/** The rate may change at any time: the bucket reads it on every call. */
 export function createTokenBucket(rate: () => Rate, start: number): TokenBucket {
   let left = Number.POSITIVE_INFINITY;
   let at = start;
@@ -24,7 +25,10 @@ export function createTokenBucket(rate: () => Rate, start: number): TokenBucket 
 
 const maxKeys = 10_000;
 
-/** A bucket for each key; beyond 10,000 the longest unused begins anew. */
+/**
+ * Keeps one bucket per key, at most 10,000. Beyond that, the least recently used key starts again
+ * with a full bucket.
+ */
 export function createKeyedBuckets(rate: () => Rate): (key: string, now: number) => boolean {
   const buckets = new Map<string, TokenBucket>();
   return (key, now) => {
@@ -37,14 +41,15 @@ export function createKeyedBuckets(rate: () => Rate): (key: string, now: number)
   };
 }
 
-/** Counts one; true when there are too many. */
+/** Counts one offence. Returns true when the limit is reached. */
 export type StrikeCounter = (now: number) => boolean;
 
-/** Counts within a sliding window, up to `most`. */
-export function createStrikeCounter(most: number, windowMs: number): StrikeCounter {
+/** Counts within a sliding window. */
+export function createStrikeCounter(max: number, windowMs: number): StrikeCounter {
   let times: number[] = [];
   return (now) => {
-    times = [...times.filter((at) => at <= now && now - at < windowMs), now]; // the clock may have been set back
-    return times.length >= most;
+    // the clock may have been set back
+    times = [...times.filter((at) => at <= now && now - at < windowMs), now];
+    return times.length >= max;
   };
 }

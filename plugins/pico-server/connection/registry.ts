@@ -1,3 +1,4 @@
+// All open connections, the timer wheel that checks them, and the list that pages show.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock, Release } from "../../../kernel/index.ts";
 import type { CloseName } from "../../../lib/pico-wire/index.ts";
@@ -5,55 +6,64 @@ import type { PicoConnection } from "../service.ts";
 import type { ByteCounts } from "./liveness.ts";
 import { createTimerWheel, type Timer, type WheelClock } from "./timer-wheel.ts";
 
-/** What changes while somebody is connected. */
+/** The part of a connection's data that changes while it is open. */
 export type Traffic = Pick<
   PicoConnection,
   "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt"
 >;
 
-/** A peer that holds a slot: a WebSocket, a stream of events, somebody who waits for an answer. */
+/**
+ * A peer that counts towards `max_connections`: a WebSocket, an event stream, or a posted message
+ * with `wait`.
+ */
 export interface Peer extends Timer {
   readonly id: string;
-  /** A secret of its client, who may come back and take its place. */
+  /**
+   * A secret that the client presents when it reconnects, so that the new connection replaces this
+   * one.
+   */
   readonly conn?: string | undefined;
-  /** Of the token it came with; undefined for the dashboard's own page. */
+  /** Version of the token that was used; undefined for a page of the dashboard. */
   readonly tokenVersion: number | undefined;
-  /** Says why, and cuts the socket a second later if the peer does not answer. */
+  /** Sends the close code, and destroys the socket after a second if the peer does not respond. */
   close(name: CloseName, retryMs?: number): void;
-  /** As pages show it; who waits for the answer to a posted message is not shown. */
+  /** Data for pages. Undefined for a posted message with `wait`, which pages do not show. */
   known?: ConnectionInfo | undefined;
-  /** Pings, and ends what is dead or stuck. */
+  /** Sends a ping when it is due, and closes a dead or slow peer. */
   check(): number;
-  /** The application has a message of its sessions, or something waits to be sent to it. */
+  /** True while the application processes a message of its sessions or frames wait to be sent. */
   isBusy(): boolean;
-  /** Bytes on its socket since it began. */
-  carried(): ByteCounts;
+  /** Bytes of its socket since the connection was opened. */
+  byteCounts(): ByteCounts;
   traffic(): Traffic;
 }
 
-/** All connections, and the wheel that looks at them. */
+/** All connections and their timer wheel. */
 export interface ConnectionRegistry {
-  /** Slots that are taken. */
+  /** Connections that count towards `max_connections`. */
   count(): number;
-  /** All that are here, the oldest first. */
+  /** All connections, oldest first. */
   list(): Iterable<Peer>;
   find(id: string): Peer | undefined;
-  /** The time they are watched in. */
-  readonly awake: WheelClock;
-  /** Each of them is looked at within a second, or this one. */
-  reschedule(one?: Peer): void;
-  /** Seconds the wheel came too late at worst in the last minute. */
+  /** The time of the timer wheel. */
+  readonly wheelClock: WheelClock;
+  /** Checks one peer, or all of them, within a second. */
+  reschedule(peer?: Peer): void;
+  /** The largest delay of the timer wheel in the last minute, in seconds. */
   lateSeconds(): number;
   add(connection: Peer): void;
   remove(connection: Peer): void;
-  /** Whether this secret belongs to somebody who is here. */
+  /** True if an open connection has this secret. */
   knows(conn: string): boolean;
-  /** Ends it, and frees its slot at once for the client that came back. */
+  /**
+   * Closes the connection with this secret and frees its slot immediately for the client that
+   * reconnected.
+   */
   replace(conn: string): void;
   close(name: CloseName, which?: (connection: Peer) => boolean): void;
-  /** Ends what an older token opened, spread over `graceS` seconds. */
+  /** Closes connections that used an older token, spread over `graceS` seconds. */
   endBefore(version: number, graceS: number): void;
-  /** Resolves when the last one is gone. */
+  /** Resolves after the last connection has closed. */
   empty(): Promise<void>;
 }
 
@@ -61,7 +71,7 @@ interface RegistryOptions {
   readonly clock: Clock;
   after(ms: number, run: () => void): Release;
   random(bytes: number): Uint8Array;
-  /** Clients that may come back per second. */
+  /** How many clients may reconnect per second. */
   reconnectRate(): number;
 }
 
@@ -73,11 +83,14 @@ export function createRegistry({
 }: RegistryOptions): ConnectionRegistry {
   const all = new Map<string, Peer>();
   const byConn = new Map<string, Peer>();
-  /** Closed for their own successors: they hold no slot while they leave. */
+  /** Connections closed in favour of a new one of the same client. They no longer count. */
   const replaced = new Set<Peer>();
   const wheel = createTimerWheel(clock, after);
   const waiters: (() => void)[] = [];
-  /** From one second on, over four or as many more as so many clients need. */
+  /**
+   * One second, plus a random share of four seconds or of the time that this many clients need at
+   * the reconnect rate.
+   */
   function retryMs(clients: number): number {
     const [high = 0, low = 0] = random(2);
     const spreadMs = Math.max(4_000, (clients / reconnectRate()) * 1_000);
@@ -88,9 +101,9 @@ export function createRegistry({
     count: () => all.size - replaced.size,
     list: () => all.values(),
     find: (id) => all.get(id),
-    awake: wheel,
-    reschedule(one) {
-      for (const peer of one ? [one] : all.values()) wheel.reschedule(peer);
+    wheelClock: wheel,
+    reschedule(peer) {
+      for (const each of peer ? [peer] : all.values()) wheel.reschedule(each);
     },
     lateSeconds: () => wheel.lateMs() / 1_000,
     knows: (conn) => byConn.has(conn),
@@ -129,10 +142,13 @@ export function createRegistry({
   };
 }
 
-/** The same text by itself: one that was cut from another keeps the whole of it, and an address may hold a token. */
+/**
+ * Copies a string. A substring keeps its whole source string in memory, and a URL may contain a
+ * token.
+ */
 export const detachString = (text: string): string => Buffer.from(text).toString();
 
-/** What does not change while somebody is connected. */
+/** The part of a connection's data that is constant while it is open. */
 export interface ConnectionInfo extends Pick<
   PicoConnection,
   "session" | "address" | "method" | "since"
@@ -149,7 +165,10 @@ const truncate = (text: string | undefined): string | undefined =>
 
 type ConnectionOrigin = Pick<ConnectionInfo, "session" | "address" | "method">;
 
-/** Key by key: of copied objects each one would have a shape of its own, larger than itself. */
+/**
+ * Builds the object key by key, because V8 gives each spread copy its own hidden class, which is
+ * larger than the object.
+ */
 export function connectionInfo(
   { session, address, method }: ConnectionOrigin,
   { origin, "user-agent": userAgent }: IncomingHttpHeaders,
@@ -176,7 +195,7 @@ function toView(
   return { id: peer.id, session, address, method, since, ...names, ...peer.traffic() };
 }
 
-/** Who is connected, for pages: names, where from, and what went over it. */
+/** Lists the connections for pages, and closes single ones. */
 export function createConnectionList(connections: Pick<ConnectionRegistry, "list" | "find">) {
   return {
     list: (): PicoConnection[] =>

@@ -1,59 +1,71 @@
+// Writes encoded frames to a WebSocket or to an HTTP response.
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { ServerResponse } from "node:http";
 import type { EncodedFrame } from "../frame-encoding.ts";
 import type { ChannelWebSocket } from "./web-socket.ts";
 
-/** Who gives a sink its bytes. */
+/** Supplies the bytes of a sink. */
 export interface SinkSource {
-  /** What was written has left: there is room for more. */
-  drained(): void;
-  /** Something was written that has not left at once. */
-  behind(): void;
+  /** All written bytes have left the process, so there is room for more. */
+  onDrained(): void;
+  /** Written bytes are still waiting in the process. */
+  onPending(): void;
 }
 
-/** Where the bytes of one peer go. */
+/** Receives the bytes for one peer. */
 export interface Sink {
   isOpen(): boolean;
   write(bytes: EncodedFrame): void;
   /** Bytes that were written and have not left this process. */
   pending(): number;
-  /** Changes whenever the machine took something; falls while it does. */
-  waiting(): number;
-  /** Set by who fills it, once. */
-  filler: SinkSource | undefined;
+  /** Bytes in the socket queue of the operating system. The number falls while the peer reads. */
+  kernelQueueBytes(): number;
+  /** Set once, by the outbox. */
+  source: SinkSource | undefined;
 }
 
-/** Node's own name for it; where there is none, a peer is judged by whole writes. */
+/**
+ * The internal name of the socket handle in Node. Without it, progress is visible only when a whole
+ * write completes.
+ */
 const handle = "_handle";
 
-/** Bytes the kernel of the machine has not taken yet of what was given to it. */
+/** Bytes that were passed to the socket and the operating system has not accepted yet. */
 function kernelQueueSize(socket: object): number {
-  const { [handle]: own } = socket as { [handle]?: { readonly writeQueueSize?: number } | null };
-  return own?.writeQueueSize ?? 0;
+  const { [handle]: socketHandle } = socket as {
+    [handle]?: { readonly writeQueueSize?: number } | null;
+  };
+  return socketHandle?.writeQueueSize ?? 0;
 }
 
-/* What one turn of the event loop writes to a socket leaves it in one piece. */
+/** Frames written in one turn of the event loop leave in one write. */
 let pendingFlushes: WebSocketSink[] = [];
 
 function flushAll(): void {
-  const all = pendingFlushes;
+  const sinks = pendingFlushes;
   pendingFlushes = [];
-  for (const sink of all) sink.flush();
+  for (const sink of sinks) sink.flush();
 }
 
-/** Takes whole frames: the library is not asked to wrap the same message for each of its hearers. What was taken in a
- *  turn leaves before the close that ends it, whoever closes. */
+/**
+ * Accepts encoded frames, so that the library does not encode the same message again for each
+ * subscriber. Frames written in a turn leave before a close that follows in the same turn, also
+ * when the library closes.
+ */
 export class WebSocketSink implements Sink {
   private readonly ws: ChannelWebSocket;
   private readonly socket: Duplex;
-  filler: SinkSource | undefined = undefined;
-  /** Of this turn: the short frames at its end, most often all there are, and what stands before them. */
+  source: SinkSource | undefined = undefined;
+  /**
+   * Frames of this turn: the trailing short frames as one string (usually all of them), and all
+   * frames before those.
+   */
   private text = "";
   private before: EncodedFrame[] | undefined = undefined;
   private bytes = 0;
-  private isBegun = false;
-  private isAwaited = false;
+  private hasEndListener = false;
+  private awaitsDrain = false;
 
   constructor(ws: ChannelWebSocket, socket: Duplex) {
     this.ws = ws;
@@ -65,7 +77,7 @@ export class WebSocketSink implements Sink {
   }
 
   write(frame: EncodedFrame): void {
-    if (this.bytes === 0) this.begin();
+    if (this.bytes === 0) this.scheduleFlush();
     this.bytes += frame.length;
     if (typeof frame === "string") return void (this.text += frame);
     const before = (this.before ??= []);
@@ -74,10 +86,10 @@ export class WebSocketSink implements Sink {
     this.text = "";
   }
 
-  private begin(): void {
+  private scheduleFlush(): void {
     if (pendingFlushes.push(this) === 1) setImmediate(flushAll);
-    if (this.isBegun) return;
-    this.isBegun = true;
+    if (this.hasEndListener) return;
+    this.hasEndListener = true;
     this.socket.prependListener("end", () => this.flush());
   }
 
@@ -85,7 +97,7 @@ export class WebSocketSink implements Sink {
     return this.bytes + this.socket.writableLength;
   }
 
-  waiting(): number {
+  kernelQueueBytes(): number {
     return kernelQueueSize(this.socket);
   }
 
@@ -97,16 +109,16 @@ export class WebSocketSink implements Sink {
     this.bytes = 0;
     if (socket.writable) writeBatch(socket, before, text);
     const isBehind = socket.writableLength > 0;
-    if (isBehind) this.fallBehind();
-    // Nobody is told later: what the machine took at once may be followed by a "drain", but none is awaited.
-    if (!isBehind || !socket.writableNeedDrain) this.filler?.drained();
+    if (isBehind) this.awaitDrain();
+    // If the operating system accepts all bytes immediately, no `drain` event follows.
+    if (!isBehind || !socket.writableNeedDrain) this.source?.onDrained();
   }
 
-  private fallBehind(): void {
-    this.filler?.behind();
-    if (this.isAwaited) return;
-    this.isAwaited = true;
-    this.socket.on("drain", () => this.filler?.drained());
+  private awaitDrain(): void {
+    this.source?.onPending();
+    if (this.awaitsDrain) return;
+    this.awaitsDrain = true;
+    this.socket.on("drain", () => this.source?.onDrained());
   }
 }
 
@@ -122,18 +134,18 @@ function writeBatch(
   socket.uncork();
 }
 
-export function createResponseSink(answer: ServerResponse): Sink {
-  const socket = answer.socket as Socket | null;
+export function createResponseSink(response: ServerResponse): Sink {
+  const socket = response.socket as Socket | null;
   const sink: Sink = {
-    filler: undefined,
-    isOpen: () => !answer.writableEnded && !answer.destroyed,
+    source: undefined,
+    isOpen: () => !response.writableEnded && !response.destroyed,
     write(bytes) {
-      answer.write(bytes, "latin1");
-      sink.filler?.behind();
+      response.write(bytes, "latin1");
+      sink.source?.onPending();
     },
-    pending: () => answer.writableLength,
-    waiting: () => (socket ? kernelQueueSize(socket) : 0),
+    pending: () => response.writableLength,
+    kernelQueueBytes: () => (socket ? kernelQueueSize(socket) : 0),
   };
-  answer.on("drain", () => sink.filler?.drained());
+  response.on("drain", () => sink.source?.onDrained());
   return sink;
 }

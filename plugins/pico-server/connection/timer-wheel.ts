@@ -1,138 +1,176 @@
+// Calls each timer when it is due and touches no other timer (see docs/decisions/0018).
 import type { Clock, Release } from "../../../kernel/index.ts";
 
-/** Time in which this process ran, in milliseconds: it stands while the process sleeps, and no clock that is set moves
- *  it. */
+/**
+ * Milliseconds during which this process ran. The time stops while the process is suspended, and
+ * changes of the system clock do not move it.
+ */
 export interface WheelClock {
-  /** As of the last step of the wheel. */
+  /** The time as of the last step of the wheel. */
   now(): number;
-  /** When it slept last; before anybody came when it never did. */
+  /** When the process last resumed after a suspension; minus infinity if it never was suspended. */
   wokeAt(): number;
 }
 
 export const unscheduled = -1;
 export interface Timer {
-  /** The step of the wheel at which it is due, `unscheduled` while it is in none; the wheel's own. */
+  /** The step at which the timer is due, or `unscheduled`. Only the wheel writes it. */
   slot: number;
-  /** Looks after itself. Answers how many milliseconds may pass until the next time. */
+  /** @returns Milliseconds until the next check. */
   check(): number;
 }
 
-/** Calls everybody when they are due, and touches nobody else. Its steps are short: a thousand pings in one go would
- *  hold up the rest. */
+/** Steps are short, because a thousand pings in one step would delay all other work. */
 export interface TimerWheel extends WheelClock {
-  add(one: Timer): void;
-  /** Its turn comes within a second. */
-  reschedule(one: Timer): void;
-  remove(one: Timer): void;
-  /** How late a step was at worst, in the last minute or a little less. */
+  add(timer: Timer): void;
+  /** Checks the timer within a second. */
+  reschedule(timer: Timer): void;
+  remove(timer: Timer): void;
+  /** The largest delay of a step, in milliseconds, during the last 30 to 60 seconds. */
   lateMs(): number;
 }
 
 const stepMs = 50;
-/** A second: what is due at once is spread over as many steps, and so many are made up for when one came late. */
+/** One second. New timers are spread over this many steps; a late wheel catches up with as many. */
 const slotsPerSecond = 20;
-/** Steps of a whole turn; who may wait longer is looked at once on the way. */
+/** Steps of one revolution. A timer that may wait longer is checked once per revolution. */
 const slotCount = 1_024;
 const latenessWindowMs = 30_000;
 
-export function createTimerWheel(
-  clock: Clock,
-  after: (ms: number, run: () => void) => Release,
-): TimerWheel {
-  const slots: Set<Timer>[] = Array.from({ length: slotCount });
-  let count = 0;
-  let spread = 0;
-  /** Steps since the beginning. */
-  let at = 0;
-  let wokeAt = Number.NEGATIVE_INFINITY;
-  let steppedAt = 0;
-  let stopTimer: Release | undefined;
-  /** The worst of this half minute and of the one before. */
-  let worst = { since: 0, now: 0, before: 0 };
+/** Remembers the largest delay of this half minute and of the previous one. */
+class MaxLateness {
+  private since = 0;
+  private current = 0;
+  private previous = 0;
 
-  function turnWorst(now: number): void {
-    const passed = now - worst.since;
-    if (passed >= 0 && passed < latenessWindowMs) return;
-    worst = { since: now, now: 0, before: passed < 2 * latenessWindowMs ? worst.now : 0 };
+  record(now: number, delayMs: number): void {
+    this.advance(now);
+    this.current = Math.max(this.current, delayMs);
   }
 
-  function place(one: Timer, steps: number): void {
-    one.slot = at + Math.min(Math.max(1, steps), slotCount - 1);
-    (slots[one.slot % slotCount] ??= new Set()).add(one);
+  read(now: number): number {
+    this.advance(now);
+    return Math.max(this.current, this.previous);
   }
 
-  function take(one: Timer): void {
-    slots[one.slot % slotCount]?.delete(one);
-    one.slot = unscheduled;
+  private advance(now: number): void {
+    const passedMs = now - this.since;
+    if (passedMs >= 0 && passedMs < latenessWindowMs) return;
+    this.previous = passedMs < 2 * latenessWindowMs ? this.current : 0;
+    this.current = 0;
+    this.since = now;
+  }
+}
+
+class SlottedTimerWheel implements TimerWheel {
+  private readonly clock: Clock;
+  private readonly after: (ms: number, run: () => void) => Release;
+  private readonly slots: Set<Timer>[] = Array.from({ length: slotCount });
+  private readonly lateness = new MaxLateness();
+  private count = 0;
+  private spread = 0;
+  /** Steps since the wheel was created. */
+  private stepNumber = 0;
+  private resumedAt = Number.NEGATIVE_INFINITY;
+  private steppedAt = 0;
+  private stopTimer: Release | undefined;
+
+  constructor(clock: Clock, after: (ms: number, run: () => void) => Release) {
+    this.clock = clock;
+    this.after = after;
   }
 
-  function placeSoon(one: Timer): void {
-    place(one, 1 + (spread++ % slotsPerSecond));
+  now(): number {
+    return this.stepNumber * stepMs;
   }
 
-  function stepLater(): void {
-    stopTimer = after(stepMs, () => {
-      stepLater();
-      step();
+  wokeAt(): number {
+    return this.resumedAt;
+  }
+
+  lateMs(): number {
+    return this.lateness.read(this.clock.now());
+  }
+
+  add(timer: Timer): void {
+    this.count += 1;
+    this.placeSoon(timer);
+    if (this.stopTimer) return;
+    this.steppedAt = this.clock.now();
+    this.scheduleStep();
+  }
+
+  reschedule(timer: Timer): void {
+    // The timer is due within a second anyway, or it is unscheduled.
+    if (timer.slot <= this.stepNumber + slotsPerSecond) return;
+    this.unplace(timer);
+    this.placeSoon(timer);
+  }
+
+  remove(timer: Timer): void {
+    if (timer.slot === unscheduled) return;
+    this.unplace(timer);
+    this.count -= 1;
+    if (this.count > 0) return;
+    this.stopTimer?.();
+    this.stopTimer = undefined;
+  }
+
+  private place(timer: Timer, steps: number): void {
+    timer.slot = this.stepNumber + Math.min(Math.max(1, steps), slotCount - 1);
+    (this.slots[timer.slot % slotCount] ??= new Set()).add(timer);
+  }
+
+  private placeSoon(timer: Timer): void {
+    this.place(timer, 1 + (this.spread++ % slotsPerSecond));
+  }
+
+  private unplace(timer: Timer): void {
+    this.slots[timer.slot % slotCount]?.delete(timer);
+    timer.slot = unscheduled;
+  }
+
+  private scheduleStep(): void {
+    this.stopTimer = this.after(stepMs, () => {
+      this.scheduleStep();
+      this.step();
     });
   }
 
-  /** A late timer makes up for the steps it missed, a second at most; what is beyond, this process slept. */
-  function step(): void {
-    const now = clock.now();
-    const passed = now - steppedAt;
-    const steps = Math.min(slotsPerSecond, Math.floor(passed / stepMs));
-    if (steps <= 0) return void (steppedAt = Math.min(steppedAt, now)); // the clock was set back
-    turnWorst(now);
-    worst.now = Math.max(worst.now, passed - stepMs);
-    if (passed > slotsPerSecond * stepMs) wokeAt = at * stepMs;
-    steppedAt += passed - (passed % stepMs);
+  /**
+   * Makes up for missed steps, at most one second of them. The process was suspended for the time
+   * beyond that.
+   */
+  private step(): void {
+    const now = this.clock.now();
+    const passedMs = now - this.steppedAt;
+    const steps = Math.min(slotsPerSecond, Math.floor(passedMs / stepMs));
+    if (steps <= 0) {
+      this.steppedAt = Math.min(this.steppedAt, now); // the clock was set back
+      return;
+    }
+    this.lateness.record(now, passedMs - stepMs);
+    if (passedMs > slotsPerSecond * stepMs) this.resumedAt = this.now();
+    this.steppedAt += passedMs - (passedMs % stepMs);
     for (let n = 0; n < steps; n++) {
-      at += 1;
-      const slot = slots[at % slotCount];
-      if (slot && slot.size > 0) turn(slot);
+      this.stepNumber += 1;
+      const slot = this.slots[this.stepNumber % slotCount];
+      if (slot && slot.size > 0) this.runSlot(slot);
     }
   }
 
-  function turn(slot: Set<Timer>): void {
-    for (const one of [...slot]) {
-      if (one.slot !== at) continue; // one before it removed it
-      const waitMs = one.check();
-      if (one.slot !== at) continue; // it has gone, or moved itself
-      slot.delete(one);
-      place(one, Math.ceil(waitMs / stepMs));
+  private runSlot(slot: Set<Timer>): void {
+    for (const timer of [...slot]) {
+      if (timer.slot !== this.stepNumber) continue; // an earlier timer of this slot removed it
+      const waitMs = timer.check();
+      if (timer.slot !== this.stepNumber) continue; // the check removed or moved it
+      slot.delete(timer);
+      this.place(timer, Math.ceil(waitMs / stepMs));
     }
   }
-
-  function stop(): void {
-    stopTimer?.();
-    stopTimer = undefined;
-  }
-
-  return {
-    now: () => at * stepMs,
-    wokeAt: () => wokeAt,
-    lateMs() {
-      turnWorst(clock.now());
-      return Math.max(worst.now, worst.before);
-    },
-    add(one) {
-      count += 1;
-      placeSoon(one);
-      if (stopTimer) return;
-      steppedAt = clock.now();
-      stepLater();
-    },
-    reschedule(one) {
-      if (one.slot <= at + slotsPerSecond) return; // soon anyway, or not here
-      take(one);
-      placeSoon(one);
-    },
-    remove(one) {
-      if (one.slot === unscheduled) return;
-      take(one);
-      count -= 1;
-      if (count === 0) stop();
-    },
-  };
 }
+
+export const createTimerWheel = (
+  clock: Clock,
+  after: (ms: number, run: () => void) => Release,
+): TimerWheel => new SlottedTimerWheel(clock, after);

@@ -1,3 +1,4 @@
+// Checks a request to the channel in order: state, listener, origin, credentials.
 import { codeOf } from "../../../kernel/index.ts";
 import type { Http, Identity, Limiter, Verdict } from "../../http/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
@@ -9,16 +10,16 @@ import {
   type TokenMethod,
   type OfferedCredentials,
 } from "./request.ts";
-import { isOriginAllowed, isOwnHost } from "./origins.ts";
+import { corsHeaders, isOriginAllowed, isOwnHost } from "./origins.ts";
 import type { Rejection } from "./rejection.ts";
 
 export interface Admission {
   readonly method: TokenMethod | "dashboard";
-  /** Of the token; undefined for the dashboard's own page. */
+  /** Version of the token; undefined for a page of the dashboard. */
   readonly version: number | undefined;
   readonly identity: Identity | undefined;
   readonly echo: string | undefined;
-  /** The token may have been replaced meanwhile, the sign-in may have ended. */
+  /** False after the token was replaced or the browser was signed out. */
   isCurrent(): boolean;
 }
 
@@ -27,190 +28,227 @@ export interface AdmissionOptions {
   readonly tokens: Tokens;
   readonly limiter: Limiter;
   readonly config: () => PicoServerConfig;
-  /** Started, not stopping, and the launcher knows its tokens. */
+  /** True while the service is started, not stopping, and has its tokens. */
   readonly isOpen: () => boolean;
-  /** For those who come while it stops. */
+  /** The `Retry-After` of clients that connect while the service stops. */
   readonly retryAfterSeconds: () => number | undefined;
 }
 
-/** The checks of a handshake in their order. The first failure is returned; nothing is written here. */
+/** Returns the first failure as a value and writes no response. */
 export interface AdmissionControl {
-  /** Switched off, starting, stopping, without a token. */
+  /** @returns The rejection if the channel is off, starting, stopping or without a token. */
   isServing(handshakeRequest: HandshakeRequest): Rejection | undefined;
   allowsOrigin(handshakeRequest: HandshakeRequest): boolean;
   admit(
     handshakeRequest: HandshakeRequest,
-    offer: OfferedCredentials,
+    credentials: OfferedCredentials,
   ): Promise<Admission | Rejection>;
-  /** Asked after each wait: why who was admitted is not served any more. */
+  /** Call after each await: returns a rejection if the admission is no longer valid. */
   expired(handshakeRequest: HandshakeRequest, admission: Admission): Rejection | undefined;
-  offer(handshakeRequest: HandshakeRequest): OfferedCredentials;
-  /** The channels listen apart from the dashboard. */
+  credentials(handshakeRequest: HandshakeRequest): OfferedCredentials;
+  /** True if the channels have a listener apart from the dashboard. */
   hasOwnListener(): boolean;
 }
 
 interface TokenMatch {
-  readonly candidate: OfferedToken;
+  readonly token: OfferedToken;
   readonly version: number;
 }
 
-/** Whose pages open the channel without its token: the dashboard's, and those of a host with its own session check. */
+/**
+ * Kinds of identity that may open the channel without its token: pages of the dashboard, and pages
+ * of a host with its own session check.
+ */
 const trustedIdentityKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
 
-const malformedProtocolMessage = "After token64. comes the token as base64url, without padding.";
+const malformedProtocolMessage =
+  "token64. must be followed by the token in base64url without padding.";
 
 export const isRejection = (outcome: Admission | Rejection): outcome is Rejection =>
   "code" in outcome;
 
-export function createAdmissionControl(options: AdmissionOptions): AdmissionControl {
-  const { http, tokens, limiter, config } = options;
-  const ownOrigin = ({ peer }: HandshakeRequest): string =>
-    `${peer.secure ? "https" : "http"}://${peer.host}`;
-  const trustedOrigin = (handshakeRequest: HandshakeRequest): string | undefined =>
-    isOwnHost(handshakeRequest.peer.host, http.addresses())
-      ? ownOrigin(handshakeRequest)
-      : undefined;
+/** @returns The CORS headers for an allowed origin; otherwise no headers. */
+export const corsHeadersFor = (
+  admissionControl: Pick<AdmissionControl, "allowsOrigin">,
+  handshakeRequest: HandshakeRequest,
+): Readonly<Record<string, string>> =>
+  handshakeRequest.origin !== undefined && admissionControl.allowsOrigin(handshakeRequest)
+    ? corsHeaders(handshakeRequest.origin)
+    : {};
 
-  /** Channels may have a listener of their own; then the dashboard's serves nobody but the dashboard. */
-  const isApart = (): boolean =>
-    http.addresses("gateway")[0]?.href !== http.addresses("dashboard")[0]?.href;
-  /** Once everything listens, that stays as it is. */
-  let apart: boolean | undefined;
-  const hasOwnListener = (): boolean =>
-    apart ?? (options.isOpen() ? (apart = isApart()) : isApart());
-  const onDashboard = ({ q }: HandshakeRequest): boolean => http.listener(q) === "dashboard";
+const ownOrigin = ({ peer }: HandshakeRequest): string =>
+  `${peer.secure ? "https" : "http"}://${peer.host}`;
 
-  /** The dashboard's own page: its sign-in opens this one thing, and only from its own origin. */
-  function ownPage(
+function distinctTokens(offered: OfferedCredentials["tokens"]): OfferedToken[] {
+  const distinct: OfferedToken[] = [];
+  for (const token of offered) {
+    if ("value" in token && !distinct.some(({ value }) => value === token.value))
+      distinct.push(token);
+  }
+  return distinct;
+}
+
+class ChannelAdmissionControl implements AdmissionControl {
+  private readonly options: AdmissionOptions;
+  /** Listeners cannot change after start, so the result is cached. */
+  private isApart: boolean | undefined;
+
+  constructor(options: AdmissionOptions) {
+    this.options = options;
+  }
+
+  hasOwnListener(): boolean {
+    if (this.isApart !== undefined) return this.isApart;
+    const { http, isOpen } = this.options;
+    const isApart = http.addresses("gateway")[0]?.href !== http.addresses("dashboard")[0]?.href;
+    if (isOpen()) this.isApart = isApart;
+    return isApart;
+  }
+
+  credentials(handshakeRequest: HandshakeRequest): OfferedCredentials {
+    return readCredentials(handshakeRequest, this.options.config().allow_token_query);
+  }
+
+  isServing(_handshakeRequest: HandshakeRequest): Rejection | undefined {
+    const { config, isOpen, tokens } = this.options;
+    if (!config().enabled) return { code: "not_found" };
+    if (!isOpen()) {
+      const retryAfterSeconds = this.options.retryAfterSeconds();
+      return {
+        code: "unavailable",
+        ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      };
+    }
+    return tokens.info("pico").version === 0 ? { code: "token_not_configured" } : undefined;
+  }
+
+  allowsOrigin(handshakeRequest: HandshakeRequest): boolean {
+    const { origin, peer } = handshakeRequest;
+    if (origin === undefined) return true;
+    const { http, config } = this.options;
+    const isTrustedHost = isOwnHost(peer.host, http.addresses());
+    const self = isTrustedHost ? ownOrigin(handshakeRequest) : undefined;
+    return isOriginAllowed(config().allow_origins, origin, self);
+  }
+
+  expired(
     handshakeRequest: HandshakeRequest,
-    offer: OfferedCredentials,
+    { identity, isCurrent }: Admission,
+  ): Rejection | undefined {
+    return (
+      this.isServing(handshakeRequest) ??
+      (isCurrent() ? undefined : { code: identity ? "token_missing" : "token_mismatch" })
+    );
+  }
+
+  async admit(
+    handshakeRequest: HandshakeRequest,
+    credentials: OfferedCredentials,
+  ): Promise<Admission | Rejection> {
+    const { http } = this.options;
+    const page = this.admitDashboardPage(handshakeRequest, credentials);
+    if (page) {
+      http.markAuthenticated(handshakeRequest.request);
+      return page;
+    }
+    if (this.isOnDashboard(handshakeRequest) && this.hasOwnListener()) return { code: "not_found" };
+    if (!this.allowsOrigin(handshakeRequest)) return { code: "origin_not_allowed" };
+    const { duplicateTokens } = credentials;
+    if (duplicateTokens !== undefined)
+      return this.rejectDuplicates(handshakeRequest, duplicateTokens);
+    try {
+      const outcome = await this.compare(handshakeRequest, credentials);
+      if (!isRejection(outcome)) http.markAuthenticated(handshakeRequest.request);
+      return outcome;
+    } catch (error) {
+      if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };
+      throw error;
+    }
+  }
+
+  private isOnDashboard({ request }: HandshakeRequest): boolean {
+    return this.options.http.listener(request) === "dashboard";
+  }
+
+  /** A signed-in page of the dashboard may open a WebSocket, and only from the same origin. */
+  private admitDashboardPage(
+    handshakeRequest: HandshakeRequest,
+    { tokens, duplicateTokens }: OfferedCredentials,
   ): Admission | undefined {
-    const { q, isUpgrade, origin } = handshakeRequest;
-    if (
-      !isUpgrade ||
-      offer.tokens.length > 0 ||
-      offer.duplicateTokens !== undefined ||
-      !onDashboard(handshakeRequest)
-    )
-      return undefined;
+    const { http } = this.options;
+    const { request, isUpgrade, origin } = handshakeRequest;
+    const hasToken = tokens.length > 0 || duplicateTokens !== undefined;
+    if (!isUpgrade || hasToken || !this.isOnDashboard(handshakeRequest)) return undefined;
     if (origin === undefined || origin !== ownOrigin(handshakeRequest)) return undefined;
-    const find = (): Identity | undefined => {
-      const found = http.identityOf(q);
+    const findIdentity = (): Identity | undefined => {
+      const found = http.identityOf(request);
       return found && trustedIdentityKinds.has(found.kind) ? found.identity : undefined;
     };
-    const identity = find();
+    const identity = findIdentity();
     if (!identity) return undefined;
-    const isCurrent = (): boolean => find() !== undefined;
+    const isCurrent = (): boolean => findIdentity() !== undefined;
     return { method: "dashboard", version: undefined, identity, echo: undefined, isCurrent };
   }
 
-  /** Tries the tokens in order, one inside the other: when a later one is right, the earlier ones are not counted. */
-  async function judge(
+  private rejectDuplicates({ peer }: HandshakeRequest, duplicateTokens: string): Rejection {
+    const verdict = this.options.limiter.recordFailure(peer.key, duplicateTokens);
+    return {
+      code: "bad_handshake",
+      message: "Send the token at most once by each method.",
+      ...(verdict.outcome === "mismatch" && { counted: verdict.counted }),
+    };
+  }
+
+  private async compare(
+    { peer }: HandshakeRequest,
+    { tokens }: OfferedCredentials,
+  ): Promise<Admission | Rejection> {
+    const [first] = tokens;
+    if (first === undefined) return { code: "token_missing" };
+    const { method } = first;
+    const code = "rejection" in first ? first.rejection : "token_mismatch";
+    const distinct = distinctTokens(tokens);
+    if (distinct.length === 0) {
+      const isProtocol = code === "token_malformed" && method === "subprotocol";
+      return { code, method, ...(isProtocol && { message: malformedProtocolMessage }) };
+    }
+    const verdict = await this.tryTokens(peer.key, distinct);
+    if (verdict.outcome === "limited")
+      return { code: "rate_limited", method, retryAfterSeconds: verdict.retryAfterSeconds };
+    if (verdict.outcome === "mismatch")
+      return { code, method, ...(!verdict.again && { counted: verdict.counted }) };
+    return this.toAdmission(verdict.match);
+  }
+
+  /**
+   * Tries the tokens in order. Each attempt contains the next one, so that the limiter does not
+   * count the earlier tokens when a later one matches.
+   */
+  private async tryTokens(
     key: string,
     [first, ...rest]: readonly OfferedToken[],
   ): Promise<Verdict<TokenMatch>> {
-    const offeredToken = first!;
-    const verdict = await limiter.attempt<TokenMatch>(key, offeredToken.value, async () => {
-      const version = offeredToken.undecodable
-        ? false
-        : await tokens.verify("pico", offeredToken.value);
-      if (version !== false) return { candidate: offeredToken, version };
+    const { limiter, tokens } = this.options;
+    const token = first!;
+    const verdict = await limiter.attempt<TokenMatch>(key, token.value, async () => {
+      const version = token.undecodable ? false : await tokens.verify("pico", token.value);
+      if (version !== false) return { token, version };
       if (rest.length === 0) return false;
-      const other = await judge(key, rest);
-      return other.outcome === "match" ? other.match : false;
+      const next = await this.tryTokens(key, rest);
+      return next.outcome === "match" ? next.match : false;
     });
     if (verdict.outcome !== "limited" || rest.length === 0) return verdict;
-    const other = await judge(key, rest);
-    return other.outcome === "match" ? other : verdict;
+    const next = await this.tryTokens(key, rest);
+    return next.outcome === "match" ? next : verdict;
   }
 
-  async function compare(
-    handshakeRequest: HandshakeRequest,
-    { tokens: offered }: OfferedCredentials,
-  ): Promise<Admission | Rejection> {
-    const different: OfferedToken[] = [];
-    for (const token of offered) {
-      if ("value" in token && !different.some(({ value }) => value === token.value))
-        different.push(token);
-    }
-    const [first] = offered;
-    if (first === undefined) return { code: "token_missing" };
-    const { method } = first;
-    const code = "refused" in first ? first.refused : "token_mismatch";
-    if (different.length === 0) {
-      const isItem = code === "token_malformed" && method === "subprotocol";
-      return { code, method, ...(isItem && { message: malformedProtocolMessage }) };
-    }
-    const verdict = await judge(handshakeRequest.peer.key, different);
-    if (verdict.outcome === "limited") {
-      return { code: "rate_limited", method, retryAfterSeconds: verdict.retryAfterSeconds };
-    }
-    if (verdict.outcome === "mismatch")
-      return { code, method, ...(!verdict.again && { counted: verdict.counted }) };
-    return admitted(verdict.match);
-  }
-
-  /** By itself, so that what a connection keeps of its admission leads to no token. */
-  function admitted({ version, candidate: { method, echo } }: TokenMatch): Admission {
+  /** A method of its own, so that the `isCurrent` closure of a connection holds no token. */
+  private toAdmission({ version, token: { method, echo } }: TokenMatch): Admission {
+    const { tokens } = this.options;
     const isCurrent = (): boolean => tokens.info("pico").version === version;
     return { method, version, identity: undefined, echo, isCurrent };
   }
-
-  const admissionControl: AdmissionControl = {
-    hasOwnListener,
-
-    offer: (handshakeRequest) => readCredentials(handshakeRequest, config().allow_token_query),
-
-    isServing() {
-      if (!config().enabled) return { code: "not_found" };
-      if (!options.isOpen()) {
-        const retryAfterSeconds = options.retryAfterSeconds();
-        return {
-          code: "unavailable",
-          ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-        };
-      }
-      return tokens.info("pico").version === 0 ? { code: "token_not_configured" } : undefined;
-    },
-
-    allowsOrigin: (handshakeRequest) =>
-      handshakeRequest.origin === undefined ||
-      isOriginAllowed(
-        config().allow_origins,
-        handshakeRequest.origin,
-        trustedOrigin(handshakeRequest),
-      ),
-
-    expired: (handshakeRequest, { identity, isCurrent }) =>
-      admissionControl.isServing(handshakeRequest) ??
-      (isCurrent() ? undefined : { code: identity ? "token_missing" : "token_mismatch" }),
-
-    async admit(handshakeRequest, offer) {
-      const own = ownPage(handshakeRequest, offer);
-      if (own) {
-        http.markAuthenticated(handshakeRequest.q);
-        return own;
-      }
-      if (onDashboard(handshakeRequest) && hasOwnListener()) return { code: "not_found" };
-      if (!admissionControl.allowsOrigin(handshakeRequest)) return { code: "origin_not_allowed" };
-      if (offer.duplicateTokens !== undefined) {
-        const verdict = limiter.recordFailure(handshakeRequest.peer.key, offer.duplicateTokens);
-        const message = "A token may be offered once by each method.";
-        return {
-          code: "bad_handshake",
-          message,
-          ...(verdict.outcome === "mismatch" && { counted: verdict.counted }),
-        };
-      }
-      try {
-        const outcome = await compare(handshakeRequest, offer);
-        if (!isRejection(outcome)) http.markAuthenticated(handshakeRequest.q);
-        return outcome;
-      } catch (error) {
-        if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };
-        throw error;
-      }
-    },
-  };
-  return admissionControl;
 }
+
+export const createAdmissionControl = (options: AdmissionOptions): AdmissionControl =>
+  new ChannelAdmissionControl(options);

@@ -1,12 +1,12 @@
+// Handles a WebSocket upgrade from the first check to the 101 response.
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Log } from "../../../kernel/index.ts";
 import type { Http } from "../../http/index.ts";
 import { isSessionId, parseCursor, type Cursor } from "../../../lib/pico-wire/index.ts";
-import { corsHeaders } from "./origins.ts";
 import type { PicoServerConfig } from "../config.ts";
 import type { ConnectionRegistry } from "../connection/registry.ts";
-import { isRejection, type Admission, type AdmissionControl } from "./admission.ts";
+import { corsHeadersFor, isRejection, type Admission, type AdmissionControl } from "./admission.ts";
 import {
   parseHandshakeRequest,
   type HandshakeRequest,
@@ -16,9 +16,9 @@ import { detachString } from "../connection/registry.ts";
 import { toHttpRejection, type Rejection } from "./rejection.ts";
 import type { ChannelWebSocket, Upgrader } from "../connection/web-socket.ts";
 
-/** What a client of the extension asks for. */
+/** Parameters of a client that uses the extension. */
 export interface Extension {
-  /** Where it stands in the session's stream. */
+  /** The cursor to resume at. */
   readonly resume: Cursor | undefined;
 }
 
@@ -31,13 +31,13 @@ export interface AcceptedHandshake {
 
 export interface HandshakeOptions {
   readonly http: Http;
-  readonly gate: AdmissionControl;
+  readonly admissionControl: AdmissionControl;
   readonly upgrader: Upgrader;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
   readonly connections: Pick<ConnectionRegistry, "count" | "knows" | "replace">;
   readonly newId: () => string;
-  readonly refused: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
+  readonly reportRejection: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
   readonly opened: (
     acceptedHandshake: AcceptedHandshake,
     handshakeRequest: HandshakeRequest,
@@ -47,10 +47,13 @@ export interface HandshakeOptions {
 
 interface VerifiedRequest {
   readonly admission: Admission;
-  readonly offer: OfferedCredentials;
+  readonly credentials: OfferedCredentials;
 }
 
-/** `pico.v1` when it was offered, else the item that held the right token: a browser needs one of its own back. */
+/**
+ * Selects `pico.v1` if the client offered it, otherwise the item with the matching token: browsers
+ * require one of their items in the response.
+ */
 function selectSubprotocol(
   { protocols = [] }: OfferedCredentials,
   { echo }: Admission,
@@ -59,29 +62,32 @@ function selectSubprotocol(
 }
 
 function checkProtocol(
-  { q, params }: HandshakeRequest,
+  { request, params }: HandshakeRequest,
   { protocols }: OfferedCredentials,
 ): Rejection | undefined {
-  const { headers } = q;
+  const { headers } = request;
   const isWebSocket = headers.upgrade?.toLowerCase() === "websocket";
   if (!isWebSocket || headers["sec-websocket-version"] !== "13")
     return { code: "upgrade_required" };
   if (!/^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "")) {
-    return { code: "bad_handshake", message: "The Sec-WebSocket-Key is missing or malformed." };
+    return {
+      code: "bad_handshake",
+      message: "The Sec-WebSocket-Key header is missing or malformed.",
+    };
   }
   if (!protocols)
-    return { code: "bad_handshake", message: "The list of subprotocols is malformed." };
+    return { code: "bad_handshake", message: "The Sec-WebSocket-Protocol header is malformed." };
   const session = params.get("session_id") ?? "";
   for (const name of ["session_id", "resume", "conn"]) {
     if (params.getAll(name).length > 1)
-      return { code: "bad_handshake", message: `${name} may be given once.` };
+      return { code: "bad_handshake", message: `${name} must occur at most once.` };
   }
   if (session !== "" && !isSessionId(session)) return { code: "invalid_session_id" };
   const { resume, isAsked } = readExtension(params);
   if (!isAsked || resume === "" || parseCursor(resume)) return undefined;
   return {
     code: "bad_handshake",
-    message: "resume is written EPOCH:SEQ, as the server named them.",
+    message: "resume must be EPOCH:SEQ, with the values of the server.",
   };
 }
 
@@ -98,81 +104,83 @@ function readExtension(params: URLSearchParams): {
   };
 }
 
-/** An upgrade request, from the first check to 101. */
+/** Creates the handler for upgrade requests. */
 export function createHandshake(
   options: HandshakeOptions,
 ): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
-  const { http, gate, upgrader, log, config, connections } = options;
+  const { http, admissionControl, upgrader, log, config, connections } = options;
 
   async function admit(handshakeRequest: HandshakeRequest): Promise<VerifiedRequest | Rejection> {
-    const closed = gate.isServing(handshakeRequest);
+    const closed = admissionControl.isServing(handshakeRequest);
     if (closed) return closed;
-    if (handshakeRequest.q.method !== "GET")
+    if (handshakeRequest.request.method !== "GET")
       return { code: "method_not_allowed", allow: "GET, HEAD, OPTIONS" };
-    const offer = gate.offer(handshakeRequest);
-    const admission = await gate.admit(handshakeRequest, offer);
-    return isRejection(admission) ? admission : { admission, offer };
+    const credentials = admissionControl.credentials(handshakeRequest);
+    const admission = await admissionControl.admit(handshakeRequest, credentials);
+    return isRejection(admission) ? admission : { admission, credentials };
   }
 
-  /** What is left once the token was right. Nothing else runs from here to 101: the slot that is free stays free. */
-  function fault(
+  /**
+   * Runs the checks that follow a valid token. There is no await between them and the 101 response,
+   * so no other handshake can take the free slot.
+   */
+  function check(
     handshakeRequest: HandshakeRequest,
-    { admission, offer }: VerifiedRequest,
+    { admission, credentials }: VerifiedRequest,
   ): Rejection | undefined {
-    const first =
-      checkProtocol(handshakeRequest, offer) ?? gate.expired(handshakeRequest, admission);
-    if (first) return first;
-    const isFree = connections.count() < config().max_connections;
-    return isFree || connections.knows(readExtension(handshakeRequest.params).conn)
+    const failed =
+      checkProtocol(handshakeRequest, credentials) ??
+      admissionControl.expired(handshakeRequest, admission);
+    if (failed) return failed;
+    const hasFreeSlot = connections.count() < config().max_connections;
+    return hasFreeSlot || connections.knows(readExtension(handshakeRequest.params).conn)
       ? undefined
       : { code: "too_many_connections" };
   }
 
-  function refuse(handshakeRequest: HandshakeRequest, socket: Duplex, rejection: Rejection): void {
+  function reject(handshakeRequest: HandshakeRequest, socket: Duplex, rejection: Rejection): void {
     const { status, body, headers } = toHttpRejection(rejection);
-    options.refused(handshakeRequest, rejection);
-    const cors =
-      handshakeRequest.origin !== undefined && gate.allowsOrigin(handshakeRequest)
-        ? corsHeaders(handshakeRequest.origin)
-        : {};
+    options.reportRejection(handshakeRequest, rejection);
+    const cors = corsHeadersFor(admissionControl, handshakeRequest);
     http.rejectUpgrade(socket, status, body, { ...headers, ...cors });
   }
 
-  async function answer(
+  async function accept(
     handshakeRequest: HandshakeRequest,
     socket: Duplex,
     head: Buffer,
   ): Promise<void> {
-    const failed = (): void => void socket.destroy();
-    socket.on("error", failed);
-    const ready = await admit(handshakeRequest);
+    const onError = (): void => void socket.destroy();
+    socket.on("error", onError);
+    const verified = await admit(handshakeRequest);
     if (socket.destroyed) return;
-    if ("code" in ready) return refuse(handshakeRequest, socket, ready);
-    const rejection = fault(handshakeRequest, ready);
-    if (rejection) return refuse(handshakeRequest, socket, rejection);
-    socket.off("error", failed);
-    const { admission, offer } = ready;
-    const named = handshakeRequest.params.get("session_id");
-    const session = named ? detachString(named) : options.newId();
+    if ("code" in verified) return reject(handshakeRequest, socket, verified);
+    const rejection = check(handshakeRequest, verified);
+    if (rejection) return reject(handshakeRequest, socket, rejection);
+    socket.off("error", onError);
+    const { admission, credentials } = verified;
+    const sessionId = handshakeRequest.params.get("session_id");
+    const session = sessionId ? detachString(sessionId) : options.newId();
     const { isAsked, resume, conn } = readExtension(handshakeRequest.params);
     const extension = isAsked ? { resume: parseCursor(resume) } : undefined;
     upgrader.upgrade(
-      handshakeRequest.q,
+      handshakeRequest.request,
       socket,
       head,
-      selectSubprotocol(offer, admission),
+      selectSubprotocol(credentials, admission),
       (ws) => {
         options.opened({ ws, socket, session, extension }, handshakeRequest, admission);
-        connections.replace(conn); // now that its successor hears the session: it was never left
+        // The new connection has subscribed already, so the session never was without a subscriber.
+        connections.replace(conn);
       },
     );
   }
 
   return (request, socket, head) => {
     const handshakeRequest = parseHandshakeRequest(http, request, true);
-    answer(handshakeRequest, socket, head).catch((error: unknown) => {
-      log.error({ err: error }, "a handshake failed");
-      refuse(handshakeRequest, socket, { code: "internal" });
+    accept(handshakeRequest, socket, head).catch((error: unknown) => {
+      log.error({ err: error }, "Handshake failed");
+      reject(handshakeRequest, socket, { code: "internal" });
     });
   };
 }

@@ -1,9 +1,13 @@
+// Decides which web origins may use the channel.
 import { isIP } from "node:net";
 
 const defaultPorts: Readonly<Record<string, string>> = { "http:": ":80", "https:": ":443" };
 const originPattern = /^([a-z][a-z0-9+.-]*:)\/\/((?:[a-z0-9_.*-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/;
 
-/** Lower case, without the default port; other text stays as it is and equals nothing. */
+/**
+ * Returns the origin in lower case without the default port. Text that is not an origin stays as it
+ * is and matches nothing.
+ */
 function normaliseOrigin(origin: string): string {
   const lower = origin.toLowerCase();
   const [, scheme = ""] = originPattern.exec(lower) ?? [];
@@ -11,7 +15,7 @@ function normaliseOrigin(origin: string): string {
   return port !== undefined && lower.endsWith(port) ? lower.slice(0, -port.length) : lower;
 }
 
-/** `https://app.example.org`, `https://*.example.org`, `self`, `null`, `*`. */
+/** Accepts `https://app.example.org`, `https://*.example.org`, `self`, `null` and `*`. */
 export function isOriginPattern(text: string): boolean {
   if (text === "*" || text === "null" || text === "self") return true;
   const [, , host = ""] = originPattern.exec(text.toLowerCase()) ?? [];
@@ -26,7 +30,10 @@ function matchesPattern(pattern: string, origin: string): boolean {
   return /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(origin.slice(lead.length, -suffix.length));
 }
 
-/** `self` is this page's own origin; undefined when the request's Host cannot be trusted to name it. */
+/**
+ * @param self - The origin of this server; undefined if the `Host` header cannot be trusted to
+ *   contain it.
+ */
 export function isOriginAllowed(
   patterns: readonly string[],
   origin: string,
@@ -41,7 +48,10 @@ export function isOriginAllowed(
   });
 }
 
-/** A name that no stranger's DNS can point here: an address, this machine, or a host that is listened on. */
+/**
+ * True for hosts that a foreign DNS server cannot point here: an IP address, localhost, or a host
+ * that Doorward listens on.
+ */
 export function isOwnHost(host: string, listening: readonly URL[]): boolean {
   const name = host.replace(/:\d+$/, "");
   if (
@@ -53,7 +63,10 @@ export function isOwnHost(host: string, listening: readonly URL[]): boolean {
   return listening.some(({ hostname }) => hostname === name);
 }
 
-/** Another site's page may read what is answered here; nothing is said to sites that may not use the channel. */
+/**
+ * Lets a page of an allowed origin read the response. Responses to other origins carry no such
+ * headers.
+ */
 export const corsHeaders = (origin: string): Readonly<Record<string, string>> => ({
   "Access-Control-Allow-Origin": origin,
   Vary: "Origin",

@@ -1,3 +1,4 @@
+// Rejected requests: their HTTP response, log line, metrics and event.
 import type { Log } from "../../../kernel/index.ts";
 import {
   messageErrors,
@@ -11,17 +12,20 @@ import type { PicoServerEvents } from "../service.ts";
 import type { AdmissionControl } from "./admission.ts";
 import type { HandshakeRequest, OfferedCredentials, TokenMethod } from "./request.ts";
 
-/** Why a request is turned away, as data: written to a socket or an answer by whoever holds it. */
+/** The reason for a rejection, as data. The caller writes it to a socket or a response. */
 export interface Rejection {
   readonly code: RejectionCode | ErrorCode;
   readonly retryAfterSeconds?: number;
-  /** Methods that are served. */
+  /** Value of the `Allow` header. */
   readonly allow?: string;
-  /** Different wrong values of this peer in the window, when one was counted. */
+  /**
+   * How many different wrong tokens this address has sent in the limiter's window, if this one was
+   * counted.
+   */
   readonly counted?: number;
-  /** Whose token it was about. */
+  /** How the token was sent. */
   readonly method?: TokenMethod;
-  /** In place of the code's own sentence. */
+  /** Replaces the default sentence of the code. */
   readonly message?: string;
 }
 
@@ -41,7 +45,7 @@ const defaultRetryAfter: Partial<Record<Rejection["code"], number>> = {
   busy: 2,
 };
 
-/** Characters of an origin that a fact tells. */
+/** Longest origin in an event, in characters. */
 const maxOriginLength = 300;
 
 export function toRejectedEvent(
@@ -82,7 +86,7 @@ export interface RejectionReporterOptions {
   readonly counters: Counters;
   readonly http: Pick<Http, "noteFault">;
   readonly log: Log;
-  readonly gate: Pick<AdmissionControl, "offer">;
+  readonly admissionControl: Pick<AdmissionControl, "credentials">;
   readonly emit: (
     type: "pico-server:refused",
     event: () => PicoServerEvents["pico-server:refused"],
@@ -90,14 +94,14 @@ export interface RejectionReporterOptions {
 }
 
 /**
- * Counts, announces and logs rejected requests. A wrong token that counts for the limiter always has
- * a line of its own; the others have one per address, code and minute.
+ * Counts rejected requests, emits an event and logs them. A wrong token that the limiter counts
+ * always has a log line of its own. All others have one line per address, code and minute.
  */
 export function createRejectionReporter({
   counters,
   http,
   log,
-  gate,
+  admissionControl,
   emit,
 }: RejectionReporterOptions) {
   return (handshakeRequest: HandshakeRequest, rejection: Rejection): void => {
@@ -109,7 +113,7 @@ export function createRejectionReporter({
       http.noteFault(log, { reason: code, address, text: "refused", fields });
     else log.warn({ reason: code, ip: address, ...fields, count: counted }, "refused");
     emit("pico-server:refused", () =>
-      toRejectedEvent(handshakeRequest, gate.offer(handshakeRequest), rejection),
+      toRejectedEvent(handshakeRequest, admissionControl.credentials(handshakeRequest), rejection),
     );
   };
 }

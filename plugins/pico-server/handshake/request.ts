@@ -1,11 +1,12 @@
+// Parses a request to the channel and the tokens in it.
 import type { IncomingMessage } from "node:http";
 import type { Http, Peer } from "../../http/index.ts";
 
 export type TokenMethod = "header" | "subprotocol" | "query";
 
-/** A request to the channel, read once. */
+/** A parsed request to the channel. */
 export interface HandshakeRequest {
-  readonly q: IncomingMessage;
+  readonly request: IncomingMessage;
   readonly isUpgrade: boolean;
   readonly path: string;
   readonly params: URLSearchParams;
@@ -21,7 +22,7 @@ export function parseHandshakeRequest(
   const [path = "", ...search] = (request.url ?? "").split("?");
   const params = new URLSearchParams(search.join("?"));
   return {
-    q: request,
+    request,
     isUpgrade,
     path: path.replace(/(?<=.)\/$/, ""),
     params,
@@ -30,40 +31,43 @@ export function parseHandshakeRequest(
   };
 }
 
-/** A token as it was offered. */
+/** A token in the form that is compared. */
 export interface OfferedToken {
   readonly method: TokenMethod;
-  /** Decoded and trimmed, as it is compared: its length decides whether it could be guessed. */
+  /**
+   * The decoded and trimmed token. Very short tokens can be guessed, so the limiter also counts
+   * them.
+   */
   readonly value: string;
-  /** The bytes were no text: equals nothing. */
+  /** The bytes are not UTF-8, so the token matches no other token. */
   readonly undecodable: boolean;
-  /** The subprotocol item, as a browser must get it back. */
+  /** The subprotocol item, which the response must repeat for browsers. */
   readonly echo?: string;
 }
-/** Not compared and not counted. */
+/** A malformed or disallowed token. It is neither compared nor counted by the limiter. */
 interface UnusableToken {
   readonly method: TokenMethod;
-  readonly refused: "token_malformed" | "token_query_disabled";
+  readonly rejection: "token_malformed" | "token_query_disabled";
 }
 
 export interface OfferedCredentials {
-  /** In the order of trying: header, subprotocol, query. */
+  /** In the order of the attempts: header, subprotocol, query. */
   readonly tokens: readonly (OfferedToken | UnusableToken)[];
-  /** Two tokens came by one method: all of them, as one value. */
+  /** All tokens as one value, if one method was used for two tokens. */
   readonly duplicateTokens: string | undefined;
-  /** Undefined when the list could not be read. */
+  /** Undefined if the list is malformed. */
   readonly protocols: readonly string[] | undefined;
 }
 
 const isTokenProtocol = (item: string): boolean => /^token(?:64)?\../.test(item);
-/** `token.` alone, as an empty `?token=`, offers nothing. */
+/** `token.` alone and an empty `?token=` contain no token. */
 const hasTokenValue = (item: string): boolean => !/^token(?:64)?\.$/.test(item);
 const protocolPattern = /^[\x21-\x7e\x80-\xff]+$/;
 const tokenPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Node reads header bytes as latin1; tokens are compared as UTF-8. */
+/** Node decodes header bytes as Latin-1, but tokens are compared as UTF-8. */
 function decodeTokenBytes(bytes: Uint8Array): Pick<OfferedToken, "value" | "undecodable"> {
   try {
     return { value: utf8.decode(bytes).trim(), undecodable: false };
@@ -79,7 +83,7 @@ const decodeTokenHeader = (latin1: string): Pick<OfferedToken, "value" | "undeco
 
 function readAuthorization(line: string): OfferedToken | UnusableToken {
   const [, raw] = /^bearer ([^ \t].*)$/i.exec(line) ?? [];
-  if (raw === undefined) return { method: "header", refused: "token_malformed" };
+  if (raw === undefined) return { method: "header", rejection: "token_malformed" };
   return { method: "header", ...decodeTokenHeader(raw) };
 }
 
@@ -88,15 +92,16 @@ function readTokenProtocol(item: string): OfferedToken | UnusableToken {
   if (kind === "token") return { method: "subprotocol", ...decodeTokenHeader(raw), echo: item };
   const bytes = Buffer.from(raw, "base64url");
   if (bytes.toString("base64url") !== raw)
-    return { method: "subprotocol", refused: "token_malformed" };
+    return { method: "subprotocol", rejection: "token_malformed" };
   return { method: "subprotocol", ...decodeTokenBytes(bytes), echo: item };
 }
 
 function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
   const lines: string[] = [];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const text = rawHeaders[at]!;
-    if (text.length === name.length && text.toLowerCase() === name) lines.push(rawHeaders[at + 1]!);
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const text = rawHeaders[index]!;
+    if (text.length === name.length && text.toLowerCase() === name)
+      lines.push(rawHeaders[index + 1]!);
   }
   return lines;
 }
@@ -111,25 +116,26 @@ function readProtocols(header: string | undefined): { items: string[]; readable:
 }
 
 export function readCredentials(
-  { q, params }: HandshakeRequest,
+  { request, params }: HandshakeRequest,
   allowQuery: boolean,
 ): OfferedCredentials {
-  const headers = headerValues(q, "authorization");
-  const { items, readable } = readProtocols(q.headers["sec-websocket-protocol"]);
+  const headers = headerValues(request, "authorization");
+  const { items, readable } = readProtocols(request.headers["sec-websocket-protocol"]);
   const tokenItems = items.filter(isTokenProtocol);
   const queries = params.getAll("token").filter((value) => value.trim() !== "");
-  const doubled = headers.length > 1 || tokenItems.length > 1 || params.getAll("token").length > 1;
+  const hasDuplicates =
+    headers.length > 1 || tokenItems.length > 1 || params.getAll("token").length > 1;
   const query = (raw: string): OfferedToken | UnusableToken =>
     allowQuery
       ? { method: "query", value: raw.trim(), undecodable: false }
-      : { method: "query", refused: "token_query_disabled" };
+      : { method: "query", rejection: "token_query_disabled" };
   return {
     tokens: [
       ...headers.map(readAuthorization),
       ...tokenItems.filter(hasTokenValue).map(readTokenProtocol),
       ...queries.map(query),
     ],
-    duplicateTokens: doubled ? JSON.stringify([headers, tokenItems, queries]) : undefined,
+    duplicateTokens: hasDuplicates ? JSON.stringify([headers, tokenItems, queries]) : undefined,
     protocols: readable ? items : undefined,
   };
 }

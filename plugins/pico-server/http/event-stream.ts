@@ -1,3 +1,4 @@
+// Sends the messages of one session as server-sent events, for networks that block WebSockets.
 import type { ServerResponse } from "node:http";
 import {
   closeReason,
@@ -6,21 +7,22 @@ import {
   formatCursor,
   type CloseName,
 } from "../../../lib/pico-wire/index.ts";
-import { ByteCounter, recentlySuspended, recheckMs } from "../connection/liveness.ts";
 import { pingEveryMs } from "../config.ts";
-import type { Peer } from "../connection/registry.ts";
-import { countResume } from "../metrics.ts";
-import { memoizeLast } from "../frame-encoding.ts";
-import { retryBounds } from "../session/hello.ts";
-import { Outbox } from "../connection/outbox.ts";
-import { SessionReader } from "../session/subscriptions.ts";
-import type { Cursor } from "../session/session-log.ts";
+import type { CloseFrame } from "../connection/connection.ts";
 import type { ConnectionContext } from "../connection/context.ts";
+import { ByteCounter, recentlySuspended, recheckMs } from "../connection/liveness.ts";
+import { Outbox, type OutboxOwner } from "../connection/outbox.ts";
+import type { ConnectionInfo, Peer, Traffic } from "../connection/registry.ts";
 import { createResponseSink } from "../connection/sink.ts";
 import { unscheduled } from "../connection/timer-wheel.ts";
+import { memoizeLast } from "../frame-encoding.ts";
+import { countResume } from "../metrics.ts";
+import { retryBounds } from "../session/hello.ts";
+import type { Cursor, SequencedEntry } from "../session/session-log.ts";
+import { SessionReader, type ReaderListener, type StreamStart } from "../session/subscriptions.ts";
 
 export interface EventStreamOptions {
-  readonly r: ServerResponse;
+  readonly response: ServerResponse;
   readonly headers: Readonly<Record<string, string>>;
   readonly id: string;
   readonly session: string;
@@ -28,7 +30,7 @@ export interface EventStreamOptions {
   readonly tokenVersion: number | undefined;
 }
 
-/** One server-sent event. Its id is the place after it: `Last-Event-ID` brings a client back to it. */
+/** The event id is the cursor after the event: `Last-Event-ID` resumes there. */
 function encodeEvent(data: Uint8Array | string, cursor?: Cursor): Buffer {
   const id = cursor ? `id: ${formatCursor(cursor)}\n` : "";
   return Buffer.concat([Buffer.from(`${id}data: `), Buffer.from(data), Buffer.from("\n\n")]);
@@ -40,103 +42,154 @@ const encodePreamble = (cursor: Cursor): Buffer =>
   Buffer.from(`retry: ${retryBounds.min * 2}\nid: ${formatCursor(cursor)}\n\n`);
 const keepAliveComment = Buffer.from(":\n\n");
 
-/** A session's messages for those whose network lets no WebSocket through. */
-export function createEventStream(context: ConnectionContext, options: EventStreamOptions): Peer {
-  const { r, id, session, after } = options;
-  const { clock, awake, counters, config, sessions, log } = context;
-  let closing: { code: number; reason: string } | undefined;
-  let messagesOut = 0;
-  let writtenAt = awake.now();
+/** Milliseconds that a client has to end the response before its socket is destroyed. */
+const closeGraceMs = 1_000;
 
-  r.writeHead(200, {
-    "Content-Type": "text/event-stream; charset=utf-8",
-    "Cache-Control": "no-store",
-    "X-Accel-Buffering": "no",
-    ...options.headers,
-  });
-  r.flushHeaders();
-  const byteCounter = new ByteCounter(r.socket);
-  const outbox = new Outbox(
-    context,
-    {
-      full: () => close("slow_consumer"),
-      watch: () => context.reschedule(peer),
-      written: context.written,
-    },
-    createResponseSink(r),
-  );
-  const put = (bytes: Buffer): void => outbox.send(bytes);
+class EventStream implements Peer, OutboxOwner, ReaderListener {
+  readonly id: string;
+  readonly tokenVersion: number | undefined;
+  slot = unscheduled;
+  known: ConnectionInfo | undefined = undefined;
+  private readonly context: ConnectionContext;
+  private readonly session: string;
+  private readonly after: Cursor | undefined;
+  private readonly response: ServerResponse;
+  private readonly byteCounter: ByteCounter;
+  private readonly outbox: Outbox;
+  private readonly reader: SessionReader;
+  private sentClose: CloseFrame | undefined;
+  private messagesOut = 0;
+  private keptAliveAt: number;
 
-  const reader = new SessionReader(sessions, session, {
-    failed: (error) => log.error({ err: error, connection: id }, "an event stream failed"),
-    begin(_, { top, gap, frames }) {
-      countResume(counters, after !== undefined, gap ? { gap } : {});
-      put(encodePreamble({ ...top, seq: top.seq - frames.length }));
-      if (!gap) return;
-      const frame = {
-        type: "gap",
-        session_id: session,
-        payload: gap,
-        timestamp: clock.now(),
-      } as const;
-      counters.framesOut.gap += 1;
-      put(encodeEvent(encode(frame)));
-    },
-    accept(_, entry) {
-      messagesOut += 1;
-      outbox.send(encodeEventOnce(entry), entry);
-    },
-  });
-
-  function close(name: CloseName, retryMs?: number): void {
-    if (closing) return;
-    closing = { code: closeCodes[name].code, reason: closeReason(name, retryMs) };
-    reader.stop();
-    if (retryMs !== undefined) put(Buffer.from(`retry: ${Math.round(retryMs)}\n\n`));
-    outbox.clear();
-    const linger = clock.setTimeout(() => r.destroy(), 1_000);
-    r.once("close", () => clock.clearTimeout(linger));
-    r.end();
+  constructor(context: ConnectionContext, options: EventStreamOptions) {
+    const { response, headers, id, session, after, tokenVersion } = options;
+    this.context = context;
+    this.id = id;
+    this.session = session;
+    this.after = after;
+    this.tokenVersion = tokenVersion;
+    this.response = response;
+    this.keptAliveAt = context.wheelClock.now();
+    response.writeHead(200, {
+      "Content-Type": "text/event-stream; charset=utf-8",
+      "Cache-Control": "no-store",
+      "X-Accel-Buffering": "no",
+      ...headers,
+    });
+    response.flushHeaders();
+    this.byteCounter = new ByteCounter(response.socket);
+    this.outbox = new Outbox(context, this, createResponseSink(response));
+    this.reader = new SessionReader(context.sessions, session, this);
+    response.on("error", () => undefined);
+    response.on("close", () => this.onClose());
   }
 
-  r.on("error", () => undefined);
-  r.on("close", () => {
-    reader.stop();
-    outbox.clear();
-    const ending = closing ?? { code: closeCodes.normal.code, reason: "" };
-    context.gone(peer, {
-      connection: id,
-      session,
-      ...ending,
-      initiator: closing ? "server" : "client",
-    });
-  });
+  start(): void {
+    this.reader.start({ after: this.after, resumes: true });
+  }
 
-  const peer: Peer = {
-    id,
-    tokenVersion: options.tokenVersion,
-    slot: unscheduled,
-    known: undefined,
-    close,
-    carried: () => byteCounter.carried(),
-    isBusy: () => outbox.waiting() > 0 || context.isBusy(session),
-    traffic() {
-      const lastHeardAt = clock.now() - (awake.now() - writtenAt);
-      return { messagesIn: 0, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt };
-    },
-    check() {
-      const now = awake.now();
-      const everyMs = pingEveryMs(config());
-      if (closing) return everyMs;
-      const isStuck = outbox.stalledFor(now) >= config().write_timeout * 1_000;
-      if (isStuck && !recentlySuspended(awake)) close("slow_consumer");
-      else if (now - writtenAt >= everyMs) {
-        writtenAt = now;
-        put(keepAliveComment);
-      }
-      return outbox.isStalling() ? recheckMs : writtenAt + everyMs - now;
-    },
-  };
-  reader.start({ after, resumes: true });
-  return peer;
+  close(name: CloseName, retryMs?: number): void {
+    if (this.sentClose) return;
+    const {
+      response,
+      context: { clock },
+    } = this;
+    this.sentClose = { code: closeCodes[name].code, reason: closeReason(name, retryMs) };
+    this.reader.stop();
+    if (retryMs !== undefined) this.send(Buffer.from(`retry: ${Math.round(retryMs)}\n\n`));
+    this.outbox.clear();
+    const timer = clock.setTimeout(() => response.destroy(), closeGraceMs);
+    response.once("close", () => clock.clearTimeout(timer));
+    response.end();
+  }
+
+  byteCounts(): { readonly in: number; readonly out: number } {
+    return this.byteCounter.read();
+  }
+
+  isBusy(): boolean {
+    return this.outbox.waiting() > 0 || this.context.isBusy(this.session);
+  }
+
+  traffic(): Traffic {
+    const { clock, wheelClock } = this.context;
+    return {
+      messagesIn: 0,
+      messagesOut: this.messagesOut,
+      queuedBytes: this.outbox.waiting(),
+      lastHeardAt: clock.now() - (wheelClock.now() - this.keptAliveAt),
+    };
+  }
+
+  check(): number {
+    const {
+      outbox,
+      context: { wheelClock, config },
+    } = this;
+    const now = wheelClock.now();
+    const intervalMs = pingEveryMs(config());
+    if (this.sentClose) return intervalMs;
+    const isStalled = outbox.stalledFor(now) >= config().write_timeout * 1_000;
+    if (isStalled && !recentlySuspended(wheelClock)) this.close("slow_consumer");
+    else if (now - this.keptAliveAt >= intervalMs) {
+      this.keptAliveAt = now;
+      this.send(keepAliveComment);
+    }
+    return outbox.isStalling() ? recheckMs : this.keptAliveAt + intervalMs - now;
+  }
+
+  begin(_: SessionReader, { top, gap, frames }: StreamStart): void {
+    const { counters, clock } = this.context;
+    countResume(counters, this.after !== undefined, gap ? { gap } : {});
+    this.send(encodePreamble({ ...top, seq: top.seq - frames.length }));
+    if (!gap) return;
+    counters.framesOut.gap += 1;
+    const { session } = this;
+    this.send(
+      encodeEvent(
+        encode({ type: "gap", session_id: session, payload: gap, timestamp: clock.now() }),
+      ),
+    );
+  }
+
+  accept(_: SessionReader, entry: SequencedEntry): void {
+    this.messagesOut += 1;
+    this.outbox.send(encodeEventOnce(entry), entry);
+  }
+
+  failed(error: unknown): void {
+    this.context.log.error({ err: error, connection: this.id }, "Event stream failed");
+  }
+
+  queueFull(): void {
+    this.close("slow_consumer");
+  }
+
+  scheduleCheck(): void {
+    this.context.reschedule(this);
+  }
+
+  written(entry: SequencedEntry): void {
+    this.context.written(entry);
+  }
+
+  private send(bytes: Buffer): void {
+    this.outbox.send(bytes);
+  }
+
+  private onClose(): void {
+    this.reader.stop();
+    this.outbox.clear();
+    const { sentClose, id: connection, session } = this;
+    const outcome = sentClose ?? { code: closeCodes.normal.code, reason: "" };
+    const initiator = sentClose ? "server" : "client";
+    this.context.closed(this, { connection, session, ...outcome, initiator });
+  }
+}
+
+/** Starts the event stream. The response headers are sent before this function returns. */
+export function createEventStream(context: ConnectionContext, options: EventStreamOptions): Peer {
+  const stream = new EventStream(context, options);
+  stream.start();
+  return stream;
 }

@@ -1,11 +1,16 @@
+// Routes plain HTTP requests under /pico: the probe, posted messages and event streams.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock, Log } from "../../../kernel/index.ts";
 import { isSessionId, limits, parseCursor, type Cursor } from "../../../lib/pico-wire/index.ts";
 import type { Http } from "../../http/index.ts";
 import type { PicoServerConfig } from "../config.ts";
 import { detachString, type ConnectionRegistry } from "../connection/registry.ts";
-import { isRejection, type Admission, type AdmissionControl } from "../handshake/admission.ts";
-import { corsHeaders } from "../handshake/origins.ts";
+import {
+  corsHeadersFor,
+  isRejection,
+  type Admission,
+  type AdmissionControl,
+} from "../handshake/admission.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
 import type { SessionLog } from "../session/session-log.ts";
@@ -39,7 +44,6 @@ export function sendJson(
   response.end(text);
 }
 
-/** An event stream that may begin. */
 export interface EventStreamRequest {
   readonly session: string;
   readonly after: Cursor | undefined;
@@ -47,33 +51,34 @@ export interface EventStreamRequest {
 
 export interface RouterOptions extends PostMessageOptions {
   readonly http: Http;
-  readonly gate: AdmissionControl;
+  readonly admissionControl: AdmissionControl;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
   readonly connections: ConnectionRegistry;
   readonly sessions: SessionLog;
-  readonly refused: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
-  /** The answer is an event stream from now on. */
-  readonly listens: (
-    eventStreamRequest: EventStreamRequest,
+  readonly reportRejection: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
+  /** Turns the response into an event stream. */
+  readonly openStream: (
+    stream: EventStreamRequest,
     response: ServerResponse,
     headers: HeaderMap,
     handshakeRequest: HandshakeRequest,
-    from: Admission,
+    admission: Admission,
   ) => void;
 }
 
-const missingSessionMessage = "The address names no session: add ?session_id= and its name.";
+const missingSessionMessage = "The URL has no session id. Add ?session_id=NAME.";
 const missingUpgradeMessage =
-  "This began as a WebSocket handshake and came without Upgrade: a proxy on the way removes it.";
+  "The Upgrade header is missing. A proxy in front of Doorward probably removed it.";
+const malformedEventIdMessage = "Last-Event-ID must be EPOCH:SEQ, the id of an event.";
 
 export type HeaderMap = Readonly<Record<string, string>>;
 interface AcceptedStream {
-  readonly listen: EventStreamRequest;
+  readonly stream: EventStreamRequest;
   readonly admission: Admission;
 }
-/** Undefined: nobody is there to be answered. */
+/** Undefined if the client has closed the connection. */
 type RouteResult = JsonResponse | Rejection | AcceptedStream | undefined;
 
 const allowedMethods: Readonly<Record<string, readonly string[]>> = {
@@ -83,28 +88,60 @@ const allowedMethods: Readonly<Record<string, readonly string[]>> = {
   "/pico/events": ["GET"],
 };
 
-/** The channel over plain HTTP: the probe, posted messages, event streams, and what else is asked under `/pico`. */
-export function createRouter(
-  options: RouterOptions,
-): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const { http, gate, log, config, connections } = options;
-  const post = createPostHandler(options);
+class PicoRouter {
+  private readonly options: RouterOptions;
+  private readonly post: ReturnType<typeof createPostHandler>;
 
-  const probe = (): JsonResponse => {
-    const {
-      max_payload,
-      max_connections,
-      message_rate,
-      message_burst,
-      ping_interval,
-      read_timeout,
-    } = config();
-    const sizes = {
-      max_payload,
-      content: limits.content,
-      medium: limits.medium,
-      outbound: limits.outboundFrame,
-    };
+  constructor(options: RouterOptions) {
+    this.options = options;
+    this.post = createPostHandler(options);
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { http, admissionControl, log } = this.options;
+    const handshakeRequest = parseHandshakeRequest(http, request, false);
+    const cors = corsHeadersFor(admissionControl, handshakeRequest);
+    const route = this.route(handshakeRequest, response);
+    const result = await route.catch((error: unknown): Rejection => {
+      log.error({ err: error }, "Request failed");
+      return { code: "internal" };
+    });
+    if (result === undefined || response.destroyed) return;
+    if (!("stream" in result)) return this.respond(handshakeRequest, response, result, cors);
+    const rejection = this.checkStream(handshakeRequest, result.admission);
+    if (rejection) return this.respond(handshakeRequest, response, rejection, cors);
+    this.options.openStream(result.stream, response, cors, handshakeRequest, result.admission);
+  }
+
+  private async route(
+    handshakeRequest: HandshakeRequest,
+    response: ServerResponse,
+  ): Promise<RouteResult> {
+    const { admissionControl } = this.options;
+    const { path, request } = handshakeRequest;
+    const methods = allowedMethods[path];
+    const closed = admissionControl.isServing(handshakeRequest);
+    if (!methods || closed?.code === "not_found") return { code: "not_found" };
+    if (request.method === "OPTIONS") return { status: 204, body: {} };
+    if (closed) return closed;
+    if (!methods.includes(request.method ?? ""))
+      return { code: "method_not_allowed", allow: [...methods, "OPTIONS"].join(", ") };
+    const credentials = admissionControl.credentials(handshakeRequest);
+    const admission = await admissionControl.admit(handshakeRequest, credentials);
+    if (isRejection(admission)) return admission;
+    const expired = admissionControl.expired(handshakeRequest, admission);
+    if (expired) return expired;
+    if (path === "/pico/ws") return { code: "upgrade_required" };
+    if (request.headers["sec-websocket-key"] !== undefined)
+      return { code: "upgrade_required", message: missingUpgradeMessage };
+    if (path === "/pico/events") return this.requestStream(handshakeRequest, admission);
+    return path === "/pico" ? this.describe() : this.post(handshakeRequest, response, admission);
+  }
+
+  private describe(): JsonResponse {
+    const { config, connections } = this.options;
+    const { max_payload, max_connections, message_rate, message_burst } = config();
+    const { ping_interval, read_timeout } = config();
     return {
       status: 200,
       body: {
@@ -112,7 +149,10 @@ export function createRouter(
         version: 1,
         features: ["messages", "events", "wait", "pico_ext"],
         limits: {
-          ...sizes,
+          max_payload,
+          content: limits.content,
+          medium: limits.medium,
+          outbound: limits.outboundFrame,
           max_connections,
           message_rate,
           message_burst,
@@ -122,82 +162,60 @@ export function createRouter(
         connections: connections.count(),
       },
     };
-  };
+  }
 
-  function listen({ params, q }: HandshakeRequest, admission: Admission): RouteResult {
+  private requestStream(
+    { params, request }: HandshakeRequest,
+    admission: Admission,
+  ): AcceptedStream | Rejection {
     const [session = "", ...more] = params.getAll("session_id");
     if (session === "") return { code: "invalid_session_id", message: missingSessionMessage };
     if (more.length > 0 || !isSessionId(session)) return { code: "invalid_session_id" };
-    const last = q.headers["last-event-id"];
-    const after = typeof last === "string" && last !== "" ? parseCursor(last) : undefined;
-    if (last && !after)
-      return { code: "bad_handshake", message: "Last-Event-ID is EPOCH:SEQ, as an event had it." };
-    return { listen: { session: detachString(session), after }, admission };
+    const lastId = request.headers["last-event-id"];
+    const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;
+    if (lastId && !after) return { code: "bad_handshake", message: malformedEventIdMessage };
+    return { stream: { session: detachString(session), after }, admission };
   }
 
-  /** What is left when a stream is to begin. Nothing else runs from here to its beginning: a free slot stays free. */
-  function fault(
+  /** The caller opens the stream in the same turn, so no other request can take the free slot. */
+  private checkStream(
     handshakeRequest: HandshakeRequest,
-    { admission }: AcceptedStream,
+    admission: Admission,
   ): Rejection | undefined {
-    const isFree = connections.count() < config().max_connections;
+    const { admissionControl, connections, config } = this.options;
+    const hasFreeSlot = connections.count() < config().max_connections;
     return (
-      gate.expired(handshakeRequest, admission) ??
-      (isFree ? undefined : { code: "too_many_connections" })
+      admissionControl.expired(handshakeRequest, admission) ??
+      (hasFreeSlot ? undefined : { code: "too_many_connections" })
     );
   }
 
-  async function serve(
+  private respond(
     handshakeRequest: HandshakeRequest,
     response: ServerResponse,
-  ): Promise<RouteResult> {
-    const { path, q } = handshakeRequest;
-    const known = allowedMethods[path];
-    const closed = gate.isServing(handshakeRequest);
-    if (!known || closed?.code === "not_found") return { code: "not_found" };
-    if (q.method === "OPTIONS") return { status: 204, body: {} };
-    if (closed) return closed;
-    if (!known.includes(q.method ?? ""))
-      return { code: "method_not_allowed", allow: [...known, "OPTIONS"].join(", ") };
-    const admission = await gate.admit(handshakeRequest, gate.offer(handshakeRequest));
-    if (isRejection(admission)) return admission;
-    const expired = gate.expired(handshakeRequest, admission);
-    if (expired) return expired;
-    if (path === "/pico/ws") return { code: "upgrade_required" };
-    if (q.headers["sec-websocket-key"] !== undefined)
-      return { code: "upgrade_required", message: missingUpgradeMessage };
-    if (path === "/pico/events") return listen(handshakeRequest, admission);
-    return path === "/pico" ? probe() : post(handshakeRequest, response, admission);
-  }
-
-  return async (request, response) => {
-    const handshakeRequest = parseHandshakeRequest(http, request, false);
-    const cors =
-      handshakeRequest.origin !== undefined && gate.allowsOrigin(handshakeRequest)
-        ? corsHeaders(handshakeRequest.origin)
-        : {};
-    const found = await serve(handshakeRequest, response).catch((error: unknown): Rejection => {
-      log.error({ err: error }, "a request failed");
-      return { code: "internal" };
-    });
-    if (found === undefined || response.destroyed) return;
-    const outcome = "listen" in found ? (fault(handshakeRequest, found) ?? found) : found;
-    if ("listen" in outcome)
-      return options.listens(outcome.listen, response, cors, handshakeRequest, outcome.admission);
-    if ("code" in outcome) {
-      const { status, body, headers } = toHttpRejection(outcome);
-      options.refused(handshakeRequest, outcome);
+    result: JsonResponse | Rejection,
+    cors: HeaderMap,
+  ): void {
+    if ("code" in result) {
+      const { status, body, headers } = toHttpRejection(result);
+      this.options.reportRejection(handshakeRequest, result);
       return sendJson(response, status, body, {
         ...headers,
         ...cors,
-        ...(request.complete ? {} : { Connection: "close" }),
+        ...(handshakeRequest.request.complete ? {} : { Connection: "close" }),
       });
     }
-    if (outcome.status !== 204) return sendJson(response, outcome.status, outcome.body, cors);
-    response.writeHead(204, {
-      ...cors,
-      ...("Access-Control-Allow-Origin" in cors ? preflightHeaders : {}),
-    });
+    if (result.status !== 204) return sendJson(response, result.status, result.body, cors);
+    const preflight = "Access-Control-Allow-Origin" in cors ? preflightHeaders : {};
+    response.writeHead(204, { ...cors, ...preflight });
     response.end();
-  };
+  }
+}
+
+/** Handles the probe, posted messages and event streams, and rejects all other requests. */
+export function createRouter(
+  options: RouterOptions,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  const router = new PicoRouter(options);
+  return (request, response) => router.handle(request, response);
 }

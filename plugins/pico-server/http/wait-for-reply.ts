@@ -1,15 +1,16 @@
+// ?wait= of POST /pico/messages: collects the replies of a session for the response.
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../kernel/index.ts";
 import { formatCursor, type ServerMessage } from "../../../lib/pico-wire/index.ts";
 import type { Peer } from "../connection/registry.ts";
 import { splitNumberedFrame } from "../frame-encoding.ts";
-import type { Cursor, Subscriber, SessionLog } from "../session/session-log.ts";
+import type { Cursor, SequencedEntry, SessionLog, Subscriber } from "../session/session-log.ts";
 import { unscheduled } from "../connection/timer-wheel.ts";
 
-/** Seconds somebody who posts a message may wait for answers. */
+/** Longest time in seconds that a request may wait for replies. */
 export const maxWaitSeconds = 60;
 
-/** Undefined: not readable. */
+/** @returns The wait in seconds, or undefined if the parameter is malformed. */
 export function readWait(params: URLSearchParams): number | undefined {
   const [text = "0", ...more] = params.getAll("wait");
   const seconds =
@@ -18,9 +19,9 @@ export function readWait(params: URLSearchParams): number | undefined {
 }
 
 export interface ReplyWaitOptions {
-  readonly r: ServerResponse;
+  readonly response: ServerResponse;
   readonly id: string;
-  /** Of the posted message. */
+  /** Id of the posted message. */
   readonly request: string;
   readonly session: string;
   readonly seconds: number;
@@ -32,19 +33,21 @@ export interface ReplyWaitOptions {
 
 export interface CollectedReplies {
   readonly messages: readonly unknown[];
-  /** Behind the last of them: `Last-Event-ID` goes on from there. */
+  /** Cursor of the last message. A client can resume there with `Last-Event-ID`. */
   readonly cursor?: string;
 }
 
-/** The time is up, or nobody waits any more: the connection was closed, by either side. */
-type WaitEnd = "late" | "ended";
+/** `closed`: the client or the server closed the connection. */
+type WaitEnd = "timed_out" | "closed";
 
-/** Hears the session's messages from now on, for somebody who waits for the answer. */
 export interface PendingReply {
-  readonly link: Peer;
-  /** What has come, once that is a whole answer, thoughts and calls of tools aside, or the time is up. */
-  answers(): Promise<CollectedReplies>;
-  readonly over: Promise<WaitEnd>;
+  readonly peer: Peer;
+  /**
+   * Resolves when the reply is complete or the wait has ended. Thoughts and tool calls do not
+   * count as a reply.
+   */
+  replies(): Promise<CollectedReplies>;
+  readonly ended: Promise<WaitEnd>;
   stop(): void;
 }
 
@@ -52,84 +55,104 @@ type ReplyFrame =
   | { readonly type: "message.create" | "message.update"; readonly payload: ServerMessage }
   | { readonly type: "message.delete"; readonly payload: Pick<ServerMessage, "message_id"> };
 
-/** Whether what was said is an answer to the request, and none of it still grows. */
-function createReplyCollector(request: string): {
-  hear(frame: ReplyFrame): void;
-  isWhole(): boolean;
-} {
-  const growing = new Set<string>();
-  let isThere = false;
-  return {
-    hear({ type, payload }) {
-      if (type === "message.create" && !payload.final) return void growing.add(payload.message_id);
-      growing.delete(payload.message_id);
-      if (type === "message.delete" || payload.kind !== undefined) return;
-      isThere ||= payload.request_id === undefined || payload.request_id === request;
-    },
-    isWhole: () => isThere && growing.size === 0,
-  };
-}
+/** Decides when the reply to a request is complete: it exists and no message is unfinished. */
+class ReplyCollector {
+  private readonly request: string;
+  private readonly unfinished = new Set<string>();
+  private hasReply = false;
 
-export function waitForReply(options: ReplyWaitOptions): PendingReply {
-  const { r, id, request, session, seconds, tokenVersion, sessions, clock, isBusy } = options;
-  const heard: { readonly frame: ReplyFrame; readonly cursor: Cursor }[] = [];
-  const answer = createReplyCollector(request);
-  const startedAt = clock.now();
-  let done = (): void => undefined;
-  let finish: (how: WaitEnd) => void = () => undefined;
-  const over = new Promise<WaitEnd>((resolve) => void (finish = resolve));
-  const leave = (): void => finish("ended");
-  const timer = clock.setTimeout(() => finish("late"), seconds * 1_000);
-  const subscriber: Subscriber = {
-    onEntry({ frame, numbered: isNumbered, cursor }) {
-      if (!isNumbered) return;
-      const [head, tail] = splitNumberedFrame(frame, cursor);
-      const replyFrame = JSON.parse(Buffer.from(head).toString() + tail) as ReplyFrame;
-      heard.push({ frame: replyFrame, cursor });
-      answer.hear(replyFrame);
-      if (answer.isWhole()) done();
-    },
-  };
-  sessions.subscribe(session, subscriber, { resumes: true });
-  r.once("close", leave);
-
-  function take(): CollectedReplies {
-    const last = heard.at(-1)?.cursor;
-    if (!last || r.destroyed) return { messages: [] };
-    sessions.note(
-      session,
-      { epoch: last.epoch, after: heard[0]!.cursor.seq - 1, upTo: last.seq },
-      "answered",
-    );
-    return { messages: heard.map(({ frame }) => frame), cursor: formatCursor(last) };
+  constructor(request: string) {
+    this.request = request;
   }
 
-  return {
-    over,
-    link: {
+  add({ type, payload }: ReplyFrame): void {
+    if (type === "message.create" && !payload.final)
+      return void this.unfinished.add(payload.message_id);
+    this.unfinished.delete(payload.message_id);
+    if (type === "message.delete" || payload.kind !== undefined) return;
+    this.hasReply ||= payload.request_id === undefined || payload.request_id === this.request;
+  }
+
+  isComplete(): boolean {
+    return this.hasReply && this.unfinished.size === 0;
+  }
+}
+
+class ReplyWaiter implements PendingReply, Subscriber {
+  readonly peer: Peer;
+  readonly ended: Promise<WaitEnd>;
+  private readonly options: ReplyWaitOptions;
+  private readonly collector: ReplyCollector;
+  private readonly received: { readonly frame: ReplyFrame; readonly cursor: Cursor }[] = [];
+  private readonly timer: unknown;
+  private readonly onClose: () => void;
+  private onComplete = (): void => undefined;
+
+  constructor(options: ReplyWaitOptions) {
+    const { response, request, session, seconds, sessions, clock } = options;
+    this.options = options;
+    this.collector = new ReplyCollector(request);
+    let end: (how: WaitEnd) => void = () => undefined;
+    this.ended = new Promise<WaitEnd>((resolve) => void (end = resolve));
+    this.onClose = () => end("closed");
+    this.timer = clock.setTimeout(() => end("timed_out"), seconds * 1_000);
+    this.peer = this.createPeer();
+    sessions.subscribe(session, this, { resumes: true });
+    response.once("close", this.onClose);
+  }
+
+  onEntry({ frame, numbered: isNumbered, cursor }: SequencedEntry): void {
+    if (!isNumbered) return;
+    const [head, tail] = splitNumberedFrame(frame, cursor);
+    const replyFrame = JSON.parse(Buffer.from(head).toString() + tail) as ReplyFrame;
+    this.received.push({ frame: replyFrame, cursor });
+    this.collector.add(replyFrame);
+    if (this.collector.isComplete()) this.onComplete();
+  }
+
+  async replies(): Promise<CollectedReplies> {
+    const complete = new Promise<void>((resolve) => void (this.onComplete = resolve));
+    if (!this.collector.isComplete()) await Promise.race([complete, this.ended]);
+    return this.collect();
+  }
+
+  stop(): void {
+    const { clock, response, sessions, session } = this.options;
+    clock.clearTimeout(this.timer);
+    response.off("close", this.onClose);
+    sessions.unsubscribe(session, this);
+  }
+
+  private collect(): CollectedReplies {
+    const { received } = this;
+    const { response, sessions, session } = this.options;
+    const last = received.at(-1)?.cursor;
+    if (!last || response.destroyed) return { messages: [] };
+    const range = { epoch: last.epoch, after: received[0]!.cursor.seq - 1, upTo: last.seq };
+    sessions.note(session, range, "answered");
+    return { messages: received.map(({ frame }) => frame), cursor: formatCursor(last) };
+  }
+
+  private createPeer(): Peer {
+    const { id, tokenVersion, session, clock, isBusy } = this.options;
+    const startedAt = clock.now();
+    return {
       id,
       tokenVersion,
-      close: leave,
+      close: this.onClose,
       slot: unscheduled,
       check: () => maxWaitSeconds * 1_000,
       isBusy: () => isBusy(session),
-      carried: () => ({ in: 0, out: 0 }),
+      byteCounts: () => ({ in: 0, out: 0 }),
       traffic: () => ({
         messagesIn: 1,
-        messagesOut: heard.length,
+        messagesOut: this.received.length,
         queuedBytes: 0,
         lastHeardAt: startedAt,
       }),
-    },
-    async answers() {
-      const whole = new Promise<void>((resolve) => void (done = resolve));
-      if (!answer.isWhole()) await Promise.race([whole, over]);
-      return take();
-    },
-    stop() {
-      clock.clearTimeout(timer);
-      r.off("close", leave);
-      sessions.unsubscribe(session, subscriber);
-    },
-  };
+    };
+  }
 }
+
+/** Subscribes to the session immediately. The caller must call `stop`. */
+export const waitForReply = (options: ReplyWaitOptions): PendingReply => new ReplyWaiter(options);

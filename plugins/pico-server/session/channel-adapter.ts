@@ -1,3 +1,4 @@
+// Sends the messages of the application to the sessions of the pico channel.
 import type { Awaitable, Clock } from "../../../kernel/index.ts";
 import type {
   ChannelAdapter,
@@ -36,6 +37,7 @@ function attachment({ type, bytes, url, filename }: Media): Attachment {
 
 const noAttachments: readonly Media[] = [];
 
+type FrameType = ServerFrame["type"];
 type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
 
 const toolCall = ({ id, name, arguments: text }: ToolCall): object => ({
@@ -44,7 +46,7 @@ const toolCall = ({ id, name, arguments: text }: ToolCall): object => ({
   function: { name, arguments: text },
 });
 
-/** JSON leaves out what is undefined. */
+/** `JSON.stringify` drops undefined values. */
 const usage = (given: ContextUsage): object => ({
   used_tokens: given.used,
   total_tokens: given.total,
@@ -66,7 +68,7 @@ function isPlainText(message: OutboundUpdate): boolean {
   );
 }
 
-/** Other channels may call their messages what no client of this one can read. */
+/** Message ids of other channels may be invalid on this one. */
 const requestIdOf = ({ inReplyTo }: OutboundUpdate): string | undefined =>
   inReplyTo !== undefined && isId(inReplyTo) ? inReplyTo : undefined;
 
@@ -89,16 +91,47 @@ function toPayload(id: string, message: OutboundUpdate, final: boolean | undefin
   };
 }
 
-/** The channel as an application sees it: each message goes to every connection of its session. */
-export function createChannelAdapter(
-  sessions: SessionLog,
-  clock: Clock,
-  sent: () => void,
-): ChannelAdapter {
-  type Type = ServerFrame["type"];
+class PicoChannelAdapter implements ChannelAdapter {
+  readonly name = "pico";
+  private readonly sessions: SessionLog;
+  private readonly clock: Clock;
+  private readonly onSent: () => void;
 
-  function publish(
-    type: Type,
+  constructor(sessions: SessionLog, clock: Clock, onSent: () => void) {
+    this.sessions = sessions;
+    this.clock = clock;
+    this.onSent = onSent;
+  }
+
+  send(session: string, id: string, message: OutboundUpdate): Awaitable<AdapterReceipt> {
+    return message.placeholder
+      ? this.writeMessage("message.create", session, id, message, undefined, false)
+      : this.writeMessage("message.create", session, id, message, message.final ?? true, true);
+  }
+
+  update(session: string, id: string, message: OutboundUpdate): Awaitable<AdapterReceipt> {
+    const { final } = message;
+    return this.writeMessage("message.update", session, id, message, final, final ?? false);
+  }
+
+  remove(session: string, id: string): Awaitable<AdapterReceipt> {
+    const type = "message.delete";
+    const frame = { type, payload: { message_id: id }, session_id: session } as const;
+    const text = encode({ ...frame, timestamp: this.clock.now() });
+    return this.write(type, session, id, text, Buffer.byteLength(text), true);
+  }
+
+  typing(session: string, on: boolean): void {
+    this.broadcast(session, { type: on ? "typing.start" : "typing.stop" });
+  }
+
+  failed(session: string, id: string, error: unknown): void {
+    const payload = { ...toMessageError(error), request_id: id };
+    this.broadcast(session, { type: "error", payload });
+  }
+
+  private publish(
+    type: FrameType,
     session: string,
     text: string,
     byteLength: number,
@@ -107,26 +140,34 @@ export function createChannelAdapter(
   ): Awaitable<AppendResult> {
     if (byteLength > limits.outboundFrame)
       throw picoErrors.too_large(byteLength, limits.outboundFrame);
-    return sessions.append(session, new EncodedEntry(type, text, byteLength, numbered, message));
+    const entry = new EncodedEntry(type, text, byteLength, numbered, message);
+    return this.sessions.append(session, entry);
   }
 
-  function write(
-    type: Type,
+  private write(
+    type: FrameType,
     session: string,
     id: string,
     text: string,
     byteLength: number,
     numbered: boolean,
   ): Awaitable<AdapterReceipt> {
-    const appended = publish(type, session, text, byteLength, numbered, id);
-    const answer = ({ heard, settled = false }: AppendResult): AdapterReceipt => {
-      sent();
-      return { id, status: heard === 0 ? "buffered" : "written", isLast: numbered && settled };
-    };
-    return appended instanceof Promise ? appended.then(answer) : answer(appended);
+    const appended = this.publish(type, session, text, byteLength, numbered, id);
+    return appended instanceof Promise
+      ? appended.then((result) => this.toReceipt(id, numbered, result))
+      : this.toReceipt(id, numbered, appended);
   }
 
-  function say(
+  private toReceipt(
+    id: string,
+    numbered: boolean,
+    { subscribers, settled = false }: AppendResult,
+  ): AdapterReceipt {
+    this.onSent();
+    return { id, status: subscribers === 0 ? "buffered" : "written", isLast: numbered && settled };
+  }
+
+  private writeMessage(
     type: TextMessage["type"],
     session: string,
     id: string,
@@ -134,52 +175,34 @@ export function createChannelAdapter(
     final: boolean | undefined,
     numbered: boolean,
   ): Awaitable<AdapterReceipt> {
-    const now = clock.now();
+    const now = this.clock.now();
     const { content } = message;
     const request = requestIdOf(message);
     const plain = isPlainText(message)
       ? encodeTextMessage({ type, session, id, content, request, final }, now)
       : undefined;
-    if (plain !== undefined) return write(type, session, id, plain, plain.length, numbered);
-    const text = encode({
-      type,
-      payload: toPayload(id, message, final),
-      session_id: session,
-      timestamp: now,
-    });
-    return write(type, session, id, text, Buffer.byteLength(text), numbered);
+    if (plain !== undefined) return this.write(type, session, id, plain, plain.length, numbered);
+    const payload = toPayload(id, message, final);
+    const text = encode({ type, payload, session_id: session, timestamp: now });
+    return this.write(type, session, id, text, Buffer.byteLength(text), numbered);
   }
 
-  /** To those who listen now; it may be lost. */
-  function tell(session: string, frame: ServerFrame): void {
-    const text = encode({ ...frame, session_id: session, timestamp: clock.now() });
-    const said = async (): Promise<unknown> =>
-      publish(frame.type, session, text, Buffer.byteLength(text), false);
-    said().catch(() => undefined);
+  /** Sends a frame to the current subscribers. A failure is ignored: the frame may be lost. */
+  private broadcast(session: string, frame: ServerFrame): void {
+    const text = encode({ ...frame, session_id: session, timestamp: this.clock.now() });
+    const publish = async (): Promise<unknown> =>
+      this.publish(frame.type, session, text, Buffer.byteLength(text), false);
+    publish().catch(() => undefined);
   }
-
-  return {
-    name: "pico",
-    send: (session, id, message) =>
-      message.placeholder
-        ? say("message.create", session, id, message, undefined, false)
-        : say("message.create", session, id, message, message.final ?? true, true),
-    update: (session, id, message) =>
-      say("message.update", session, id, message, message.final, message.final ?? false),
-    remove(session, id) {
-      const frame = {
-        type: "message.delete",
-        payload: { message_id: id },
-        session_id: session,
-      } as const;
-      const text = encode({ ...frame, timestamp: clock.now() });
-      return write(frame.type, session, id, text, Buffer.byteLength(text), true);
-    },
-    typing(session, on) {
-      tell(session, { type: on ? "typing.start" : "typing.stop" });
-    },
-    failed(session, id, error) {
-      tell(session, { type: "error", payload: { ...toMessageError(error), request_id: id } });
-    },
-  };
 }
+
+/**
+ * Creates the adapter that sends each message to every connection of its session.
+ *
+ * @param onSent - Called after each message that the session log has stored.
+ */
+export const createChannelAdapter = (
+  sessions: SessionLog,
+  clock: Clock,
+  onSent: () => void,
+): ChannelAdapter => new PicoChannelAdapter(sessions, clock, onSent);

@@ -1,30 +1,32 @@
+/**
+ * Builds the first frames for a client of the extension: `hello` and, if frames are missing, `gap`.
+ */
 import type { GapFrame, HelloFrame } from "../../../lib/pico-wire/index.ts";
 import { pingEveryMs, type PicoServerConfig } from "../config.ts";
 import { retentionMs, replayWindow } from "./memory-session-log.ts";
 import type { Cursor, Replay } from "./session-log.ts";
 
 const extensionVersion = 1;
-/** Bounds of a client's backoff, milliseconds. */
+/** Bounds of the reconnect delay of clients, in milliseconds. */
 export const retryBounds = { min: 500, max: 30_000 } as const;
 
 export interface HelloOptions {
   readonly conn: string;
   readonly session: string;
-  /** It named a place in a stream. */
+  /** The client sent a cursor to resume at. */
   readonly resumes: boolean;
-  readonly tail: Replay & { readonly top: Cursor };
+  readonly replay: Replay & { readonly top: Cursor };
   readonly config: PicoServerConfig;
 }
 
-/** The first frames to a client of the extension: where it stands, and what it will not get. */
 export function helloFrames({
   conn,
   session,
   resumes,
-  tail,
+  replay,
   config,
 }: HelloOptions): (HelloFrame | GapFrame)[] {
-  const { top, gap, frames } = tail;
+  const { top, gap, frames } = replay;
   const hello: HelloFrame = {
     type: "hello",
     session_id: session,

@@ -1,3 +1,4 @@
+// Converts between wire types and channel types: images of clients, and errors of the application.
 import { codeOf } from "../../../kernel/index.ts";
 import { messageErrors, type ErrorCode, type InlineImage } from "../../../lib/pico-wire/index.ts";
 import type { Media } from "../../channels/index.ts";
@@ -9,12 +10,12 @@ const decodeImage = ({ type, base64, filename }: InlineImage): Media => ({
   ...(filename !== undefined && { filename }),
 });
 
-/** Images of a client's message, as applications get them. */
+/** Converts images of a client message to the media type of applications. */
 export const toChannelMedia = (images: readonly InlineImage[]): readonly Media[] =>
   images.length === 0 ? noMedia : images.map(decodeImage);
 
 const forwardedCodes: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
-/** Their sentences are the application's own, meant for whoever sent the message. */
+/** The application wrote these messages for the sender, so they are forwarded. */
 const applicationCodes: readonly ErrorCode[] = [
   "application_refused",
   "application_ended",
@@ -22,17 +23,18 @@ const applicationCodes: readonly ErrorCode[] = [
   "no_answer",
 ];
 
-/** What the peer learns about a delivery that failed; details stay in the log. */
+/** Converts a failed delivery to the error for the client. Details stay in the log. */
 export function toMessageError(error: unknown): {
   readonly code: ErrorCode;
   readonly message: string;
 } {
-  const found = codeOf(error);
-  const own = applicationCodes.find((known) => known === found);
-  if (own !== undefined) return { code: own, message: (error as Error).message };
-  const code =
-    found === "not_running"
+  const code = codeOf(error);
+  const applicationCode = applicationCodes.find((known) => known === code);
+  if (applicationCode !== undefined)
+    return { code: applicationCode, message: (error as Error).message };
+  const wireCode =
+    code === "not_running"
       ? "busy"
-      : (forwardedCodes.find((known) => known === found) ?? "internal");
-  return { code, message: messageErrors[code].message };
+      : (forwardedCodes.find((known) => known === code) ?? "internal");
+  return { code: wireCode, message: messageErrors[wireCode].message };
 }

@@ -1,13 +1,17 @@
+// Keeps the streams of all sessions in the memory of one process.
 import type { Release } from "../../../kernel/index.ts";
 import { picoErrors } from "../errors.ts";
 import type {
   AppendResult,
-  DefaultStart,
   Cursor,
+  DefaultStart,
+  DeliveryProgress,
   LogEntry,
-  SessionLog,
   ReceiptListener,
   Replay,
+  SequenceRange,
+  SessionLog,
+  Subscriber,
 } from "./session-log.ts";
 import {
   addSubscriber,
@@ -33,186 +37,219 @@ const MiB = 1024 * 1024;
 
 export interface MemorySessionLogOptions {
   readonly random: (bytes: number) => Uint8Array;
-  /** Milliseconds that pass. */
+  /** Monotonic time in milliseconds. */
   readonly now: () => number;
   readonly after: (ms: number, run: () => void) => Release;
-  /** Of one stream; default 256 frames or 512 KiB. */
+  /** Limits of one stream. @defaultValue 256 frames, 512 KiB */
   readonly window?: ReplayWindow;
-  /** Of all of them; default 50,000 streams or 192 MiB. */
+  /** Limits of all streams together. @defaultValue 50,000 streams, 192 MiB */
   readonly bounds?: { readonly streams: number; readonly bytes: number };
-  /** Milliseconds after the last listener; default 300,000. */
-  readonly keptMs?: number;
-  readonly settled?: ReceiptListener;
-  /** The last listener of the session has gone. */
+  /** How long a stream is kept after its last subscriber left. @defaultValue 300,000 */
+  readonly retentionMs?: number;
+  readonly onReceipt?: ReceiptListener;
+  /** Called when the last subscriber of a session has left. */
   readonly sessionIdle?: (session: string) => void;
 }
 
 export const replayWindow: ReplayWindow = { frames: 256, bytes: 512 * 1024 };
-/** Frames are held with their WebSocket header: one that fills the window fits. */
+/** Frames are stored with their WebSocket header: a frame that fills the window must fit. */
 const storedWindow: ReplayWindow = { ...replayWindow, bytes: replayWindow.bytes + 10 };
 export const retentionMs = 300_000;
-/** 256 MiB without what channels may hold at most to know messages again: 65,536 ids of up to 256 characters. */
+/**
+ * 256 MiB, less the memory that `channels` may need to recognise repeated messages: 65,536 ids of
+ * up to 256 characters.
+ */
 const defaultBounds = { streams: 50_000, bytes: (256 - 64) * MiB };
 
-/** The log of one process, which answers at once. */
+/** Completes every operation synchronously. */
 export interface MemorySessionLog extends SessionLog {
   append(session: string, entry: LogEntry): AppendResult;
   readAfter(session: string, cursor: Cursor | undefined, defaultStart?: DefaultStart): Replay;
   top(session: string): Cursor | undefined;
 }
 
-/** The form for one process. A stream lives while somebody listens to it and for a while after. */
-export function createMemorySessionLog(options: MemorySessionLogOptions): MemorySessionLog {
-  const { random, now, after, bounds = defaultBounds, settled = () => undefined } = options;
-  const lifeMs = options.keptMs ?? retentionMs;
-  const bound = options.window ?? storedWindow;
-  /** Some more leave at once: a map that loses its first key again and again finds the next one slowly. */
-  const enough = {
-    streams: bounds.streams - Math.floor(bounds.streams / 100),
-    bytes: bounds.bytes,
-  };
-  const streams = new Map<string, Stream>();
-  /** Streams nobody listens to, and since when; the longest idle first. */
-  const idle = new Map<string, number>();
-  let bytes = 0;
-  let stopTimer: Release | undefined;
+/** A stream exists while it has a subscriber and for the retention time after that. */
+class InProcessSessionLog implements MemorySessionLog {
+  private readonly options: MemorySessionLogOptions;
+  private readonly retentionMs: number;
+  private readonly window: ReplayWindow;
+  private readonly bounds: { readonly streams: number; readonly bytes: number };
+  /**
+   * Eviction continues down to these bounds, which are 1 % lower: a map that often loses its first
+   * key becomes slow at finding the next one.
+   */
+  private readonly target: { readonly streams: number; readonly bytes: number };
+  private readonly onReceipt: ReceiptListener;
+  private readonly streams = new Map<string, Stream>();
+  /** Streams without a subscriber and the time since when, longest idle first. */
+  private readonly idle = new Map<string, number>();
+  private bytes = 0;
+  private stopTimer: Release | undefined;
 
-  /** Whatever happens to a stream, the sum of all stays right. */
-  function change<T>(stream: Stream, run: () => T): T {
+  constructor(options: MemorySessionLogOptions) {
+    const { bounds = defaultBounds, window = storedWindow, onReceipt = () => undefined } = options;
+    this.options = options;
+    this.retentionMs = options.retentionMs ?? retentionMs;
+    this.window = window;
+    this.bounds = bounds;
+    const streams = bounds.streams - Math.floor(bounds.streams / 100);
+    this.target = { streams, bytes: bounds.bytes };
+    this.onReceipt = onReceipt;
+  }
+
+  append(session: string, entry: LogEntry): AppendResult {
+    const stream =
+      this.streams.get(session) ?? (entry.numbered ? this.openIdle(session) : undefined);
+    if (!stream) return { cursor: undefined, subscribers: 0 };
+    const before = costOf(stream);
+    append(stream, entry);
+    this.bytes += costOf(stream) - before;
+    const cursor = cursorOf(stream);
+    const delivered = new DeliveredEntry(session, cursor, entry);
+    const { subscribers } = stream;
+    if (subscribers instanceof Set)
+      for (const subscriber of subscribers) subscriber.onEntry(delivered);
+    else subscribers?.onEntry(delivered);
+    if (exceedsWindow(stream, this.window))
+      this.change(stream, () => trim(stream, this.window, this.reportLost(session)));
+    this.makeRoom(session);
+    const settled = !stream.resumes && stream.plain >= stream.seq;
+    return { cursor, subscribers: subscriberCount(stream), settled };
+  }
+
+  readAfter(
+    session: string,
+    cursor: Cursor | undefined,
+    defaultStart: DefaultStart = "written",
+  ): Replay {
+    const stream = this.streams.get(session);
+    if (stream) return replayAfter(stream, cursor, defaultStart);
+    return {
+      top: undefined,
+      ...(cursor && { gap: { reason: "epoch_changed" } }),
+      frames: [],
+      partials: [],
+    };
+  }
+
+  subscribe(session: string, subscriber: Subscriber, { resumes = false } = {}): void {
+    const stream = this.open(session);
+    stream.resumes ||= resumes;
+    this.idle.delete(session);
+    addSubscriber(stream, subscriber);
+    this.makeRoom(session);
+  }
+
+  unsubscribe(session: string, subscriber: Subscriber): void {
+    const stream = this.streams.get(session);
+    if (!stream || !removeSubscriber(stream, subscriber) || subscriberCount(stream) > 0) return;
+    if (stream.seq > 0 || stream.resumes) this.markIdle(session);
+    else this.end(session);
+    this.options.sessionIdle?.(session);
+  }
+
+  top(session: string): Cursor | undefined {
+    const stream = this.streams.get(session);
+    return stream && cursorOf(stream);
+  }
+
+  note(session: string, range: SequenceRange, progress: DeliveryProgress): void {
+    const stream = this.streams.get(session);
+    if (stream?.epoch !== range.epoch) return;
+    const upTo = Math.min(range.upTo, stream.seq);
+    if (progress === "acknowledged") {
+      stream.acknowledged = Math.max(stream.acknowledged, upTo);
+      const delivered = this.change(stream, () => stream.receipts.acknowledge({ ...range, upTo }));
+      for (const id of delivered) this.onReceipt(session, id, "delivered");
+      return;
+    }
+    if (progress === "answered" && !isContiguous(stream, range))
+      return stream.receipts.markSeen({ ...range, upTo });
+    stream.written = Math.max(stream.written, upTo);
+    if (progress === "sent") return;
+    const before = costOf(stream);
+    markWritten(stream, upTo);
+    this.bytes += costOf(stream) - before;
+  }
+
+  /** Changes a stream and keeps the sum of all costs correct. */
+  private change<T>(stream: Stream, run: () => T): T {
     const before = costOf(stream);
     const result = run();
-    bytes += costOf(stream) - before;
+    this.bytes += costOf(stream) - before;
     return result;
   }
 
-  function end(session: string): void {
-    const stream = streams.get(session);
-    streams.delete(session);
-    idle.delete(session);
+  private end(session: string): void {
+    const stream = this.streams.get(session);
+    this.streams.delete(session);
+    this.idle.delete(session);
     if (!stream) return;
-    bytes -= costOf(stream);
-    settleRemaining(session, stream, settled);
+    this.bytes -= costOf(stream);
+    settleRemaining(session, stream, this.onReceipt);
   }
 
-  function expire(): void {
-    stopTimer?.();
-    stopTimer = undefined;
-    for (const [session, since] of idle) {
-      const left = Math.min(lifeMs, since + lifeMs - now()); // the clock may have been set back
-      if (left > 0) return void (stopTimer = after(left, expire));
-      end(session);
+  private readonly expire = (): void => {
+    const { now, after } = this.options;
+    this.stopTimer?.();
+    this.stopTimer = undefined;
+    for (const [session, since] of this.idle) {
+      // At most the retention time, because the clock may have been set back.
+      const leftMs = Math.min(this.retentionMs, since + this.retentionMs - now());
+      if (leftMs > 0) {
+        this.stopTimer = after(leftMs, this.expire);
+        return;
+      }
+      this.end(session);
     }
+  };
+
+  private markIdle(session: string): void {
+    this.idle.set(session, this.options.now());
+    if (!this.stopTimer) this.expire();
   }
 
-  function rest(session: string): void {
-    idle.set(session, now());
-    if (!stopTimer) expire();
+  private reportLost(session: string): (id: string) => void {
+    return (id) => this.onReceipt(session, id, "undelivered", "overflow");
   }
 
-  const lost =
-    (session: string) =>
-    (id: string): void =>
-      settled(session, id, "undelivered", "overflow");
-
-  /** Idle streams leave whole; then those that are listened to lose what they hold, the longest undisturbed first. */
-  function makeRoom(but: string): void {
-    if (streams.size <= bounds.streams && bytes <= bounds.bytes) return;
-    for (const session of idle.keys()) {
-      if (session !== but) end(session);
-      if (streams.size <= enough.streams && bytes <= enough.bytes) return;
+  /**
+   * Ends idle streams first. Then the streams with subscribers lose their frames, beginning with
+   * the one that was cleared longest ago.
+   */
+  private makeRoom(exceptSession: string): void {
+    const { streams, bounds, target } = this;
+    if (streams.size <= bounds.streams && this.bytes <= bounds.bytes) return;
+    for (const session of this.idle.keys()) {
+      if (session !== exceptSession) this.end(session);
+      if (streams.size <= target.streams && this.bytes <= target.bytes) return;
     }
-    for (let left = streams.size; left > 0 && bytes > bounds.bytes; left -= 1) {
+    for (let left = streams.size; left > 0 && this.bytes > bounds.bytes; left -= 1) {
       const [session, stream] = streams.entries().next().value!;
-      change(stream, () => clearStream(stream, lost(session)));
+      this.change(stream, () => clearStream(stream, this.reportLost(session)));
       streams.delete(session);
       streams.set(session, stream);
     }
   }
 
-  function open(session: string): Stream {
-    const existing = streams.get(session);
+  private open(session: string): Stream {
+    const existing = this.streams.get(session);
     if (existing) return existing;
-    const stream = createStream(Buffer.from(random(8)).toString("hex"));
-    streams.set(session, stream);
-    bytes += costOf(stream);
+    const stream = createStream(Buffer.from(this.options.random(8)).toString("hex"));
+    this.streams.set(session, stream);
+    this.bytes += costOf(stream);
     return stream;
   }
 
-  /** For a message to nobody: a session somebody listens to is never turned away. */
-  function openIdle(session: string): Stream {
-    if (streams.size >= bounds.streams && idle.size === 0) throw picoErrors.undeliverable();
-    const stream = open(session);
-    rest(session);
+  /** Opens a stream without a subscriber. A session with a subscriber is always opened. */
+  private openIdle(session: string): Stream {
+    if (this.streams.size >= this.bounds.streams && this.idle.size === 0)
+      throw picoErrors.undeliverable();
+    const stream = this.open(session);
+    this.markIdle(session);
     return stream;
   }
-
-  return {
-    append(session, entry) {
-      const stream = streams.get(session) ?? (entry.numbered ? openIdle(session) : undefined);
-      if (!stream) return { cursor: undefined, heard: 0 };
-      const before = costOf(stream);
-      append(stream, entry);
-      bytes += costOf(stream) - before;
-      const cursor = cursorOf(stream);
-      const heard = new DeliveredEntry(session, cursor, entry);
-      const { hearers } = stream;
-      if (hearers instanceof Set) for (const hearer of hearers) hearer.onEntry(heard);
-      else hearers?.onEntry(heard);
-      if (exceedsWindow(stream, bound)) change(stream, () => trim(stream, bound, lost(session)));
-      makeRoom(session);
-      const settled = !stream.resumes && stream.plain >= stream.seq;
-      return { cursor, heard: subscriberCount(stream), settled };
-    },
-
-    readAfter(session, cursor, defaultStart = "given") {
-      const stream = streams.get(session);
-      if (stream) return replayAfter(stream, cursor, defaultStart);
-      return {
-        top: undefined,
-        ...(cursor && { gap: { reason: "epoch_changed" } }),
-        frames: [],
-        partials: [],
-      };
-    },
-
-    subscribe(session, hearer, { resumes = false } = {}) {
-      const stream = open(session);
-      stream.resumes ||= resumes;
-      idle.delete(session);
-      addSubscriber(stream, hearer);
-      makeRoom(session);
-    },
-
-    unsubscribe(session, hearer) {
-      const stream = streams.get(session);
-      if (!stream || !removeSubscriber(stream, hearer) || subscriberCount(stream) > 0) return;
-      if (stream.seq > 0 || stream.resumes) rest(session);
-      else end(session);
-      options.sessionIdle?.(session);
-    },
-
-    top(session) {
-      const stream = streams.get(session);
-      return stream && cursorOf(stream);
-    },
-
-    note(session, reach, progress) {
-      const stream = streams.get(session);
-      if (stream?.epoch !== reach.epoch) return;
-      const upTo = Math.min(reach.upTo, stream.seq);
-      if (progress === "taken") {
-        stream.taken = Math.max(stream.taken, upTo);
-        const delivered = change(stream, () => stream.receipts.take({ ...reach, upTo }));
-        for (const id of delivered) settled(session, id, "delivered");
-        return;
-      }
-      if (progress === "answered" && !isContiguous(stream, reach))
-        return stream.receipts.give({ ...reach, upTo });
-      stream.written = Math.max(stream.written, upTo);
-      if (progress === "sent") return;
-      const before = costOf(stream);
-      markWritten(stream, upTo);
-      bytes += costOf(stream) - before;
-    },
-  };
 }
+
+export const createMemorySessionLog = (options: MemorySessionLogOptions): MemorySessionLog =>
+  new InProcessSessionLog(options);

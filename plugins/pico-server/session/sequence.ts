@@ -1,68 +1,71 @@
+// A buffer of consecutively numbered items, and the undelivered messages of a stream.
 import type { SequenceRange } from "./session-log.ts";
 
 const minCompaction = 32;
 
-/** Things with numbers that follow each other, from 1 on; the oldest leave first, which moves nothing of the rest. */
+/** Items with consecutive numbers from 1 on. Removing the oldest item does not move the others. */
 export class SequenceBuffer<T> {
-  private things: (T | undefined)[] = [];
-  /** The number of the first place. */
+  private items: (T | undefined)[] = [];
+  /** The number of the first array element. */
   private base = 1;
-  /** The lowest number that is here. */
+  /** The lowest number in the buffer. */
   first = 1;
 
   get length(): number {
     return this.next - this.first;
   }
 
-  /** The number the next one gets. */
+  /** The number of the next item. */
   get next(): number {
-    return this.base + this.things.length;
+    return this.base + this.items.length;
   }
 
-  push(thing: T | undefined): void {
-    this.things.push(thing);
+  push(item: T | undefined): void {
+    this.items.push(item);
   }
 
   at(number: number): T | undefined {
-    return this.things[number - this.base];
+    return this.items[number - this.base];
   }
 
-  /** Its place stays. */
+  /** Removes the item, but keeps its number. */
   clear(number: number): void {
-    this.things[number - this.base] = undefined;
+    this.items[number - this.base] = undefined;
   }
 
   shift(): T | undefined {
-    const { things, first } = this;
+    const { items, first } = this;
     if (this.length === 0) return undefined;
     this.first += 1;
-    if (things.length === 1) {
-      // leaves its room behind for the next one
+    if (items.length === 1) {
+      // keeps the array, so that the next push allocates noitem
       this.base += 1;
-      return things.pop();
+      return items.pop();
     }
-    const thing = this.at(first);
+    const item = this.at(first);
     this.clear(first);
     const free = this.first - this.base;
-    if (free < minCompaction || free < this.length) return thing;
-    this.things = things.slice(free);
+    if (free < minCompaction || free < this.length) return item;
+    this.items = items.slice(free);
     this.base = this.first;
-    return thing;
+    return item;
   }
 
-  /** From this number on. */
+  /** @returns The items from this number on. */
   from(number: number): T[] {
-    return this.things.slice(Math.max(number, this.first) - this.base) as T[];
+    return this.items.slice(Math.max(number, this.first) - this.base) as T[];
   }
 }
 
 type NumberRange = Pick<SequenceRange, "after" | "upTo">;
 
-/** Messages of one stream that are neither delivered nor lost, by their numbers. */
+/** Ids of messages that are neither delivered nor lost, by sequence number. */
 export class PendingReceipts extends SequenceBuffer<string> {
   open = 0;
-  /** Somebody had these and not what came before them, which stays for others. */
-  private given: Set<number> | undefined = undefined;
+  /**
+   * Numbers that a request with `wait` received, while earlier numbers remain for other clients.
+   */
+  private seen: Set<number> | undefined = undefined;
 
   override push(id: string | undefined): void {
     super.push(id);
@@ -72,40 +75,46 @@ export class PendingReceipts extends SequenceBuffer<string> {
   override clear(number: number): void {
     if (this.at(number) === undefined) return;
     this.open -= 1;
-    this.given?.delete(number);
+    this.seen?.delete(number);
     super.clear(number);
   }
 
-  give(numberRange: NumberRange): void {
-    const given = (this.given ??= new Set());
-    this.each(numberRange, (_, number) => given.add(number));
+  markSeen(numberRange: NumberRange): void {
+    const seen = (this.seen ??= new Set());
+    this.each(numberRange, (_, number) => seen.add(number));
   }
 
-  /** Forgets the oldest up to this number, as long as there are more numbers than may be. */
-  forget(upTo: number, most = 0): void {
-    while (this.length > most && this.first <= upTo) {
+  /** Forgets the oldest entries up to this number while there are more than `max`. */
+  forget(upTo: number, max = 0): void {
+    while (this.length > max && this.first <= upTo) {
       this.clear(this.first);
       this.shift();
     }
   }
 
-  /** Takes out what was acknowledged, and answers the messages of which nothing is left. */
-  take(numberRange: NumberRange): string[] {
-    const taken = new Set<string>();
+  /**
+   * Removes acknowledged numbers.
+   * @returns The ids of messages that have no other pending number.
+   */
+  acknowledge(numberRange: NumberRange): string[] {
+    const delivered = new Set<string>();
     this.each(numberRange, (id, number) => {
-      taken.add(id);
+      delivered.add(id);
       this.clear(number);
     });
     while (this.length > 0 && this.at(this.first) === undefined) this.shift();
-    if (this.open > 0) for (const id of this.from(this.first)) taken.delete(id);
-    return [...taken];
+    if (this.open > 0) for (const id of this.from(this.first)) delivered.delete(id);
+    return [...delivered];
   }
 
-  /** Takes out what nobody can have any more, and answers the messages that nobody had. */
+  /**
+   * Removes numbers that no client can receive any more.
+   * @returns The ids of messages that no client has received.
+   */
   lose(after: number, upTo = Number.POSITIVE_INFINITY): string[] {
     const lost: string[] = [];
     this.each({ after, upTo }, (id, number) => {
-      if (!this.given?.has(number)) lost.push(id);
+      if (!this.seen?.has(number)) lost.push(id);
       this.clear(number);
     });
     return lost;

@@ -1,70 +1,94 @@
+// The interface of the session log: every message to a session passes through it.
 import type { Awaitable } from "../../../kernel/index.ts";
 import type { Cursor, ServerFrame } from "../../../lib/pico-wire/index.ts";
 import type { EncodedFrame } from "../frame-encoding.ts";
 
 export type { Cursor } from "../../../lib/pico-wire/index.ts";
 
+/** A frame for the log. */
 export interface LogEntry {
-  /** A whole frame as UTF-8, a JSON object, serialised once and shared by all who hear it. */
+  /** A complete frame: a JSON object in UTF-8, encoded once and shared by all subscribers. */
   readonly frame: Uint8Array;
-  /** The same as a whole WebSocket message, where its writer made that. */
+  /** The same frame as a complete WebSocket message, if the writer encoded one. */
   readonly framed?: EncodedFrame | undefined;
-  /** Of the frame, where its writer told. */
+  /** Type of the frame, if the writer set it. */
   readonly type?: ServerFrame["type"] | undefined;
-  /** It must not be lost: creates, final updates, deletes. Typing and updates on the way are not numbered. */
+  /**
+   * True for frames that must not be lost: creates, final updates and deletes. Typing frames and
+   * intermediate updates have no number.
+   */
   readonly numbered: boolean;
-  /** The message it is about. Without a number, the latest is kept until the message is final or deleted. */
+  /**
+   * Id of the message. For entries without a number, the latest one is kept until the message is
+   * final or deleted.
+   */
   readonly message?: string | undefined;
-  /** It is held and nobody hears it for now: it may take less room. */
+  /** Reduces the memory of the entry, because it is kept and has no subscriber. */
   rest?(): void;
 }
+/** A log entry with its session and position. */
 export interface SequencedEntry extends LogEntry {
   readonly session: string;
-  /** Its own place when it is numbered, else that of the last numbered one. */
+  /** The position of a numbered entry; for other entries, the position of the last numbered one. */
   readonly cursor: Cursor;
 }
-/** Who listens to a session: an object and no function, as there is one for each connection. */
+/** A subscriber of a session. An object instead of a function, because every connection is one. */
 export interface Subscriber {
   onEntry(entry: SequencedEntry): void;
 }
+/** The result of appending an entry. */
 export interface AppendResult {
-  /** Undefined: the session has no stream. */
+  /** Undefined if the session has no stream. */
   readonly cursor: Cursor | undefined;
-  /** Listeners that heard it here. */
-  readonly heard: number;
-  /** It is held for nobody: no news of it will come. Default false. */
+  /** How many subscribers in this process received the entry. */
+  readonly subscribers: number;
+  /** True if no receipt will follow, because the entry is kept for no client. */
   readonly settled?: boolean;
 }
+/** Frames that cannot be replayed. `from` and `to` are the first and last missing number. */
 export type Gap =
   | { readonly reason: "overflow"; readonly from: number; readonly to: number }
   | { readonly reason: "epoch_changed" };
 
+/** Frames that a reader has missed. */
 export interface Replay {
-  /** Undefined: the session has no stream. */
+  /** Undefined if the session has no stream. */
   readonly top: Cursor | undefined;
-  /** Comes before `frames`, which go on behind it. */
+  /** The missing frames, which precede `frames`. */
   readonly gap?: Gap;
-  /** Numbered, without a hole, ending at `top`. */
+  /** Numbered frames without a gap, ending at `top`. */
   readonly frames: readonly Uint8Array[];
-  /** The latest update of each message in progress. */
+  /** The latest update of each unfinished message. */
   readonly partials: readonly Uint8Array[];
 }
 
-/** Numbers after `after` up to `upTo`. */
+/** The numbers from `after + 1` to `upTo`. */
 export interface SequenceRange {
   readonly epoch: string;
   readonly after: number;
   readonly upTo: number;
 }
-/** `written`: to a socket that acknowledges nothing and had all before them. `answered`: to one that asked for these
- *  alone. `sent`: to one that will acknowledge. `taken`: it has acknowledged. */
-export type DeliveryProgress = "written" | "answered" | "sent" | "taken";
+/**
+ * How far entries have got.
+ * `written`: written to a client without acknowledgements that has received everything before.
+ * `answered`: sent in response to a request that waited for these entries alone.
+ * `sent`: written to a client that will acknowledge them.
+ * `acknowledged`: acknowledged by a client.
+ */
+export type DeliveryProgress = "written" | "answered" | "sent" | "acknowledged";
 
-/** Where a reader without a cursor begins. `given`: behind what some socket was given. `confirmed`: behind what a
- *  client has acknowledged, or a socket that acknowledges nothing was given. */
-export type DefaultStart = "given" | "confirmed";
+/**
+ * Where a reader without a cursor starts.
+ * `written`: after everything that was written to some client.
+ * `acknowledged`: after everything that a client has acknowledged, or that was written to a client
+ * without acknowledgements.
+ */
+export type DefaultStart = "written" | "acknowledged";
 
-/** News of a message, as receipts have it: `id` is the message's. */
+/**
+ * Receives the final status of a message.
+ * @param id - Id of the message.
+ */
 export type ReceiptListener = (
   session: string,
   id: string,
@@ -72,28 +96,40 @@ export type ReceiptListener = (
   reason?: "overflow" | "expired",
 ) => void;
 
-/** Everything sent to a session passes here. Nothing outside may assume that one process holds it. */
+/**
+ * Stores and distributes the frames of all sessions. Callers must not assume that one process has
+ * the whole log.
+ */
 export interface SessionLog {
-  /** A numbered entry begins the session's stream when there is none. Rejects `undeliverable` when there is no room for
-   *  another. */
+  /**
+   * Appends an entry. A numbered entry creates the stream of the session.
+   * @throws undeliverable if there is no room for another stream.
+   */
   append(session: string, entry: LogEntry): Awaitable<AppendResult>;
-  /** After a cursor: everything, or a gap up to the top and nothing, never a part. Without one: what is behind the
-   *  beginning, and a gap for what was not kept of it. Begins no stream. */
+  /**
+   * Reads the frames after a cursor: all of them, or none and a gap up to the top. Without a
+   * cursor, reads the frames after the default start, and a gap for those that were dropped. Does
+   * not create a stream.
+   */
   readAfter(
     session: string,
     cursor: Cursor | undefined,
     defaultStart?: DefaultStart,
   ): Awaitable<Replay>;
-  /** Begins the session's stream when there is none, and keeps it while somebody listens. `resumes`: the listener may
-   *  come back with a cursor, so that the place is kept although nothing was said yet. */
+  /**
+   * Subscribes to a session and creates its stream. The stream exists while it has a subscriber.
+   * @param options.resumes - The subscriber may return with a cursor, so the position is kept even
+   *   if the stream is empty. @defaultValue `false`
+   */
   subscribe(
     session: string,
     subscriber: Subscriber,
     options?: { readonly resumes?: boolean },
   ): void;
-  /** Nothing happens when it does not listen. */
+  /** Ends a subscription. Does nothing if there is none. */
   unsubscribe(session: string, subscriber: Subscriber): void;
+  /** @returns The position of the last numbered frame; undefined if there is no stream. */
   top(session: string): Awaitable<Cursor | undefined>;
-  /** How far a listener got; numbers of another epoch mean nothing. */
+  /** Records how far a subscriber has got. Numbers of another epoch are ignored. */
   note(session: string, sequenceRange: SequenceRange, progress: DeliveryProgress): void;
 }

@@ -1,3 +1,4 @@
+// The numbered frames of one session and its subscribers.
 import { PendingReceipts, SequenceBuffer } from "./sequence.ts";
 import type {
   DefaultStart,
@@ -10,53 +11,55 @@ import type {
   Replay,
 } from "./session-log.ts";
 
-/** What a stream holds for those who come back. */
+/** Limits of the frames that a stream keeps for replay. */
 export interface ReplayWindow {
   readonly frames: number;
   readonly bytes: number;
 }
 
-/** What a stream costs beside its frames. */
+/** Bytes of an empty stream. */
 const streamBytes = 1_024;
 const receiptBytes = 64;
-/** Messages on the way of which a newcomer is shown the latest state. */
+/** How many unfinished messages have their latest update kept for new subscribers. */
 const maxPartials = 64;
-/** Numbers whose messages may still be acknowledged when their frames have left the window. */
+/** How many numbers can still be acknowledged after their frames have left the window. */
 const maxReceipts = 1_024;
 
-/** One session's numbered frames, and who hears them. */
 export interface Stream {
   readonly epoch: string;
-  /** Most often one. */
-  hearers: Subscriber | Set<Subscriber> | undefined;
+  /** Usually one. */
+  subscribers: Subscriber | Set<Subscriber> | undefined;
   seq: number;
-  /** Ends with `seq`. */
-  readonly held: SequenceBuffer<LogEntry>;
-  heldBytes: number;
-  /** Up to here some socket has had everything; up to `plain` one that acknowledges nothing. */
+  /** The last item has the number `seq`. */
+  readonly stored: SequenceBuffer<LogEntry>;
+  storedBytes: number;
+  /**
+   * Some client was sent everything up to `written`. A client without acknowledgements was sent
+   * everything up to `plain`.
+   */
   written: number;
   plain: number;
-  /** Up to here a client has acknowledged all that is not named in a gap. */
-  taken: number;
-  /** Somebody has listened who comes back with a cursor. */
+  /** A client has acknowledged everything up to this number, except the numbers in a gap. */
+  acknowledged: number;
+  /** A subscriber may return with a cursor. */
   resumes: boolean;
   readonly receipts: PendingReceipts;
   partials: Map<string, LogEntry>;
   partialBytes: number;
 }
 
-/** Most streams never hold one: they share this. */
+/** Shared by all streams without partials, which are most of them. */
 const noPartials: Map<string, LogEntry> = new Map();
 
 export const createStream = (epoch: string): Stream => ({
   epoch,
-  hearers: undefined,
+  subscribers: undefined,
   seq: 0,
-  held: new SequenceBuffer(),
-  heldBytes: 0,
+  stored: new SequenceBuffer(),
+  storedBytes: 0,
   written: 0,
   plain: 0,
-  taken: 0,
+  acknowledged: 0,
   resumes: false,
   receipts: new PendingReceipts(),
   partials: noPartials,
@@ -64,30 +67,30 @@ export const createStream = (epoch: string): Stream => ({
 });
 
 export function addSubscriber(stream: Stream, subscriber: Subscriber): void {
-  const { hearers } = stream;
-  if (hearers === undefined) stream.hearers = subscriber;
-  else if (hearers instanceof Set) hearers.add(subscriber);
-  else stream.hearers = new Set([hearers, subscriber]);
+  const { subscribers } = stream;
+  if (subscribers === undefined) stream.subscribers = subscriber;
+  else if (subscribers instanceof Set) subscribers.add(subscriber);
+  else stream.subscribers = new Set([subscribers, subscriber]);
 }
 
-/** `false`: it is none of them. */
+/** @returns `false` if the subscriber was not subscribed. */
 export function removeSubscriber(stream: Stream, subscriber: Subscriber): boolean {
-  const { hearers } = stream;
-  if (hearers instanceof Set) return hearers.delete(subscriber);
-  if (hearers !== subscriber) return false;
-  stream.hearers = undefined;
+  const { subscribers } = stream;
+  if (subscribers instanceof Set) return subscribers.delete(subscriber);
+  if (subscribers !== subscriber) return false;
+  stream.subscribers = undefined;
   return true;
 }
 
-export function subscriberCount({ hearers }: Stream): number {
-  if (hearers instanceof Set) return hearers.size;
-  return hearers ? 1 : 0;
+export function subscriberCount({ subscribers }: Stream): number {
+  if (subscribers instanceof Set) return subscribers.size;
+  return subscribers ? 1 : 0;
 }
 
 export const cursorOf = ({ epoch, seq }: Stream): Cursor => ({ epoch, seq });
 
-export const costOf = ({ heldBytes, partialBytes, receipts }: Stream): number =>
-  streamBytes + heldBytes + partialBytes + receipts.open * receiptBytes;
+export const costOf = ({ storedBytes, partialBytes, receipts }: Stream): number =>
+  streamBytes + storedBytes + partialBytes + receipts.open * receiptBytes;
 
 function forgetPartial(stream: Stream, message: string): void {
   const partial = stream.partials.get(message);
@@ -105,41 +108,47 @@ function keepPartial(stream: Stream, message: string, entry: LogEntry): void {
   if (stream.partials.size > maxPartials && oldest !== undefined) forgetPartial(stream, oldest);
 }
 
-/** Bytes it holds. */
+/** @returns The bytes of the entry. */
 const sizeOf = (entry: LogEntry): number => entry.framed?.length ?? entry.frame.byteLength;
 
-/** The last number that is not held any more. */
-const takeUnsubscribed = ({ held }: Stream): number => held.first - 1;
+/** @returns The last number that is no longer kept. */
+const lastDropped = ({ stored }: Stream): number => stored.first - 1;
 
-/** A plain socket had everything up to here. Nobody can ask for it again unless somebody may come back. */
+/**
+ * A client without acknowledgements was sent everything up to this number. Without a subscriber
+ * that may return, no client can ask for these frames again.
+ */
 export function markWritten(stream: Stream, upTo: number): void {
   stream.plain = Math.max(stream.plain, upTo);
   if (stream.resumes) return;
-  const { held, receipts } = stream;
-  while (held.first <= upTo && held.length > 0) stream.heldBytes -= sizeOf(held.shift()!);
+  const { stored, receipts } = stream;
+  while (stored.first <= upTo && stored.length > 0) stream.storedBytes -= sizeOf(stored.shift()!);
   receipts.forget(upTo);
 }
 
-/** Who heard no more than these missed nothing that is still to be had. */
+/** True if a client that received only this range has missed nothing that is still available. */
 export const isContiguous = (stream: Stream, { after }: SequenceRange): boolean =>
-  after <= takeUnsubscribed(stream) ||
-  after <= Math.min(stream.written, Math.max(stream.plain, stream.taken));
+  after <= lastDropped(stream) ||
+  after <= Math.min(stream.written, Math.max(stream.plain, stream.acknowledged));
 
 export const exceedsWindow = (
-  { held, heldBytes }: Stream,
+  { stored, storedBytes }: Stream,
   { frames, bytes }: ReplayWindow,
-): boolean => held.length > frames || heldBytes > bytes;
+): boolean => stored.length > frames || storedBytes > bytes;
 
 type LostMessages = (id: string) => void;
 
-/** Drops the oldest frames until the window is kept; `lost` hears of messages that no socket has had. */
+/**
+ * Drops the oldest frames until the stream fits its window.
+ * @param lost - Receives the ids of messages that no client was sent.
+ */
 export function trim(stream: Stream, window: ReplayWindow, lost: LostMessages): void {
-  const { held, receipts, written } = stream;
-  while (exceedsWindow(stream, window)) stream.heldBytes -= sizeOf(held.shift()!);
-  const gone = takeUnsubscribed(stream);
-  receipts.forget(Math.min(gone, written), stream.resumes ? maxReceipts : 0);
-  // Frames that left the window before any socket had them.
-  if (gone > written) for (const id of receipts.lose(written, gone)) lost(id);
+  const { stored, receipts, written } = stream;
+  while (exceedsWindow(stream, window)) stream.storedBytes -= sizeOf(stored.shift()!);
+  const dropped = lastDropped(stream);
+  receipts.forget(Math.min(dropped, written), stream.resumes ? maxReceipts : 0);
+  // Frames that left the window before they were sent to any client.
+  if (dropped > written) for (const id of receipts.lose(written, dropped)) lost(id);
 }
 
 export function append(stream: Stream, entry: LogEntry): void {
@@ -149,21 +158,24 @@ export function append(stream: Stream, entry: LogEntry): void {
     return;
   }
   stream.seq += 1;
-  if (stream.hearers === undefined) entry.rest?.();
-  stream.held.push(entry);
-  stream.heldBytes += sizeOf(entry);
+  if (stream.subscribers === undefined) entry.rest?.();
+  stream.stored.push(entry);
+  stream.storedBytes += sizeOf(entry);
   stream.receipts.push(message);
   if (message !== undefined) forgetPartial(stream, message);
 }
 
-/** Gives up all that is held for those who come back. */
+/** Drops all frames that are kept for replay. */
 export function clearStream(stream: Stream, lost: LostMessages): void {
   stream.partials.clear();
   stream.partialBytes = 0;
   trim(stream, { frames: 0, bytes: 0 }, lost);
 }
 
-/** What is known to be lost when the stream ends: all but what somebody has had who acknowledges nothing. */
+/**
+ * Reports messages as lost when the stream ends, except those that a client without
+ * acknowledgements has received.
+ */
 export function settleRemaining(
   session: string,
   { receipts, plain }: Stream,
@@ -173,9 +185,7 @@ export function settleRemaining(
 }
 
 function overflowGap(stream: Stream, after: number, to: number): { readonly gap?: Gap } {
-  return takeUnsubscribed(stream) > after
-    ? { gap: { reason: "overflow", from: after + 1, to } }
-    : {};
+  return lastDropped(stream) > after ? { gap: { reason: "overflow", from: after + 1, to } } : {};
 }
 
 export function replayAfter(
@@ -183,18 +193,18 @@ export function replayAfter(
   cursor: Cursor | undefined,
   defaultStart: DefaultStart,
 ): Replay {
-  const { epoch, seq, held, written, plain, taken } = stream;
+  const { epoch, seq, stored, written, plain, acknowledged } = stream;
   const top = cursorOf(stream);
   const partials = [...stream.partials.values()].map(({ frame }) => frame);
-  const rest = (after: number): readonly Uint8Array[] =>
-    held.from(after + 1).map(({ frame }) => frame);
+  const framesAfter = (after: number): readonly Uint8Array[] =>
+    stored.from(after + 1).map(({ frame }) => frame);
   if (!cursor) {
-    const begin = defaultStart === "given" ? written : Math.max(plain, taken);
-    const frames = rest(begin);
-    return { top, ...overflowGap(stream, begin, seq - frames.length), frames, partials };
+    const start = defaultStart === "written" ? written : Math.max(plain, acknowledged);
+    const frames = framesAfter(start);
+    return { top, ...overflowGap(stream, start, seq - frames.length), frames, partials };
   }
   const isForeign = cursor.epoch !== epoch || cursor.seq > seq;
   if (isForeign) return { top, gap: { reason: "epoch_changed" }, frames: [], partials };
   const missing = overflowGap(stream, cursor.seq, seq);
-  return { top, ...missing, frames: missing.gap ? [] : rest(cursor.seq), partials };
+  return { top, ...missing, frames: missing.gap ? [] : framesAfter(cursor.seq), partials };
 }

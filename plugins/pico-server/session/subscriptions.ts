@@ -1,3 +1,4 @@
+// Reads sessions from a cursor on, and manages the sessions of one connection.
 import {
   frameBytes,
   frameWithPosition,
@@ -13,7 +14,7 @@ import type {
   Subscriber,
 } from "./session-log.ts";
 
-/** Where the stream stands, and what it holds for the reader, which follows at once. */
+/** The position of the stream and the frames to replay, which follow immediately. */
 export type StreamStart = Replay & { readonly top: Cursor };
 
 export interface ReaderListener {
@@ -23,22 +24,25 @@ export interface ReaderListener {
 }
 
 export interface ReadFrom {
-  /** What came after it is wanted; undefined: what came after the beginning. */
+  /** Reads the frames after this cursor; without one, the frames after the default start. */
   readonly after: Cursor | undefined;
-  /** Default `given`. */
-  readonly beginning?: DefaultStart;
-  /** It may come back with a cursor. */
+  /** @defaultValue `"written"` */
+  readonly defaultStart?: DefaultStart;
+  /** The reader may return with a cursor. */
   readonly resumes: boolean;
 }
 
-/** Hears a session from a place on: first what is held behind it, then what comes; nothing twice, nothing left out. */
+/**
+ * Reads a session from a position on: first the stored frames, then new ones, each frame exactly
+ * once.
+ */
 export class SessionReader implements Subscriber {
   readonly session: string;
   private readonly log: SessionLog;
   private readonly owner: ReaderListener;
-  /** Numbered frames that came while the tail was looked up. */
-  private early: SequencedEntry[] | undefined = [];
-  private open = true;
+  /** Numbered frames that arrived while the replay was read; undefined after that. */
+  private buffered: SequencedEntry[] | undefined = [];
+  private isOpen = true;
 
   constructor(log: SessionLog, session: string, owner: ReaderListener) {
     this.log = log;
@@ -46,39 +50,39 @@ export class SessionReader implements Subscriber {
     this.owner = owner;
   }
 
-  start({ after, beginning, resumes }: ReadFrom): void {
+  start({ after, defaultStart, resumes }: ReadFrom): void {
     this.log.subscribe(this.session, this, { resumes });
-    const tail = this.log.readAfter(this.session, after, beginning);
-    if (tail instanceof Promise)
-      tail.then((late) => this.begin(late)).catch((error) => this.owner.failed(error));
-    else this.begin(tail);
+    const replay = this.log.readAfter(this.session, after, defaultStart);
+    if (replay instanceof Promise)
+      replay.then((result) => this.begin(result)).catch((error) => this.owner.failed(error));
+    else this.begin(replay);
   }
 
   onEntry(entry: SequencedEntry): void {
-    if (!this.early) this.owner.accept(this, entry);
-    else if (entry.numbered) this.early.push(entry);
+    if (!this.buffered) this.owner.accept(this, entry);
+    else if (entry.numbered) this.buffered.push(entry);
   }
 
   stop(): void {
-    if (!this.open) return;
-    this.open = false;
+    if (!this.isOpen) return;
+    this.isOpen = false;
     this.log.unsubscribe(this.session, this);
   }
 
   private begin(replay: Replay): void {
     const { session, owner } = this;
     const { top, frames, partials } = replay;
-    if (!this.open || !top) return;
+    if (!this.isOpen || !top) return;
     owner.begin(this, { ...replay, top });
-    frames.forEach((frame, at) => {
-      const cursor = { epoch: top.epoch, seq: top.seq - frames.length + at + 1 };
+    frames.forEach((frame, index) => {
+      const cursor = { epoch: top.epoch, seq: top.seq - frames.length + index + 1 };
       owner.accept(this, { session, cursor, frame, numbered: true });
     });
     for (const frame of partials)
       owner.accept(this, { session, cursor: top, frame, numbered: false });
-    const rest = this.early;
-    this.early = undefined;
-    for (const entry of rest ?? []) if (entry.cursor.seq > top.seq) owner.accept(this, entry);
+    const buffered = this.buffered;
+    this.buffered = undefined;
+    for (const entry of buffered ?? []) if (entry.cursor.seq > top.seq) owner.accept(this, entry);
   }
 }
 
@@ -92,59 +96,68 @@ const frameWithPositionOnce = memoizeLast(frameWithPosition);
 export interface SubscriptionsOwner {
   send(frame: EncodedFrame, entry: SequencedEntry): void;
   failed(error: unknown): void;
-  /** Of the extension's session. */
-  begin(start: StreamStart): void;
+  /** Called for the session of the extension only. */
+  streamStarted(start: StreamStart): void;
 }
 
-/** The sessions one connection hears: at most 64, the longest unused leaves; that of the extension stays, which hears
- *  it with numbers, and says what it has. */
+/**
+ * The sessions of one connection: at most 64, beyond which the least recently used one is dropped.
+ * The session of the extension is never dropped; its frames have numbers and its client
+ * acknowledges them.
+ */
 export class Subscriptions implements ReaderListener {
   private readonly log: SessionLog;
   private readonly owner: SubscriptionsOwner;
-  /** The longest unused comes first. */
+  /** Least recently used first. */
   private readers: SessionReader[] | undefined = undefined;
   private resumer: SessionReader | undefined = undefined;
-  /** What this client may acknowledge: behind the gaps it was told of. */
-  private mine: { readonly epoch: string; readonly after: number } | undefined = undefined;
-  private open = true;
+  /** The range that this client may acknowledge: the numbers after its gap. */
+  private acknowledgeable: { readonly epoch: string; readonly after: number } | undefined =
+    undefined;
+  private isOpen = true;
 
   constructor(log: SessionLog, owner: SubscriptionsOwner) {
     this.log = log;
     this.owner = owner;
   }
 
-  /** The session of a client of the extension, from the place on that it named. */
+  /** Reads the session of a client of the extension from its cursor on. */
   resume(session: string, after: Cursor | undefined): void {
     this.resumer = new SessionReader(this.log, session, this);
-    this.resumer.start({ after, beginning: "confirmed", resumes: true });
+    this.resumer.start({ after, defaultStart: "acknowledged", resumes: true });
   }
 
-  /** Hears the session from now on; hearing and naming it are uses. */
+  /**
+   * Subscribes to the session from now on. Receiving a frame of a session and naming it count as
+   * use.
+   */
   use(session: string): void {
-    if (!this.open || session === this.resumer?.session || this.touch(session)) return;
+    if (!this.isOpen || session === this.resumer?.session || this.touch(session)) return;
     const reader = new SessionReader(this.log, session, this);
     const readers = (this.readers ??= []);
     if (readers.length === maxSessionsPerConnection) readers.shift()!.stop();
     readers.push(reader);
-    reader.start({ after: undefined, resumes: false }); // what it hears may be too much, and close all this
+    // the replay may exceed the send queue and close this object
+    reader.start({ after: undefined, resumes: false });
   }
 
-  /** Everything of the extension's session up to `seq` has arrived. */
+  /** The client has received everything of the extension's session up to `seq`. */
   acknowledge(seq: number): void {
-    if (this.resumer && this.mine)
-      this.log.note(this.resumer.session, { ...this.mine, upTo: seq }, "taken");
+    if (this.resumer && this.acknowledgeable)
+      this.log.note(this.resumer.session, { ...this.acknowledgeable, upTo: seq }, "acknowledged");
   }
 
-  /** Whether it holds for one of the sessions. */
-  some(holds: (session: string) => boolean): boolean {
-    const isHeld = ({ session }: SessionReader): boolean => holds(session);
+  /** True if the predicate holds for one of the sessions. */
+  some(predicate: (session: string) => boolean): boolean {
+    const matches = ({ session }: SessionReader): boolean => predicate(session);
     return (
-      (this.readers?.some(isHeld) ?? false) || (this.resumer !== undefined && isHeld(this.resumer))
+      (this.readers?.some(matches) ?? false) ||
+      (this.resumer !== undefined && matches(this.resumer))
     );
   }
 
   close(): void {
-    this.open = false;
+    this.isOpen = false;
     this.resumer?.stop();
     for (const reader of this.readers ?? []) reader.stop();
     this.readers = undefined;
@@ -153,15 +166,15 @@ export class Subscriptions implements ReaderListener {
   begin(reader: SessionReader, start: StreamStart): void {
     if (reader !== this.resumer) return;
     const { gap, top } = start;
-    this.mine = { epoch: top.epoch, after: gap && "to" in gap ? gap.to : 0 };
-    this.owner.begin(start);
+    this.acknowledgeable = { epoch: top.epoch, after: gap && "to" in gap ? gap.to : 0 };
+    this.owner.streamStarted(start);
   }
 
   accept(reader: SessionReader, entry: SequencedEntry): void {
-    const isMine = reader === this.resumer;
-    if (!isMine && this.readers && this.readers.length > 1) this.touch(reader.session);
+    const isResumer = reader === this.resumer;
+    if (!isResumer && this.readers && this.readers.length > 1) this.touch(reader.session);
     this.owner.send(
-      isMine && entry.numbered ? frameWithPositionOnce(entry) : frameWithoutPosition(entry),
+      isResumer && entry.numbered ? frameWithPositionOnce(entry) : frameWithoutPosition(entry),
       entry,
     );
   }
@@ -175,9 +188,9 @@ export class Subscriptions implements ReaderListener {
     if (readers === undefined) return false;
     const last = readers.length - 1;
     if (readers[last]?.session === session) return true;
-    const at = readers.findIndex((reader) => reader.session === session);
-    if (at === -1) return false;
-    readers.push(...readers.splice(at, 1));
+    const index = readers.findIndex((reader) => reader.session === session);
+    if (index === -1) return false;
+    readers.push(...readers.splice(index, 1));
     return true;
   }
 }

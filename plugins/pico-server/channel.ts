@@ -1,0 +1,288 @@
+// Creates the parts of the pico channel, connects them, and offers the `picoServer` service.
+import type { ServerResponse } from "node:http";
+import type { Plugin } from "../../kernel/index.ts";
+import type { ChannelHandle } from "../channels/index.ts";
+import type { TokenStoreEvents } from "../token-store/index.ts";
+import { messageRateOf, type PicoServerConfig } from "./config.ts";
+import { Connection } from "./connection/connection.ts";
+import type { ConnectionContext } from "./connection/context.ts";
+import { createMemoryBudget, type MemoryBudget } from "./connection/memory-budget.ts";
+import {
+  connectionInfo,
+  createConnectionList,
+  createRegistry,
+  type ConnectionRegistry,
+  type Peer,
+} from "./connection/registry.ts";
+import { createUpgrader } from "./connection/web-socket.ts";
+import { memoizeLast } from "./frame-encoding.ts";
+import {
+  createAdmissionControl,
+  type Admission,
+  type AdmissionControl,
+} from "./handshake/admission.ts";
+import { createHandshake, type AcceptedHandshake } from "./handshake/handshake.ts";
+import { createRejectionReporter } from "./handshake/rejection.ts";
+import type { HandshakeRequest } from "./handshake/request.ts";
+import { createEventStream } from "./http/event-stream.ts";
+import { createRouter, type EventStreamRequest, type HeaderMap } from "./http/router.ts";
+import { countClose, createCounters, readMetrics } from "./metrics.ts";
+import type { PicoServer, PicoServerEvents, PicoServerShape } from "./service.ts";
+import { createChannelAdapter } from "./session/channel-adapter.ts";
+import { createMemorySessionLog, type MemorySessionLog } from "./session/memory-session-log.ts";
+import { createShutdown, type Shutdown } from "./shutdown.ts";
+import { assertSettings, type CheckDependencies } from "./startup-checks.ts";
+
+type ChannelScope = Pick<
+  Parameters<Plugin<PicoServerShape>["start"]>[0],
+  "needs" | "clock" | "log" | "config" | "emit" | "random" | "after" | "lifecycle"
+>;
+
+const upgradePaths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
+/** Seconds that a posted message may take to arrive: it may contain images. */
+const messageBodyTimeoutS = 300;
+/** Smallest memory budget for unaccepted messages. Two messages of `max_payload` always fit. */
+const minBudget = 256 * 1024 * 1024;
+
+/** Converts an HTTP base URL and a path to the WebSocket URL of the same server. */
+export function toWebSocketUrl(path: string, base: URL): string {
+  const url = new URL(path, base);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  return url.href;
+}
+
+export class PicoChannel {
+  private readonly scope: ChannelScope;
+  private readonly checks: CheckDependencies;
+  private readonly counters = createCounters();
+  private readonly connections: ConnectionRegistry;
+  private readonly budget: MemoryBudget;
+  private readonly sessions: MemorySessionLog;
+  private readonly channel: ChannelHandle;
+  private readonly shutdown: Shutdown;
+  private readonly admissionControl: AdmissionControl;
+  private readonly context: ConnectionContext;
+  private isServing = false;
+  private stopMs = 0;
+  private messagesIn = 0;
+  private messagesOut = 0;
+
+  constructor(scope: ChannelScope, checks: CheckDependencies) {
+    const { needs, clock, log, config, random, after, lifecycle } = scope;
+    const { tokens, http, channels } = needs;
+    this.scope = scope;
+    this.checks = checks;
+    const reconnectRate = (): number => config().reconnect_rate;
+    this.connections = createRegistry({ clock, after, random, reconnectRate });
+    this.budget = createMemoryBudget(() => Math.max(minBudget, 2 * config().max_payload));
+    this.sessions = createMemorySessionLog({
+      random,
+      now: () => clock.monotonic?.() ?? clock.now(),
+      after,
+      sessionIdle: (session) => this.channel.sessionIdle(session),
+      onReceipt: (session, id, status, reason) =>
+        this.channel.receipt(session, { id, status, ...(reason && { reason }) }),
+    });
+    const countSent = (): void => void (this.messagesOut += 1);
+    this.channel = channels.attach(createChannelAdapter(this.sessions, clock, countSent));
+    const isBusy = (session?: string): boolean => this.channel.isBusy(session);
+    this.shutdown = createShutdown({ connections: this.connections, config, log, isBusy });
+    this.admissionControl = createAdmissionControl({
+      http,
+      tokens,
+      limiter: http.limiter(),
+      config,
+      isOpen: () => this.isServing && lifecycle.state() !== "unconfigured",
+      retryAfterSeconds: this.shutdown.retryAfterSeconds,
+    });
+    this.context = this.createContext(isBusy);
+  }
+
+  registerRoutes(): void {
+    const { clock, log, config, emit, needs } = this.scope;
+    const { http } = needs;
+    const { connections, admissionControl, counters } = this;
+    const { newId, isBusy, sessions, budget } = this.context;
+    const reportRejection = createRejectionReporter({
+      counters,
+      http,
+      log,
+      admissionControl,
+      emit,
+    });
+    const shared = { http, admissionControl, log, config, newId, reportRejection, connections };
+    const handshake = createHandshake({
+      ...shared,
+      upgrader: createUpgrader(() => config().max_payload),
+      opened: (...opened) => this.addConnection(...opened),
+    });
+    const router = createRouter({
+      ...shared,
+      clock,
+      sessions,
+      deliver: (message, options) => {
+        this.messagesIn += 1;
+        return this.channel.deliver(message, options);
+      },
+      isBusy,
+      budget,
+      openStream: (...stream) => this.addEventStream(...stream),
+    });
+    const route = { listener: "gateway", anyAuthorization: true } as const;
+    http.request("/pico", router, route);
+    http.request("/pico/messages", router, { ...route, bodySeconds: messageBodyTimeoutS });
+    for (const path of upgradePaths) {
+      http.upgrade(path, handshake, route);
+      // Pages of the dashboard connect here when the channels have their own listener.
+      http.upgrade(path, handshake, { ...route, listener: "dashboard" });
+    }
+  }
+
+  open(): void {
+    this.isServing = true;
+  }
+
+  /** @param stopMs - Milliseconds that the whole stop may take. */
+  beginStop(stopMs: number): void {
+    this.isServing = false;
+    this.stopMs = stopMs;
+  }
+
+  /** Closes all clients in order. Resolves after the last connection has closed. */
+  async drain(): Promise<void> {
+    this.isServing = false;
+    await this.shutdown.run(this.stopMs);
+    await this.connections.empty();
+  }
+
+  close(): void {
+    this.channel.close();
+  }
+
+  readonly onTokenRotated = ({
+    name,
+    version,
+    graceS,
+  }: TokenStoreEvents["token-store:rotated"]): void => {
+    if (name === "pico") this.connections.endBefore(version, graceS);
+  };
+
+  readonly onTokenRemoved = ({ name }: TokenStoreEvents["token-store:removed"]): void => {
+    if (name !== "pico") return;
+    this.connections.close("unauthorized", ({ tokenVersion }) => tokenVersion !== undefined);
+  };
+
+  /** Closes all connections if the channel is off; otherwise applies changed timeouts. */
+  readonly onConfig = async (next: PicoServerConfig): Promise<void> => {
+    await assertSettings(next, this.checks);
+    if (next.enabled) this.connections.reschedule();
+    else this.connections.close("going_away");
+  };
+
+  service(): PicoServer {
+    const { connections, counters, admissionControl } = this;
+    const { needs, config } = this.scope;
+    const { http } = needs;
+    const { list, disconnect } = createConnectionList(connections);
+    const listener = (): "gateway" | "dashboard" =>
+      admissionControl.hasOwnListener() ? "gateway" : "dashboard";
+    return {
+      url() {
+        const [base] = http.addresses(listener());
+        return config().enabled && base ? toWebSocketUrl(http.url("/pico"), base) : undefined;
+      },
+      connections: list,
+      disconnect,
+      stopSeconds: () => config().drain_timeout,
+      metrics: () => readMetrics(counters, connections),
+      status: () => ({
+        enabled: config().enabled,
+        path: http.url("/pico"),
+        listener: listener(),
+        connections: connections.count(),
+        maxConnections: config().max_connections,
+        messagesIn: this.messagesIn,
+        messagesOut: this.messagesOut,
+      }),
+    };
+  }
+
+  private createContext(isBusy: (session?: string) => boolean): ConnectionContext {
+    const { clock, log, config, random } = this.scope;
+    const { counters, sessions, budget, channel, connections } = this;
+    return {
+      clock,
+      log,
+      config,
+      newId: () => Buffer.from(random(16)).toString("hex"),
+      counters,
+      sessions,
+      budget,
+      deliver: (message, callbacks, options) => {
+        this.messagesIn += 1;
+        channel.hand(message, callbacks, options);
+      },
+      isBusy,
+      typing: channel.typing,
+      wheelClock: connections.wheelClock,
+      reschedule: connections.reschedule,
+      messageRate: messageRateOf(config),
+      written: memoizeLast(({ session, cursor: { epoch, seq } }) =>
+        sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
+      ),
+      closed: (peer, event) => this.removePeer(peer, event),
+    };
+  }
+
+  private addConnection(
+    acceptedHandshake: AcceptedHandshake,
+    handshakeRequest: HandshakeRequest,
+    admission: Admission,
+  ): void {
+    const { context, counters } = this;
+    counters.handshakes["accepted"]! += 1;
+    const connection = new Connection(context, context.newId(), acceptedHandshake, admission);
+    this.addPeer(connection, acceptedHandshake.session, handshakeRequest, admission);
+  }
+
+  private addEventStream(
+    { session, after }: EventStreamRequest,
+    response: ServerResponse,
+    headers: HeaderMap,
+    handshakeRequest: HandshakeRequest,
+    admission: Admission,
+  ): void {
+    const { context } = this;
+    const peer = createEventStream(context, {
+      response,
+      headers,
+      id: context.newId(),
+      session,
+      after,
+      tokenVersion: admission.version,
+    });
+    this.addPeer(peer, session, handshakeRequest, admission);
+  }
+
+  private addPeer(
+    peer: Peer,
+    session: string,
+    { peer: { address }, request }: HandshakeRequest,
+    { method }: Admission,
+  ): void {
+    const { clock, emit } = this.scope;
+    peer.known = connectionInfo({ session, address, method }, request.headers, clock.now());
+    this.connections.add(peer);
+    emit("pico-server:connected", { connection: peer.id, session, address, method });
+  }
+
+  private removePeer(peer: Peer, event: PicoServerEvents["pico-server:disconnected"]): void {
+    const { counters } = this;
+    this.connections.remove(peer);
+    const { in: bytesIn, out: bytesOut } = peer.byteCounts();
+    counters.bytesIn += bytesIn;
+    counters.bytesOut += bytesOut;
+    countClose(counters, event);
+    this.scope.emit("pico-server:disconnected", event);
+  }
+}
