@@ -190,12 +190,12 @@ it("a launcher token replaced elsewhere ends a chat, which says why and goes on 
 
 it("settings take effect, and a hand edit of the file while one types is shown beside it", async () => {
   await page.goto(url("/settings"));
-  await page.getByLabel("Most connections").fill("55");
+  await page.getByLabel("Maximum connections").fill("55");
   await page
     .getByRole("form", { name: "Pico channel" })
     .getByRole("button", { name: "Save" })
     .click();
-  await page.getByText(/Saved\..*Most connections/).waitFor();
+  await page.getByText(/Saved\..*Maximum connections/).waitFor();
 
   await page.getByLabel("Ping interval").fill("15");
   const file = join(launcher.home, "config.json");

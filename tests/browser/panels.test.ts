@@ -49,7 +49,7 @@ test("settings with a wrong value, a conflict and what was saved", async () => {
   await desk.look(
     "/settings",
     async (page) => {
-      await page.getByLabel("Largest message").fill("1");
+      await page.getByLabel("Maximum message size").fill("1");
       await page.getByLabel("Ping interval").fill("15");
       const value = { ...(sections[0]!.value as object), ping_interval: 45 };
       desk.site.views.set("GET /api/settings", {

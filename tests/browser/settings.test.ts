@@ -30,9 +30,9 @@ test("fields come from the schema: defaults, units and limits; wrong values are 
     expect(await pico.textContent()).toMatch(
       /Time between two pings to a client\. Default: 30 seconds\./,
     );
-    await pico.getByLabel("Largest message").fill("67108864");
+    await pico.getByLabel("Maximum message size").fill("67108864");
     await pico.getByText("bytes, 64 MiB").waitFor();
-    await pico.getByLabel("Largest message").fill("12");
+    await pico.getByLabel("Maximum message size").fill("12");
     await pico.getByText("At least 1024.").waitFor();
     await save(page, "Pico channel");
     expect(await page.evaluate(() => document.activeElement?.id)).toBe("channels-pico-max_payload");
@@ -46,7 +46,7 @@ test("what the environment holds is read-only, with the variable", async () => {
     await page
       .getByText("The environment variable SERVICE_CHANNELS_PICO_MAX_CONNECTIONS holds it.")
       .waitFor();
-    expect(await page.getByLabel("Most connections").count()).toBe(0);
+    expect(await page.getByLabel("Maximum connections").count()).toBe(0);
   });
 });
 

@@ -66,7 +66,7 @@ export function sessionLogConformance(
       await say("a", "b");
       expect(await log.append("other", numbered("c"))).toMatchObject({
         cursor: { seq: 1 },
-        heard: 0,
+        subscribers: 0,
       });
       expect((await log.top("other"))?.epoch).not.toBe((await top()).epoch);
     });
@@ -88,7 +88,10 @@ export function sessionLogConformance(
 
     test("are not given by what takes none", async () => {
       const { log } = await make();
-      expect(await log.append("s", partial("a", "m"))).toEqual({ cursor: undefined, heard: 0 });
+      expect(await log.append("s", partial("a", "m"))).toEqual({
+        cursor: undefined,
+        subscribers: 0,
+      });
       expect(await log.top("s")).toBeUndefined();
     });
   });
@@ -152,10 +155,10 @@ export function sessionLogConformance(
       await say("a", "b", "c", "d");
       const { epoch } = await top();
       const rest = async () =>
-        (await log.readAfter("s", undefined, "confirmed")).frames.map(textOf);
+        (await log.readAfter("s", undefined, "acknowledged")).frames.map(textOf);
       log.note("s", { epoch, after: 0, upTo: 4 }, "sent");
       expect(await rest()).toEqual(["a", "b", "c", "d"]);
-      log.note("s", { epoch, after: 0, upTo: 1 }, "taken");
+      log.note("s", { epoch, after: 0, upTo: 1 }, "acknowledged");
       expect(await rest()).toEqual(["b", "c", "d"]);
       log.note("s", { epoch, after: 1, upTo: 3 }, "written");
       expect(await rest()).toEqual(["d"]);
@@ -225,10 +228,10 @@ export function sessionLogConformance(
       const { log, say, top, settled } = await listening();
       await say("a", "b", "c");
       const { epoch } = await top();
-      log.note("s", { epoch, after: 0, upTo: 2 }, "taken");
-      log.note("s", { epoch, after: 0, upTo: 2 }, "taken");
+      log.note("s", { epoch, after: 0, upTo: 2 }, "acknowledged");
+      log.note("s", { epoch, after: 0, upTo: 2 }, "acknowledged");
       expect(settled).toEqual(["a delivered", "b delivered"]);
-      log.note("s", { epoch, after: 0, upTo: 99 }, "taken");
+      log.note("s", { epoch, after: 0, upTo: 99 }, "acknowledged");
       expect(settled).toEqual(["a delivered", "b delivered", "c delivered"]);
     });
 
@@ -236,8 +239,8 @@ export function sessionLogConformance(
       const { log, say, top, settled } = await listening();
       await say("a", "b", "c");
       const { epoch } = await top();
-      log.note("s", { epoch, after: 2, upTo: 3 }, "taken");
-      log.note("s", { epoch: "another", after: 0, upTo: 3 }, "taken");
+      log.note("s", { epoch, after: 2, upTo: 3 }, "acknowledged");
+      log.note("s", { epoch: "another", after: 0, upTo: 3 }, "acknowledged");
       expect(settled).toEqual(["c delivered"]);
     });
 
@@ -246,9 +249,9 @@ export function sessionLogConformance(
       await say("m", "other");
       await log.append("s", { ...numbered("m, whole"), message: "m" });
       const { epoch } = await top();
-      log.note("s", { epoch, after: 0, upTo: 2 }, "taken");
+      log.note("s", { epoch, after: 0, upTo: 2 }, "acknowledged");
       expect(settled).toEqual(["other delivered"]);
-      log.note("s", { epoch, after: 0, upTo: 3 }, "taken");
+      log.note("s", { epoch, after: 0, upTo: 3 }, "acknowledged");
       expect(settled).toEqual(["other delivered", "m delivered"]);
     });
 
@@ -258,7 +261,7 @@ export function sessionLogConformance(
       log.note("s", { ...(await top()), after: 0, upTo: 1 }, "sent");
       await say("b", "c", "d");
       expect(settled).toEqual(["b undelivered overflow"]);
-      log.note("s", { ...(await top()), after: 0, upTo: 4 }, "taken");
+      log.note("s", { ...(await top()), after: 0, upTo: 4 }, "acknowledged");
       expect(settled.slice(1)).toEqual(["a delivered", "c delivered", "d delivered"]);
     });
 
@@ -266,7 +269,7 @@ export function sessionLogConformance(
       const { log, say, top, settled, release, pass } = await listening();
       await say("a", "b", "c", "d");
       const { epoch } = await top();
-      log.note("s", { epoch, after: 0, upTo: 1 }, "taken");
+      log.note("s", { epoch, after: 0, upTo: 1 }, "acknowledged");
       log.note("s", { epoch, after: 1, upTo: 2 }, "written");
       log.note("s", { epoch, after: 2, upTo: 3 }, "sent");
       release();

@@ -17,8 +17,8 @@ const make = (
     log,
   });
 
-describe("enabled without a token", () => {
-  test("does not start, and says the three places to set one and how to make one", async () => {
+describe("PICO_TOKEN_MISSING", () => {
+  test("names three places for the token and a command", async () => {
     const error = await make({ enabled: true })
       .start()
       .catch((reason: unknown) => reason);
@@ -33,12 +33,12 @@ describe("enabled without a token", () => {
     for (const part of [...places, "32 random bytes", "openssl rand -hex 32"])
       expect(message).toContain(part);
   });
-  test("names the variable of another brand", async () => {
+  test("names the environment variable of another brand", async () => {
     await expect(make({ enabled: true }, { envPrefix: "ACME" }).start()).rejects.toThrow(
       "ACME_CHANNELS_PICO_TOKEN",
     );
   });
-  test("cannot be switched on while it runs; with a token made first it can", async () => {
+  test("rejects turning the channel on until a token exists", async () => {
     await using door = await stand({ token: "", config: { enabled: false } });
     await expect(door.configure({ enabled: true })).rejects.toMatchObject({
       code: "PICO_TOKEN_MISSING",
@@ -49,7 +49,7 @@ describe("enabled without a token", () => {
     expect(await door.configure({ enabled: true })).toEqual({ now: ["enabled"], afterRestart: [] });
     await (await door.connect("/pico", { token: made })).settled();
   });
-  test("tells a host to give the token to the token store", async () => {
+  test("names the token store to an embedding host", async () => {
     const error = await make({ enabled: true }, {}, { form: memory({}) })
       .start()
       .catch((reason: unknown) => reason);
@@ -68,12 +68,12 @@ describe("enabled without a token", () => {
   });
 });
 
-describe("the section channels.pico", () => {
+describe("picoSchema", () => {
   const { schema } = picoServer().config;
   const parse = (raw: unknown) =>
     schema["~standard"].validate(raw) as { value?: unknown; issues?: readonly object[] };
 
-  test("has the specification's defaults", () => {
+  test("has the defaults of the specification", () => {
     expect(parse({})).toEqual({
       value: {
         enabled: false,
@@ -91,7 +91,7 @@ describe("the section channels.pico", () => {
       },
     });
   });
-  test("0 and less are the default of an interval", () => {
+  test("replaces zero and negative intervals by the default", () => {
     expect(parse({ ping_interval: 0, read_timeout: -1, write_timeout: -60 })).toMatchObject({
       value: { ping_interval: 30, read_timeout: 60, write_timeout: 60 },
     });
@@ -111,7 +111,7 @@ describe("the section channels.pico", () => {
   ])("%j is not valid", (raw) => {
     expect(parse(raw).issues?.length).toBeGreaterThan(0);
   });
-  test("every field is described, has a default and may be edited", () => {
+  test("describes every field, with a default and as editable", () => {
     const described = schema["~standard"].jsonSchema.input({ target: "draft-07" });
     const { properties } = described as { properties: Record<string, Record<string, unknown>> };
     expect(Object.keys(properties)).not.toContain("token");
@@ -123,7 +123,7 @@ describe("the section channels.pico", () => {
   });
 });
 
-test("status tells where it listens and what went through", async () => {
+test("reports the listener and the message counts", async () => {
   await using door = await stand({
     app: async ({ reply }) => void (await reply({ content: "a" })),
   });

@@ -14,7 +14,7 @@ import {
 
 type Verify = Tokens["verify"];
 
-/** Counts who was asked for the token, and lets nobody in before `opened`. */
+/** Counts token checks and lets none of them finish before `opened`. */
 async function counting(options: Parameters<typeof stand>[0] = {}, opened = Promise.resolve()) {
   let asked = 0;
   const verify =
@@ -34,8 +34,8 @@ const replaceToken = async ({ services }: Stand): Promise<void> => {
   await services.tokenSecrets.replace("pico", { value: `${token}-new`, expect: version });
 };
 
-describe("while the body of a posted message arrives", () => {
-  /** Was let in with the token; the last byte of the message is on its way. */
+describe("POST /pico/messages while the body arrives", () => {
+  /** A request that has passed the token check and whose last body byte is missing. */
   async function posting(door: Counting, query = "") {
     const body = JSON.stringify({ session_id: "s", content: "hello" });
     const socket = connect(door.port, "127.0.0.1");
@@ -60,7 +60,7 @@ describe("while the body of a posted message arrives", () => {
       ].join("\r\n"),
     );
     await until(() => door.asked() === 1);
-    await ask(door.port, "/pico"); // and a while later
+    await ask(door.port, "/pico"); // a later request
     return {
       async finish() {
         socket.write(body.slice(-1));
@@ -76,7 +76,7 @@ describe("while the body of a posted message arrives", () => {
   }
 
   test.each(["", "?wait=60"])(
-    "a token that is replaced takes nothing any more (%s)",
+    "rejects the message if the token was rotated (%s)",
     async (query) => {
       const taken: string[] = [];
       await using door = await counting({ app: ({ content }) => void taken.push(content) });
@@ -87,7 +87,7 @@ describe("while the body of a posted message arrives", () => {
     },
   );
 
-  test("a channel that is switched off takes nothing any more", async () => {
+  test("rejects the message if the channel was turned off", async () => {
     const taken: string[] = [];
     await using door = await counting({ app: ({ content }) => void taken.push(content) });
     const { finish } = await posting(door);
@@ -97,7 +97,7 @@ describe("while the body of a posted message arrives", () => {
   });
 });
 
-test("event streams that are let in at one moment take no more slots than there are", async () => {
+test("rejects concurrent event streams beyond max_connections", async () => {
   const { opened, open } = gate();
   await using door = await counting({ config: { max_connections: 1 } }, opened);
   const knocks = [1, 2, 3].map(() => door.knock("/pico/events?session_id=s", { lines: [bearer] }));

@@ -1,4 +1,4 @@
-/** WebSocket frames of a client as bytes, for messages that no library would send. */
+/** Encodes client WebSocket frames as bytes, for messages that a library would not send. */
 export interface RawFrame {
   /** 0 continuation, 1 text, 2 binary, 8 close, 9 ping, 10 pong. */
   readonly opcode: number;
@@ -9,7 +9,7 @@ export interface RawFrame {
 
 const mask = [0x11, 0x22, 0x33, 0x44];
 
-/** One masked frame. */
+/** Encodes one masked frame. */
 export function rawFrame({ opcode, isFinal = true, payload = new Uint8Array() }: RawFrame): Buffer {
   const size = payload.byteLength;
   const extended = size < 126 ? 0 : size < 65_536 ? 2 : 8;
@@ -22,7 +22,7 @@ export function rawFrame({ opcode, isFinal = true, payload = new Uint8Array() }:
   return Buffer.concat([head, payload.map((byte, at) => byte ^ mask[at % 4]!)]);
 }
 
-/** A message in fragments of `size` bytes. */
+/** Encodes a message in fragments of `size` bytes. */
 export function fragmented(message: Uint8Array, size: number, opcode: 1 | 2): Buffer {
   const frames: Buffer[] = [];
   for (let at = 0; at < message.byteLength; at += size) {

@@ -9,18 +9,18 @@ import {
   type Client,
 } from "../../support/pico-server-harness.ts";
 
-/** Milliseconds the close asks its client to stay away. */
+/** Milliseconds after which the close allows a reconnect. */
 const retryOf = (reason: string): number =>
   Number(/^going_away; retry=(\d+)$/.exec(reason)?.[1] ?? Number.NaN);
 
-/** Opens when it is told to. */
+/** A promise that the test resolves. */
 function gate() {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => void (open = resolve));
   return { open: () => open(), opened };
 }
 
-/** What each client hears at its end, and when, in the order of the ends. */
+/** The close reason of each client and its time, in the order of the closes. */
 function ends(
   clients: readonly Client[],
 ): Promise<{ at: number; code: number; retryMs: number }[]> {
@@ -32,8 +32,8 @@ function ends(
   );
 }
 
-describe("when the service stops", () => {
-  test("clients are closed one after the other, and come back no faster than reconnect_rate allows", async () => {
+describe("createShutdown", () => {
+  test("closes clients in sequence and spreads reconnects by reconnect_rate", async () => {
     const door = await stand({ config: { drain_timeout: 5, reconnect_rate: 50 } });
     const clients: Client[] = [];
     for (let n = 0; n < 40; n++) clients.push(await door.connect());
@@ -43,17 +43,17 @@ describe("when the service stops", () => {
     const all = (await heard).map((end) => ({ ...end, at: end.at - stoppedAt }));
     expect(new Set(all.map(({ code }) => code))).toEqual(new Set([1001]));
     const times = all.map(({ at }) => at).sort((a, b) => a - b);
-    expect(times.at(-1)!).toBeGreaterThan(700); // 40 clients at 50 a second
+    expect(times.at(-1)!).toBeGreaterThan(700); // 40 clients at 50 per second
     const inFirstHalf = times.filter((at) => at < 400).length;
     expect(inFirstHalf).toBeLessThanOrEqual(22); // a busy machine may be later, never earlier
-    // Each returns at its own time: not one of them before the last has gone, and 50 a second.
+    // Each client reconnects at its own time: none before the last close, at most 50 per second.
     const back = all.map(({ at, retryMs }) => at + retryMs).sort((a, b) => a - b);
     expect(back[0]!).toBeGreaterThan(800 + 1_400);
     expect(back.at(-1)! - back[0]!).toBeGreaterThan(500);
     expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toHaveLength(40);
   });
 
-  test("who comes meanwhile is refused with the time to come back, before everybody is closed", async () => {
+  test("rejects new connections during the stop with Retry-After", async () => {
     const { open, opened } = gate();
     const door = await stand({
       app: () => opened,
@@ -84,14 +84,15 @@ describe("when the service stops", () => {
       expect(answer).toMatchObject(refusal(503, "unavailable"));
       return Number(answer.headers["retry-after"]);
     });
-    expect(Math.min(...waits)).toBeGreaterThanOrEqual(Math.max(2, 6 - tookS)); // behind the four that were here
+    // after the four that were connected
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(Math.max(2, 6 - tookS));
     expect(new Set(waits).size).toBeGreaterThan(1);
     expect([posted.status, posted.body["error"]]).toEqual([503, "unavailable"]);
     await stopped;
     expect((await heard).every(({ code }) => code === 1001)).toBe(true);
   });
 
-  test("a message with the application is answered and acknowledged first", async () => {
+  test("waits for replies and acknowledgements of accepted messages", async () => {
     const { open, opened } = gate();
     const app: Application = async (message) => {
       await opened;
@@ -111,7 +112,7 @@ describe("when the service stops", () => {
     expect(busy.frames.map(({ type }) => type)).toEqual(["hello", "message.create", "message.ack"]);
   });
 
-  test("an answer that goes on after its message was accepted is waited for too, and so is a posted one", async () => {
+  test("waits for unfinished streams and for posted messages", async () => {
     const { open, opened } = gate();
     let answered = 0;
     const app: Application = async (message) => {
@@ -135,7 +136,7 @@ describe("when the service stops", () => {
     expect(busy.frames.map(({ type }) => type)).toEqual(["message.create"]);
   });
 
-  test("an application that never settles holds the stop up for drain_timeout and no longer", async () => {
+  test("waits at most drain_timeout for an application that never settles", async () => {
     const door = await stand({
       app: () => new Promise(() => undefined),
       config: { drain_timeout: 0.3 },
@@ -149,7 +150,7 @@ describe("when the service stops", () => {
     expect((await peer.closed).code).toBe(1001);
   });
 
-  test("the time for the whole stop bounds it, whatever drain_timeout says", async () => {
+  test("stays within the stop timeout when drain_timeout is longer", async () => {
     const door = await stand({
       app: () => new Promise(() => undefined),
       config: { drain_timeout: 300 },
@@ -161,7 +162,7 @@ describe("when the service stops", () => {
     expect((await peer.closed).code).toBe(1001);
   });
 
-  test("drain_timeout 0 closes all at once, and still spreads their return", async () => {
+  test("closes all clients immediately and spreads reconnects with drain_timeout 0", async () => {
     const door = await stand({ config: { drain_timeout: 0, reconnect_rate: 10 } });
     const clients = [await door.connect(), await door.connect(), await door.connect()];
     const heard = ends(clients);
@@ -171,7 +172,7 @@ describe("when the service stops", () => {
     expect(retries[2]! - retries[0]!).toBeGreaterThan(150);
   });
 
-  test("an event stream is told when to return", async () => {
+  test("sends the reconnect time to an event stream", async () => {
     const door = await stand({ config: { drain_timeout: 5 } });
     const headers = { authorization: `Bearer ${token}` };
     const stream = await fetch(`http://127.0.0.1:${door.port}/pico/events?session_id=s`, {

@@ -1,27 +1,29 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   missingDescriptors,
   reservedDescriptors,
 } from "../../../plugins/pico-server/startup-checks.ts";
 import { stand } from "../../support/pico-server-harness.ts";
 
-test("so many files are needed as there are connections, and some", () => {
-  expect(missingDescriptors(1_000, 1_000 + reservedDescriptors)).toBeUndefined();
-  expect(missingDescriptors(1_001, 1_000 + reservedDescriptors)).toEqual({
-    has: 1_000 + reservedDescriptors,
-    needs: 1_001 + reservedDescriptors,
+describe("missingDescriptors", () => {
+  test("requires one descriptor per connection and a reserve", () => {
+    expect(missingDescriptors(1_000, 1_000 + reservedDescriptors)).toBeUndefined();
+    expect(missingDescriptors(1_001, 1_000 + reservedDescriptors)).toEqual({
+      has: 1_000 + reservedDescriptors,
+      needs: 1_001 + reservedDescriptors,
+    });
+    expect(missingDescriptors(1_000_000, undefined)).toBeUndefined();
   });
-  expect(missingDescriptors(1_000_000, undefined)).toBeUndefined();
-});
 
-test("more connections than files can be opened are refused at the start, and while it runs", async () => {
-  await using door = await stand();
-  const has = await door.services.http.openFiles();
-  if (!missingDescriptors(1_000_000, has)) return; // this machine allows them
-  await expect(stand({ config: { max_connections: 1_000_000 } })).rejects.toMatchObject({
-    code: "PICO_DESCRIPTORS",
-  });
-  await expect(door.configure({ max_connections: 1_000_000 })).rejects.toMatchObject({
-    code: "PICO_DESCRIPTORS",
+  test("rejects max_connections above the descriptor limit", async () => {
+    await using door = await stand();
+    const has = await door.services.http.openFiles();
+    if (!missingDescriptors(1_000_000, has)) return; // this machine allows a million descriptors
+    await expect(stand({ config: { max_connections: 1_000_000 } })).rejects.toMatchObject({
+      code: "PICO_DESCRIPTORS",
+    });
+    await expect(door.configure({ max_connections: 1_000_000 })).rejects.toMatchObject({
+      code: "PICO_DESCRIPTORS",
+    });
   });
 });

@@ -6,7 +6,7 @@ import { stand, until, type Stand } from "../../support/pico-server-harness.ts";
 
 const MiB = 1024 * 1024;
 
-/** The head of a frame and the first `bytes` of its payload. */
+/** The header of a frame and the first `bytes` of its payload. */
 function begun(bytes: number): Buffer {
   const head = Buffer.alloc(14);
   head[0] = 0x82;
@@ -37,7 +37,7 @@ function largeMessage(size: number): Buffer {
   return Buffer.concat([text, Buffer.alloc(size - text.byteLength, " ")]);
 }
 
-describe("memory budget", () => {
+describe("memory budget of unfinished messages", () => {
   test("pauses unfinished messages beyond 256 MiB, then closes with try_later", async () => {
     await using door = await stand();
     const peers = await Promise.all(Array.from({ length: 20 }, () => rawPeer(door.port)));
@@ -79,7 +79,7 @@ describe("memory budget", () => {
     expect(closesOf(door)).toEqual([]);
   });
 
-  test("gives back what unfinished messages held when their connections end", async () => {
+  test("releases unfinished messages when their connections close", async () => {
     await using door = await stand();
     for (let round = 0; round < 3; round++) {
       const peers = await Promise.all(Array.from({ length: 8 }, () => rawPeer(door.port)));
@@ -99,7 +99,7 @@ describe("fragmented messages", () => {
     [256, 1],
     [64, 2],
     [256, 2],
-  ] as const)("of 4 MiB arrive in fragments of %i bytes, opcode %i", async (size, opcode) => {
+  ] as const)("arrive with 4 MiB in fragments of %i bytes, opcode %i", async (size, opcode) => {
     const taken: number[] = [];
     await using door = await stand({
       app: ({ media }) => void taken.push(media[0]!.bytes!.byteLength),
@@ -113,7 +113,7 @@ describe("fragmented messages", () => {
     socket.destroy();
   });
 
-  test("of 26 MiB arrive in 131,072 fragments", async () => {
+  test("arrive with 26 MiB in 131,072 fragments", async () => {
     const taken: string[] = [];
     await using door = await stand({ app: ({ id }) => void taken.push(id) });
     const { socket } = await rawPeer(door.port);
@@ -126,7 +126,7 @@ describe("fragmented messages", () => {
   test.each([
     ["one byte", 1],
     ["no bytes", 0],
-  ])("without end, of %s each, close as too_big", async (_, size) => {
+  ])("close as too_big when endless, with %s each", async (_, size) => {
     await using door = await stand({ config: { max_payload: MiB } });
     const { socket, closed } = await rawPeer(door.port);
     const payload = new Uint8Array(size);
@@ -139,7 +139,7 @@ describe("fragmented messages", () => {
     expect(closesOf(door)).toEqual([[1009, "too_big"]]);
   });
 
-  test("with pings between them may not take longer than others", async () => {
+  test("get no extra time for pings between the fragments", async () => {
     await using door = await stand();
     const other = await door.connect();
     const { socket } = await rawPeer(door.port);
@@ -156,7 +156,7 @@ describe("fragmented messages", () => {
 });
 
 describe("control frames", () => {
-  test("get one pong each, in order", async () => {
+  test("receive one pong each, in order", async () => {
     await using door = await stand();
     const peer = await door.connect();
     const pongs: string[] = [];
@@ -167,7 +167,7 @@ describe("control frames", () => {
     expect(pongs).toEqual(sent.map((text) => text.slice(0, 125)));
   });
 
-  test("close as rate_limited beyond 1,000 in a second", async () => {
+  test("close the connection as rate_limited beyond 1,000 per second", async () => {
     await using door = await stand();
     const { socket, closed } = await rawPeer(door.port);
     const ping = rawFrame({ opcode: 9 });
@@ -182,7 +182,7 @@ describe("control frames", () => {
     expect(closesOf(door)).toEqual([[4429, "rate_limited; retry=5000"]]);
   });
 
-  test("of a client that does not read wait for it as a single pong", async () => {
+  test("leave a single queued pong for a client that stops reading", async () => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s1");
     const pongs: string[] = [];
@@ -198,8 +198,8 @@ describe("control frames", () => {
   });
 });
 
-describe("closing connections", () => {
-  test("keep nothing of what a client goes on sending", async () => {
+describe("connections that are closing", () => {
+  test("discard all further input of the client", async () => {
     await using door = await stand({ config: { max_payload: 64 * MiB } });
     const { socket, closed } = await rawPeer(door.port);
     const { id } = door.services.picoServer.connections()[0]!;

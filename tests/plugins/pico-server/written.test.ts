@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { encode } from "../../../lib/pico-wire/index.ts";
 import {
   splitNumberedFrame,
@@ -8,7 +8,7 @@ import {
   frameText,
   DeliveredEntry,
   EncodedEntry,
-  encodeAnswer,
+  encodeResponse,
   encodeTextMessage,
   type EncodedFrame,
 } from "../../../plugins/pico-server/frame-encoding.ts";
@@ -22,7 +22,7 @@ const text = fc.oneof(
 const bytesOf = (encodedFrame: EncodedFrame): Buffer =>
   typeof encodedFrame === "string" ? Buffer.from(encodedFrame, "latin1") : encodedFrame;
 
-/** As RFC 6455 has it: one unmasked text frame. */
+/** One unmasked text frame by RFC 6455. */
 function framed(payload: Uint8Array): Buffer {
   const size = payload.byteLength;
   const head =
@@ -34,38 +34,37 @@ function framed(payload: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([0x81, ...head]), payload]);
 }
 
-test("a text message written in one go is what encode writes of it", () => {
-  fc.assert(
-    fc.property(
-      fc.constantFrom("message.create", "message.update"),
-      text,
-      text,
-      text,
-      fc.option(text, { nil: undefined }),
-      fc.constantFrom(true, false, undefined),
-      fc.nat(),
-      (type, session, id, content, request, final, now) => {
-        const payload = {
-          message_id: id,
-          content,
-          ...(request !== undefined && { request_id: request }),
-          ...(final && { final }),
-        };
-        const whole = encode({ type, payload, session_id: session, timestamp: now });
-        const written = encodeTextMessage({ type, session, id, content, request, final }, now);
-        if (/^[ !#-[\]-~]*$/.test(session + id + content + (request ?? "")))
-          expect(written).toBe(whole);
-        else expect(written).toBeUndefined();
-      },
-    ),
-    { numRuns: 500 },
-  );
-});
+describe("frame encoding", () => {
+  test("encodes a text message exactly as encode does", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom("message.create", "message.update"),
+        text,
+        text,
+        text,
+        fc.option(text, { nil: undefined }),
+        fc.constantFrom(true, false, undefined),
+        fc.nat(),
+        (type, session, id, content, request, final, now) => {
+          const payload = {
+            message_id: id,
+            content,
+            ...(request !== undefined && { request_id: request }),
+            ...(final && { final }),
+          };
+          const whole = encode({ type, payload, session_id: session, timestamp: now });
+          const written = encodeTextMessage({ type, session, id, content, request, final }, now);
+          if (/^[ !#-[\]-~]*$/.test(session + id + content + (request ?? "")))
+            expect(written).toBe(whole);
+          else expect(written).toBeUndefined();
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
 
-const sizes = [0, 1, 125, 126, 127, 16_383, 16_384, 16_385, 65_535, 65_536, 70_000];
-test.each(sizes)(
-  "an entry of %i bytes, in whatever letters, is its frame and the same framed",
-  (size) => {
+  const sizes = [0, 1, 125, 126, 127, 16_383, 16_384, 16_385, 65_535, 65_536, 70_000];
+  test.each(sizes)("encodes an entry of %i bytes as frame and as WebSocket message", (size) => {
     for (const content of ["x".repeat(size), "é".repeat(size / 2), "✓".repeat(size / 3)]) {
       const entry = new EncodedEntry(
         "message.create",
@@ -79,29 +78,32 @@ test.each(sizes)(
       expect(Buffer.compare(bytesOf(entry.framed), whole)).toBe(0);
       expect(Buffer.compare(bytesOf(frameBytes(Buffer.from(content))), whole)).toBe(0);
     }
-  },
-);
+  });
 
-test("an acknowledgement written in one go is what encode writes of it, in whatever letters", () => {
-  fc.assert(
-    fc.property(
-      text,
-      text,
-      fc.constantFrom("accepted", "duplicate"),
-      fc.nat(),
-      (session_id, request_id, status, now) => {
-        const frame = { type: "message.ack", session_id, payload: { request_id, status } } as const;
-        const whole = Buffer.from(encode({ ...frame, timestamp: now }));
-        expect(Buffer.compare(bytesOf(frameText(encodeAnswer(frame, now))), framed(whole))).toBe(0);
-      },
-    ),
-    { numRuns: 500 },
-  );
-});
+  test("encodes an acknowledgement exactly as encode does", () => {
+    fc.assert(
+      fc.property(
+        text,
+        text,
+        fc.constantFrom("accepted", "duplicate"),
+        fc.nat(),
+        (session_id, request_id, status, now) => {
+          const frame = {
+            type: "message.ack",
+            session_id,
+            payload: { request_id, status },
+          } as const;
+          const whole = Buffer.from(encode({ ...frame, timestamp: now }));
+          expect(
+            Buffer.compare(bytesOf(frameText(encodeResponse(frame, now))), framed(whole)),
+          ).toBe(0);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
 
-test.each(["0f3a", 'épo"que'])(
-  "a frame with its place in the epoch %s is the same from its text and from its bytes",
-  (epoch) => {
+  test.each(["0f3a", 'épo"que'])("adds the epoch %s to text and to bytes alike", (epoch) => {
     const repeats = fc.constantFrom(1, 1, 1, 400, 16_320, 16_350, 16_384, 65_480, 65_536);
     const content = fc.oneof(
       fc.string({ unit: "grapheme", maxLength: 200 }),
@@ -125,5 +127,5 @@ test.each(["0f3a", 'épo"que'])(
       }),
       { numRuns: 200 },
     );
-  },
-);
+  });
+});

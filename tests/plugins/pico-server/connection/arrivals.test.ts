@@ -30,7 +30,7 @@ const framesOf = (fragments: [number, RawFrame[]][]): Sent[] =>
   });
 
 describe("Arrivals", () => {
-  test("weighs nothing exactly between messages, however the bytes are cut", () => {
+  test("has no weight exactly between messages, in chunks of any size", () => {
     const cuts = fc.infiniteStream(fc.oneof(fc.integer({ min: 1, max: 20 }), fc.nat(70_000)));
     fc.assert(
       fc.property(fc.array(message, { maxLength: 4 }), cuts, (messages, lengths) => {
@@ -55,7 +55,7 @@ describe("Arrivals", () => {
     );
   });
 
-  test("weighs at least the bytes that have arrived of a message", () => {
+  test("weighs at least the received bytes of a message", () => {
     const arrivals = new Arrivals();
     const bytes = rawFrame({ opcode: 2, payload: new Uint8Array(100_000) });
     for (let at = 0; at < 99_000; at += 1_000) {
@@ -64,7 +64,7 @@ describe("Arrivals", () => {
     }
   });
 
-  test("weighs every fragment, empty ones too, and no pings", () => {
+  test("counts every fragment, including empty ones, but no pings", () => {
     const arrivals = new Arrivals();
     arrivals.read(rawFrame({ opcode: 1, isFinal: false }));
     const first = arrivals.weight;
@@ -83,7 +83,7 @@ describe("Arrivals", () => {
     expect([arrivals.isBetweenMessages(), arrivals.weight]).toEqual([false, 0]);
   });
 
-  test("weighs the single pieces of a slow frame more than their bytes", () => {
+  test("weighs the chunks of a slow frame more than their bytes", () => {
     const arrivals = new Arrivals();
     const bytes = rawFrame({ opcode: 2, payload: new Uint8Array(1_000) });
     for (const byte of bytes.subarray(0, 500)) arrivals.read(Buffer.of(byte));

@@ -10,20 +10,20 @@ import {
   type Stand,
 } from "../../../support/pico-server-harness.ts";
 
-/** What comes, in however many pieces, until it is whole. */
+/** Reads until the received bytes are complete. */
 function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buffer> {
   return new Promise((done) => {
     let bytes = Buffer.alloc(0);
-    const take = (piece: Buffer): void => {
+    const onData = (piece: Buffer): void => {
       bytes = Buffer.concat([bytes, piece]);
       if (!isWhole(bytes)) return;
-      socket.off("data", take);
+      socket.off("data", onData);
       done(bytes);
     };
-    socket.on("data", take);
+    socket.on("data", onData);
   });
 }
-/** A client of bare bytes, after its handshake. It reads when it is told to. */
+/** A raw TCP client after its handshake. It reads only while a test calls `read`. */
 async function bareClient(door: Stand, path = "/pico") {
   const socket = connect(door.port, "127.0.0.1").on("error", () => undefined);
   socket.write(
@@ -32,12 +32,12 @@ async function bareClient(door: Stand, path = "/pico") {
   await read(socket, (bytes) => bytes.includes("\r\n\r\n"));
   return socket;
 }
-/** A client's frame with an empty mask. */
+/** A client frame with a zero mask. */
 const masked = (first: number, payload: string | Buffer): Buffer => {
   const bytes = Buffer.from(payload);
   return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
 };
-/** The code in the close frame that comes next. */
+/** Reads the next close frame and returns its code. */
 async function closeCode(socket: Socket): Promise<number> {
   const frame = await read(socket, ({ length }) => length >= 4);
   expect(frame[0]).toBe(0x88);
@@ -49,8 +49,8 @@ const disconnected = async (door: Stand) => {
   return { code, reason, initiator };
 };
 
-describe("who ends it, and with which code", () => {
-  test("1000: a client that is done", async () => {
+describe("close codes", () => {
+  test("report 1000 from a client", async () => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s1");
     const { connection } = await door.fact("pico-server:connected");
@@ -65,13 +65,13 @@ describe("who ends it, and with which code", () => {
     });
   });
 
-  test("1006: a network that broke", async () => {
+  test("report 1006 after a network failure", async () => {
     await using door = await stand();
     (await door.connect()).ws.terminate();
     expect(await disconnected(door)).toEqual({ code: 1006, reason: "", initiator: "network" });
   });
 
-  test("1001 going_away: the service stops, and waits until the peers know", async () => {
+  test("send 1001 going_away and wait for the clients on stop", async () => {
     const door = await stand();
     const peers = await Promise.all([door.connect(), door.connect()]);
     await door.kernel.stop();
@@ -83,7 +83,7 @@ describe("who ends it, and with which code", () => {
     expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toHaveLength(2);
   });
 
-  test("1001 going_away: a peer that does not answer delays the stop by a second of grace", async () => {
+  test("delay a stop by one second for a silent client", async () => {
     const door = await stand();
     const socket = await bareClient(door);
     const began = performance.now();
@@ -92,7 +92,7 @@ describe("who ends it, and with which code", () => {
     socket.destroy();
   });
 
-  test("1001 going_away: the channel is switched off; switched on again it serves without a restart", async () => {
+  test("send 1001 going_away when the channel is turned off", async () => {
     await using door = await stand();
     const peer = await door.connect();
     await door.configure({ enabled: false });
@@ -102,7 +102,7 @@ describe("who ends it, and with which code", () => {
     await (await door.connect()).settled();
   });
 
-  test("1002: bytes that are no WebSocket", async () => {
+  test("send 1002 for malformed frames", async () => {
     await using door = await stand();
     const socket = await bareClient(door);
     socket.write(masked(0xff, "x"));
@@ -110,7 +110,7 @@ describe("who ends it, and with which code", () => {
     expect(await disconnected(door)).toEqual({ code: 1002, reason: "", initiator: "server" });
   });
 
-  test("1007: text that is no UTF-8", async () => {
+  test("send 1007 for invalid UTF-8", async () => {
     await using door = await stand();
     const socket = await bareClient(door);
     socket.write(masked(0x81, Buffer.from([0xff, 0xfe])));
@@ -118,7 +118,7 @@ describe("who ends it, and with which code", () => {
     expect(await disconnected(door)).toEqual({ code: 1007, reason: "", initiator: "server" });
   });
 
-  test("1009 too_big: a message over max_payload; the setting holds for new connections at once", async () => {
+  test("send 1009 too_big for a message above the new max_payload", async () => {
     await using door = await stand();
     await door.configure({ max_payload: 1024 });
     const peer = await door.connect();
@@ -133,7 +133,7 @@ describe("who ends it, and with which code", () => {
     });
   });
 
-  test("1011 internal: a fault of ours", async () => {
+  test("send 1011 internal after an unexpected error", async () => {
     let broken = false;
     const random = (bytes: number): Uint8Array => {
       if (broken) throw new Error("no randomness");
@@ -147,7 +147,7 @@ describe("who ends it, and with which code", () => {
     broken = false;
   });
 
-  test("4400 bad_request: the twentieth malformed frame in a minute, not the nineteenth", async () => {
+  test("send 4400 bad_request for the twentieth malformed frame in a minute", async () => {
     await using door = await stand();
     const peer = await door.connect();
     for (let n = 0; n < 19; n++) peer.send("nonsense");
@@ -162,7 +162,7 @@ describe("who ends it, and with which code", () => {
     ).toHaveLength(39);
   });
 
-  test("4401 unauthorized: the token was removed and none is left", async () => {
+  test("send 4401 unauthorized after the token was removed", async () => {
     await using door = await stand();
     const peer = await door.connect();
     door.removeToken();
@@ -170,7 +170,7 @@ describe("who ends it, and with which code", () => {
     expect((await door.knock("/pico")).status).toBe(503);
   });
 
-  test("4429 rate_limited: 200 messages at once pass, the fifth too many ends it", async () => {
+  test("send 4429 rate_limited for the fifth message beyond the burst", async () => {
     await using door = await stand();
     const peer = await door.connect();
     for (let n = 0; n < 206; n++) peer.send({ type: "ping", id: `p${n}` });
@@ -182,7 +182,7 @@ describe("who ends it, and with which code", () => {
     );
   });
 
-  test("message_rate refills by the second, and 0 limits nothing", async () => {
+  test("follow message_rate per second, without a limit at 0", async () => {
     await using door = await stand({ config: { message_rate: 2, message_burst: 3 } });
     const peer = await door.connect();
     const codes = async (count: number) => {
@@ -208,7 +208,7 @@ describe("1012 token_rotated", () => {
       graceS,
     });
 
-  test("ends at once what the old token opened, with a time to retry; only the new token opens the door", async () => {
+  test("closes connections of the old token immediately with a retry time", async () => {
     await using door = await stand();
     const old = await Promise.all([door.connect(), door.connect()]);
     await rotate(door, 1);
@@ -224,7 +224,7 @@ describe("1012 token_rotated", () => {
     await fresh.settled();
   });
 
-  test("spreads over the seconds of grace, and leaves what the new token opened", async () => {
+  test("spreads closes over the grace period and spares new connections", async () => {
     await using door = await stand();
     await Promise.all(Array.from({ length: 4 }, () => door.connect()));
     await rotate(door, 1, 20);
@@ -240,7 +240,7 @@ describe("1012 token_rotated", () => {
     await fresh.settled();
   });
 
-  test("a second rotation without grace ends those that wait", async () => {
+  test("closes remaining connections at a second rotation without grace", async () => {
     await using door = await stand();
     const peer = await door.connect();
     await rotate(door, 1, 3_600);
@@ -251,7 +251,7 @@ describe("1012 token_rotated", () => {
 });
 
 describe("liveness", () => {
-  test("pings go out every ping_interval, and a peer that answers stays", async () => {
+  test("pings every ping_interval and keeps a client that responds", async () => {
     await using door = await stand();
     const [peer, other] = [await door.connect(), await door.connect()];
     await door.pass(29);
@@ -268,7 +268,7 @@ describe("liveness", () => {
     await peer.settled();
   });
 
-  test("4408 heartbeat: nothing was heard for read_timeout", async () => {
+  test("closes a client silent for read_timeout with 4408 heartbeat", async () => {
     await using door = await stand();
     const peer = await door.connect("/pico", { autoPong: false });
     await door.pass(59);
@@ -282,7 +282,7 @@ describe("liveness", () => {
     });
   });
 
-  test("any byte is life: a frame that arrives byte by byte", async () => {
+  test("keeps a client whose frame arrives byte by byte", async () => {
     await using door = await stand();
     const slow = await bareClient(door);
     const other = await door.connect();
@@ -296,7 +296,7 @@ describe("liveness", () => {
     slow.destroy();
   });
 
-  test("4408 heartbeat: a frame that drips for longer than read_timeout and its size allow", async () => {
+  test("closes with 4408 heartbeat when a frame arrives too slowly", async () => {
     await using door = await stand();
     const slow = await bareClient(door);
     const other = await door.connect();
@@ -316,14 +316,14 @@ describe("liveness", () => {
     slow.destroy();
   });
 
-  test("a process that slept blames nobody", async () => {
+  test("closes no client right after a suspension", async () => {
     await using door = await stand();
     const peer = await door.connect("/pico", { autoPong: false });
     door.clock.increment(600_000);
     await peer.settled();
   });
 
-  test("a clock that is set back a day: pings go on, and who vanishes then is let go", async () => {
+  test("pings and closes lost clients after the clock moved back", async () => {
     await using door = await stand();
     const [peer, other] = [await door.connect("/pico", { autoPong: false }), await door.connect()];
     door.setBack(86_400_000);
@@ -334,7 +334,7 @@ describe("liveness", () => {
     await other.settled();
   });
 
-  test("a clock that is set a day forward ends nobody who is there", async () => {
+  test("keeps connected clients after the clock moved forward", async () => {
     await using door = await stand();
     const [peer, other] = [await door.connect("/pico", { autoPong: false }), await door.connect()];
     door.clock.set(door.clock.now() + 86_400_000);
@@ -343,7 +343,7 @@ describe("liveness", () => {
     await other.settled();
   });
 
-  test("0 and less mean the default", async () => {
+  test("uses the default for zero and negative intervals", async () => {
     await using door = await stand({ config: { ping_interval: 0, read_timeout: -5 } });
     expect((await ask(door.port, "/pico")).body["limits"]).toMatchObject({
       ping_interval: 30,
@@ -351,7 +351,7 @@ describe("liveness", () => {
     });
   });
 
-  test("ping_interval at or over read_timeout: a warning, and pings every half read_timeout", async () => {
+  test("warns if ping_interval is not below read_timeout", async () => {
     await using door = await stand({ config: { ping_interval: 60, read_timeout: 20 } });
     expect(
       door.lines.some(({ level, text }) => level === "warn" && text.includes("ping_interval")),
@@ -363,7 +363,7 @@ describe("liveness", () => {
 });
 
 describe("backpressure", () => {
-  test("reading pauses while 32 messages are not accepted, and loses nothing", async () => {
+  test("pauses reading at 32 unaccepted messages and loses nothing", async () => {
     const taken: string[] = [];
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => void (release = resolve));
@@ -384,7 +384,7 @@ describe("backpressure", () => {
     await peer.settled();
   });
 
-  test("4410 slow_consumer: the queue of a peer that does not read is full; its neighbour gets all", async () => {
+  test("closes only the slow client with 4410 when its queue is full", async () => {
     await using door = await stand();
     const stuck = await bareClient(door, "/pico?session_id=s1");
     stuck.pause();
@@ -403,14 +403,14 @@ describe("backpressure", () => {
     stuck.destroy();
   });
 
-  test("4410 slow_consumer: nothing that waits has moved for write_timeout, though pings join it", async () => {
+  test("closes with 4410 after write_timeout despite queued pings", async () => {
     await using door = await stand({
       config: { write_timeout: 5, read_timeout: 600, ping_interval: 1 },
     });
     const [stuck, other] = [await bareClient(door, "/pico?session_id=s1"), await door.connect()];
     stuck.pause();
     await door.fill("s1", 1_000_000, 500_000);
-    await door.pass(8, () => other.settled()); // its pings, which wait too, are no progress
+    await door.pass(8, () => other.settled()); // queued pings are not progress
     expect(await disconnected(door)).toMatchObject({ code: 4410, initiator: "server" });
     stuck.destroy();
   });

@@ -6,103 +6,120 @@ import {
 } from "../../../../plugins/pico-server/connection/memory-budget.ts";
 
 interface Recorded extends BudgetMember {
-  held: boolean;
-  hurried: boolean;
+  isPaused: boolean;
+  hasDeadline: boolean;
 }
 
-const holder = (): Recorded => {
-  const one: Recorded = {
-    held: false,
-    hurried: false,
+const createMember = (): Recorded => {
+  const member: Recorded = {
+    isPaused: false,
+    hasDeadline: false,
     bytes: 0,
     arriving: 0,
-    hold: (isHeld: boolean) => void (one.held = isHeld),
-    hurry: (isHurried: boolean) => void (one.hurried = isHurried),
+    setBudgetPause: (isPaused) => void (member.isPaused = isPaused),
+    setDeadline: (hasDeadline) => void (member.hasDeadline = hasDeadline),
   };
-  return one;
+  return member;
 };
 
-describe("the budget of all connections", () => {
-  test("holds up whoever holds most, and lets go when there is room", () => {
+describe("MemoryBudget", () => {
+  test("pauses the largest member until there is room", () => {
     const budget = createMemoryBudget(() => 100);
-    const [small, large, other] = [holder(), holder(), holder()];
+    const [small, large, other] = [createMember(), createMember(), createMember()];
     budget.grow(small, 10);
     budget.grow(large, 80);
     budget.grow(other, 10);
-    expect([small.held, large.held, other.held]).toEqual([false, false, false]);
+    expect([small.isPaused, large.isPaused, other.isPaused]).toEqual([false, false, false]);
     budget.grow(small, 1);
-    expect([small.held, large.held, other.held]).toEqual([false, true, false]);
+    expect([small.isPaused, large.isPaused, other.isPaused]).toEqual([false, true, false]);
     budget.shrink(large, 1);
-    expect(large.held).toBe(false);
+    expect(large.isPaused).toBe(false);
   });
 
-  test("holds nobody once all is accepted, whatever happened before", () => {
+  test("pauses no member after all messages were accepted", () => {
     const steps = fc.array(fc.tuple(fc.nat(4), fc.integer({ min: 1, max: 60 })), { maxLength: 60 });
     fc.assert(
       fc.property(steps, (all) => {
         const budget = createMemoryBudget(() => 100);
-        const holders = Array.from({ length: 5 }, holder);
+        const members = Array.from({ length: 5 }, createMember);
         const open: [number, number][] = [];
-        for (const [who, bytes] of all) {
-          if (holders[who]!.held) continue;
-          budget.grow(holders[who]!, bytes);
-          open.push([who, bytes]);
+        for (const [index, bytes] of all) {
+          if (members[index]!.isPaused) continue;
+          budget.grow(members[index]!, bytes);
+          open.push([index, bytes]);
           const used = open.reduce((sum, [, size]) => sum + size, 0);
-          expect(holders.some(({ held }) => held)).toBe(used > 100);
+          expect(members.some(({ isPaused }) => isPaused)).toBe(used > 100);
         }
-        for (const [who, bytes] of open) budget.shrink(holders[who]!, bytes);
-        expect(holders.map(({ held }) => held)).toEqual([false, false, false, false, false]);
+        for (const [index, bytes] of open) budget.shrink(members[index]!, bytes);
+        expect(members.map(({ isPaused }) => isPaused)).toEqual([
+          false,
+          false,
+          false,
+          false,
+          false,
+        ]);
       }),
     );
   });
 
-  test("lets the largest unfinished message go on alone, then the next", () => {
+  test("lets only the largest unfinished message continue, then the next", () => {
     const budget = createMemoryBudget(() => 100);
-    const [one, two, whole] = [holder(), holder(), holder()];
+    const [one, two, whole] = [createMember(), createMember(), createMember()];
     budget.arrive(one, 60);
     budget.arrive(two, 50);
-    expect([one.hurried, one.held, two.hurried, two.held]).toEqual([true, false, false, true]);
+    expect([one.hasDeadline, one.isPaused, two.hasDeadline, two.isPaused]).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
     budget.arrive(one, 0);
     budget.grow(one, 60);
-    expect([one.hurried, one.held, two.hurried, two.held]).toEqual([false, true, false, false]);
+    expect([one.hasDeadline, one.isPaused, two.hasDeadline, two.isPaused]).toEqual([
+      false,
+      true,
+      false,
+      false,
+    ]);
     budget.arrive(two, 60);
-    expect([two.hurried, two.held]).toEqual([false, true]);
+    expect([two.hasDeadline, two.isPaused]).toEqual([false, true]);
     budget.shrink(one, 60);
-    expect([one.held, two.held, two.hurried]).toEqual([false, false, false]);
+    expect([one.isPaused, two.isPaused, two.hasDeadline]).toEqual([false, false, false]);
     budget.grow(whole, 20);
     budget.arrive(two, 90);
-    expect([two.hurried, two.held, whole.held]).toEqual([true, false, true]);
+    expect([two.hasDeadline, two.isPaused, whole.isPaused]).toEqual([true, false, true]);
     budget.leave(two);
-    expect(two.hurried).toBe(false);
+    expect(two.hasDeadline).toBe(false);
     budget.arrive(two, 0);
-    expect(whole.held).toBe(false);
+    expect(whole.isPaused).toBe(false);
   });
 
-  test("leaves no connection paused once every message has arrived and is accepted", () => {
+  test("resumes all connections after every message arrived and was accepted", () => {
     const step = fc.tuple(fc.nat(4), fc.integer({ min: 1, max: 60 }), fc.boolean());
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
         const budget = createMemoryBudget(() => 100);
-        const holders = Array.from({ length: 5 }, holder);
+        const members = Array.from({ length: 5 }, createMember);
         const whole = [0, 0, 0, 0, 0];
-        for (const [who, bytes, ends] of steps) {
-          const one = holders[who]!;
-          if (one.held) continue;
+        for (const [index, bytes, ends] of steps) {
+          const one = members[index]!;
+          if (one.isPaused) continue;
           budget.arrive(one, one.arriving + bytes);
           if (!ends) continue;
           const size = one.arriving;
           budget.arrive(one, 0);
           budget.grow(one, size);
-          whole[who]! += size;
+          whole[index]! += size;
         }
-        // The application accepts everything; then each message that may go on ends and is accepted.
-        holders.forEach((one, who) => budget.shrink(one, whole[who]!));
-        for (let n = 0; n < holders.length; n++) {
-          const next = holders.find(({ held, arriving }) => !held && arriving > 0);
+        // The application accepts everything. Then each message that may continue ends and is
+        // accepted.
+        members.forEach((one, index) => budget.shrink(one, whole[index]!));
+        for (let n = 0; n < members.length; n++) {
+          const next = members.find(({ isPaused, arriving }) => !isPaused && arriving > 0);
           if (next) budget.arrive(next, 0);
         }
-        for (const one of holders) {
-          expect(one).toMatchObject({ held: false, hurried: false, bytes: 0, arriving: 0 });
+        for (const one of members) {
+          expect(one).toMatchObject({ isPaused: false, hasDeadline: false, bytes: 0, arriving: 0 });
         }
       }),
     );

@@ -9,23 +9,23 @@ import {
 
 const to = { channel: "pico", session: "s1" };
 
-/** A client that does not read, and so much sent to it that the rest has to wait here. */
-async function stuck(door: Stand, query = "") {
+/** A client that does not read, with a full socket, so that further frames wait in the queue. */
+async function connectStuck(door: Stand, query = "") {
   const peer = await door.connect(`/pico?session_id=s1${query}`);
   peer.ws.pause();
   const filled = await door.fill("s1", 256 * 1024);
   return { peer, filled, waiting: () => door.services.picoServer.connections()[0]!.queuedBytes };
 }
-const rest = async (peer: Client, filled: number, last: string): Promise<Frame[]> => {
+const readQueued = async (peer: Client, filled: number, last: string): Promise<Frame[]> => {
   peer.ws.resume();
   await until(() => peer.frames.some(({ payload }) => payload?.content === last));
   return peer.frames.filter(({ type }) => type !== "hello").slice(filled);
 };
 
-describe("while a client does not read", () => {
-  test("only the latest of many updates of a message waits for it", async () => {
+describe("Outbox of a client that does not read", () => {
+  test("queues only the latest update of each message", async () => {
     await using door = await stand();
-    const { peer, filled, waiting } = await stuck(door);
+    const { peer, filled, waiting } = await connectStuck(door);
     const { channels } = door.services;
     const [one, two] = [
       await channels.send(to, { content: "1" }),
@@ -35,7 +35,7 @@ describe("while a client does not read", () => {
     await channels.update(to, two.id, { content: "2, 1" });
     expect(waiting()).toBeLessThan(1024 * 1024);
     await door.say("s1", "last");
-    const frames = await rest(peer, filled, "last");
+    const frames = await readQueued(peer, filled, "last");
     expect(frames.map(({ payload }) => payload?.content)).toEqual([
       "1",
       "2",
@@ -46,10 +46,10 @@ describe("while a client does not read", () => {
   });
 
   test.each(["", "&pico_ext=1"])(
-    "an update is left out when its message is final; finals and deletes stay (%s)",
+    "drops updates of final messages, keeps finals and deletes (%s)",
     async (query) => {
       await using door = await stand();
-      const { peer, filled } = await stuck(door, query);
+      const { peer, filled } = await connectStuck(door, query);
       const { channels } = door.services;
       const [one, two] = [
         await channels.send(to, { content: "1" }),
@@ -59,7 +59,7 @@ describe("while a client does not read", () => {
       await channels.update(to, one.id, { content: "1, whole", final: true });
       await channels.remove(to, two.id);
       await door.say("s1", "last");
-      const frames = await rest(peer, filled, "last");
+      const frames = await readQueued(peer, filled, "last");
       expect(frames.map(({ type, payload }) => [type, payload?.content])).toEqual([
         ["message.create", "1"],
         ["message.create", "2"],
@@ -70,18 +70,18 @@ describe("while a client does not read", () => {
     },
   );
 
-  test("typing waits once, as it is now", async () => {
+  test("queues only the latest typing state", async () => {
     await using door = await stand();
-    const { peer, filled } = await stuck(door);
+    const { peer, filled } = await connectStuck(door);
     for (let n = 0; n < 3_000; n++) door.services.channels.typing(to, n % 2 === 0);
     await door.say("s1", "last");
-    expect((await rest(peer, filled, "last")).map(({ type }) => type)).toEqual([
+    expect((await readQueued(peer, filled, "last")).map(({ type }) => type)).toEqual([
       "typing.stop",
       "message.create",
     ]);
   });
 
-  test("2,048 frames may wait: typing gives way first, and one message more closes 4410", async () => {
+  test("drops typing beyond 2,048 frames, then closes with 4410", async () => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s1");
     for (let n = 0; n < 10; n++) peer.send({ type: "ping", id: `p${n}`, session_id: `t${n}` });
@@ -102,14 +102,14 @@ describe("while a client does not read", () => {
     });
   });
 
-  test("what failed after it was accepted is told beside typing, each failure by itself", async () => {
+  test("queues each error of an accepted message apart from typing", async () => {
     await using door = await stand({
       app: (message) => {
         message.accept();
         throw new Error("fire");
       },
     });
-    const { peer, filled } = await stuck(door);
+    const { peer, filled } = await connectStuck(door);
     const { channels } = door.services;
     channels.typing(to, true);
     const other = await door.connect("/pico?session_id=s1");
@@ -118,7 +118,7 @@ describe("while a client does not read", () => {
     await other.settled();
     for (let n = 0; n < 3_000; n++) channels.typing(to, n % 2 === 0);
     await door.say("s1", "last");
-    const frames = await rest(peer, filled, "last");
+    const frames = await readQueued(peer, filled, "last");
     expect(frames.map(({ type, payload }) => [type, payload?.request_id])).toEqual([
       ["typing.stop", undefined],
       ["error", "a"],
@@ -127,12 +127,12 @@ describe("while a client does not read", () => {
     ]);
   });
 
-  test("what it is told later is what was sent, in order", async () => {
+  test("sends the queued frames later in order", async () => {
     await using door = await stand();
-    const { peer, filled } = await stuck(door);
+    const { peer, filled } = await connectStuck(door);
     const texts = Array.from({ length: 1_500 }, (_, n) => `${n}`);
     for (const text of texts) await door.say("s1", text);
-    const frames = await rest(peer, filled, texts.at(-1)!);
+    const frames = await readQueued(peer, filled, texts.at(-1)!);
     expect(frames.map(({ payload }) => payload?.content)).toEqual(texts);
   });
 });

@@ -3,8 +3,8 @@ import { stand, until } from "../../../support/pico-server-harness.ts";
 
 const hello = { type: "message.send", id: "1", payload: { content: "hello" } };
 
-describe("the connections of the channel", () => {
-  test("are listed, the oldest first, with where they come from and what went over them", async () => {
+describe("picoServer.connections", () => {
+  test("lists connections by age with origin and traffic", async () => {
     await using s = await stand({ app: (message) => void message.reply({ content: "hi" }) });
     const { picoServer } = s.kernel.services;
     const first = await s.connect("/pico?session_id=one", {
@@ -33,12 +33,12 @@ describe("the connections of the channel", () => {
     await until(() => picoServer.connections().length === 1);
   });
 
-  test("are disconnected by their id, for good, and an unknown id is none", async () => {
+  test("disconnects a connection by id and ignores unknown ids", async () => {
     await using s = await stand();
     const { picoServer } = s.kernel.services;
     const [one, two] = [await s.connect(), await s.connect()];
     const [{ id } = { id: "" }] = picoServer.connections();
-    expect(picoServer.disconnect("nobody")).toBe(false);
+    expect(picoServer.disconnect("unknown")).toBe(false);
     expect(picoServer.disconnect(id)).toBe(true);
     expect(await one.closed).toEqual({ code: 4403, reason: "forbidden" });
     await until(() => picoServer.connections().length === 1);

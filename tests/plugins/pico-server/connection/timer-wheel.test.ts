@@ -3,6 +3,7 @@ import { SimulatedClock } from "xstate";
 import {
   createTimerWheel,
   unscheduled,
+  type Timer,
 } from "../../../../plugins/pico-server/connection/timer-wheel.ts";
 
 const timersOf = (clock: SimulatedClock) => ({
@@ -28,7 +29,17 @@ function wheel() {
       };
     },
   );
-  return { ...made, clock, timers: () => timers, setBack: (ms: number) => void (setBack += ms) };
+  return {
+    add: (timer: Timer) => made.add(timer),
+    reschedule: (timer: Timer) => made.reschedule(timer),
+    remove: (timer: Timer) => made.remove(timer),
+    now: () => made.now(),
+    wokeAt: () => made.wokeAt(),
+    lateMs: () => made.lateMs(),
+    clock,
+    timers: () => timers,
+    setBack: (ms: number) => void (setBack += ms),
+  };
 }
 
 const always = (tick: () => void, everyMs = 1_000) => ({
@@ -36,11 +47,11 @@ const always = (tick: () => void, everyMs = 1_000) => ({
   check: () => (tick(), everyMs),
 });
 
-describe("the wheel", () => {
-  test("looks at each when it asked to be looked at, and at no more than a twentieth of them at a time", () => {
+describe("createTimerWheel", () => {
+  test("checks each timer when due, at most a twentieth per step", () => {
     const { clock, add } = wheel();
     const seen = new Map<number, number>();
-    let most = 0;
+    let maxPerStep = 0;
     let now = 0;
     for (let n = 0; n < 1_000; n++) {
       add(
@@ -53,13 +64,13 @@ describe("the wheel", () => {
     for (let step = 0; step < 60; step++) {
       now = 0;
       clock.increment(50);
-      most = Math.max(most, now);
+      maxPerStep = Math.max(maxPerStep, now);
     }
     expect([...seen.values()]).toEqual(Array.from({ length: 1_000 }, () => 3));
-    expect(most).toBe(50);
+    expect(maxPerStep).toBe(50);
   });
 
-  test("touches nobody who is not due, however far away that is", () => {
+  test("skips timers that are not due", () => {
     const { clock, add, now } = wheel();
     const at: number[] = [];
     add(always(() => at.push(now()), 30_000));
@@ -67,19 +78,19 @@ describe("the wheel", () => {
     expect(at).toEqual([50, 30_050, 60_050, 90_050]);
   });
 
-  test("looks within a second at who cannot wait", () => {
-    const { clock, add, reschedule: hasten } = wheel();
+  test("checks a rescheduled timer within a second", () => {
+    const { clock, add, reschedule } = wheel();
     const seen: string[] = [];
     const [one, other] = ["one", "other"].map((name) => always(() => seen.push(name), 30_000));
     add(one!);
     add(other!);
     for (let step = 0; step < 100; step++) clock.increment(50);
-    hasten(other!);
+    reschedule(other!);
     for (let step = 0; step < 20; step++) clock.increment(50);
     expect(seen).toEqual(["one", "other", "other"]);
   });
 
-  test("one who leaves is looked at no more, even when another one of the same step removes it", () => {
+  test("skips a timer that another timer of the same step removed", () => {
     const { clock, add, remove } = wheel();
     const last = always(() => expect.unreachable());
     for (let n = 0; n < 20; n++) add(always(() => remove(last)));
@@ -87,7 +98,7 @@ describe("the wheel", () => {
     for (let step = 0; step < 40; step++) clock.increment(50);
   });
 
-  test("makes up for steps it missed; its time leaves out what the process slept beyond a second", () => {
+  test("catches up missed steps and excludes suspensions beyond a second", () => {
     const { clock, add, now, wokeAt } = wheel();
     const at: number[] = [];
     add(always(() => at.push(now())));
@@ -95,7 +106,7 @@ describe("the wheel", () => {
     expect([at, now(), wokeAt()]).toEqual([[50, 1_050, 2_050, 3_050], 3_900, 2_900]);
   });
 
-  test("goes on when the clock is set back", () => {
+  test("continues after the clock was set back", () => {
     const { clock, add, setBack } = wheel();
     let ticks = 0;
     add(always(() => (ticks += 1)));
@@ -104,7 +115,7 @@ describe("the wheel", () => {
     expect(ticks).toBeGreaterThanOrEqual(4);
   });
 
-  test("has one timer for all, and none for nobody", () => {
+  test("uses one system timer, and none without timers", () => {
     const { add, remove, timers, clock } = wheel();
     const all = [1, 2, 3].map(() => always(() => undefined));
     expect(timers()).toBe(0);

@@ -21,7 +21,7 @@ import {
 } from "../../../support/pico-server-harness.ts";
 
 const b64 = (text: string): string => Buffer.from(text).toString("base64url");
-/** Keeps what is compared. */
+/** Records the compared tokens. */
 const noting =
   (compared: string[]): NonNullable<StandOptions["verify"]> =>
   (verify) =>
@@ -31,15 +31,18 @@ const noting =
   };
 const protocol = (list: string): string => `Sec-WebSocket-Protocol: ${list}`;
 
-describe("paths", () => {
-  test.each(["/pico", "/pico/", "/pico/ws", "/pico/ws/"])("%s speaks WebSocket", async (path) => {
-    await using door = await stand();
-    expect((await door.knock(path)).status).toBe(101);
-  });
+describe("upgrade paths", () => {
+  test.each(["/pico", "/pico/", "/pico/ws", "/pico/ws/"])(
+    "accept WebSockets at %s",
+    async (path) => {
+      await using door = await stand();
+      expect((await door.knock(path)).status).toBe(101);
+    },
+  );
 });
 
-describe("the order of the checks", () => {
-  test("a request with every fault, mended one by one, hears of each in turn", async () => {
+describe("handshake checks", () => {
+  test("report the faults of a request in order", async () => {
     const settings = {
       enabled: false,
       max_connections: 1,
@@ -87,7 +90,7 @@ describe("the order of the checks", () => {
   });
 });
 
-describe("step 1: switched off, unknown", () => {
+describe("step 1: disabled channel and unknown paths", () => {
   test.each([
     ["GET", "/pico"],
     ["OPTIONS", "/pico"],
@@ -99,7 +102,7 @@ describe("step 1: switched off, unknown", () => {
       refusal(404, "not_found"),
     );
   });
-  test("an upgrade is 404 while the channel is off", async () => {
+  test("rejects an upgrade with 404 while the channel is off", async () => {
     await using door = await stand({ config: { enabled: false } });
     const answer = await door.knock("/pico");
     expect(answer).toMatchObject(refusal(404, "not_found"));
@@ -112,14 +115,17 @@ describe("step 1: switched off, unknown", () => {
       address: "127.0.0.1",
     });
   });
-  test("an unknown path is 404", async () => {
+  test("rejects an unknown path with 404", async () => {
     await using door = await stand();
     expect(await ask(door.port, "/pico/nothing")).toMatchObject(refusal(404, "not_found"));
   });
 });
 
 describe("step 2: not ready", () => {
-  /** Asks while the listener is open and the channel is not: before its ready step, and after its undo. */
+  /**
+   * Sends requests while the listener is open and the channel is not: before it is ready, and after
+   * it stopped.
+   */
   async function whileClosed(asks: (port: number) => Promise<unknown>): Promise<unknown[]> {
     const seen: unknown[] = [];
     const witness: Plugin<{ needs: { http: Http } }> = {
@@ -143,7 +149,7 @@ describe("step 2: not ready", () => {
     await kernel.stop();
     return seen;
   }
-  test("starting and stopping are 503 unavailable with Retry-After", async () => {
+  test("responds with 503 unavailable and Retry-After while starting or stopping", async () => {
     const unavailable = {
       status: 503,
       body: { error: "unavailable", retryAfterSeconds: 2 },
@@ -157,7 +163,7 @@ describe("step 2: not ready", () => {
       [unavailable, unavailable],
     ]);
   });
-  test("without a token it is 503 token_not_configured with Retry-After", async () => {
+  test("responds with 503 token_not_configured and Retry-After without a token", async () => {
     await using door = await stand();
     door.removeToken();
     const answer = await door.knock("/pico");
@@ -167,7 +173,7 @@ describe("step 2: not ready", () => {
   });
 });
 
-describe("step 3: the method", () => {
+describe("step 3: request method", () => {
   test.each([
     ["POST", "/pico", [...wsLines, bearer], "GET, HEAD, OPTIONS"],
     ["DELETE", "/pico", [bearer], "GET, HEAD, OPTIONS"],
@@ -183,7 +189,7 @@ describe("step 3: the method", () => {
   });
 });
 
-describe("step 3a: the dashboard's own page", () => {
+describe("step 3a: dashboard pages", () => {
   const page = (port: number, changes: readonly string[] = []) => [
     ...wsLines,
     "Cookie: session=good",
@@ -207,12 +213,12 @@ describe("step 3a: the dashboard's own page", () => {
   };
   const open = (options: object = {}) => stand({ plugins: [signIns], ...options });
 
-  test("is let in by its sign-in alone, also with allow_origins set", async () => {
+  test("accepts a signed-in page, also with allow_origins set", async () => {
     await using door = await open({ config: { allow_origins: ["https://app.example.org"] } });
     expect((await door.knock("/pico", { lines: page(door.port) })).status).toBe(101);
     expect(await door.fact("pico-server:connected")).toMatchObject({ method: "dashboard" });
   });
-  test("of another origin it is not", async () => {
+  test("rejects a signed-in browser on another origin", async () => {
     await using door = await open();
     const lines = [...wsLines, "Cookie: session=good", "Origin: http://localhost:1"];
     expect((await door.knock("/pico", { lines })).body.error).toBe("token_missing");
@@ -220,18 +226,18 @@ describe("step 3a: the dashboard's own page", () => {
       "token_missing",
     );
   });
-  test("with a token that is wrong it is refused: the sign-in authorises nothing else", async () => {
+  test("rejects a signed-in page with a wrong token", async () => {
     await using door = await open();
     const wrong = page(door.port, ["Authorization: Bearer wrong"]);
     expect((await door.knock("/pico", { lines: wrong })).body.error).toBe("token_mismatch");
   });
-  test("the sign-in opens no plain request", async () => {
+  test("rejects plain requests of a signed-in page", async () => {
     await using door = await open();
     expect((await door.knock("/pico", { lines: page(door.port).slice(4) })).body.error).toBe(
       "token_missing",
     );
   });
-  test("on the channels' own listener a sign-in means nothing, on the dashboard's a token means nothing", async () => {
+  test("separates sign-ins and tokens when the channels have a listener", async () => {
     await using door = await open({ gateway: true });
     const { dashboardPort, port } = door;
     expect((await knock(port, "/pico", { lines: page(port) })).body.error).toBe("token_missing");
@@ -240,7 +246,7 @@ describe("step 3a: the dashboard's own page", () => {
     expect(await knock(dashboardPort, "/pico")).toMatchObject(refusal(404, "not_found"));
     expect((await ask(dashboardPort, "/pico")).status).toBe(404);
   });
-  test("its connection survives a rotation and a removal, and is closed 1008 when its sign-in ends", async () => {
+  test("keeps its connection after a rotation, until the sign-out", async () => {
     await using door = await open();
     const headers = { cookie: "session=good", origin: `http://127.0.0.1:${door.port}` };
     const peer = await door.connect("/pico", { token: null, headers });
@@ -252,7 +258,7 @@ describe("step 3a: the dashboard's own page", () => {
   });
 });
 
-describe("step 4: the origin", () => {
+describe("step 4: origin", () => {
   const origins = [
     "https://app.example.org",
     "https://*.example.net",
@@ -282,7 +288,7 @@ describe("step 4: the origin", () => {
       passes ? [101, undefined] : [403, "origin_not_allowed"],
     );
   });
-  test("self is this page's origin where no stranger's name can point", async () => {
+  test("resolves self only for hosts that foreign DNS cannot control", async () => {
     await using door = await stand({ config: { allow_origins: ["self"] } });
     const from = (host: string, origin = host) =>
       door.knock("/pico", {
@@ -293,20 +299,20 @@ describe("step 4: the origin", () => {
     expect((await from(`localhost:${door.port}`, "localhost:1")).status).toBe(403);
     expect((await from(`evil.example:${door.port}`)).status).toBe(403);
   });
-  test.each(["*", "null"])("%s lets null pass", async (pattern) => {
+  test.each(["*", "null"])("accepts the origin null with the pattern %s", async (pattern) => {
     await using door = await stand({ config: { allow_origins: [pattern] } });
     expect(
       (await door.knock("/pico", { lines: [...wsLines, bearer, "Origin: null"] })).status,
     ).toBe(101);
   });
-  test("an empty list lets every page try, and no Origin passes any list", async () => {
+  test("accepts all origins with an empty list, and no origin always", async () => {
     await using door = await stand();
     const lines = [...wsLines, bearer, "Origin: https://any.example"];
     expect((await door.knock("/pico", { lines })).status).toBe(101);
     await door.configure({ allow_origins: origins });
     expect((await door.knock("/pico")).status).toBe(101);
   });
-  test("is looked at before the token: an unlisted page burns no attempts", async () => {
+  test("rejects an unlisted origin before the limiter counts an attempt", async () => {
     await using door = await stand({ config: { allow_origins: origins } });
     for (let n = 0; n < 12; n++) {
       const lines = [...wsLines, `Authorization: Bearer wrong${n}`, "Origin: https://evil.example"];
@@ -330,7 +336,7 @@ describe("step 5: one token by each method", () => {
     );
   });
   test.each(["/pico", "/pico/ws"])(
-    "two Authorization headers are 400, asked by HTTP too (%s)",
+    "rejects two Authorization headers with 400 (%s)",
     async (path) => {
       await using door = await stand();
       for (const lines of [wsLines, []]) {
@@ -344,7 +350,7 @@ describe("step 5: one token by each method", () => {
       expect(await door.knock(path, guess)).toMatchObject(refusal(429, "rate_limited"));
     },
   );
-  test("a refused upgrade can be read by a page of an origin that may use the channel, and by no other", async () => {
+  test("sends CORS headers of a rejection only to allowed origins", async () => {
     await using door = await stand({ config: { allow_origins: ["https://app.example"] } });
     const from = (origin: string) =>
       door.knock("/pico", { lines: [...wsLines, `Origin: ${origin}`] });
@@ -360,7 +366,7 @@ describe("step 5: one token by each method", () => {
       "access-control-allow-origin",
     );
   });
-  test("nothing is compared, and one wrong value is counted", async () => {
+  test("compares no token and counts one wrong value", async () => {
     const compared: string[] = [];
     await using door = await stand({ verify: noting(compared) });
     for (let n = 0; n < 10; n++) {
@@ -373,7 +379,7 @@ describe("step 5: one token by each method", () => {
   });
 });
 
-describe("step 6: the token", () => {
+describe("step 6: token", () => {
   const [wrong, basic] = ["Authorization: Bearer x", "Authorization: Basic eDp5"];
   const withQuery = { config: { allow_token_query: true } };
   test.each<[string, string, readonly string[], string]>([
@@ -382,20 +388,20 @@ describe("step 6: the token", () => {
     ["a token. subprotocol", "/pico", [protocol(`token.${token}`)], "subprotocol"],
     ["a token64. subprotocol", "/pico", [protocol(`token64.${b64(token)}`)], "subprotocol"],
     ["the query", `/pico?token=${token}`, [], "query"],
-    ["a right header beside a wrong query", "/pico?token=wrong", [bearer], "header"],
+    ["a valid header with a wrong query", "/pico?token=wrong", [bearer], "header"],
     [
-      "a right query beside two wrong ones",
+      "a valid query with two wrong tokens",
       `/pico?token=${token}`,
       [wrong, protocol("token.y")],
       "query",
     ],
     [
-      "a right item beside a malformed header",
+      "a valid item with a malformed header",
       "/pico",
       [basic, protocol(`token.${token}`)],
       "subprotocol",
     ],
-  ])("%s opens the door", async (_, path, lines, method) => {
+  ])("accepts %s", async (_, path, lines, method) => {
     await using door = await stand(withQuery);
     expect((await door.knock(path, { lines: [...wsLines, ...lines] })).status).toBe(101);
     expect(await door.fact("pico-server:connected")).toMatchObject({
@@ -424,7 +430,7 @@ describe("step 6: the token", () => {
       [`Authorization: Bearer ${token.slice(0, -1)}`],
       "token_mismatch",
     ],
-    ["bytes that are no UTF-8", "/pico", ["Authorization: Bearer \xff\xfe"], "token_mismatch"],
+    ["bytes that are not UTF-8", "/pico", ["Authorization: Bearer \xff\xfe"], "token_mismatch"],
     [
       "a wrong token with a malformed one before it",
       "/pico",
@@ -450,7 +456,7 @@ describe("step 6: the token", () => {
     });
   });
 
-  test("the query is refused while it is switched off, right or wrong, and switched on without a restart", async () => {
+  test("follows allow_token_query without a restart", async () => {
     await using door = await stand();
     for (const value of [token, "wrong"]) {
       expect(await door.knock(`/pico?token=${value}`, { lines: wsLines })).toMatchObject(
@@ -461,7 +467,7 @@ describe("step 6: the token", () => {
     expect((await door.knock(`/pico?token=${token}`, { lines: wsLines })).status).toBe(101);
   });
 
-  test("a token beyond ASCII matches as UTF-8 bytes by every method", async () => {
+  test("matches a non-ASCII token as UTF-8 by every method", async () => {
     const own = "schlüssel-für-die-tür-🔑-lang-genug";
     await using door = await stand({ token: own, ...withQuery });
     const bytes = Buffer.from(own).toString("latin1");
@@ -475,7 +481,7 @@ describe("step 6: the token", () => {
     }
   });
 
-  test("a token with = and / goes as a subprotocol of native clients", async () => {
+  test("accepts a token with = and / as a subprotocol", async () => {
     const own = "c2VjcmV0/c2VjcmV0+c2VjcmV0==";
     await using door = await stand({ token: own });
     const answer = await door.knock("/pico", {
@@ -487,7 +493,7 @@ describe("step 6: the token", () => {
     ]);
   });
 
-  test("ten different wrong tokens a minute: then a short one is 429, a long right one passes", async () => {
+  test("limits short tokens after ten wrong ones, accepts a long one", async () => {
     await using door = await stand({ token: "short-but-right-token" });
     const attempt = (value: string, from?: string) =>
       door.knock("/pico", {
@@ -505,7 +511,7 @@ describe("step 6: the token", () => {
     door.clock.increment(60_000);
     expect((await attempt("short-but-right-token")).status).toBe(101);
   });
-  test("a right token of 43 or more characters passes while blocked; spaces make no guess longer", async () => {
+  test("accepts 43 characters while limited, not counting spaces", async () => {
     const compared: string[] = [];
     await using door = await stand({ ...withQuery, verify: noting(compared) });
     for (let n = 0; n < 10; n++)
@@ -521,7 +527,7 @@ describe("step 6: the token", () => {
     expect(compared).toEqual([]);
     expect((await door.knock("/pico")).status).toBe(101);
   });
-  test("missing, malformed and switched-off tokens are not counted, nor a wrong one beside a right one", async () => {
+  test("counts no missing, malformed or disallowed token", async () => {
     await using door = await stand();
     for (let n = 0; n < 12; n++) {
       await door.knock("/pico", { lines: wsLines });
@@ -535,7 +541,7 @@ describe("step 6: the token", () => {
       (await door.knock("/pico", { lines: [...wsLines, "Authorization: Bearer wrong"] })).status,
     ).toBe(401);
   });
-  test("of several wrong ones each different one counts: a request that offers more learns no more", async () => {
+  test("counts each distinct wrong token of one request", async () => {
     await using door = await stand(withQuery);
     const three = (n: number): string[] => [`Authorization: Bearer a${n}`, protocol(`token.b${n}`)];
     for (let n = 0; n < 3; n++) {
@@ -546,7 +552,7 @@ describe("step 6: the token", () => {
     expect((await door.knock("/pico", { lines: [...wsLines, wrong!] })).status).toBe(401);
     expect((await door.knock("/pico", { lines: [...wsLines, `${wrong}y`] })).status).toBe(429);
   });
-  test("503 store_unavailable while the token cannot be asked", async () => {
+  test("responds with 503 store_unavailable while the token store fails", async () => {
     const unavailable = Object.assign(new Error("being replaced"), {
       name: "DoorwardError",
       code: "store_unavailable",
@@ -556,7 +562,7 @@ describe("step 6: the token", () => {
       refusal(503, "store_unavailable", { "retry-after": "5" }),
     );
   });
-  test("a fault of ours is 500 without detail", async () => {
+  test("responds with 500 without details after an unexpected error", async () => {
     await using door = await stand({
       verify: () => () => Promise.reject(new Error("disk on fire")),
     });
@@ -565,7 +571,7 @@ describe("step 6: the token", () => {
       expect(JSON.stringify(answer)).not.toContain("fire");
     }
   });
-  test("a token that is replaced while it is compared opens nothing", async () => {
+  test("rejects a token that is rotated during the comparison", async () => {
     let replace = (): Promise<unknown> => Promise.resolve();
     await using door = await stand({
       verify: (verify) => async (name, value) => {
@@ -580,7 +586,7 @@ describe("step 6: the token", () => {
 });
 
 describe("step 7: WebSocket, version 13", () => {
-  test("another version is 426", async () => {
+  test("rejects another version with 426", async () => {
     await using door = await stand();
     const lines = [...wsLines.map((line) => line.replace("Version: 13", "Version: 8")), bearer];
     const headers = { upgrade: "websocket", "sec-websocket-version": "13" };
@@ -588,7 +594,7 @@ describe("step 7: WebSocket, version 13", () => {
       refusal(426, "upgrade_required", headers),
     );
   });
-  test("GET /pico/ws without Upgrade is 426 when authorised, 401 when not", async () => {
+  test("responds to GET /pico/ws with 426, or 401 without a token", async () => {
     await using door = await stand();
     expect(await ask(door.port, "/pico/ws")).toMatchObject({
       status: 426,
@@ -596,15 +602,15 @@ describe("step 7: WebSocket, version 13", () => {
     });
     expect((await ask(door.port, "/pico/ws", { headers: { authorization: "" } })).status).toBe(401);
   });
-  test("a handshake whose Upgrade was removed on the way is 426 and says so", async () => {
+  test("explains a missing Upgrade header with 426", async () => {
     await using door = await stand();
     const answer = await ask(door.port, "/pico", {
       headers: { "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" },
     });
     expect(answer).toMatchObject(refusal(426, "upgrade_required"));
-    expect(answer.body["message"]).toContain("a proxy on the way removes it");
+    expect(answer.body["message"]).toContain("The Upgrade header is missing");
   });
-  test("a request for another protocol is served as plain HTTP", async () => {
+  test("serves an upgrade to another protocol as plain HTTP", async () => {
     await using door = await stand();
     const lines = [
       "Connection: Upgrade, HTTP2-Settings",
@@ -619,7 +625,7 @@ describe("step 7: WebSocket, version 13", () => {
   });
 });
 
-describe("step 8: the rest of the request", () => {
+describe("step 8: WebSocket and extension parameters", () => {
   const without = (name: string) => [...wsLines.filter((line) => !line.startsWith(name)), bearer];
   test.each<[string, string, readonly string[], string]>([
     ["no key", "/pico", without("Sec-WebSocket-Key"), "bad_handshake"],
@@ -632,7 +638,7 @@ describe("step 8: the rest of the request", () => {
     ["two keys", "/pico", [...wsLines, wsLines[3]!, bearer], "bad_handshake"],
     ["an empty subprotocol", "/pico", [...wsLines, bearer, protocol("a,,b")], "bad_handshake"],
     [
-      "a subprotocol that is no name",
+      "a malformed subprotocol name",
       "/pico",
       [...wsLines, bearer, protocol("a b")],
       "bad_handshake",
@@ -655,24 +661,24 @@ describe("step 8: the rest of the request", () => {
     await using door = await stand();
     expect(await door.knock(path, { lines })).toMatchObject(refusal(400, error));
   });
-  test("a session of 256 bytes and an empty one pass", async () => {
+  test("accepts a session id of 256 bytes and an empty one", async () => {
     await using door = await stand();
     expect((await door.knock(`/pico?session_id=${"a".repeat(256)}`)).status).toBe(101);
     expect((await door.knock("/pico?session_id=")).status).toBe(101);
   });
-  test("comes after the token: who has none learns nothing about the rest", async () => {
+  test("checks the parameters only after the token", async () => {
     await using door = await stand();
     const lines = ["Connection: Upgrade", "Upgrade: websocket"];
     expect((await door.knock("/pico?session_id=%07", { lines })).status).toBe(401);
   });
 });
 
-describe("step 9: the number of connections", () => {
-  test("is 100 when it is not set", async () => {
+describe("step 9: max_connections", () => {
+  test("defaults to 100", async () => {
     await using door = await stand();
     expect(door.services.picoServer.status().maxConnections).toBe(100);
   });
-  test("one too many is 503 with Retry-After; a free slot can be taken again", async () => {
+  test("responds with 503 and Retry-After until a slot is free", async () => {
     await using door = await stand({ config: { max_connections: 2 } });
     const first = await door.connect();
     await door.connect();
@@ -682,7 +688,7 @@ describe("step 9: the number of connections", () => {
     await door.fact("pico-server:disconnected");
     expect((await door.knock("/pico")).status).toBe(101);
   });
-  test("many at once never exceed it, and those that were refused or gave up hold nothing", async () => {
+  test("limits concurrent handshakes and frees slots of rejected ones", async () => {
     await using door = await stand({ config: { max_connections: 5 } });
     let most = 0;
     const sockets = Array.from({ length: 20 }, () => {
@@ -703,10 +709,10 @@ describe("step 9: the number of connections", () => {
   });
 });
 
-describe("step 10: the subprotocol in the answer", () => {
+describe("step 10: subprotocol of the response", () => {
   test.each<[string, readonly string[], string | undefined]>([
     ["pico.v1 when it was offered", [protocol(`token.${token}, pico.v1`)], "pico.v1"],
-    ["pico.v1 beside a header", [bearer, protocol("chat, pico.v1")], "pico.v1"],
+    ["pico.v1 with a header token", [bearer, protocol("chat, pico.v1")], "pico.v1"],
     ["the item with the token", [protocol(`chat, token.${token}`)], `token.${token}`],
     [
       "the item in the form it was offered",
@@ -714,11 +720,7 @@ describe("step 10: the subprotocol in the answer", () => {
       `token64.${b64(token)}`,
     ],
     ["none when the token came otherwise", [bearer, protocol("chat, superchat")], undefined],
-    [
-      "none when a wrong item came beside a right header",
-      [bearer, protocol("token.wrong")],
-      undefined,
-    ],
+    ["none for a wrong item with a valid header", [bearer, protocol("token.wrong")], undefined],
     ["none when none was offered", [bearer], undefined],
   ])("%s", async (_, lines, echo) => {
     await using door = await stand();
@@ -727,7 +729,7 @@ describe("step 10: the subprotocol in the answer", () => {
     expect(headers["referrer-policy"]).toBe("no-referrer");
     expect(headers["sec-websocket-extensions"]).toBeUndefined();
   });
-  test("the very bytes that were offered, when the token is no ASCII", async () => {
+  test("repeats the offered bytes of a non-ASCII token", async () => {
     const own = "schlüssel-für-die-tür-🔑-lang-genug";
     await using door = await stand({ token: own });
     const offered = `token.${Buffer.from(own).toString("latin1")}`;
@@ -735,7 +737,7 @@ describe("step 10: the subprotocol in the answer", () => {
     expect(headers["sec-websocket-protocol"]).toBe(offered);
   });
 
-  test("a browser's WebSocket, which needs an echo, opens with its token item", async () => {
+  test("opens a browser WebSocket with its token item", async () => {
     await using door = await stand();
     const ws = new WebSocket(`ws://127.0.0.1:${door.port}/pico`, [`token.${token}`]);
     await once(ws, "open");

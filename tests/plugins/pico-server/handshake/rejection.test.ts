@@ -4,8 +4,8 @@ import { stand, wsLines } from "../../../support/pico-server-harness.ts";
 const refusedLines = (door: Awaited<ReturnType<typeof stand>>) =>
   door.lines.filter(({ text }) => text === "refused");
 
-describe("log lines of rejected handshakes", () => {
-  test("are one per address, code and minute, with complete counts and events", async () => {
+describe("createRejectionReporter", () => {
+  test("logs one line per address, code and minute with complete counts", async () => {
     await using door = await stand();
     for (let n = 0; n < 50; n++) await door.knock("/pico", { lines: wsLines });
     expect(refusedLines(door)).toHaveLength(1);
@@ -25,14 +25,14 @@ describe("log lines of rejected handshakes", () => {
     expect(refusedLines(door)).toHaveLength(3);
   });
 
-  test("name a rejected origin once per minute", async () => {
+  test("logs a rejected origin once per minute", async () => {
     await using door = await stand({ config: { allow_origins: ["https://app.example.org"] } });
     const lines = [...wsLines, "Origin: https://evil.example"];
     for (let n = 0; n < 30; n++) await door.knock("/pico", { lines });
     expect(refusedLines(door).map((line) => line["reason"])).toEqual(["origin_not_allowed"]);
   });
 
-  test("always include a wrong token that counts for the limiter", async () => {
+  test("always logs a wrong token that the limiter counts", async () => {
     await using door = await stand();
     for (let n = 0; n < 40; n++) await door.knock("/pico", { lines: wsLines });
     const wrong = (token: string) =>

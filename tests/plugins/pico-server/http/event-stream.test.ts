@@ -18,7 +18,7 @@ interface Event {
   readonly data: Frame;
 }
 
-/** A reader of server-sent events: fields as the standard has them, for what is sent here. */
+/** Parses server-sent events as far as this server uses them. */
 async function listen(door: Stand, session: string, headers: Record<string, string> = {}) {
   const all = { authorization: `Bearer ${token}`, ...headers };
   const r = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -67,7 +67,7 @@ async function listen(door: Stand, session: string, headers: Record<string, stri
 }
 
 describe("GET /pico/events", () => {
-  test("gives a session's messages, each with its place as the id", async () => {
+  test("sends the messages of a session with their cursors as ids", async () => {
     await using door = await stand();
     const stream = await listen(door, "s1", { origin: "https://app.example.org" });
     expect(stream.r.headers).toMatchObject({
@@ -89,7 +89,7 @@ describe("GET /pico/events", () => {
     expect(events.map((event) => event.id?.split(":")[1])).toEqual(["1", undefined, "2"]);
   });
 
-  test("goes on behind Last-Event-ID, from the first moment on", async () => {
+  test("resumes after Last-Event-ID from the start", async () => {
     await using door = await stand();
     const first = await listen(door, "s1");
     const place = await until(() => first.last() || undefined);
@@ -108,7 +108,7 @@ describe("GET /pico/events", () => {
     }
   });
 
-  test("names what is lost, and goes on behind it", async () => {
+  test("reports a gap and continues after it", async () => {
     await using door = await stand();
     const stream = await listen(door, "s1", { "last-event-id": "another:7" });
     await door.say("s1", "a");
@@ -144,7 +144,7 @@ describe("GET /pico/events", () => {
     expect(answer.body["message"]).toMatch(says);
   });
 
-  test("takes a connection's slot, gives it back, and is listed and announced", async () => {
+  test("counts as a connection while it is open", async () => {
     await using door = await stand({ config: { max_connections: 1 } });
     const stream = await listen(door, "s1");
     expect(await door.knock("/pico", { lines: [...wsLines, bearer] })).toMatchObject(
@@ -164,7 +164,7 @@ describe("GET /pico/events", () => {
     await door.connect();
   });
 
-  test("ends when its token is replaced, or removed", async () => {
+  test("closes when its token is rotated or removed", async () => {
     await using door = await stand();
     const stream = await listen(door, "s1");
     const { version } = door.services.tokens.info("pico");
@@ -179,7 +179,7 @@ describe("GET /pico/events", () => {
     await other.ended;
   });
 
-  test("says something now and then, so that no proxy cuts it", async () => {
+  test("sends keep-alive comments for proxies", async () => {
     await using door = await stand();
     const stream = await listen(door, "s1");
     await until(() => stream.last() || undefined);
@@ -187,7 +187,7 @@ describe("GET /pico/events", () => {
     await until(() => stream.comments() > 0);
   });
 
-  test("ends when the kernel stops", async () => {
+  test("closes when the kernel stops", async () => {
     const door = await stand();
     const stream = await listen(door, "s1");
     await door.kernel.stop();
@@ -203,7 +203,7 @@ describe("POST /pico/messages?wait=", () => {
     });
   const echo: Application = async ({ content, reply }) => void (await reply({ content }));
 
-  test("answers with the session's messages once the application has settled, and where to go on", async () => {
+  test("returns the replies and a cursor after the application settled", async () => {
     await using door = await stand({
       app: async (message, signal) => {
         await echo(message, signal);
@@ -224,7 +224,7 @@ describe("POST /pico/messages?wait=", () => {
     expect((await stream.next()).data.payload?.content).toBe("later");
   });
 
-  test("waits for an answer that comes after the application has settled", async () => {
+  test("waits for a reply after the application settled", async () => {
     await using door = await stand();
     const answer = post(door, "wait=30");
     await until(() => door.services.picoServer.status().messagesIn === 1);
@@ -232,7 +232,7 @@ describe("POST /pico/messages?wait=", () => {
     expect((await answer).body["messages"]).toMatchObject([{ payload: { content: "later" } }]);
   });
 
-  test("waits for the end of an answer that grows, and a thought is none", async () => {
+  test("waits for the end of a streamed reply, ignoring thoughts", async () => {
     await using door = await stand({
       app: async (message) => {
         message.accept();
@@ -275,10 +275,11 @@ describe("POST /pico/messages?wait=", () => {
       texts,
     ]);
     release();
-    expect((await post(door, "", { id: "m1" })).body["status"]).toBe("duplicate"); // the same again tells the outcome
+    // repeating the message reports its status
+    expect((await post(door, "", { id: "m1" })).body["status"]).toBe("duplicate");
   });
 
-  test("waits for the answer to its own message, whatever else the session hears", async () => {
+  test("waits for the reply to its own message", async () => {
     const replies = new Map<string, (text: string) => unknown>();
     await using door = await stand({
       app: ({ content, reply }) => void replies.set(content, (text) => reply({ content: text })),
@@ -298,7 +299,7 @@ describe("POST /pico/messages?wait=", () => {
     expect(await first).toEqual(["to the second", "to the first"]);
   });
 
-  test("is 202 when nothing came in time", async () => {
+  test("responds with 202 when no reply arrives in time", async () => {
     await using door = await stand();
     const answer = post(door, "wait=0.5");
     await until(() => door.services.picoServer.status().messagesIn === 1);
@@ -310,7 +311,7 @@ describe("POST /pico/messages?wait=", () => {
     ]);
   });
 
-  test("leaves what was said before it for the client that comes back", async () => {
+  test("leaves earlier messages for the client that reconnects", async () => {
     await using door = await stand({ app: echo });
     for (const text of ["one", "two"]) await door.say("s1", text);
     expect((await post(door, "wait=30")).body["messages"]).toMatchObject([
@@ -337,7 +338,7 @@ describe("POST /pico/messages?wait=", () => {
     },
   );
 
-  test("takes a connection's slot while it waits", async () => {
+  test("counts as a connection while it waits", async () => {
     await using door = await stand({ config: { max_connections: 1 } });
     const answer = post(door, "wait=1");
     await until(() => door.services.picoServer.status().connections === 1);
@@ -347,7 +348,7 @@ describe("POST /pico/messages?wait=", () => {
     expect(door.services.picoServer.status().connections).toBe(0);
   });
 
-  test("does not keep the kernel from stopping, whatever the application does", async () => {
+  test("does not delay a kernel stop", async () => {
     const door = await stand({ app: () => new Promise<void>(() => undefined) });
     const answer = post(door, "wait=60").catch(() => undefined);
     await until(() => door.services.picoServer.status().connections === 1);

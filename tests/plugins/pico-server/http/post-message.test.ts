@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { SimulatedClock } from "xstate";
 import { describe, expect, test } from "vitest";
-import { readBody } from "../../../../plugins/pico-server/http/post-message.ts";
+import { readBody } from "../../../../plugins/pico-server/http/read-body.ts";
 import {
   createMemoryBudget,
   type MemoryBudget,
@@ -11,14 +11,14 @@ import {
 
 const KiB = 1024;
 
-/** What becomes of a body of so many bytes while the budget has no more room than it has. */
-async function post(bytes: number, budget: MemoryBudget, most = 1024 * KiB): Promise<unknown> {
+/** Returns the result of reading a body of `bytes` bytes with this budget. */
+async function post(bytes: number, budget: MemoryBudget, maxBytes = 1024 * KiB): Promise<unknown> {
   const clock = new SimulatedClock();
   let settle = (_: unknown): void => undefined;
   const outcome = new Promise((done) => void (settle = done));
   const server = createServer((request, response) => {
     const reading = readBody(request, {
-      most,
+      maxBytes,
       clock: {
         ...clock,
         now: () => clock.now(),
@@ -26,7 +26,7 @@ async function post(bytes: number, budget: MemoryBudget, most = 1024 * KiB): Pro
         setTimeout: (run, ms) => clock.setTimeout(run, ms),
         clearTimeout: (id) => clock.clearTimeout(id as number),
       },
-      take: budget.take,
+      reserve: (reserved) => budget.reserve(reserved),
     });
     void reading.then(settle).finally(() => response.end());
   }).listen(0, "127.0.0.1");
@@ -46,49 +46,51 @@ async function post(bytes: number, budget: MemoryBudget, most = 1024 * KiB): Pro
   return Buffer.isBuffer(found) ? found.byteLength : found;
 }
 
-describe("the body of a posted message", () => {
-  test("counts as it comes, in the budget of all that is not accepted", async () => {
+describe("readBody", () => {
+  test("reserves memory budget for the bytes that arrive", async () => {
     const budget = createMemoryBudget(() => 256 * KiB);
     expect(await post(200 * KiB, budget)).toBe(200 * KiB);
-    expect(budget.take(57 * KiB)).toBe(false);
-    expect(budget.take(56 * KiB)).toBe(true);
+    expect(budget.reserve(57 * KiB)).toBe(false);
+    expect(budget.reserve(56 * KiB)).toBe(true);
   });
 
-  test("is refused when there is no room for it, and taken when there is again", async () => {
+  test("rejects a body without room in the memory budget", async () => {
     const budget = createMemoryBudget(() => 256 * KiB);
-    expect(budget.take(100 * KiB)).toBe(true);
+    expect(budget.reserve(100 * KiB)).toBe(true);
     expect(await post(200 * KiB, budget)).toMatchObject({ code: "busy" });
     const fresh = createMemoryBudget(() => 256 * KiB);
-    expect(fresh.take(100 * KiB)).toBe(true);
-    fresh.give(100 * KiB);
+    expect(fresh.reserve(100 * KiB)).toBe(true);
+    fresh.release(100 * KiB);
     expect(await post(200 * KiB, fresh)).toBe(200 * KiB);
   });
 
-  test("holds up connections that send while posts fill the budget, until there is room", () => {
+  test("pauses connections while posted bodies fill the memory budget", () => {
     const budget = createMemoryBudget(() => 100);
     const one = {
-      held: false,
+      isPaused: false,
       bytes: 0,
       arriving: 0,
-      hold: (isHeld: boolean) => void (one.held = isHeld),
-      hurry: () => undefined,
+      setBudgetPause: (isPaused: boolean) => void (one.isPaused = isPaused),
+      setDeadline: () => undefined,
     };
-    budget.take(90);
+    budget.reserve(90);
     budget.grow(one, 20);
-    expect(one.held).toBe(true);
-    budget.give(90);
-    expect(one.held).toBe(false);
+    expect(one.isPaused).toBe(true);
+    budget.release(90);
+    expect(one.isPaused).toBe(false);
   });
 
-  /** Comes as it is told to; `ahead`: milliseconds by which the clock was set. */
+  /**
+   * A body whose chunks the test writes. `ahead` is the offset of the wall clock in milliseconds.
+   */
   function arriving() {
     const clock = new SimulatedClock();
     const q = Object.assign(new PassThrough(), { headers: { "content-type": "application/json" } });
     let counted = 0;
     const stand = { q, clock, ahead: 0, counted: () => counted };
     const body = readBody(q as unknown as IncomingMessage, {
-      most: 1024 * KiB,
-      take: (bytes) => (counted += bytes) > 0,
+      maxBytes: 1024 * KiB,
+      reserve: (bytes) => (counted += bytes) > 0,
       clock: {
         now: () => clock.now() + stand.ahead,
         monotonic: () => clock.now(),
@@ -100,7 +102,7 @@ describe("the body of a posted message", () => {
   }
   const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-  test("that was given up counts no more, whatever still comes of it", async () => {
+  test("ignores body bytes that arrive after the read timed out", async () => {
     const { q, clock, counted, body } = arriving();
     q.write("x");
     await turn();
@@ -112,7 +114,7 @@ describe("the body of a posted message", () => {
   });
 
   test.each([86_400_000, -86_400_000])(
-    "is judged by the time that passes, though the clock was set by %s ms",
+    "measures elapsed time after the clock moved by %s ms",
     async (ahead) => {
       const { q, clock, body, stand } = arriving();
       q.write(Buffer.alloc(600 * KiB));

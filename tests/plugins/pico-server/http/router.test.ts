@@ -16,7 +16,7 @@ const post = (port: number, body: unknown, headers: Record<string, string> = {})
   ask(port, "/pico/messages", { method: "POST", body, headers });
 
 describe("GET /pico", () => {
-  test("tells what is spoken, the limits and the number of connections", async () => {
+  test("returns the protocol, the limits and the connection count", async () => {
     await using door = await stand();
     await door.connect();
     const { status, headers, body } = await ask(door.port, "/pico");
@@ -44,7 +44,7 @@ describe("GET /pico", () => {
       },
     });
   });
-  test("asks for the token as a handshake does", async () => {
+  test("requires the token like a handshake", async () => {
     await using door = await stand({ config: { allow_token_query: true } });
     const probe = (authorization: string) =>
       ask(door.port, "/pico", { headers: { authorization } });
@@ -54,7 +54,7 @@ describe("GET /pico", () => {
       (await ask(door.port, `/pico/?token=${token}`, { headers: { authorization: "" } })).status,
     ).toBe(200);
   });
-  test("HEAD is GET without a body", async () => {
+  test("responds to HEAD like GET without a body", async () => {
     await using door = await stand();
     const { status, headers } = await door.knock("/pico", { method: "HEAD", lines: [bearer] });
     expect([status, Number(headers["content-length"]) > 100]).toEqual([200, true]);
@@ -62,7 +62,7 @@ describe("GET /pico", () => {
 });
 
 describe("POST /pico/messages", () => {
-  test("202 when the application took it; answers go to the session's connections", async () => {
+  test("responds with 202 and sends replies to the session", async () => {
     const app: Application = async ({ content, reply }) =>
       void (await reply({ content: `you said ${content}` }));
     await using door = await stand({ app });
@@ -78,7 +78,7 @@ describe("POST /pico/messages", () => {
       payload: { content: "you said hi" },
     });
   });
-  test("names are made when none are given", async () => {
+  test("generates missing ids", async () => {
     const taken: Message[] = [];
     await using door = await stand({ app: (message) => void taken.push(message) });
     const { status, body } = await post(door.port, { content: "hi" });
@@ -89,7 +89,7 @@ describe("POST /pico/messages", () => {
       session: body["session_id"],
     });
   });
-  test("the same id is a duplicate with the same content and refused with another", async () => {
+  test("treats a repeated id as duplicate, or rejects different content", async () => {
     const taken: Message[] = [];
     await using door = await stand({ app: (message) => void taken.push(message) });
     const send = async (content: string, id?: string) => {
@@ -120,7 +120,7 @@ describe("POST /pico/messages", () => {
     expect(await post(door.port, body)).toMatchObject(refusal(status, error));
     expect(await door.fact("pico-server:refused")).toMatchObject({ code: error });
   });
-  test("503 no_application, 500 internal without detail", async () => {
+  test("responds with 503 no_application, or 500 without details", async () => {
     await using alone = await stand({ app: null });
     expect(await post(alone.port, { content: "x" })).toMatchObject(refusal(503, "no_application"));
     await using broken = await stand({ app: () => Promise.reject(new Error("fire")) });
@@ -128,7 +128,7 @@ describe("POST /pico/messages", () => {
     expect(answer).toMatchObject(refusal(500, "internal"));
     expect(JSON.stringify(answer)).not.toContain("fire");
   });
-  test("415 for another type, 413 over max_payload, announced or not", async () => {
+  test("rejects other content types and bodies above max_payload", async () => {
     await using door = await stand({ config: { max_payload: 2_000 } });
     expect((await post(door.port, "hi", { "content-type": "text/plain" })).status).toBe(415);
     const large = { content: "x".repeat(3_000) };
@@ -146,7 +146,7 @@ describe("POST /pico/messages", () => {
       ).status,
     ).toBe(202);
   });
-  test("429 beyond message_burst, until the next second", async () => {
+  test("responds with 429 beyond message_burst until the next second", async () => {
     await using door = await stand({ config: { message_rate: 1, message_burst: 2 } });
     const codes = [];
     for (let n = 0; n < 3; n++) codes.push((await post(door.port, { content: "x" })).status);
@@ -154,7 +154,7 @@ describe("POST /pico/messages", () => {
     door.clock.increment(1_000);
     expect((await post(door.port, { content: "x" })).status).toBe(202);
   });
-  test("waits for the application and leaves no trace when the sender gives up", async () => {
+  test("waits for the application and tolerates a disconnecting client", async () => {
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => void (release = resolve));
     const taken: string[] = [];
@@ -171,7 +171,7 @@ describe("POST /pico/messages", () => {
   });
 });
 
-describe("other sites' pages", () => {
+describe("cross-origin requests", () => {
   const origin = "https://app.example.org";
   const cors = {
     "access-control-allow-origin": origin,
@@ -183,7 +183,7 @@ describe("other sites' pages", () => {
     Object.keys(headers).filter((name) => name.startsWith("access-control"));
 
   test.each(["/pico", "/pico/", "/pico/ws", "/pico/ws/", "/pico/messages", "/pico/events"])(
-    "OPTIONS %s is 204 without a token",
+    "respond to OPTIONS %s with 204 without a token",
     async (path) => {
       await using door = await stand();
       const { status, headers } = await ask(door.port, path, {
@@ -199,7 +199,7 @@ describe("other sites' pages", () => {
       expect(headers["access-control-allow-credentials"]).toBeUndefined();
     },
   );
-  test("every answer to an allowed origin may be read, errors too", async () => {
+  test("let an allowed origin read all responses, including errors", async () => {
     await using door = await stand({ config: { allow_origins: [origin] } });
     for (const [status, path, authorization] of [
       [200, "/pico", `Bearer ${token}`],
@@ -212,7 +212,7 @@ describe("other sites' pages", () => {
       expect(answer.headers).toMatchObject(cors);
     }
   });
-  test("the dashboard's checks of Host and of unsafe methods do not hold here: the token decides", async () => {
+  test("skip the Host and method checks of the dashboard", async () => {
     await using door = await stand();
     const headers = {
       host: "evil.example",
@@ -227,7 +227,7 @@ describe("other sites' pages", () => {
     const lines = [...wsLines, bearer, "Host: evil.example", "Origin: https://evil.example"];
     expect((await door.knock("/pico", { lines })).status).toBe(101);
   });
-  test("an origin that is not allowed is refused and may read nothing", async () => {
+  test("reject other origins without CORS headers", async () => {
     await using door = await stand({ config: { allow_origins: [origin] } });
     const foreign = "https://evil.example";
     const answer = await ask(door.port, "/pico", { headers: { origin: foreign } });
@@ -240,14 +240,14 @@ describe("other sites' pages", () => {
     });
     for (const { headers } of [answer, preflight]) expect(corsNames(headers)).toEqual([]);
   });
-  test("without an Origin nothing is said about origins", async () => {
+  test("carry no CORS headers without an Origin header", async () => {
     await using door = await stand();
     const { headers } = await ask(door.port, "/pico");
     expect(corsNames(headers)).toEqual([]);
   });
 });
 
-describe("a posted body that does not arrive", () => {
+describe("POST /pico/messages with a slow body", () => {
   const begin = async (door: Stand): Promise<Socket> => {
     const socket = connect(door.port, "127.0.0.1");
     const head = [
@@ -260,20 +260,20 @@ describe("a posted body that does not arrive", () => {
     return socket;
   };
 
-  test("is given up when it comes slower than 16 KiB a second, after half a minute", async () => {
+  test("times out below 16 KiB per second after half a minute", async () => {
     await using door = await stand();
     const socket = await begin(door);
     let text = "";
     socket.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
     await door.pass(29, () => ask(door.port, "/pico"));
     expect(text).toBe("");
-    // Its time began with its first bytes, whenever they were read.
+    // The time started with the first bytes, whenever the server read them.
     while (!text.includes("request_timeout")) await door.pass(1, () => ask(door.port, "/pico"));
     expect(text).toMatch(/^HTTP\/1\.1 408 /);
     socket.destroy();
   });
 
-  test("has its time while it comes fast enough", async () => {
+  test("continues while the body arrives fast enough", async () => {
     await using door = await stand();
     const socket = await begin(door);
     let text = "";

@@ -41,7 +41,7 @@ const next = async (peer: Client, count: number): Promise<NumberedFrame[]> => {
 const send = (id: string, content = id) => ({ type: "message.send", id, payload: { content } });
 
 describe("hello", () => {
-  test("comes first and tells all a client needs to come back", async () => {
+  test("comes first with everything a client needs to resume", async () => {
     await using door = await stand({
       config: { ping_interval: 20, read_timeout: 40, max_payload: 2048 },
     });
@@ -68,7 +68,7 @@ describe("hello", () => {
     });
   });
 
-  test("the connection's secret is not the name that facts and pages know it by", async () => {
+  test("keeps conn_id apart from the id in events and pages", async () => {
     await using door = await stand();
     const { hello } = await resuming(door);
     expect((await door.fact("pico-server:connected")).connection).not.toBe(hello.conn_id);
@@ -78,7 +78,7 @@ describe("hello", () => {
   });
 
   test.each(["", "?pico_ext=0", "?pico_ext=yes", "?resume=e:1"])(
-    "is not said to a plain client (%s)",
+    "does not appear for a plain client (%s)",
     async (query) => {
       await using door = await stand({ app: ({ reply }) => void reply({ content: "hi" }) });
       const peer = await door.connect(`/pico${query}`);
@@ -95,8 +95,8 @@ describe("hello", () => {
   );
 });
 
-describe("numbers", () => {
-  test("are on creates, final updates and deletes, and on nothing else", async () => {
+describe("sequence numbers", () => {
+  test("appear on creates, final updates and deletes only", async () => {
     await using door = await stand();
     const peer = await resuming(door);
     const to = { channel: "pico", session: "s1" };
@@ -116,7 +116,7 @@ describe("numbers", () => {
     ]);
   });
 
-  test("are of the session the client is bound to: another session it names comes without", async () => {
+  test("appear only on frames of the session of the URL", async () => {
     await using door = await stand();
     const peer = await resuming(door);
     peer.send({ type: "typing.start", session_id: "s2" });
@@ -127,7 +127,7 @@ describe("numbers", () => {
 });
 
 describe("message.ack", () => {
-  test("comes after the application took the message, and says duplicate when it is sent again", async () => {
+  test("follows acceptance, with status duplicate for a repeated message", async () => {
     let release = (): void => undefined;
     const taken: string[] = [];
     const app: Application = ({ id }) =>
@@ -157,7 +157,7 @@ describe("message.ack", () => {
     expect(taken).toEqual(["m1"]);
   });
 
-  test("an id that named another message is id_reused, and a rejection is an error", async () => {
+  test("gives way to id_reused and other errors", async () => {
     const app: Application = ({ content }) =>
       content === "no" ? Promise.reject(new Error("no")) : undefined;
     await using door = await stand({ app });
@@ -177,7 +177,7 @@ describe("message.ack", () => {
     ]);
   });
 
-  test("plain clients may use an id again: their messages are all taken", async () => {
+  test("does not deduplicate messages of plain clients", async () => {
     const taken: string[] = [];
     await using door = await stand({ app: ({ content }) => void taken.push(content) });
     const peer = await door.connect();
@@ -188,7 +188,7 @@ describe("message.ack", () => {
 });
 
 describe("resume", () => {
-  test("gives everything after the cursor in order, then what comes", async () => {
+  test("replays everything after the cursor, then continues", async () => {
     await using door = await stand();
     const peer = await resuming(door);
     for (const text of ["a", "b"]) await door.say("s1", text);
@@ -211,7 +211,7 @@ describe("resume", () => {
     ]);
   });
 
-  test("shows the latest state of a message in progress after what was missed", async () => {
+  test("sends the latest state of unfinished messages after the replay", async () => {
     await using door = await stand();
     const peer = await resuming(door);
     await leave(door, peer);
@@ -222,7 +222,7 @@ describe("resume", () => {
     expect(contents(await next(again, 2))).toEqual(["a", "abc"]);
   });
 
-  test("beyond the window is one gap up to the top, and then what comes", async () => {
+  test("reports one gap beyond the window, then continues", async () => {
     await using door = await stand();
     const peer = await resuming(door);
     await leave(door, peer);
@@ -235,7 +235,7 @@ describe("resume", () => {
     expect(frame).toMatchObject({ seq: 301, payload: { content: "301" } });
   });
 
-  test("after 300 s is a gap of another epoch; just before, nothing is lost", async () => {
+  test("keeps frames for 300 s, then reports an epoch change", async () => {
     await using door = await stand();
     const peer = await resuming(door);
     await leave(door, peer);
@@ -254,7 +254,7 @@ describe("resume", () => {
     });
   });
 
-  test("without a cursor, what no socket has had comes first", async () => {
+  test("starts with undelivered frames without a cursor", async () => {
     await using door = await stand();
     await door.say("s1", "a");
     const peer = await resuming(door);
@@ -268,14 +268,14 @@ describe("resume", () => {
     "&resume=e:-1",
     "&resume=a:1&resume=a:2",
     "&conn=a&conn=b",
-  ])("is refused when it cannot be read (%s)", async (query) => {
+  ])("rejects a malformed cursor (%s)", async (query) => {
     await using door = await stand();
     expect(await door.knock(`/pico?pico_ext=1${query}`)).toMatchObject(
       refusal(400, "bad_handshake"),
     );
   });
 
-  test("needs the token like everything else", async () => {
+  test("requires the token", async () => {
     await using door = await stand();
     const peer = await resuming(door);
     const path = `/pico?session_id=s1&pico_ext=1${from(peer.hello)}&conn=${peer.hello.conn_id}`;
@@ -285,7 +285,7 @@ describe("resume", () => {
 });
 
 describe("conn", () => {
-  test("takes over the slot of the connection it names, which is closed 4409", async () => {
+  test("replaces the connection it names, which closes with 4409", async () => {
     await using door = await stand({ config: { max_connections: 1 } });
     const ghost = await resuming(door);
     expect(await door.knock("/pico?session_id=s1&pico_ext=1")).toMatchObject(
@@ -294,7 +294,7 @@ describe("conn", () => {
     expect(await door.knock("/pico?pico_ext=1&conn=guess")).toMatchObject(
       refusal(503, "too_many_connections"),
     );
-    ghost.ws.pause(); // its network is gone: it will not answer the close
+    ghost.ws.pause(); // simulates a lost network: no response to the close
     const again = await resuming(door, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);
     expect(again.first.payload).toMatchObject({ resumed: true });
     expect(door.services.picoServer.status().connections).toBe(1);
@@ -307,7 +307,7 @@ describe("conn", () => {
     expect(spent).toMatchObject(refusal(503, "too_many_connections"));
   });
 
-  test("does not leave the session: an answer for those who hear it goes on", async () => {
+  test("keeps the session subscribed while a reply continues", async () => {
     await using door = await stand();
     const ghost = await resuming(door);
     const answer = door.services.channels.stream(
@@ -333,7 +333,7 @@ describe("receipts", () => {
     return news;
   }
 
-  test("written, then delivered when the client acknowledges; cumulative", async () => {
+  test("report written, then delivered after a cumulative acknowledgement", async () => {
     await using door = await stand();
     const news = await receipts(door);
     const peer = await resuming(door);
@@ -345,7 +345,7 @@ describe("receipts", () => {
     expect(news).toEqual(sent.slice(0, 2).map(({ id }) => ({ id, status: "delivered" })));
   });
 
-  test("buffered, then delivered to the client that returns", async () => {
+  test("report buffered, then delivered to the returning client", async () => {
     await using door = await stand();
     const news = await receipts(door);
     const peer = await resuming(door);
@@ -359,7 +359,7 @@ describe("receipts", () => {
     expect(news).toEqual([{ id, status: "delivered" }]);
   });
 
-  test("buffered, though it is as large as a message may be", async () => {
+  test("report buffered for a message of the maximum size", async () => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s1");
     await door.say("s1", "");
@@ -371,7 +371,7 @@ describe("receipts", () => {
     expect((await other.next()).payload).toMatchObject({ content });
   });
 
-  test("buffered, then undelivered when nobody came in time", async () => {
+  test("report buffered, then undelivered without a client in time", async () => {
     await using door = await stand();
     const news = await receipts(door);
     const { id } = await door.say("nobody", "a");
@@ -380,7 +380,7 @@ describe("receipts", () => {
     expect(news).toEqual([{ id, status: "undelivered", reason: "expired" }]);
   });
 
-  test("what a client lost by a gap is not delivered by its next acknowledgement", async () => {
+  test("exclude messages in a gap from later acknowledgements", async () => {
     await using door = await stand();
     const news = await receipts(door);
     const peer = await resuming(door);

@@ -12,9 +12,9 @@ const collect = () => {
   return { taken, app };
 };
 
-describe("a client's message", () => {
+describe("messages of a client", () => {
   test.each(["message.send", "media.send"])(
-    "%s reaches the application with all it says",
+    "reach the application with all fields (%s)",
     async (type) => {
       const { taken, app } = collect();
       await using door = await stand({ app });
@@ -35,7 +35,7 @@ describe("a client's message", () => {
     },
   );
 
-  test("an answer comes as message.create with session, time, a message id and the id of what it answers", async () => {
+  test("receive a reply as message.create with all ids", async () => {
     await using door = await stand({ app: echo });
     const peer = await door.connect("/pico?session_id=s1");
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi", media: png } });
@@ -55,7 +55,7 @@ describe("a client's message", () => {
     });
   });
 
-  test("keeps the filename of an attachment", async () => {
+  test("keep the filename of an attachment", async () => {
     const { taken, app } = collect();
     await using door = await stand({ app });
     const peer = await door.connect("/pico?session_id=s1");
@@ -65,7 +65,7 @@ describe("a client's message", () => {
     expect(media).toMatchObject([{ type: "image/png", filename: "cat.png" }]);
   });
 
-  test("every documented field of an answer reaches the client", async () => {
+  test("receive every documented field of a reply", async () => {
     await using door = await stand({
       app: async ({ reply }) =>
         void (await reply({
@@ -103,7 +103,7 @@ describe("a client's message", () => {
     });
   });
 
-  test("a placeholder has no number and is replaced by the final update", async () => {
+  test("show an unnumbered placeholder until the final update", async () => {
     await using door = await stand({
       app: async ({ reply, channel, session }) => {
         const { id } = await reply({ content: "Thinking", placeholder: true });
@@ -131,7 +131,7 @@ describe("a client's message", () => {
     });
   });
 
-  test("an application that fails after it had accepted is an error that names the message, without details", async () => {
+  test("receive an error when the application fails after accepting", async () => {
     await using door = await stand({
       app: (message) => {
         message.accept();
@@ -151,7 +151,7 @@ describe("a client's message", () => {
     });
   });
 
-  test("no frame tells a plain client that its message was taken", async () => {
+  test("receive no acknowledgement on a plain connection", async () => {
     await using door = await stand();
     const peer = await door.connect();
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
@@ -159,7 +159,7 @@ describe("a client's message", () => {
     expect(peer.frames).toEqual([]);
   });
 
-  test("a session and an id are made when none is given", async () => {
+  test("receive generated session and message ids", async () => {
     const { taken, app } = collect();
     await using door = await stand({ app });
     const peer = await door.connect();
@@ -169,7 +169,7 @@ describe("a client's message", () => {
     expect(id).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  test("a binary frame with JSON is a frame", async () => {
+  test("may arrive in binary frames", async () => {
     const { taken, app } = collect();
     await using door = await stand({ app });
     const peer = await door.connect();
@@ -177,7 +177,7 @@ describe("a client's message", () => {
     expect((await until(() => taken[0])).content).toBe("hi");
   });
 
-  test("typing is announced and never answered, a ping is answered with its id and reaches nobody", async () => {
+  test("report typing as an event and respond to pings", async () => {
     const { taken, app } = collect();
     await using door = await stand({ app });
     const typing: object[] = [];
@@ -199,7 +199,7 @@ describe("a client's message", () => {
 
 const large = "x".repeat(1_048_577);
 
-describe("an error frame leaves the connection open and names the request", () => {
+describe("error frames", () => {
   test.each<[string, string, string]>([
     ["invalid_message", "no JSON", "hello"],
     [
@@ -237,7 +237,7 @@ describe("an error frame leaves the connection open and names the request", () =
     await peer.settled();
   });
 
-  test("no_application when nobody answers", async () => {
+  test("report no_application without an application", async () => {
     await using door = await stand({ app: null });
     const peer = await door.connect();
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
@@ -247,7 +247,7 @@ describe("an error frame leaves the connection open and names the request", () =
     });
   });
 
-  test("loop after more than four bridges", async () => {
+  test("report loop after more than four bridges", async () => {
     await using door = await stand();
     const peer = await door.connect();
     peer.send({
@@ -263,7 +263,7 @@ describe("an error frame leaves the connection open and names the request", () =
     });
   });
 
-  test("internal without detail when the application throws; the log has the cause", async () => {
+  test("report internal without details and log the cause", async () => {
     const cause = new Error("the database at 10.0.0.5 is on fire");
     await using door = await stand({ app: () => Promise.reject(cause) });
     const peer = await door.connect();
@@ -275,8 +275,8 @@ describe("an error frame leaves the connection open and names the request", () =
   });
 });
 
-describe("what an application sends", () => {
-  test("create, update, delete and typing go to every connection of the session and to no other", async () => {
+describe("messages of the application", () => {
+  test("reach every connection of the session and no other", async () => {
     await using door = await stand();
     const connect = (session: string) => door.connect(`/pico?session_id=${session}`);
     const [first, second, other] = await Promise.all([connect("s1"), connect("s1"), connect("s2")]);
@@ -314,7 +314,7 @@ describe("what an application sends", () => {
     expect(other.frames).toEqual([]);
   });
 
-  test("a message of exactly 512 KiB is sent, one byte more is too_large", async () => {
+  test("fail with too_large above 512 KiB", async () => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s1");
     await door.say("s1", "");
@@ -330,7 +330,7 @@ describe("what an application sends", () => {
     ).rejects.toMatchObject({ code: "too_large" });
   });
 
-  test("an attachment goes by https or inline, and by nothing else", async () => {
+  test("allow attachments by https or inline only", async () => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s1");
     const send = (attachment: object) =>
@@ -354,7 +354,7 @@ describe("what an application sends", () => {
 });
 
 describe("sessions", () => {
-  test("a frame's own session overrides the connection's, which hears both from then on", async () => {
+  test("subscribe a connection to each session it names", async () => {
     const { taken, app } = collect();
     await using door = await stand({ app });
     const peer = await door.connect("/pico?session_id=s1");
@@ -366,7 +366,7 @@ describe("sessions", () => {
     expect((await peer.next()).session_id).toBe("s1");
   });
 
-  test("a connection hears 64 sessions, and the longest unused leaves", async () => {
+  test("drop the least recently used beyond 64 per connection", async () => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s0");
     for (let n = 1; n < 64; n++) peer.send({ type: "typing.start", session_id: `s${n}` });
@@ -382,7 +382,7 @@ describe("sessions", () => {
     }
   });
 
-  test("what is sent while nobody is connected waits for whoever comes, and is said once", async () => {
+  test("keep messages for the next client and send them once", async () => {
     await using door = await stand();
     const first = await door.connect("/pico?session_id=s1");
     await door.say("s1", "one");
@@ -401,7 +401,7 @@ describe("sessions", () => {
     expect([...second.frames, ...third.frames]).toEqual([]);
   });
 
-  test("one session's messages come one at a time and in order, sessions side by side", async () => {
+  test("deliver in order per session and in parallel across sessions", async () => {
     const events: string[] = [];
     let release = (): void => undefined;
     const first = new Promise<void>((resolve) => void (release = resolve));

@@ -1,43 +1,45 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   PendingReceipts,
   SequenceBuffer,
 } from "../../../../plugins/pico-server/session/sequence.ts";
 
-test("a row holds what came and has not left, by its numbers", () => {
-  fc.assert(
-    fc.property(fc.array(fc.integer({ min: -60, max: 80 }), { maxLength: 60 }), (steps) => {
-      const sequenceBuffer = new SequenceBuffer<number>();
-      const all: number[] = [];
-      let first = 1;
-      for (const step of steps) {
-        for (let n = 0; n < step; n++) {
-          sequenceBuffer.push(all.length + 1);
-          all.push(all.length + 1);
-        }
-        for (let n = 0; n > step; n--)
-          expect(sequenceBuffer.shift()).toBe(first <= all.length ? first++ : undefined);
-        expect([sequenceBuffer.first, sequenceBuffer.next, sequenceBuffer.length]).toEqual([
-          first,
-          all.length + 1,
-          all.length + 1 - first,
-        ]);
-        expect(sequenceBuffer.from(0)).toEqual(all.slice(first - 1));
-        expect(sequenceBuffer.from(first + 3)).toEqual(all.slice(first + 2));
-        if (sequenceBuffer.length > 0)
-          expect([sequenceBuffer.at(first), sequenceBuffer.at(all.length)]).toEqual([
+describe("SequenceBuffer", () => {
+  test("keeps items by number until they are removed", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -60, max: 80 }), { maxLength: 60 }), (steps) => {
+        const sequenceBuffer = new SequenceBuffer<number>();
+        const all: number[] = [];
+        let first = 1;
+        for (const step of steps) {
+          for (let n = 0; n < step; n++) {
+            sequenceBuffer.push(all.length + 1);
+            all.push(all.length + 1);
+          }
+          for (let n = 0; n > step; n--)
+            expect(sequenceBuffer.shift()).toBe(first <= all.length ? first++ : undefined);
+          expect([sequenceBuffer.first, sequenceBuffer.next, sequenceBuffer.length]).toEqual([
             first,
-            all.length,
+            all.length + 1,
+            all.length + 1 - first,
           ]);
-      }
-    }),
-    { numRuns: 100 },
-  );
+          expect(sequenceBuffer.from(0)).toEqual(all.slice(first - 1));
+          expect(sequenceBuffer.from(first + 3)).toEqual(all.slice(first + 2));
+          if (sequenceBuffer.length > 0)
+            expect([sequenceBuffer.at(first), sequenceBuffer.at(all.length)]).toEqual([
+              first,
+              all.length,
+            ]);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
 });
 
-/** The same as a list of receipts that is searched. */
-function listed() {
+/** A simple model: a list that is searched. */
+function createModel() {
   let list: { seq: number; id: string }[] = [];
   let seq = 0;
   return {
@@ -55,32 +57,34 @@ function listed() {
   };
 }
 
-test("receipts are taken once, when nothing more was said of their message, and forgotten up to a number", () => {
-  const id = fc.option(fc.constantFrom("a", "b", "c", "d", "e"), { nil: undefined });
-  const step = fc.oneof(
-    { weight: 5, arbitrary: fc.record({ push: id }) },
-    fc.record({ take: fc.tuple(fc.nat(80), fc.nat(120)) }),
-    fc.record({ forget: fc.nat(60) }),
-  );
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
-      const receipts = new PendingReceipts();
-      const model = listed();
-      for (const each of steps) {
-        if ("take" in each) {
-          const [after, upTo] = each.take;
-          expect(receipts.take({ after, upTo })).toEqual(model.take(after, upTo));
-        } else if ("forget" in each) {
-          receipts.forget(each.forget);
-          model.forget(each.forget);
-        } else {
-          receipts.push(each.push);
-          model.push(each.push);
+describe("PendingReceipts", () => {
+  test("returns acknowledged messages once and forgets old numbers", () => {
+    const id = fc.option(fc.constantFrom("a", "b", "c", "d", "e"), { nil: undefined });
+    const step = fc.oneof(
+      { weight: 5, arbitrary: fc.record({ push: id }) },
+      fc.record({ take: fc.tuple(fc.nat(80), fc.nat(120)) }),
+      fc.record({ forget: fc.nat(60) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+        const receipts = new PendingReceipts();
+        const model = createModel();
+        for (const each of steps) {
+          if ("take" in each) {
+            const [after, upTo] = each.take;
+            expect(receipts.acknowledge({ after, upTo })).toEqual(model.take(after, upTo));
+          } else if ("forget" in each) {
+            receipts.forget(each.forget);
+            model.forget(each.forget);
+          } else {
+            receipts.push(each.push);
+            model.push(each.push);
+          }
+          expect(receipts.open).toBe(model.open().length);
+          expect(receipts.from(0).filter((known) => known !== undefined)).toEqual(model.open());
         }
-        expect(receipts.open).toBe(model.open().length);
-        expect(receipts.from(0).filter((known) => known !== undefined)).toEqual(model.open());
-      }
-    }),
-    { numRuns: 150 },
-  );
+      }),
+      { numRuns: 150 },
+    );
+  });
 });

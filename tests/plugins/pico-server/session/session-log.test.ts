@@ -7,7 +7,7 @@ import {
 } from "../../../../plugins/pico-server/session/memory-session-log.ts";
 import { numbered, partial, sessionLogConformance } from "../../../conformance/session-log.ts";
 
-const keptMs = 300_000;
+const retentionMs = 300_000;
 
 function make(options: Partial<MemorySessionLogOptions> = {}) {
   const clock = new SimulatedClock();
@@ -19,24 +19,24 @@ function make(options: Partial<MemorySessionLogOptions> = {}) {
       const timer = clock.setTimeout(run, ms);
       return () => clock.clearTimeout(timer);
     },
-    settled: (_, id, status, reason) =>
+    onReceipt: (_, id, status, reason) =>
       void settled.push([id, status, reason].filter(Boolean).join(" ")),
     ...options,
   });
   return { log, settled, pass: (ms: number) => clock.increment(ms) };
 }
 
-describe("in memory", () => sessionLogConformance(keptMs, make));
+describe("createMemorySessionLog", () => sessionLogConformance(retentionMs, make));
 
-const nobody = { onEntry: () => undefined };
+const subscriber = { onEntry: () => undefined };
 
-describe("the bounds of all streams in memory", () => {
+describe("createMemorySessionLog bounds", () => {
   const size = numbered("m").frame.byteLength;
   const cost = 1_024 + 64 + size;
 
-  test("the longest idle stream leaves whole when there are too many; streams with listeners stay", () => {
+  test("ends the longest idle stream and keeps streams with subscribers", () => {
     const { log, settled } = make({ bounds: { streams: 3, bytes: 1e9 } });
-    log.subscribe("live", nobody);
+    log.subscribe("live", subscriber);
     for (const session of ["a", "b", "c"]) log.append(session, numbered(session));
     expect(["live", "a", "b", "c"].filter((session) => log.top(session))).toEqual([
       "live",
@@ -46,18 +46,18 @@ describe("the bounds of all streams in memory", () => {
     expect(settled).toEqual(["a undelivered expired"]);
   });
 
-  test("a message to nobody is refused when every stream has listeners", () => {
+  test("rejects a message without subscribers when all streams have subscribers", () => {
     const { log } = make({ bounds: { streams: 1, bytes: 1e9 } });
-    log.subscribe("live", nobody);
+    log.subscribe("live", subscriber);
     expect(() => log.append("new", numbered("x"))).toThrow(
       expect.objectContaining({ code: "undeliverable" }),
     );
-    expect(log.append("live", numbered("x"))).toMatchObject({ heard: 1 });
+    expect(log.append("live", numbered("x"))).toMatchObject({ subscribers: 1 });
   });
 
-  test("bytes are counted: idle streams leave before any of what a listener's stream holds", () => {
+  test("ends idle streams before it drops frames of subscribed streams", () => {
     const { log } = make({ bounds: { streams: 100, bytes: 3 * cost } });
-    log.subscribe("live", nobody);
+    log.subscribe("live", subscriber);
     for (const session of ["live", "a", "b", "c"]) log.append(session, numbered("m"));
     expect(["live", "a", "b", "c"].filter((session) => log.top(session))).toEqual([
       "live",
@@ -66,10 +66,10 @@ describe("the bounds of all streams in memory", () => {
     ]);
   });
 
-  test("when only listeners' streams are left, they lose what they hold and say so", () => {
+  test("drops frames of subscribed streams last and reports them as undelivered", () => {
     const { log } = make({ bounds: { streams: 100, bytes: 2 * cost } });
     for (const session of ["one", "two", "three"])
-      log.subscribe(session, nobody, { resumes: true });
+      log.subscribe(session, subscriber, { resumes: true });
     const { epoch } = log.top("one") as { epoch: string };
     log.append("one", numbered("m"));
     log.append("one", partial("p", "p"));
@@ -81,10 +81,10 @@ describe("the bounds of all streams in memory", () => {
     });
   });
 
-  test("a plain client's stream without a message ends with it", () => {
+  test("ends an empty stream of a plain client with its subscription", () => {
     const { log } = make();
-    log.subscribe("s", nobody);
-    log.unsubscribe("s", nobody);
+    log.subscribe("s", subscriber);
+    log.unsubscribe("s", subscriber);
     expect(log.top("s")).toBeUndefined();
   });
 });

@@ -13,8 +13,8 @@ async function payloads(client: Client, count: number): Promise<Record<string, u
   return seen;
 }
 
-describe("an answer that grows", () => {
-  test("is one message: a create, updates with the text so far, a final one with what the model used", async () => {
+describe("a streamed reply", () => {
+  test("consists of one create, updates and a final update", async () => {
     await using door = await stand({
       app: async (message) => {
         await message.reply({ kind: "thought", content: "hm" });
@@ -53,7 +53,7 @@ describe("an answer that grows", () => {
     });
   });
 
-  test("says in each update again that it is a thought and of what, so that no client takes it for the answer", async () => {
+  test("repeats its kind in every update of a thought", async () => {
     await using door = await stand({
       app: async ({ stream }) => {
         const thought = stream({ kind: "thought" });
@@ -70,7 +70,7 @@ describe("an answer that grows", () => {
       expect(frame).toMatchObject({ kind: "thought", thought: true, request_id: "m1" });
   });
 
-  test("is cancelled on request when the last of two viewers has gone, without another word of it", async () => {
+  test("stops when the last of two clients has left", async () => {
     const answers: ReplyStream[] = [];
     await using door = await stand({
       app: ({ stream }) => {
