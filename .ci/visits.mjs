@@ -146,7 +146,7 @@ function testsOf(folder) {
 async function firstAnswer() {
   const text = readFileSync(path.join(root, "docs", "embedding.md"), "utf8");
   const port = await freePort();
-  for (const [, file, code] of text.matchAll(/<!-- (\w+\.mjs) -->\n```js\n([^]*?)```/g)) {
+  for (const [, file, code] of text.matchAll(/<!-- (\w+\.mjs) -->\n+```js\n([^]*?)```/g)) {
     writeFileSync(path.join(own, file), code.replaceAll("8080", String(port)));
   }
   const host = spawn(process.execPath, ["hello.mjs"], { cwd: own, stdio: "inherit" });

@@ -24,6 +24,7 @@ import {
 import { createHandshake, type AcceptedHandshake } from "./handshake/handshake.ts";
 import { createRejectionReporter } from "./handshake/rejection.ts";
 import type { HandshakeRequest } from "./handshake/request.ts";
+import { createSessionGuard, type SessionGuard } from "./session/session-guard.ts";
 import { createEventStream } from "./http/event-stream.ts";
 import { createRouter, type EventStreamRequest, type HeaderMap } from "./http/router.ts";
 import { countClose, createCounters, readMetrics } from "./metrics.ts";
@@ -62,6 +63,7 @@ export class PicoChannel {
   private readonly shutdown: Shutdown;
   private readonly admissionControl: AdmissionControl;
   private readonly context: ConnectionContext;
+  private readonly sessionGuard: SessionGuard;
   private isServing = false;
   private stopMs = 0;
   private messagesIn = 0;
@@ -95,13 +97,14 @@ export class PicoChannel {
       isOpen: () => this.isServing && lifecycle.state() !== "unconfigured",
       retryAfterSeconds: this.shutdown.retryAfterSeconds,
     });
+    this.sessionGuard = createSessionGuard(tokens);
     this.context = this.createContext(isBusy);
   }
 
   registerRoutes(): void {
     const { clock, log, config, emit, needs } = this.scope;
     const { http } = needs;
-    const { connections, admissionControl, counters } = this;
+    const { connections, admissionControl, counters, sessionGuard } = this;
     const { newId, isBusy, sessions, budget } = this.context;
     const reportRejection = createRejectionReporter({
       counters,
@@ -110,7 +113,16 @@ export class PicoChannel {
       admissionControl,
       emit,
     });
-    const shared = { http, admissionControl, log, config, newId, reportRejection, connections };
+    const shared = {
+      http,
+      admissionControl,
+      sessionGuard,
+      log,
+      config,
+      newId,
+      reportRejection,
+      connections,
+    };
     const handshake = createHandshake({
       ...shared,
       upgrader: createUpgrader(() => config().max_payload),
@@ -223,6 +235,7 @@ export class PicoChannel {
         channel.hand(message, callbacks, options);
       },
       isBusy,
+      isToken: this.sessionGuard.isToken,
       typing: channel.typing,
       wheelClock: connections.wheelClock,
       reschedule: connections.reschedule,

@@ -270,6 +270,10 @@ export class Connection
     this.subscriptions.use(session);
   }
 
+  usesSession(session: string): boolean {
+    return session === this.session || this.subscriptions.has(session);
+  }
+
   acknowledged(seq: number): void {
     this.subscriptions.acknowledge(seq);
   }

@@ -30,6 +30,8 @@ export interface ConnectionContext {
   /** Limits the bytes that were read and the application has not accepted. */
   readonly budget: MemoryBudget;
   readonly deliver: DeliverMessage;
+  /** True if this session id is a token of this process. */
+  readonly isToken: (session: string) => Promise<boolean>;
   /** Reports that a user of this session started or stopped typing. */
   readonly typing: ChannelHandle["typing"];
   /** True while the application processes a message of this session. */

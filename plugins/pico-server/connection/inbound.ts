@@ -1,4 +1,5 @@
 /** Reads the frames of one connection, delivers its messages, and pauses reading under load. */
+import { codeOf } from "../../../kernel/index.ts";
 import {
   WireError,
   decode,
@@ -9,10 +10,12 @@ import {
   type MessagePayload,
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
-import type { DeliveryCallbacks, InboundMessage } from "../../channels/index.ts";
+import type { InboundMessage } from "../../channels/index.ts";
 import { toChannelMedia, toMessageError } from "../session/mapping.ts";
+import { tokenSessionError } from "../session/session-guard.ts";
 import { Arrivals } from "./arrivals.ts";
 import type { ConnectionContext, DeliverMessage } from "./context.ts";
+import { DeliveryAck } from "./delivery-ack.ts";
 import type { BudgetMember } from "./memory-budget.ts";
 import {
   createStrikeCounter,
@@ -20,45 +23,6 @@ import {
   type StrikeCounter,
   type TokenBucket,
 } from "./rate-limit.ts";
-
-type Status = Parameters<DeliveryCallbacks["accepted"]>[0];
-
-/** Receives the result of a delivery. */
-interface DeliveryTarget {
-  acknowledge(message: InboundMessage, status: Status): void;
-  failed(message: InboundMessage, error: unknown): void;
-  /** Releases `bytes` from the memory budget. */
-  settled(bytes: number): void;
-}
-
-/** Passes the result of one delivery back to the connection. */
-export class DeliveryAck implements DeliveryCallbacks {
-  private readonly target: DeliveryTarget;
-  private readonly message: InboundMessage;
-  private readonly bytes: number;
-  /**
-   * The client chose the id, so the acknowledgement can name it and a repeated message is
-   * recognised.
-   */
-  private readonly isKnown: boolean;
-
-  constructor(target: DeliveryTarget, message: InboundMessage, bytes: number, isKnown: boolean) {
-    this.target = target;
-    this.message = message;
-    this.bytes = bytes;
-    this.isKnown = isKnown;
-  }
-
-  accepted(status: Status): void {
-    if (this.isKnown) this.target.acknowledge(this.message, status);
-    this.target.settled(this.bytes);
-  }
-
-  rejected(error: unknown): void {
-    this.target.failed(this.message, error);
-    this.target.settled(this.bytes);
-  }
-}
 
 const maxPending = 32;
 const withDedupe = { dedupe: true } as const;
@@ -94,6 +58,10 @@ export interface InboundOwner {
   deliver(...message: Parameters<DeliverMessage>): void;
   respond(frame: ServerFrame): void;
   close(name: CloseName, retryMs?: number): void;
+  /** The server failed to process a frame. */
+  failed(error: unknown): void;
+  /** True if the connection has used this session before. */
+  usesSession(session: string): boolean;
   /** A frame contained this session id. */
   use(session: string): void;
   /** Pauses reading, or resumes it. */
@@ -139,6 +107,8 @@ export class Inbound implements BudgetMember {
   private arrivals: Arrivals | undefined = undefined;
   private deadlineStartedAt: number | undefined = undefined;
   private isPausedByBudget = false;
+  /** True while the session id of a frame is compared with the tokens. Later frames wait. */
+  private isChecking = false;
   private isStopped = false;
   /** True while `drain` is running; prevents re-entrant calls. */
   private isDraining = false;
@@ -291,19 +261,49 @@ export class Inbound implements BudgetMember {
   }
 
   private handle(data: Uint8Array): void {
+    const frame = decodeFrame(data);
+    if (frame instanceof WireError) return this.rejectFrame(frame);
+    const { session_id: session } = frame;
+    if (session === undefined || this.owner.usesSession(session))
+      this.process(frame, data.byteLength);
+    else void this.checkSession(frame, session, data.byteLength);
+  }
+
+  private rejectFrame(error: WireError): void {
+    const { counters, clock } = this.context;
+    counters.framesIn.invalid += 1;
+    this.reject(error.code, error, error.message);
+    if (error.code !== "invalid_message") return;
+    this.malformedStrikes ??= createStrikeCounter(20, minuteMs);
+    if (this.malformedStrikes(clock.now())) this.owner.close("bad_request");
+  }
+
+  /** Runs before the connection uses a session for the first time. */
+  private async checkSession(frame: ClientFrame, session: string, bytes: number): Promise<void> {
+    const { budget, isToken } = this.context;
+    this.isChecking = true;
+    this.pending += 1;
+    budget.grow(this, bytes);
+    try {
+      const isRejected = await isToken(session);
+      this.isChecking = false;
+      if (this.isStopped) return;
+      if (isRejected) this.rejectFrame(tokenSessionError(frame));
+      else this.process(frame, bytes);
+    } catch (error) {
+      this.isChecking = false;
+      if (codeOf(error) === "store_unavailable") this.reject("busy", { requestId: frame.id });
+      else this.owner.failed(error);
+    } finally {
+      this.settled(bytes);
+    }
+  }
+
+  private process(frame: ClientFrame, bytes: number): void {
     const {
       owner,
-      context: { counters, clock, typing },
+      context: { counters, typing },
     } = this;
-    const frame = decodeFrame(data);
-    if (frame instanceof WireError) {
-      counters.framesIn.invalid += 1;
-      this.reject(frame.code, frame, frame.message);
-      if (frame.code !== "invalid_message") return;
-      this.malformedStrikes ??= createStrikeCounter(20, minuteMs);
-      if (this.malformedStrikes(clock.now())) owner.close("bad_request");
-      return;
-    }
     const session = frame.session_id ?? owner.session;
     owner.use(session);
     if (this.isStopped) return; // the replay exceeded the send queue, so the connection closed
@@ -312,7 +312,7 @@ export class Inbound implements BudgetMember {
     if (type === "ping")
       owner.respond({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
     if (type === "message.send" || type === "media.send")
-      this.deliver(data.byteLength, id, session, frame.payload);
+      this.deliver(bytes, id, session, frame.payload);
     if (type === "ack" && owner.acknowledges) owner.acknowledged(frame.payload.seq);
     if (type === "typing.start" || type === "typing.stop") typing(session, type === "typing.start");
   }
@@ -323,7 +323,9 @@ export class Inbound implements BudgetMember {
 
   /** One message may always be delivered, or all connections could wait for each other. */
   private isFull(): boolean {
-    return this.pending >= maxPending || (this.isPausedByBudget && this.pending > 0);
+    return (
+      this.isChecking || this.pending >= maxPending || (this.isPausedByBudget && this.pending > 0)
+    );
   }
 
   private next(): Uint8Array | undefined {

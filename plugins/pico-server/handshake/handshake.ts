@@ -14,6 +14,7 @@ import {
 } from "./request.ts";
 import { detachString } from "../connection/registry.ts";
 import { toHttpRejection, type Rejection } from "./rejection.ts";
+import type { SessionGuard } from "../session/session-guard.ts";
 import type { ChannelWebSocket, Upgrader } from "../connection/web-socket.ts";
 
 /** Parameters of a client that uses the extension. */
@@ -37,6 +38,7 @@ export interface HandshakeOptions {
   readonly config: () => PicoServerConfig;
   readonly connections: Pick<ConnectionRegistry, "count" | "knows" | "replace">;
   readonly newId: () => string;
+  readonly sessionGuard: Pick<SessionGuard, "check">;
   readonly reportRejection: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
   readonly opened: (
     acceptedHandshake: AcceptedHandshake,
@@ -104,21 +106,28 @@ function readExtension(params: URLSearchParams): {
   };
 }
 
+/** Runs the asynchronous checks. */
+async function admit(
+  { admissionControl, sessionGuard }: HandshakeOptions,
+  handshakeRequest: HandshakeRequest,
+): Promise<VerifiedRequest | Rejection> {
+  const closed = admissionControl.isServing(handshakeRequest);
+  if (closed) return closed;
+  const { request, params } = handshakeRequest;
+  if (request.method !== "GET") return { code: "method_not_allowed", allow: "GET, HEAD, OPTIONS" };
+  const credentials = admissionControl.credentials(handshakeRequest);
+  const admission = await admissionControl.admit(handshakeRequest, credentials);
+  if (isRejection(admission)) return admission;
+  const session = params.get("session_id") ?? "";
+  const rejection = isSessionId(session) ? await sessionGuard.check(session) : undefined;
+  return rejection ?? { admission, credentials };
+}
+
 /** Creates the handler for upgrade requests. */
 export function createHandshake(
   options: HandshakeOptions,
 ): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { http, admissionControl, upgrader, log, config, connections } = options;
-
-  async function admit(handshakeRequest: HandshakeRequest): Promise<VerifiedRequest | Rejection> {
-    const closed = admissionControl.isServing(handshakeRequest);
-    if (closed) return closed;
-    if (handshakeRequest.request.method !== "GET")
-      return { code: "method_not_allowed", allow: "GET, HEAD, OPTIONS" };
-    const credentials = admissionControl.credentials(handshakeRequest);
-    const admission = await admissionControl.admit(handshakeRequest, credentials);
-    return isRejection(admission) ? admission : { admission, credentials };
-  }
 
   /**
    * Runs the checks that follow a valid token. There is no await between them and the 101 response,
@@ -152,16 +161,16 @@ export function createHandshake(
   ): Promise<void> {
     const onError = (): void => void socket.destroy();
     socket.on("error", onError);
-    const verified = await admit(handshakeRequest);
+    const verified = await admit(options, handshakeRequest);
     if (socket.destroyed) return;
     if ("code" in verified) return reject(handshakeRequest, socket, verified);
     const rejection = check(handshakeRequest, verified);
     if (rejection) return reject(handshakeRequest, socket, rejection);
     socket.off("error", onError);
     const { admission, credentials } = verified;
-    const sessionId = handshakeRequest.params.get("session_id");
-    const session = sessionId ? detachString(sessionId) : options.newId();
-    const { isAsked, resume, conn } = readExtension(handshakeRequest.params);
+    const { params } = handshakeRequest;
+    const session = detachString(params.get("session_id") ?? "") || options.newId();
+    const { isAsked, resume, conn } = readExtension(params);
     const extension = isAsked ? { resume: parseCursor(resume) } : undefined;
     upgrader.upgrade(
       handshakeRequest.request,

@@ -15,6 +15,7 @@ import type { ConnectionRegistry } from "../connection/registry.ts";
 import type { Admission, AdmissionControl } from "../handshake/admission.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
+import { tokenSessionMessage, type SessionGuard } from "../session/session-guard.ts";
 import { toChannelMedia, toMessageError } from "../session/mapping.ts";
 import type { SessionLog } from "../session/session-log.ts";
 import { readBody } from "./read-body.ts";
@@ -27,6 +28,7 @@ export interface PostMessageOptions {
   readonly config: () => PicoServerConfig;
   readonly connections: ConnectionRegistry;
   readonly admissionControl: Pick<AdmissionControl, "expired">;
+  readonly sessionGuard: Pick<SessionGuard, "check">;
   readonly sessions: SessionLog;
   readonly newId: () => string;
   readonly isBusy: (session: string) => boolean;
@@ -114,9 +116,12 @@ class MessagePoster {
       if (body === undefined || "code" in body) return body;
       const expired = admissionControl.expired(handshakeRequest, admission);
       if (expired) return expired;
+      const message = decodeRequest(body);
+      const rejection =
+        (await this.checkSession(message)) ?? admissionControl.expired(handshakeRequest, admission);
+      if (rejection) return rejection;
       if (seconds > 0 && connections.count() >= config().max_connections)
         return { code: "too_many_connections" };
-      const message = decodeRequest(body);
       const ids = {
         request_id: message.id ?? newId(),
         session_id: message.session_id ?? newId(),
@@ -133,6 +138,14 @@ class MessagePoster {
     } finally {
       if (!isDelivering) bodyBudget.release();
     }
+  }
+
+  private async checkSession({ session_id }: MessageRequest): Promise<Rejection | undefined> {
+    if (session_id === undefined) return undefined;
+    const rejection = await this.options.sessionGuard.check(session_id);
+    return rejection?.code === "invalid_session_id"
+      ? { code: "invalid_message", message: tokenSessionMessage }
+      : rejection;
   }
 
   /** Rejects with the error of the application. */

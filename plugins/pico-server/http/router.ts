@@ -164,13 +164,15 @@ class PicoRouter {
     };
   }
 
-  private requestStream(
+  private async requestStream(
     { params, request }: HandshakeRequest,
     admission: Admission,
-  ): AcceptedStream | Rejection {
+  ): Promise<AcceptedStream | Rejection> {
     const [session = "", ...more] = params.getAll("session_id");
     if (session === "") return { code: "invalid_session_id", message: missingSessionMessage };
     if (more.length > 0 || !isSessionId(session)) return { code: "invalid_session_id" };
+    const rejection = await this.options.sessionGuard.check(session);
+    if (rejection) return rejection;
     const lastId = request.headers["last-event-id"];
     const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;
     if (lastId && !after) return { code: "bad_handshake", message: malformedEventIdMessage };

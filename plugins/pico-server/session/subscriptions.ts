@@ -132,13 +132,18 @@ export class Subscriptions implements ReaderListener {
    * use.
    */
   use(session: string): void {
-    if (!this.isOpen || session === this.resumer?.session || this.touch(session)) return;
+    if (!this.isOpen || this.has(session)) return;
     const reader = new SessionReader(this.log, session, this);
     const readers = (this.readers ??= []);
     if (readers.length === maxSessionsPerConnection) readers.shift()!.stop();
     readers.push(reader);
     // the replay may exceed the send queue and close this object
     reader.start({ after: undefined, resumes: false });
+  }
+
+  /** True if the connection subscribes to this session. Counts as a use of it. */
+  has(session: string): boolean {
+    return session === this.resumer?.session || this.touch(session);
   }
 
   /** The client has received everything of the extension's session up to `seq`. */

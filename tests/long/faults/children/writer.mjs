@@ -6,7 +6,7 @@ import { join } from "node:path";
 const { home, dist, logModule } = JSON.parse(process.argv[2]);
 const { editJson, updateFile } = await import(`${dist}/lib/files/index.js`);
 const { files } = await import(`${dist}/plugins/token-store/index.js`);
-const { openConversation } = await import(`${dist}/plugins/pico-client/session-store.js`);
+const { openSession } = await import(`${dist}/plugins/pico-client/session-store.js`);
 const { createLog } = await import(logModule);
 
 const say = (word, n) => writeSync(1, `${word} ${n}\n`);
@@ -37,7 +37,7 @@ const writes = {
       newId,
       log: silent,
     };
-    const { release } = await openConversation(given);
+    const { release } = await openSession(given);
     await release();
   },
 };
