@@ -10,9 +10,9 @@ const bench = async (...args: string[]): Promise<string> =>
   (await promisify(execFile)(process.execPath, ["bench/run.mjs", "--tiny", ...args], { cwd: root }))
     .stdout;
 
-/* What is measured is judged by people on a quiet machine; here it must only still work. */
+/* Checks that the benchmarks run. People judge the results on a quiet machine. */
 
-test.concurrent("every workload of the benchmarks runs, with the peers that need no installation", async () => {
+test.concurrent("runs every workload with the built-in peers", async () => {
   const workloads = [
     "start",
     "memory",
@@ -36,12 +36,12 @@ const peers = optional(
   "the peers of the benchmarks (npm ci --prefix bench)",
 );
 
-test.skipIf(!peers).concurrent("the peers of bench/package.json take part", async () => {
+test.skipIf(!peers).concurrent("runs the peers of bench/package.json", async () => {
   const report = await bench("--peers", "ws,socket.io,hocuspocus", "echo", "streams");
   expect(report.match(/^\| (socket\.io|hocuspocus) +\| \d/gm)).toHaveLength(6);
 });
 
-test("a workload or peer that does not exist is refused with the names there are", async () => {
+test("rejects unknown workloads and peers and lists the known ones", async () => {
   await expect(bench("speed")).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining("workloads  start, memory"),

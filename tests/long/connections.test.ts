@@ -21,7 +21,7 @@ const upgrade = (authorization: string) =>
     "",
   ].join("\r\n");
 
-/** Ways in which a client comes and goes; each resolves when its socket is gone. */
+/** Ways in which a client connects and leaves; each resolves when its socket is closed. */
 const visits: Readonly<Record<string, (url: URL) => Promise<void>>> = {
   "says something and goodbye": (url) =>
     new Promise((done, fail) => {
@@ -68,7 +68,7 @@ const visits: Readonly<Record<string, (url: URL) => Promise<void>>> = {
     }),
 };
 
-test("thousands of clients that come and go in every way leave no connection and no open file behind", async () => {
+test("leaves no connections or open files after thousands of clients", async () => {
   const home = await mkdtemp(join(tmpdir(), "doorward-busy-"));
   try {
     const pico = { enabled: true, max_connections: 300 };

@@ -13,7 +13,7 @@ let evilPort: number;
 let door: DoorStand;
 let me: { cookie: string };
 let page: Page;
-/** As the owner's browser knows it. */
+/** The address in the browser of the owner. */
 let victim: string;
 
 beforeEach(skipWithoutBrowser);
@@ -53,7 +53,7 @@ afterEach(async () => {
   await door[Symbol.asyncDispose]();
 });
 
-it("the owner's own page may do what the others below may not", async () => {
+it("allows the page of the owner to use the API", async () => {
   await page.goto(victim);
   const opened = page.evaluate(`new Promise((done) => {
     const socket = new WebSocket("${victim.replace("http", "ws")}/pico");
@@ -72,7 +72,7 @@ describe.each([
 ])("a page of %s", (_, host) => {
   const visit = (path = "/") => page.goto(`http://${host}:${evilPort}${path}`);
 
-  it("opens no socket with the owner's cookie", async () => {
+  it("opens no socket with the cookie of the owner", async () => {
     await visit();
     for (const path of ["/pico", "/pico/ws"]) {
       const outcome = await page.evaluate(`new Promise((done) => {
@@ -84,7 +84,7 @@ describe.each([
     }
   });
 
-  it("reads nothing of the API and changes nothing by it", async () => {
+  it("neither reads nor changes anything over the API", async () => {
     await visit();
     const read = (path: string, options = "") =>
       page.evaluate(`fetch("${victim}${path}", { credentials: "include", ${options} })
@@ -111,7 +111,7 @@ describe.each([
     expect(door.logged()).not.toContain("was replaced");
   });
 
-  it.each(["/", "/silent"])("signs nobody out, in or up by a form (%s)", async (from) => {
+  it.each(["/", "/silent"])("changes no sign-in with a form (%s)", async (from) => {
     for (const path of ["/logout", "/login", "/setup", "/api/signin-links"]) {
       await visit(from);
       const answered = page.waitForResponse(victim + path);
@@ -136,7 +136,7 @@ describe.each([
     await expect.poll(() => page.frames()[1]?.url()).toMatch(/^chrome-error:/);
   });
 
-  it("spends none of the owner's tries by pictures, frames, scripts and prefetches", async () => {
+  it("uses none of the sign-in attempts by embedded resources", async () => {
     await visit();
     const elements = [
       "<img src=URL>",
@@ -162,7 +162,7 @@ describe.each([
   });
 });
 
-it("a name that was pointed here by somebody's DNS reads and sends nothing", async () => {
+it("rejects reads and writes under a rebound DNS name", async () => {
   const rebound = `http://rebound.example:${door.port}`;
   expect((await page.goto(rebound))?.status()).toBe(403);
   for (const path of ["/api/auth/status", "/api/status", "/login", "/?token=x"]) {

@@ -20,7 +20,7 @@ function collected(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test("a million frames, right and wrong, are a frame or a WireError to the decoder", () => {
+test("decodes a million inputs to a frame or a WireError", () => {
   const random = randomFrom(seedOf("a million frames"));
   for (let at = 0; at < 25_000; at += 1) {
     const input = frameBytes(random);
@@ -37,7 +37,7 @@ test("a million frames, right and wrong, are a frame or a WireError to the decod
   }
 });
 
-test("thousands of connections that send anything leave a channel that works, and no memory behind", async () => {
+test("survives thousands of hostile connections without leaking memory", async () => {
   const random = randomFrom(seedOf("connections"));
   await using channel = await startChannel();
   let before = 0;
@@ -57,7 +57,7 @@ test("thousands of connections that send anything leave a channel that works, an
   await peer.settled();
   peer.ws.terminate();
   await until(() => channel.services.picoServer.connections().length === 0);
-  // Sessions that were named are kept for those who come back: some kilobytes each, at most.
+  // Named sessions stay for reconnecting clients: at most some kilobytes each.
   const grown = collected() - before;
   console.info(`grown by ${Math.round(grown / 1024)} KiB`);
   expect(grown).toBeLessThan(50 * 2 ** 20);

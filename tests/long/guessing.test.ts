@@ -11,7 +11,7 @@ const token = "0123456789abcdef".repeat(4);
 const guesses = 500;
 const hydra = findTool("hydra");
 
-/** What it found, after at most ten seconds. */
+/** Resolves with the passwords that hydra found within ten seconds. */
 function guess(
   cwd: string,
   { base }: RunningLauncher,
@@ -61,7 +61,7 @@ async function knock(
 }
 
 test.skipIf(!hydra)(
-  "all doors at once: nobody gets in, and nobody who belongs here is kept out",
+  "rejects parallel guessing and still admits the owner and clients",
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "doorward-hydra-"));
     try {

@@ -36,7 +36,7 @@ function tokenIn(home: string): string | undefined {
   return stored["launcher_token"] as string | undefined;
 }
 
-test("a first start killed at any step leaves a home that the next start takes, with the token that was written", async () => {
+test("recovers from a first start killed at any step", async () => {
   const root = mkdtempSync(join(tmpdir(), "doorward-killed-"));
   try {
     for (let kill = 0; kill < 20; kill++) {

@@ -10,7 +10,8 @@ import { connect, type LinkChange } from "../../lib/pico-link/client.ts";
 import type { Clock } from "../../lib/pico-link/index.ts";
 import { createFaultProxy } from "../../testkit/index.ts";
 
-/* Two processes of the built package, which end, are killed and sleep while they talk. */
+/* Two processes of the built package are stopped, killed and suspended while they exchange
+ * messages. */
 
 const token = "correct-horse-battery-staple-correct-horse-battery-staple";
 const session = "restarts";
@@ -144,7 +145,7 @@ function silentlyLost(news: readonly News[]): number[] {
   return lost;
 }
 
-test("2,000 messages each way; the server stops 5 times, is killed 5 times, the network is cut 20 times", async () => {
+test("delivers 2,000 messages each way across restarts, kills and disconnects", async () => {
   const count = 2_000;
   const lives = 11;
   const { journal, taken, said } = createJournal("restarts");
@@ -198,7 +199,7 @@ test("2,000 messages each way; the server stops 5 times, is killed 5 times, the 
   );
 });
 
-test("a client that sleeps beyond the read timeout misses nothing, and nothing of it is missed", async () => {
+test("loses no messages while a client sleeps past the read timeout", async () => {
   const count = 200;
   const { journal, taken, said } = createJournal("sleep");
   const config = { read_timeout: 2, ping_interval: 1 };
@@ -275,7 +276,7 @@ async function restart(
   return { delays: waits.map(({ retryInMs }) => retryInMs!), back };
 }
 
-test("500 clients come back after a kill, spread as the jitter says", async () => {
+test("reconnects 500 clients after a kill with the configured jitter", async () => {
   const { delays, back } = await restart("SIGKILL");
   expect([Math.min(...delays) >= 500, Math.max(...delays) <= 1_000]).toEqual([true, true]);
   /** Of each quarter of the time a fourth is expected, 125; its standard deviation is ten. */
@@ -287,7 +288,7 @@ test("500 clients come back after a kill, spread as the jitter says", async () =
   console.log(JSON.stringify({ quarters, perSecond: [...back] }));
 });
 
-test("500 clients come back after a stop, each when the service told it to and none at once", async () => {
+test("reconnects 500 clients after a stop at the requested times", async () => {
   const { delays, back } = await restart("SIGTERM");
   // A second and a half for the next process; they were told one after the other, 300 in a second.
   expect(Math.min(...delays)).toBeGreaterThanOrEqual(1_500);

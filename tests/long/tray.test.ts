@@ -17,8 +17,9 @@ const items = [
   "quit",
 ] as const;
 
-/* The built program in the panel of Xfce, with real clicks of a mouse and the real clipboard; in this order. */
-describe.skipIf(!hasDesktop)("the tray in a real panel", { timeout: 120_000 }, () => {
+/* Uses the built program in the panel of Xfce with mouse clicks and the clipboard. Tests run in
+ * order. */
+describe.skipIf(!hasDesktop)("tray in the Xfce panel", { timeout: 120_000 }, () => {
   let home: string;
   let desktop: Desktop;
   let launcher: RunningLauncher;
@@ -42,7 +43,7 @@ describe.skipIf(!hasDesktop)("the tray in a real panel", { timeout: 120_000 }, (
   const choose = async (item: (typeof items)[number]): Promise<void> =>
     desktop.choose(await desktop.menu(items.length), items.indexOf(item));
 
-  /** What the browser was given meanwhile, and where it leads. */
+  /** URLs that the browser received, and their targets. */
   async function opens(
     act: (isOpen: () => Promise<boolean>) => Promise<void>,
   ): Promise<string | null> {
@@ -64,17 +65,17 @@ describe.skipIf(!hasDesktop)("the tray in a real panel", { timeout: 120_000 }, (
   const clipboardHolds = (text: RegExp): Promise<void> =>
     vi.waitFor(async () => expect(await desktop.clipboard()).toMatch(text), { timeout: 20_000 });
 
-  test("a left click opens the dashboard, signed in", async () => {
+  test("opens the dashboard signed in on a left click", async () => {
     expect(await opens((isOpen) => desktop.leftClick(isOpen))).toBe("/");
   });
 
-  test("the items open the pages they name", async () => {
+  test("opens the pages of the menu items", async () => {
     expect(await opens(() => choose("open"))).toBe("/");
     expect(await opens(() => choose("rotate"))).toBe("/tokens");
     expect(await opens(() => choose("log"))).toBe("/log");
   });
 
-  test("the sign-in link and the token come into the clipboard", async () => {
+  test("copies the sign-in link and the token", async () => {
     await choose("copy link");
     await clipboardHolds(/^http:\/\/127\.0\.0\.1:\d+\/login\?link=ott_[\w-]{43}$/);
     await choose("copy token");
@@ -82,7 +83,7 @@ describe.skipIf(!hasDesktop)("the tray in a real panel", { timeout: 120_000 }, (
     expect(launcher.stdout() + launcher.stderr()).not.toContain(token);
   });
 
-  test("the icon comes back when the panel was restarted, and its menu works", async () => {
+  test("shows the icon again after a restart of the panel", async () => {
     await desktop.stopPanel();
     await desktop.iconIsGone();
     desktop.startPanel();
@@ -90,7 +91,7 @@ describe.skipIf(!hasDesktop)("the tray in a real panel", { timeout: 120_000 }, (
     expect(await opens(() => choose("channel"))).toBe("/");
   });
 
-  test("Quit ends the launcher, takes the icon away, and the token out of the clipboard", async () => {
+  test("stops the launcher and clears the clipboard on Quit", async () => {
     await choose("quit");
     expect(await launcher.ended).toEqual({ code: 0, signal: null });
     await desktop.iconIsGone();

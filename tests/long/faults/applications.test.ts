@@ -39,8 +39,8 @@ async function service(run: Application) {
 }
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, n) => `${n}`);
 
-describe("an application that", () => {
-  test("never answers holds up its own session alone, and a stop", async () => {
+describe("faulty application", () => {
+  test("blocks only its own session if it never replies", async () => {
     const aborted: string[] = [];
     const begun: string[] = [];
     await using door = await service(async ({ content, session, reply }, signal) => {
@@ -62,7 +62,7 @@ describe("an application that", () => {
     expect(stuck.waiting).toEqual([]);
   });
 
-  test("throws, rejects, or rejects with nothing: the sender is told, the next message is served, the reason stays in the log", async () => {
+  test("reports errors to the sender and logs the reason", async () => {
     const secret = "the reason is for the owner";
     await using door = await service(({ content, reply }) => {
       if (content === "throw") throw new Error(secret);
@@ -85,7 +85,7 @@ describe("an application that", () => {
     expect(told.filter(({ err }) => String(err).includes(secret))).toHaveLength(40);
   });
 
-  test("answers after the stop is told so, reaches nobody, and harms nothing", async () => {
+  test("receives an error for a reply after the stop", async () => {
     const kept: Message[] = [];
     let release = (): void => undefined;
     const held = new Promise<void>((done) => void (release = done));
@@ -112,7 +112,7 @@ describe("an application that", () => {
     expect(peer.waiting.filter(({ type }) => type === "message.create")).toEqual([]);
   });
 
-  test("never answered: the service starts again, and answers", async () => {
+  test("allows a restart after messages without reply", async () => {
     let isStuck = true;
     await using door = await service(async ({ content, reply }) => {
       if (isStuck) await new Promise(() => undefined);

@@ -107,7 +107,7 @@ test.skipIf(why !== undefined).each([
     false,
   ],
 ] as const)(
-  "%s while settings are saved, tokens rotated, lines logged: refused with the reason, nothing is half, and it recovers",
+  "rejects writes with the reason and recovers: %s",
   async (_, spoil, mend, reason, losesLines) => {
     mount("-t", "tmpfs", "-o", "size=768k,mode=700", "tmpfs", folder);
     try {
@@ -166,7 +166,7 @@ test.skipIf(why !== undefined).each([
 );
 
 test.skipIf(why !== undefined)(
-  "a home that is read-only from the start: tokens of the environment serve, and one warning tells",
+  "starts in a read-only home with tokens of the environment",
   async () => {
     mount("-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", folder);
     try {

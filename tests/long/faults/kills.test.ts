@@ -79,7 +79,7 @@ function check(home: string, said: Said): void {
   expect(seen.at(-1)).toBeGreaterThanOrEqual(said.get("log")!.done * 10 + 9);
 }
 
-test("SIGKILL at random instants of every kind of write: each file is the old one or the new one, and the next start writes on", async () => {
+test("leaves complete files after SIGKILL during any write", async () => {
   const logModule = compiledModule("bin/log/index.js");
   /** In each of four homes: 60 in all, beside the 200 of one file in tests/lib/files/atomic-write.test.ts. */
   const kills = 15;

@@ -99,7 +99,7 @@ async function problems(ask: Ask): Promise<string> {
   return sections.flatMap(({ problem }) => problem ?? []).join();
 }
 
-test("a configuration edited into nonsense changes nothing and is named; a good one is taken afterwards", async () => {
+test("rejects and reports invalid configurations, then accepts a valid one", async () => {
   const write = async (file: string, text: string | Buffer): Promise<void> => {
     await writeFile(join(folder, `${file}.new`), text, { mode: 0o600 });
     await rename(join(folder, `${file}.new`), join(folder, file));

@@ -7,10 +7,8 @@ import { eventually, join, joinMany, startServer, token } from "./server.ts";
 const contents = (count: number): string[] => Array.from({ length: count }, (_, n) => String(n));
 
 /* They wait more than they work: side by side. */
-describe.concurrent("peers that are slow, stuck or gone", () => {
-  test("one that does not read is closed; its thousand neighbours have had everything, in order, before", async ({
-    expect,
-  }) => {
+describe.concurrent("slow peers", () => {
+  test("closes a peer that does not read without delaying others", async ({ expect }) => {
     const many = 1_000;
     const write_timeout = 8;
     await using server = await startServer({
@@ -49,9 +47,7 @@ describe.concurrent("peers that are slow, stuck or gone", () => {
     healthy.forEach(({ ws }) => ws.terminate());
   });
 
-  test("a slow line is none that stands still: it gets all of 16 MB, longer than write_timeout on their way", async ({
-    expect,
-  }) => {
+  test("serves 16 MB over a slow line beyond write_timeout", async ({ expect }) => {
     await using server = await startServer({ config: { write_timeout: 6, read_timeout: 600 } });
     await using network = await createFaultProxy({ port: server.port });
     const peer = await join(`${network.through(server.url)}?session_id=s`);
@@ -72,9 +68,7 @@ describe.concurrent("peers that are slow, stuck or gone", () => {
     peer.ws.terminate();
   });
 
-  test("a client that drips a byte a second is ended, in its handshake and after it; others talk on", async ({
-    expect,
-  }) => {
+  test("closes clients that send one byte per second", async ({ expect }) => {
     await using server = await startServer({ config: { read_timeout: 8, ping_interval: 2 } });
     await using network = await createFaultProxy({ port: server.port });
     const dripping = await join(network.through(server.url));
@@ -103,9 +97,7 @@ describe.concurrent("peers that are slow, stuck or gone", () => {
     healthy.ws.terminate();
   });
 
-  test("a hundred peers that vanished are let go after read_timeout, those that are there stay", async ({
-    expect,
-  }) => {
+  test("drops a hundred vanished peers after read_timeout", async ({ expect }) => {
     await using server = await startServer({
       config: { read_timeout: 8, ping_interval: 2, max_connections: 200 },
     });
@@ -124,9 +116,7 @@ describe.concurrent("peers that are slow, stuck or gone", () => {
     here.forEach(({ ws }) => ws.terminate());
   });
 
-  test("a line that died without a word is noticed at both ends, and nothing said meanwhile is lost", async ({
-    expect,
-  }) => {
+  test("detects a dead line on both sides and loses no messages", async ({ expect }) => {
     await using server = await startServer({ config: { read_timeout: 5, ping_interval: 2 } });
     await using network = await createFaultProxy({ port: server.port });
     const heard: string[] = [];
@@ -153,9 +143,7 @@ describe.concurrent("peers that are slow, stuck or gone", () => {
     link.stop();
   });
 
-  test("a service whose event loop stood still for 8 s blames nobody but those who are gone", async ({
-    expect,
-  }) => {
+  test("closes only dead peers after the event loop was blocked", async ({ expect }) => {
     await using server = await startServer({
       config: { read_timeout: 6, ping_interval: 2, max_connections: 300 },
     });
