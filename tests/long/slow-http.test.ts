@@ -35,7 +35,7 @@ test.skipIf(!slowhttptest)("isolates slow headers, bodies and readers and cleans
     (await readdir(`/proc/${launcher.child.pid}/fd`)).length;
   await using client = await connectTestClient(new URL("/pico", launcher.base), {
     token,
-    patienceMs: 60_000,
+    timeoutMs: 60_000,
   });
   const before = await descriptors();
   let most = 0;
