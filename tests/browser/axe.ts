@@ -1,12 +1,15 @@
+// Checks the accessibility of a page with axe.
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
 
 const wcag = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"];
 
-/** Expects no violation of WCAG 2.2 AA on the page as it is. Its context must let scripts in that the policy does not:
- *  `bypassCSP`. @axe-core/playwright does the same for pages with frames, of which there are none, and takes five times
- *  as long. */
+/**
+ * Expects no violation of WCAG 2.2 AA in the current state of the page. The context needs
+ * `bypassCSP`. @axe-core/playwright also supports frames, which these pages do not have, and takes
+ * five times as long.
+ */
 export async function expectAccessible(page: Page): Promise<void> {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
   const violations = await page.evaluate(async (tags) => {

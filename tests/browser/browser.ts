@@ -1,6 +1,6 @@
 /**
- * Starts the browser of the tests: the one that `TEST_BROWSER` names (a path, `packaged` or `none`), else
- * an installed one, else the one of the development dependency `@sparticuz/chromium`. That package
+ * Starts the browser of the tests: the one that `TEST_BROWSER` names (a path, `packaged` or
+ * `none`), else an installed one, else the one of the development dependency `@sparticuz/chromium`. That package
  * comes with `npm ci` and brings its own libraries and fonts, so browser tests need no installation
  * on 64-bit Linux. Elsewhere they are skipped if no browser is installed.
  *
@@ -14,9 +14,9 @@ import { chromium, type Browser } from "playwright-core";
 import type { TestContext } from "vitest";
 import { findExecutables, isExecutable, optional } from "../support/tools.ts";
 
-/** Chromium's engine without its windows, which needs less than half the processor time. */
+/** Chromium without windows. Needs less than half the processor time. */
 const headless = findExecutables("chromium-headless-shell");
-/** Browsers as people use them. */
+/** Browsers with windows. */
 const complete = [
   ...["chromium", "chromium-browser", "google-chrome"].flatMap(findExecutables),
   ...[

@@ -1,23 +1,24 @@
+// Tests the sign-in, setup and sign-out forms in a browser.
 import { describe, expect, test } from "vitest";
-import { useDesk } from "./desk.ts";
+import { useDashboard } from "./dashboard-pages.ts";
 
-const desk = useDesk();
-const withPage = desk.open;
+const dashboard = useDashboard();
+const withPage = dashboard.open;
 
-/** The fields of the one form sent. */
+/** Returns the fields of the form sent to `path`. */
 function sentForm(path: string): Record<string, string> {
-  expect(desk.site.sent.map((request) => `${request.method} ${request.path}`)).toContain(
+  expect(dashboard.site.sent.map((request) => `${request.method} ${request.path}`)).toContain(
     `POST ${path}`,
   );
   return Object.fromEntries(
-    new URLSearchParams(desk.site.sent.find((request) => request.path === path)?.body),
+    new URLSearchParams(dashboard.site.sent.find((request) => request.path === path)?.body),
   );
 }
 
-describe("without JavaScript", () => {
+describe("Forms without JavaScript", () => {
   const plain = { javaScriptEnabled: false };
 
-  test("sign-in sends the token and where to go next", async () => {
+  test("submits the token and the next path", async () => {
     await withPage("/sign-in", plain, async (page) => {
       await page.fill("#token", "a token & more");
       await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
@@ -25,7 +26,7 @@ describe("without JavaScript", () => {
     });
   });
 
-  test("a sign-in link is one button that sends its value", async () => {
+  test("submits a sign-in link with one button", async () => {
     await withPage("/sign-in-link", plain, async (page) => {
       expect(await page.locator("input:visible").count()).toBe(0);
       await Promise.all([
@@ -36,7 +37,7 @@ describe("without JavaScript", () => {
     });
   });
 
-  test("setup keeps the generated token when Enter is pressed in the code field", async () => {
+  test("keeps the generated token if Enter is pressed in the code field", async () => {
     await withPage("/setup-page", plain, async (page) => {
       await page.fill("#code", "the code");
       await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
@@ -44,7 +45,7 @@ describe("without JavaScript", () => {
     });
   });
 
-  test("setup sends a token of one's own when that is chosen, on Enter too", async () => {
+  test("submits a custom token if it is selected", async () => {
     await withPage("/setup-page", plain, async (page) => {
       expect(await page.isVisible("#token")).toBe(false);
       await page.fill("#code", "the code");
@@ -57,13 +58,13 @@ describe("without JavaScript", () => {
     });
   });
 
-  test("setup shows the code field even with a setup cookie, which a plain form cannot use", async () => {
+  test("shows the code field even with a setup cookie", async () => {
     await withPage("/setup-cookie", plain, async (page) =>
       expect(await page.isVisible("#code")).toBe(true),
     );
   });
 
-  test("sign-out sends its hidden value", async () => {
+  test("submits the CSRF value at sign-out", async () => {
     await withPage("/overview-on", plain, async (page) => {
       await Promise.all([
         page.waitForNavigation(),
@@ -73,7 +74,7 @@ describe("without JavaScript", () => {
     });
   });
 
-  test("the overview reads well, offers no dead button, and says which setting turns the channel on", async () => {
+  test("shows no scripted buttons and names the channel setting", async () => {
     await withPage("/overview-off", plain, async (page) => {
       expect(await page.getByRole("button").allTextContents()).toEqual(["Sign out"]);
       expect(await page.textContent("noscript")).toContain("channels.pico.enabled");
@@ -87,8 +88,8 @@ describe("without JavaScript", () => {
   });
 });
 
-describe("with JavaScript", () => {
-  test("the token is shown and hidden by its button, and hidden before it is sent", async () => {
+describe("Forms with JavaScript", () => {
+  test("shows and hides the token and hides it before submitting", async () => {
     await withPage("/sign-in", {}, async (page) => {
       await page.fill("#token", "secret");
       await page.click("[data-reveal]");
@@ -99,7 +100,7 @@ describe("with JavaScript", () => {
     });
   });
 
-  test("a limited sign-in waits, lets a whole generated token through, and opens again by itself", async () => {
+  test("allows generated tokens during a rate limit, then re-enables itself", async () => {
     await withPage("/sign-in-limited", {}, async (page) => {
       const button = page.getByRole("button", { name: "Sign in" });
       expect(await button.isDisabled()).toBe(true);
@@ -113,26 +114,26 @@ describe("with JavaScript", () => {
     });
   });
 
-  test("setup with a cookie hides the code field and sends JSON with the true Origin", async () => {
+  test("hides the code field with a setup cookie and sends JSON", async () => {
     await withPage("/setup-cookie", {}, async (page) => {
       await page.locator("#code").waitFor({ state: "hidden" });
       const answered = page.waitForRequest("**/setup");
       await page.getByRole("button", { name: "Finish setup" }).click();
       await answered;
-      await page.waitForURL(`${desk.site.origin}/`);
-      const [request] = desk.site.sent;
-      const { origin } = new URL(desk.site.origin);
+      await page.waitForURL(`${dashboard.site.origin}/`);
+      const [request] = dashboard.site.sent;
+      const { origin } = new URL(dashboard.site.origin);
       expect(request).toMatchObject({ method: "POST", path: "/setup", headers: { origin } });
       expect(JSON.parse(request?.body ?? "")).toEqual({ keep: true });
     });
   });
 
-  test("setup with a cookie never shows the code field, also before its script has come", async () => {
+  test("hides the code field before the script has loaded", async () => {
     await withPage("/sign-in", {}, async (page) => {
       const held = new Promise<() => Promise<void>>(
         (done) => void page.route("**/setup.js", (route) => done(() => route.continue())),
       );
-      await page.goto(`${desk.site.origin}/setup-cookie`, { waitUntil: "commit" });
+      await page.goto(`${dashboard.site.origin}/setup-cookie`, { waitUntil: "commit" });
       const script = await held;
       await page.getByText("The generated token", { exact: true }).waitFor();
       expect(await page.locator("#code").isVisible()).toBe(false);
@@ -142,23 +143,23 @@ describe("with JavaScript", () => {
     });
   });
 
-  test("setup asks for the code after all when the cookie has run out", async () => {
-    desk.site.answer = () => [
+  test("asks for the code after the setup cookie expired", async () => {
+    dashboard.site.answer = () => [
       401,
       { error: "invalid_code", message: "This setup code is not right." },
     ];
     await withPage("/setup-cookie", {}, async (page) => {
       await page.getByRole("button", { name: "Finish setup" }).click();
-      await page.getByRole("alert").getByText("paste the generated token.").waitFor();
+      await page.getByRole("alert").getByText("Paste the generated token.").waitFor();
       expect(await page.evaluate(() => document.activeElement?.id)).toBe("code");
     });
   });
 
-  test("setup checks the rules while a token is typed and sends none that breaks one", async () => {
+  test("checks token rules while the user types and blocks invalid tokens", async () => {
     await withPage("/setup-page", {}, async (page) => {
       await page.fill("#code", "the code");
       await page.check("#own");
-      const kept = () => page.locator(".rules .kept").count();
+      const kept = () => page.locator(".rules .met").count();
       const tries = {
         "": 0,
         ott_short: 2,
@@ -172,17 +173,17 @@ describe("with JavaScript", () => {
       }
       await page.fill("#token", "short");
       await page.getByRole("button", { name: "Finish setup" }).click();
-      expect(desk.site.sent).toEqual([]);
-      // What is wrong with it must not hold back whoever keeps the generated one after all.
+      expect(dashboard.site.sent).toEqual([]);
+      // An invalid custom token must not block the form once the generated one is selected.
       await page.check('[name="keep"][value="true"]');
       expect(await page.locator("form[data-setup]:invalid").count()).toBe(0);
       await page.check("#own");
       await page.fill("#token", "correct-horse-battery");
       await page.fill("#confirm", "correct-horse-battery");
       await page.getByRole("button", { name: "Finish setup" }).click();
-      await page.waitForURL(`${desk.site.origin}/`);
+      await page.waitForURL(`${dashboard.site.origin}/`);
       const own = { token: "correct-horse-battery", confirm: "correct-horse-battery" };
-      expect(JSON.parse(desk.site.sent[0]?.body ?? "")).toEqual({ code: "the code", ...own });
+      expect(JSON.parse(dashboard.site.sent[0]?.body ?? "")).toEqual({ code: "the code", ...own });
     });
   });
 });

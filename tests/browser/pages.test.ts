@@ -1,3 +1,4 @@
+// Tests accessibility, size and layout of every page.
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
@@ -7,9 +8,9 @@ import { articles, pages, startSite, type TestSite } from "./site.ts";
 
 let browser: Browser;
 let site: TestSite;
-/** As a visitor has it. */
+/** Browser of a visitor. */
 let visitor: BrowserContext;
-/** Lets the checker's own script in. */
+/** Browser that ignores the content policy, so that axe can run. */
 let checker: BrowserContext;
 
 beforeEach(skipWithoutBrowser);
@@ -26,10 +27,10 @@ afterAll(async () => {
 
 const desktop = { width: 1280, height: 900 };
 const phone = { width: 360, height: 740 };
-/** What 1280 x 900 leaves at 200 % zoom. */
+/** Size of 1280 x 900 pixels at 200 % zoom. */
 const zoomed = { width: 640, height: 450 };
 
-/** A page behind the door is complete when it says that it is current. */
+/** Opens a page. Pages for signed-in browsers are complete once they show "Live". */
 async function openPage(page: Page, path: string): Promise<void> {
   site.status =
     path === "/overview-program"
@@ -42,14 +43,14 @@ async function openPage(page: Page, path: string): Promise<void> {
     await page.getByText("Live", { exact: true }).waitFor();
 }
 
-/** What is folded at first must be as good as the rest. */
+/** Opens collapsed content, so that the checks cover it. */
 async function unfold(page: Page): Promise<void> {
   for (const summary of await page.locator("summary").all()) await summary.click();
   if ((await page.locator("#own").count()) > 0) await page.check("#own");
 }
 
 describe.each(Object.keys(pages))("%s", (path) => {
-  test("has no accessibility violation, light on a desktop and dark on a phone", async () => {
+  test("has no accessibility violations in both themes", async () => {
     const page = await checker.newPage();
     await openPage(page, path);
     await unfold(page);
@@ -61,12 +62,12 @@ describe.each(Object.keys(pages))("%s", (path) => {
       await page.setViewportSize(viewport);
       await expectAccessible(page);
     }
-    // The checker asks for reduced motion.
+    // axe needs reduced motion.
     expect(await page.evaluate(() => document.getAnimations().length)).toBe(0);
     await page.close();
   });
 
-  test("keeps its policy, weighs under 60 kB, never jumps, and never scrolls sideways narrow or zoomed", async () => {
+  test("fits its policy, 60 kB and the width without layout shifts", async () => {
     const page = await visitor.newPage();
     await page.setViewportSize(desktop);
     const complaints: string[] = [];
@@ -102,7 +103,7 @@ describe.each(Object.keys(pages))("%s", (path) => {
   });
 });
 
-test("no page of the documentation scrolls sideways on a phone", async () => {
+test("fits documentation pages to the width of a phone", async () => {
   const page = await checker.newPage();
   await page.setViewportSize(phone);
   await page.goto(`${site.origin}/docs-page`);
@@ -118,7 +119,7 @@ test("no page of the documentation scrolls sideways on a phone", async () => {
   await page.close();
 });
 
-test("nothing of a page is drawn before all of it is here", async () => {
+test("renders nothing before the whole page has arrived", async () => {
   const page = await visitor.newPage();
   await page.addInitScript(() =>
     requestAnimationFrame(() => {
@@ -135,7 +136,7 @@ test("nothing of a page is drawn before all of it is here", async () => {
   await page.close();
 });
 
-/** How much has jumped so far, as browsers count it. */
+/** Returns the cumulative layout shift. */
 function shiftOf(page: Page): Promise<number> {
   return page.evaluate(
     () =>

@@ -1,12 +1,11 @@
+// Tests the accessibility of content that appears after an action.
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
-import { useDesk } from "./desk.ts";
+import { useDashboard } from "./dashboard-pages.ts";
 import { sections } from "./sample-api.ts";
 
-/* What appears only after an action, checked like the pages themselves: both themes, wide and narrow. */
-
-const desk = useDesk();
+const dashboard = useDashboard();
 const checker = { bypassCSP: true, reducedMotion: "reduce" } as const;
 
 async function check(page: Page): Promise<void> {
@@ -21,98 +20,104 @@ async function check(page: Page): Promise<void> {
   }
 }
 
-test("the dialogs that ask for a token and show a new one", async () => {
-  desk.site.answer = ({ body }) =>
-    body.includes("wrong")
-      ? [403, { error: "invalid_token", message: "no" }]
-      : [200, { which: "pico", token: "0123456789abcdef".repeat(4), source: "security" }];
-  await desk.look(
-    "/tokens",
-    async (page) => {
-      await page.getByRole("button", { name: "Replace the channel token" }).click();
-      await page.getByLabel("Use a token of my own").check();
-      await page.getByLabel("New token").fill("a-good-token-of-mine");
-      await page.getByRole("dialog").locator('input[type="password"]').fill("wrong");
-      await page.keyboard.press("Enter");
-      await page.getByText("That is not the launcher token.").waitFor();
-      await check(page);
-      await page.getByRole("dialog").locator('input[type="password"]').fill("right");
-      await page.keyboard.press("Enter");
-      await page.getByRole("button", { name: "Done" }).waitFor();
-      await check(page);
-    },
-    checker,
-  );
-});
+describe("Accessibility after actions", () => {
+  test("covers the dialogs that rotate a token", async () => {
+    dashboard.site.answer = ({ body }) =>
+      body.includes("wrong")
+        ? [403, { error: "invalid_token", message: "no" }]
+        : [200, { which: "pico", token: "0123456789abcdef".repeat(4), source: "security" }];
+    await dashboard.openLive(
+      "/tokens",
+      async (page) => {
+        await page.getByRole("button", { name: "Rotate the channel token" }).click();
+        await page.getByLabel("Use my own token").check();
+        await page.getByLabel("New token").fill("a-good-token-of-mine");
+        await page.getByRole("dialog").locator('input[type="password"]').fill("wrong");
+        await page.keyboard.press("Enter");
+        await page.getByText("That is not the launcher token.").waitFor();
+        await check(page);
+        await page.getByRole("dialog").locator('input[type="password"]').fill("right");
+        await page.keyboard.press("Enter");
+        await page.getByRole("button", { name: "Done" }).waitFor();
+        await check(page);
+      },
+      checker,
+    );
+  });
 
-test("settings with a wrong value, a conflict and what was saved", async () => {
-  await desk.look(
-    "/settings",
-    async (page) => {
-      await page.getByLabel("Maximum message size").fill("1");
-      await page.getByLabel("Ping interval").fill("15");
-      const value = { ...(sections[0]!.value as object), ping_interval: 45 };
-      desk.site.views.set("GET /api/settings", {
-        sections: [{ ...sections[0]!, value, etag: '"p7"' }],
-      });
-      desk.site.emit("settings", { at: 1, section: "channels.pico", keys: ["ping_interval"] });
-      await page.getByText("The file says 45 meanwhile").waitFor();
-      const problem = "ping_interval: expected a number";
-      desk.site.views.set("GET /api/settings", {
-        sections: [{ ...sections[0]!, value, etag: '"p7"', problem }],
-      });
-      desk.site.emit("settings", { at: 2, section: "channels.pico", rejected: problem });
-      await page.getByText("An edit of the file was not taken").waitFor();
-      await check(page);
-    },
-    checker,
-  );
-});
+  test("covers settings with a problem, a conflict and a save", async () => {
+    await dashboard.openLive(
+      "/settings",
+      async (page) => {
+        await page.locator("#channels-pico-max_payload").fill("1");
+        await page.getByLabel("Ping interval").fill("15");
+        const value = { ...(sections[0]!.value as object), ping_interval: 45 };
+        dashboard.site.views.set("GET /api/settings", {
+          sections: [{ ...sections[0]!, value, etag: '"p7"' }],
+        });
+        dashboard.site.emit("settings", {
+          at: 1,
+          section: "channels.pico",
+          keys: ["ping_interval"],
+        });
+        await page.getByText("The file now contains 45").waitFor();
+        const problem = "ping_interval: expected a number";
+        dashboard.site.views.set("GET /api/settings", {
+          sections: [{ ...sections[0]!, value, etag: '"p7"', problem }],
+        });
+        dashboard.site.emit("settings", { at: 2, section: "channels.pico", rejected: problem });
+        await page.getByText("The file contains an invalid change").waitFor();
+        await check(page);
+      },
+      checker,
+    );
+  });
 
-test("a conversation with everything in it, its raw frames, and a connection that is over", async () => {
-  await desk.look(
-    "/chat#all",
-    async (page) => {
-      await page.getByText("Connected", { exact: true }).waitFor();
-      const say = (type: string, payload: object): void =>
-        desk.site.channel.send({ type, payload });
-      await page.getByLabel("Message", { exact: true }).fill("hello");
-      await page.keyboard.press("Enter");
-      await page.getByText("echo: hello", { exact: true }).waitFor();
-      say("message.create", { message_id: "t", kind: "thought", content: "Let me see." });
-      say("message.create", {
-        message_id: "c",
-        kind: "tool_calls",
-        content: "",
-        tool_calls: [{ name: "weather" }],
-      });
-      say("message.create", { message_id: "p", content: "One moment", placeholder: true });
-      say("error", { code: "busy", message: "The application is busy." });
-      say("typing.start", {});
-      await page.getByText("Typing…").waitFor();
-      await page.getByLabel("Raw frames", { exact: true }).check();
-      await check(page);
-      desk.site.channel.cut(4403, "forbidden");
-      await page.getByText("The owner of this service disconnected").waitFor();
-      await check(page);
-    },
-    checker,
-  );
-});
+  test("covers a full conversation, raw frames and a closed connection", async () => {
+    await dashboard.openLive(
+      "/chat#all",
+      async (page) => {
+        await page.getByText("Connected", { exact: true }).waitFor();
+        const say = (type: string, payload: object): void =>
+          dashboard.site.channel.send({ type, payload });
+        await page.getByLabel("Message", { exact: true }).fill("hello");
+        await page.keyboard.press("Enter");
+        await page.getByText("echo: hello", { exact: true }).waitFor();
+        say("message.create", { message_id: "t", kind: "thought", content: "Let me see." });
+        say("message.create", {
+          message_id: "c",
+          kind: "tool_calls",
+          content: "",
+          tool_calls: [{ name: "weather" }],
+        });
+        say("message.create", { message_id: "p", content: "One moment", placeholder: true });
+        say("error", { code: "busy", message: "The application is busy." });
+        say("typing.start", {});
+        await page.getByText("Typing…").waitFor();
+        await page.getByLabel("Raw frames", { exact: true }).check();
+        await check(page);
+        dashboard.site.channel.cut(4403, "forbidden");
+        await page.getByText("The owner disconnected this client").waitFor();
+        await check(page);
+      },
+      checker,
+    );
+  });
 
-test("a page whose session has ended, and one whose updates are paused", async () => {
-  await desk.look(
-    "/sessions",
-    async (page) => {
-      desk.site.emit("superseded", {});
-      await page.getByRole("button", { name: "Resume" }).waitFor();
-      await check(page);
-      desk.site.views.delete("GET /api/sessions");
-      desk.site.answer = () => [401, {}];
-      await page.getByRole("button", { name: "Resume" }).click();
-      await page.getByText("Sign in again").waitFor();
-      await check(page);
-    },
-    checker,
-  );
+  test("covers an ended sign-in and paused updates", async () => {
+    await dashboard.openLive(
+      "/sessions",
+      async (page) => {
+        dashboard.site.emit("superseded", {});
+        await page.getByRole("button", { name: "Resume" }).waitFor();
+        await check(page);
+        dashboard.site.views.delete("GET /api/sessions");
+        dashboard.site.answer = () => [401, {}];
+        await page.getByRole("button", { name: "Resume" }).click();
+        await page.getByText("Sign in again").waitFor();
+        await check(page);
+      },
+      checker,
+    );
+  });
 });

@@ -1,7 +1,8 @@
+// Configures the run that writes screenshots.
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-/** `npm run pictures`: writes the pictures of the README and the documentation. */
+/** `npm run pictures`: writes the screenshots of the README and the documentation. */
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL("../..", import.meta.url)),

@@ -1,3 +1,4 @@
+// Writes the screenshots of the README and the documentation.
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, it } from "vitest";
@@ -14,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** Clients that talk, so that the pages have something to show. Ends with them connected. */
+/** Connects clients that send messages, so that the pages show data. They stay connected. */
 async function traffic({ base }: RunningLauncher, token: string): Promise<WebSocket[]> {
   return Promise.all(
     ["kitchen", "laptop", "garden"].map(async (session, at) => {
@@ -34,7 +35,7 @@ async function traffic({ base }: RunningLauncher, token: string): Promise<WebSoc
   );
 }
 
-/** What an application says beside its last word. */
+/** Frames that an application sends before its reply. */
 const said = [
   [
     "message.create",
@@ -85,8 +86,8 @@ it("shows the pages in both themes, and the chat on a phone", async () => {
   await shoot("overview");
 
   await open("/connect");
-  await page.getByRole("button", { name: "Try every way" }).click();
-  await page.getByText("Works").first().waitFor();
+  await page.getByRole("button", { name: "Test all methods" }).click();
+  await page.getByText(/^OK, /).first().waitFor();
   await shoot("connect");
   for (const name of ["connections", "tokens", "sessions", "settings", "log"]) {
     await open(`/${name}`);
@@ -106,7 +107,7 @@ it("shows the pages in both themes, and the chat on a phone", async () => {
   for (const socket of sockets) socket.close();
 });
 
-/** The launcher of the pictures only echoes: on the chat page an application that thinks stands in for it. */
+/** Simulates an application with thoughts and tool calls, since this launcher only echoes. */
 async function drawChat(page: Page): Promise<void> {
   await page.routeWebSocket(/\/pico\?/, (socket) => {
     const say = (type: string, payload: object): void =>

@@ -1,4 +1,4 @@
-// Chromium at the private host name: it resolves the name, and no other program on the machine gets the cookie.
+// Tests that Chromium resolves the private host name and sends the cookie to no other program.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-/** Another program on this machine: keeps the cookies it gets. */
+/** Starts another program on this machine that records the cookies it receives. */
 async function otherProgram(): Promise<{ port: number; cookies: string[] } & AsyncDisposable> {
   const cookies: string[] = [];
   const server = createServer((request, response) => {
@@ -30,11 +30,11 @@ async function otherProgram(): Promise<{ port: number; cookies: string[] } & Asy
   };
 }
 
-describe("browser at the private host name", () => {
+describe("Browser at the private host name", () => {
   test.each([
     ["private", 0],
     ["plain", 1],
-  ])("signed in by the %s address, sends other programs %i cookies", async (kind, sent) => {
+  ])("sends other programs the expected cookies after sign-in by %s: %i", async (kind, sent) => {
     await using stand = await startDashboard();
     await using other = await otherProgram();
     const { privateUrl = "", path } = stand.kernel.services.signInLinks.mint();
@@ -53,7 +53,7 @@ describe("browser at the private host name", () => {
     }
   });
 
-  test("forgets at sign-out what its pages stored, and leaves other origins alone", async () => {
+  test("clears stored data at sign-out and keeps other origins", async () => {
     await using stand = await startDashboard();
     await using other = await otherProgram();
     const context = await browser.newContext();

@@ -1,3 +1,4 @@
+// Sample API responses of a running launcher.
 import { launcherSchema } from "../../plugins/http/config.ts";
 import { picoClientSchema } from "../../plugins/pico-client/config.ts";
 import { picoSchema } from "../../plugins/pico-server/config.ts";
@@ -115,7 +116,7 @@ export const checks: readonly CheckView[] = [
   },
   {
     id: "query",
-    title: "The token in the address",
+    title: "Token in URL",
     result: "ok",
     reason: "allow_token_query is off.",
   },
@@ -130,7 +131,7 @@ export const checks: readonly CheckView[] = [
     id: "modes",
     title: "Only the owner reads the secret files",
     result: "failed",
-    reason: ".security.yml can be read by everybody.",
+    reason: ".security.yml is readable by all users.",
     fix: "chmod 600 ~/.service/.security.yml",
   },
 ];
@@ -180,7 +181,7 @@ export const sections: readonly SettingsSectionView[] = [
   },
 ];
 
-/** What the API of a running launcher answers. */
+/** Responses of the API of a running launcher. */
 export const sampleAnswers: Readonly<Record<string, object>> = {
   "GET /api/channels": { channels: [] },
   "GET /api/tokens": { tokens },

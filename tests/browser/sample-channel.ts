@@ -1,22 +1,23 @@
+// A channel for the chat page that echoes messages.
 import type { Server } from "node:http";
 import { WebSocketServer, type WebSocket } from "ws";
 
 export interface SampleChannel {
-  /** Addresses that were dialled, path and query. */
+  /** Requested URLs: path and query. */
   readonly dialled: string[];
-  /** What the page sent. */
+  /** Frames sent by the page. */
   readonly heard: { type: string; id?: string; payload?: Record<string, unknown> }[];
-  /** To every page that is connected. */
+  /** Sends a frame to every connected page. */
   send(frame: object): void;
   cut(code: number, reason?: string): void;
-  /** Answers no handshake until what it returns is called. */
+  /** Delays handshakes until the caller calls the returned function. */
   hold(): () => void;
   close(): void;
 }
 
 const epoch = "e1";
 
-/** A channel of extension 1 that says hello, confirms each message and repeats its text. */
+/** Starts a channel of extension 1 that sends hello, acknowledges each message and echoes it. */
 export function sampleChannel(server: Server, path: string): SampleChannel {
   let isOpen = Promise.resolve();
   const verifyClient = (_: unknown, answer: (isIn: boolean) => void): void =>

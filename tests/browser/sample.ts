@@ -1,9 +1,10 @@
+// Sample status responses.
 import type { StatusView } from "../../plugins/dashboard/api/views.ts";
 
 const now = Date.UTC(2026, 3, 14, 9, 30);
 const minute = 60_000;
 
-/** A status as a running launcher gives it. */
+/** Status of a running launcher. */
 export const running: StatusView = {
   state: "running",
   version: "0.1.0",
@@ -66,7 +67,7 @@ export const running: StatusView = {
   warnings: [],
 };
 
-/** The channel is off and there is something to say. */
+/** Status with warnings, with the channel off. */
 export const fresh: StatusView = {
   ...running,
   startedAt: now - 42_000,
@@ -94,7 +95,7 @@ export const fresh: StatusView = {
   ],
 };
 
-/** A program that has crashed a few times. */
+/** State of a program that has crashed a few times. */
 export const program: NonNullable<StatusView["program"]> = {
   state: "running",
   command: "/usr/bin/python3 agent.py --model a-rather-long-name-of-a-model-2026-11",

@@ -1,3 +1,4 @@
+// Serves every page of the dashboard with sample data.
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -32,14 +33,14 @@ const policy = [
 const limited = (seconds: number) =>
   ({ error: { code: "rate_limited", retryAfterSeconds: seconds } }) as const;
 
-/** Not among the pages that are looked at: it differs by its time only. */
+/** Kept out of `pages`, since it differs from another page only by its time. */
 const soon = (site: Site): string => signInPage({ ...site, ways: [], ...limited(1) });
 
 const ways: readonly TokenWay[] = ["file", "console", "log", "command"];
 const csrf = "c5rf";
 const version = "0.1.0";
 
-/** The pages of the documentation as the build makes them, by their files. */
+/** HTML of the documentation pages from the build, by file name. */
 export const articles: Readonly<Record<string, string>> = Object.fromEntries(
   readdirSync(distFolder("docs")).map((name) => [
     name,
@@ -47,7 +48,7 @@ export const articles: Readonly<Record<string, string>> = Object.fromEntries(
   ]),
 );
 
-/** Every page in each of its faces, by the path under which the test site shows it. */
+/** Every page in each of its states, by its path on the test site. */
 export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/sign-in": (site) => signInPage({ ...site, ways, next: "/?a=1&b=2" }),
   "/sign-in-wrong": (site) => signInPage({ ...site, ways, error: { code: "invalid_token" } }),
@@ -99,32 +100,32 @@ export interface SentRequest {
 }
 
 export interface TestSite extends AsyncDisposable {
-  /** Without a slash at its end; ends with the base path. */
+  /** Ends with the base path, without a trailing slash. */
   readonly origin: string;
   readonly base: string;
-  /** What the pages sent, except for pages and assets. */
+  /** Requests from the pages, except for pages and assets. */
   readonly sent: SentRequest[];
-  /** What `GET /api/status` answers; undefined answers 503. */
+  /** Response of `GET /api/status`. Undefined returns 503. */
   status: StatusView | undefined;
-  /** Answers other requests: status and JSON body. */
+  /** Returns status and JSON body for other requests. */
   answer: (request: SentRequest) => [status: number, body: object];
-  /** Answers before `answer` does, for example `GET /api/tokens`. */
+  /** Responses that override `answer`, for example for `GET /api/tokens`. */
   readonly views: Map<string, object>;
-  /** Sends an event to every page that listens. */
+  /** Sends an event to every open stream. */
   emit(event: string, data: object): void;
-  /** Whether there is an event stream; without, pages ask every 2 s. */
+  /** True if the site offers event streams. Otherwise pages poll every 2 s. */
   streams: boolean;
-  /** How many pages listen. */
+  /** Returns the number of open streams. */
   readonly listening: number;
-  /** Queries of the streams opened so far. */
+  /** Queries of all streams opened so far. */
   readonly opened: string[];
-  /** Between the halves of a page; 0: it comes in one piece. */
+  /** Delay between two halves of a page in milliseconds. 0 sends the page in one piece. */
   pauseMs: number;
-  /** The channel of the chat page. */
+  /** Channel of the chat page. */
   readonly channel: SampleChannel;
 }
 
-/** The pages on a real server under a base path, with the real policy, and a record of what they send. */
+/** Serves the pages under a base path with the real content policy, and records their requests. */
 export async function startSite(base = "/door"): Promise<TestSite> {
   const assets = loadAssets();
   const sent: SentRequest[] = [];

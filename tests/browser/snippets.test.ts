@@ -1,3 +1,4 @@
+// Runs the client snippets against a channel.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
@@ -13,7 +14,7 @@ const token = "c0ffee".repeat(10);
 let server: Server;
 let url: string;
 
-/** A channel that answers each message by its own text, to whoever brings the token in a subprotocol or a header. */
+/** Starts a channel that echoes messages and accepts the token in a subprotocol or a header. */
 beforeAll(async () => {
   server = createServer((request, response) => {
     response.statusCode = request.headers.authorization === `Bearer ${token}` ? 200 : 401;
@@ -48,7 +49,7 @@ function pasted(id: string): string {
   return code.replace(tokenPlaceholder, token);
 }
 
-/** What a shell prints when the text is pasted into it. */
+/** Runs the text in a shell and returns its output. */
 async function inShell(text: string): Promise<string> {
   const shell = spawn("sh", [], { stdio: ["pipe", "pipe", "pipe"], env });
   let printed = "";
@@ -61,14 +62,14 @@ async function inShell(text: string): Promise<string> {
 
 const python = findTool("python-websockets");
 const curl = findTool("curl");
-/** Puts the Python with the library first. */
+/** Puts the Python that has the websockets library first in `PATH`. */
 const env = {
   ...process.env,
   PATH: [...(python ? [dirname(python)] : []), process.env["PATH"]].join(delimiter),
 };
 
-describe("a snippet, pasted with its token, connects and prints the answer", () => {
-  test("Browser", async (context) => {
+describe("Client snippet", () => {
+  test("connects and prints the reply in a browser", async (context) => {
     skipWithoutBrowser(context);
     const browser = await launchBrowser();
     const page = await browser.newPage();
@@ -81,22 +82,22 @@ describe("a snippet, pasted with its token, connects and prints the answer", () 
     await browser.close();
   });
 
-  test("Node", async () => {
+  test("connects and prints the reply in Node", async () => {
     const printed = await inShell(pasted("node"));
     expect(printed).toContain("echo: hello");
     expect(printed).toContain("closed 1000 done");
   });
 
-  test.skipIf(!python)("Python", async () => {
+  test.skipIf(!python)("connects and prints the reply in Python", async () => {
     expect(await inShell(pasted("python"))).toContain("echo: hello");
   });
 
-  test.skipIf(!curl)("curl", async () => {
+  test.skipIf(!curl)("checks the token with curl", async () => {
     expect(await inShell(pasted("curl"))).toContain('{"protocol":"pico"}');
   });
 });
 
-test("an address with brackets stays whole in a shell", () => {
+test("quotes an IPv6 address for the shell", () => {
   const curl = snippets("wss://[::1]:8443/pico").find(({ id }) => id === "curl");
   expect(curl?.code).toContain("-g 'https://[::1]:8443/pico'");
 });

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+// Tests the first setup and sign-in with a real launcher.
+import { describe, afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +8,7 @@ import { tokenPlaceholder } from "../../plugins/dashboard/pages/index.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
 
 let browser: Browser;
-/** A name on the local network, by plain http: no secure context, no `Sec-Fetch-Site`, no clipboard. */
+/** Host name on the local network. Plain HTTP has no secure context, so no clipboard. */
 const lan = "door.example";
 beforeEach(skipWithoutBrowser);
 beforeAll(async () => {
@@ -16,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-/** A page that reports what must never happen on ours. */
+/** Opens a page that records errors and policy violations. */
 async function openPage(): Promise<{ page: Page; problems: string[] }> {
   const page = await (await browser.newContext()).newPage();
   const problems: string[] = [];
@@ -27,46 +28,47 @@ async function openPage(): Promise<{ page: Page; problems: string[] }> {
   return { page, problems };
 }
 
-it("a first owner opens the link, keeps the token, turns the channel on and gets an answer", async () => {
-  await using launcher = await startLauncher();
-  const { page, problems } = await openPage();
+describe("First visit", () => {
+  it("opens the link, keeps the token and receives a reply", async () => {
+    await using launcher = await startLauncher();
+    const { page, problems } = await openPage();
 
-  await page.goto(launcher.link.href);
-  await page.getByRole("heading", { name: "Choose the token for this dashboard" }).waitFor();
-  // The page's script has taken over: the cookie of the link stands in for the code.
-  await page.getByLabel("Generated token", { exact: true }).waitFor({ state: "hidden" });
-  await page.getByRole("button", { name: "Finish setup" }).click();
+    await page.goto(launcher.link.href);
+    await page.getByRole("heading", { name: "Choose the launcher token" }).waitFor();
+    // Once the script runs, the cookie of the link replaces the code.
+    await page.getByLabel("Generated token", { exact: true }).waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "Finish setup" }).click();
 
-  await page.getByRole("button", { name: "Turn the channel on" }).click();
-  const address = page.getByLabel("Address", { exact: true });
-  await address.waitFor({ state: "visible" });
-  const url = await address.inputValue();
-  expect(url).toBe(`ws://${launcher.base.host}/pico`);
+    await page.getByRole("button", { name: "Turn on channel" }).click();
+    const address = page.getByLabel("Channel URL", { exact: true });
+    await address.waitFor({ state: "visible" });
+    const url = await address.inputValue();
+    expect(url).toBe(`ws://${launcher.base.host}/pico`);
 
-  const token = /token: ["']?([0-9a-f]{64})/.exec(
-    await readFile(join(launcher.home, ".security.yml"), "utf8"),
-  )![1]!;
-  const snippet = await page.locator("#snippet-browser").textContent();
-  const answer = page.waitForEvent("console", (message) => /message\.create/.test(message.text()));
-  // The snippet is pasted into a page of this origin: its policy allows its own WebSocket.
-  await page.evaluate(snippet!.replace(tokenPlaceholder, token));
-  expect((await answer).text()).toContain("hello");
+    const token = /token: ["']?([0-9a-f]{64})/.exec(
+      await readFile(join(launcher.home, ".security.yml"), "utf8"),
+    )![1]!;
+    const snippet = await page.locator("#snippet-browser").textContent();
+    const answer = page.waitForEvent("console", (message) =>
+      /message\.create/.test(message.text()),
+    );
+    // Runs the snippet on this origin, since the policy allows WebSockets only to the same origin.
+    await page.evaluate(snippet!.replace(tokenPlaceholder, token));
+    expect((await answer).text()).toContain("hello");
 
-  await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByRole("heading", { name: "Sign in" }).waitFor();
-  expect(problems).toEqual([]);
-});
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(problems).toEqual([]);
+  });
 
-it.each(["127.0.0.1", lan])(
-  "signs in with the token, refuses a wrong one and signs out without JavaScript (%s)",
-  async (name) => {
+  it.each(["127.0.0.1", lan])("signs in and out without JavaScript, bundled: %s", async (name) => {
     await using launcher = await startLauncher({ env: { SERVICE_LAUNCHER_ALLOWED_HOSTS: lan } });
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
 
     await page.goto(`http://${name}:${launcher.base.port}/setup`);
     await page.getByLabel("Generated token", { exact: true }).fill(launcher.token!);
-    await page.getByLabel("A token of my own").check();
+    await page.getByLabel("Your own token").check();
     await page.getByLabel("Your token", { exact: true }).fill("a-token-of-my-own-1");
     await page.getByLabel("Your token again", { exact: true }).fill("a-token-of-my-own-1");
     await page.getByRole("button", { name: "Finish setup" }).click();
@@ -82,28 +84,28 @@ it.each(["127.0.0.1", lan])(
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     await context.close();
-  },
-);
+  });
 
-it("works on a local network without encryption: live, copied by hand, switched on, talked to", async () => {
-  await using launcher = await startLauncher({ env: { SERVICE_LAUNCHER_ALLOWED_HOSTS: lan } });
-  await finishSetup(launcher);
-  const { page, problems } = await openPage();
-  const at = (path: string): string => `http://${lan}:${launcher.base.port}${path}`;
-  await page.goto(at("/login?next=%2Fconnect"));
-  await page.getByLabel("Launcher token", { exact: true }).fill(launcher.token!);
-  await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: "Turn it on on the overview" }).click();
-  expect(await page.evaluate(() => isSecureContext)).toBe(false);
-  await page.getByRole("button", { name: "Turn the channel on" }).click();
-  await page.getByText("The channel is on.").waitFor();
-  // The button says so for a moment only.
-  const asked = page.getByText("press Ctrl+C", { exact: false }).first().waitFor();
-  await Promise.all([asked, page.getByRole("button", { name: "Copy address" }).click()]);
-  await page.goto(at("/chat"));
-  await page.getByText("Connected", { exact: true }).waitFor();
-  await page.getByLabel("Message", { exact: true }).fill("over the air");
-  await page.keyboard.press("Enter");
-  await page.locator(".message.answer").getByText("over the air").waitFor();
-  expect(problems).toEqual([]);
+  it("works over plain HTTP on a local network", async () => {
+    await using launcher = await startLauncher({ env: { SERVICE_LAUNCHER_ALLOWED_HOSTS: lan } });
+    await finishSetup(launcher);
+    const { page, problems } = await openPage();
+    const at = (path: string): string => `http://${lan}:${launcher.base.port}${path}`;
+    await page.goto(at("/login?next=%2Fconnect"));
+    await page.getByLabel("Launcher token", { exact: true }).fill(launcher.token!);
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "Turn it on in Overview" }).click();
+    expect(await page.evaluate(() => isSecureContext)).toBe(false);
+    await page.getByRole("button", { name: "Turn on channel" }).click();
+    await page.getByText("The channel is on.").waitFor();
+    // The button shows the message only briefly.
+    const asked = page.getByText("Press Ctrl+C", { exact: false }).first().waitFor();
+    await Promise.all([asked, page.getByRole("button", { name: "Copy channel URL" }).click()]);
+    await page.goto(at("/chat"));
+    await page.getByText("Connected", { exact: true }).waitFor();
+    await page.getByLabel("Message", { exact: true }).fill("over the air");
+    await page.keyboard.press("Enter");
+    await page.locator(".message.answer").getByText("over the air").waitFor();
+    expect(problems).toEqual([]);
+  });
 });

@@ -15,7 +15,7 @@ import {
   sessionsPage,
   settingsPage,
   tokensPage,
-  type DeskPage,
+  type SignedInPage,
 } from "../pages/index.ts";
 import { sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
@@ -23,7 +23,7 @@ import { sectionsOf } from "./settings.ts";
 import { channelOf } from "./status.ts";
 
 /** Path to page. The browser module of a page loads its data from the API. */
-const pagesByPath: Readonly<Record<string, (page: DeskPage) => string>> = {
+const pagesByPath: Readonly<Record<string, (page: SignedInPage) => string>> = {
   "/connections": connectionsPage,
   "/chat": chatPage,
   "/tokens": tokensPage,
@@ -45,7 +45,7 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
 }
 
 /** @returns The values that every page needs. */
-export function pageContext(context: DashboardContext, request: FastifyRequest): DeskPage {
+export function pageContext(context: DashboardContext, request: FastifyRequest): SignedInPage {
   const { session } = requestState(request);
   const csrf = session ? csrfToken(context.auth, session) : "";
   return {

@@ -1,9 +1,10 @@
+// Updates the lists of recent and failed sign-ins.
 import type { RejectionView, SignInView, StatusView } from "../api/views.ts";
 import { live, make, setRows, show } from "./dom.ts";
 import { timeAgo } from "./times.ts";
 import { failedSignInLabel, timesLabel, signInMethodLabel } from "../ui/text/labels.ts";
 
-/** Brings both lists up to date; rows look as `pages/overview-activity.ts` draws them. */
+/** Updates both lists. `pages/overview-activity.ts` renders the same rows. */
 export function showActivity({ signIns, refusals }: StatusView): void {
   showList("sign-ins", signIns, ({ via, address, at }: SignInView) =>
     row(signInMethodLabel(via), address, at),

@@ -1,30 +1,33 @@
+// Sends requests to the dashboard API.
 import { base } from "./dom.ts";
 
-/** An answer of the dashboard that is not 2xx, or none at all (`status` 0). */
-export interface Refusal {
+/** A response that is not 2xx, or no response (`status` 0). */
+export interface ApiError {
   readonly status: number;
   readonly message: string;
-  /** The code of the answer's body. */
+  /** Error code in the response body. */
   readonly code?: string;
   readonly retryAfterSeconds?: number;
-  /** The setting that was refused. */
+  /** Rejected setting. */
   readonly field?: string;
 }
 
-export type Answer<T> = { readonly body: T } | { readonly refused: Refusal };
+export type ApiResult<T> = { readonly body: T } | { readonly error: ApiError };
 
-const patience = 8000;
-/** What changes something or takes its time is waited for, since its answer may come but once: a new token. The server
- *  waits up to 15 s for a file and 5 s for each of four handshakes. */
-const longPatience = 60_000;
+const readTimeoutMs = 8000;
+/**
+ * Timeout of requests that change something. Their response may be the only copy of a new token.
+ * The server waits up to 15 s for a file and up to 5 s for each of four handshakes.
+ */
+const writeTimeoutMs = 60_000;
 
-/** One request with a JSON answer. Never rejects. */
-export async function ask<T>(
+/** Sends one request and parses the JSON response. Never rejects. */
+export async function sendRequest<T>(
   method: string,
   path: string,
   body?: object,
   etag?: string,
-): Promise<Answer<T>> {
+): Promise<ApiResult<T>> {
   const headers: Record<string, string> = { accept: "application/json" };
   if (body) headers["content-type"] = "application/json";
   if (etag !== undefined) headers["if-match"] = etag;
@@ -33,21 +36,22 @@ export async function ask<T>(
       method,
       headers,
       cache: "no-store",
-      signal: AbortSignal.timeout(method === "GET" ? patience : longPatience),
+      signal: AbortSignal.timeout(method === "GET" ? readTimeoutMs : writeTimeoutMs),
       ...(body && { body: JSON.stringify(body) }),
     });
     const answer: unknown = await response.json().catch(() => ({}));
-    return response.ok ? { body: answer as T } : { refused: refusalOf(response.status, answer) };
+    return response.ok ? { body: answer as T } : { error: toApiError(response.status, answer) };
   } catch {
-    return { refused: { status: 0, message: "The service does not answer." } };
+    return { error: { status: 0, message: "The service does not respond." } };
   }
 }
 
-function refusalOf(status: number, answer: unknown): Refusal {
+function toApiError(status: number, answer: unknown): ApiError {
   const { error, message, retryAfterSeconds, field } = answer as Readonly<Record<string, unknown>>;
   return {
     status,
-    message: typeof message === "string" ? message : `The service refused (${status}).`,
+    message:
+      typeof message === "string" ? message : `The service rejected the request (${status}).`,
     ...(typeof error === "string" && { code: error }),
     ...(typeof retryAfterSeconds === "number" && { retryAfterSeconds }),
     ...(typeof field === "string" && { field }),

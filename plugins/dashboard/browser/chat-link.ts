@@ -1,3 +1,4 @@
+// Connects the chat page to the channel.
 import {
   connect,
   type Client,
@@ -6,30 +7,32 @@ import {
 } from "../../../lib/pico-link/browser.ts";
 import type { StatusView } from "../api/views.ts";
 import { base } from "./dom.ts";
-import { askOwner } from "./owner.ts";
+import { requestAsOwner } from "./owner.ts";
 
 export interface ChatHandlers extends LinkHandlers {
-  /** Every text that travels. */
+  /** Receives every text frame in both directions. */
   readonly onRaw: (direction: "in" | "out", text: string) => void;
 }
 
-/** A client of the pico channel for this page: the server knows it by the session cookie. */
+/** Opens a link to the channel. The server authenticates it by the sign-in cookie. */
 export const openLink = (session: string, { onRaw, ...handlers }: ChatHandlers): Client =>
   connect({
     url: `${base}/pico`,
     token: "",
     sessionId: session,
-    WebSocket: tapped(onRaw),
+    WebSocket: observedWebSocket(onRaw),
     fetch: probe,
     ...handlers,
   });
 
-/** Why a handshake failed. The channel takes the page's cookie for WebSockets alone, so the dashboard is asked; who is
- *  signed out is asked for the token first. */
+/**
+ * Finds out why a handshake failed. The channel accepts the sign-in cookie only for WebSockets, so
+ * this function requests the dashboard status instead. A signed-out user is asked to sign in first.
+ */
 async function probe(): Promise<Response> {
-  const answer = await askOwner<StatusView>("GET", "/api/status");
-  if ("refused" in answer) {
-    const { status, code, message } = answer.refused;
+  const answer = await requestAsOwner<StatusView>("GET", "/api/status");
+  if ("error" in answer) {
+    const { status, code, message } = answer.error;
     if (status === 0) throw new Error(message);
     return Response.json({ error: code }, { status });
   }
@@ -40,8 +43,8 @@ async function probe(): Promise<Response> {
   return Response.json({ error: "too_many_connections" }, { status: 503 });
 }
 
-/** The browser's own, telling what travels. */
-function tapped(onRaw: ChatHandlers["onRaw"]): SocketConstructor {
+/** Returns a WebSocket class that reports every text frame. */
+function observedWebSocket(onRaw: ChatHandlers["onRaw"]): SocketConstructor {
   return class extends WebSocket {
     constructor(url: string, protocols?: string[]) {
       super(url, protocols);

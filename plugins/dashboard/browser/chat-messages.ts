@@ -1,19 +1,21 @@
+// Draws the messages of a conversation.
 import type { Attachment, ServerFrame, ServerMessage } from "../../../lib/pico-wire/index.ts";
 import { el, setText } from "./dom.ts";
 import { timeAgo } from "./times.ts";
 
-/** The messages of one conversation, as they stand on the page. */
+/** The messages of one conversation on the page. */
 export interface Transcript {
   readonly list: HTMLElement;
-  mine(id: string, content: string, pictures: readonly string[]): void;
-  /** What became of a message of ours. */
-  settle(id: string, words: string, isProblem?: boolean): void;
-  /** True when the frame changed the transcript. */
-  take(frame: ServerFrame): boolean;
-  note(text: string): void;
+  /** Adds a message sent by the user. */
+  addSent(id: string, content: string, images: readonly string[]): void;
+  /** Sets the delivery status of a sent message. */
+  setStatus(id: string, text: string, isProblem?: boolean): void;
+  /** @returns True if the frame changed the transcript. */
+  receive(frame: ServerFrame): boolean;
+  addNote(text: string): void;
 }
 
-interface Shown {
+interface MessageElements {
   readonly element: HTMLElement;
   readonly text: HTMLElement;
   readonly extras: HTMLElement;
@@ -22,22 +24,22 @@ interface Shown {
 
 type Payload = Readonly<Record<string, unknown>>;
 
-const inline = /^data:image\/(png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=]*$/;
-const limit = 500;
+const inlineImage = /^data:image\/(png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=]*$/;
+const maxMessages = 500;
 
-export function transcript(): Transcript {
+export function createTranscript(): Transcript {
   const list = el("ol", { class: "transcript" });
-  const shown = new Map<string, Shown>();
+  const shown = new Map<string, MessageElements>();
   let unnamed = 0;
-  const put = (id: string, made: Shown): Shown => {
-    shown.set(id, made);
-    list.append(made.element);
+  const append = (id: string, message: MessageElements): MessageElements => {
+    shown.set(id, message);
+    list.append(message.element);
     for (const [oldest, { element }] of shown) {
-      if (shown.size <= limit) break;
+      if (shown.size <= maxMessages) break;
       element.remove();
       shown.delete(oldest);
     }
-    return made;
+    return message;
   };
   const upsert = (payload: ServerMessage, timestamp = Date.now()): void => {
     const id = `in ${payload.message_id || `unnamed ${++unnamed}`}`;
@@ -47,7 +49,8 @@ export function transcript(): Transcript {
         : payload.kind === "tool_calls"
           ? "tools"
           : "answer";
-    const message = shown.get(id) ?? put(id, bubble(kind, timestamp, payload.model_name ?? ""));
+    const message =
+      shown.get(id) ?? append(id, createMessage(kind, timestamp, payload.model_name ?? ""));
     setText(message.text, payload.content);
     message.text.hidden = payload.content === "";
     message.element.classList.toggle("pending", payload.placeholder === true);
@@ -56,24 +59,23 @@ export function transcript(): Transcript {
       ...toolCalls(payload.tool_calls),
     );
   };
-  const note = (text: string): void => list.append(el("li", { class: "note" }, text));
   return {
     list,
-    note,
-    mine(id, content, pictures) {
-      const message = put(`out ${id}`, bubble("mine", Date.now(), ""));
+    addNote: (text) => list.append(el("li", { class: "note" }, text)),
+    addSent(id, content, images) {
+      const message = append(`out ${id}`, createMessage("mine", Date.now(), ""));
       setText(message.text, content);
       message.text.hidden = content === "";
-      message.extras.append(...pictures.map((url) => picture(url, "")));
-      setText(message.state, "not taken yet");
+      message.extras.append(...images.map((url) => createImage(url, "")));
+      setText(message.state, "Sending…");
     },
-    settle(id, words, isProblem = false) {
+    setStatus(id, text, isProblem = false) {
       const message = shown.get(`out ${id}`);
       if (!message) return;
-      setText(message.state, words);
+      setText(message.state, text);
       message.element.classList.toggle("failed", isProblem);
     },
-    take(frame) {
+    receive(frame) {
       switch (frame.type) {
         case "message.create":
         case "message.update":
@@ -93,13 +95,18 @@ export function transcript(): Transcript {
   };
 }
 
-const names = { mine: "You", answer: "Answer", thought: "Thought", tools: "Tool calls" } as const;
+const kindLabels = {
+  mine: "You",
+  answer: "Reply",
+  thought: "Thought",
+  tools: "Tool calls",
+} as const;
 
-function bubble(kind: keyof typeof names, at: number, model: string): Shown {
+function createMessage(kind: keyof typeof kindLabels, at: number, model: string): MessageElements {
   const text = el("p", { class: "text" });
   const extras = el("div", { class: "extras" });
   const state = el("span", { class: "state" });
-  const name = el("b", {}, names[kind]);
+  const name = el("b", {}, kindLabels[kind]);
   const head = el(
     "p",
     { class: "from" },
@@ -108,8 +115,8 @@ function bubble(kind: keyof typeof names, at: number, model: string): Shown {
     timeAgo(at),
     state,
   );
-  const isFolded = kind === "thought";
-  const element = isFolded
+  const isCollapsible = kind === "thought";
+  const element = isCollapsible
     ? el(
         "li",
         { class: `message ${kind}` },
@@ -121,15 +128,15 @@ function bubble(kind: keyof typeof names, at: number, model: string): Shown {
 
 function attachments(all: readonly Attachment[] = []): Node[] {
   return all.flatMap(({ url, filename: name = "" }): Node[] => {
-    if (inline.test(url)) return [picture(url, name)];
+    if (inlineImage.test(url)) return [createImage(url, name)];
     if (!url.startsWith("https:"))
-      return [el("p", { class: "hint" }, name || "An attachment that cannot be shown")];
+      return [el("p", { class: "hint" }, name || "Attachment without preview")];
     return [el("a", { href: url, rel: "noreferrer noopener", target: "_blank" }, name || url)];
   });
 }
 
-function picture(url: string, name: string): HTMLElement {
-  return el("img", { src: url, alt: name || "Picture", loading: "lazy" });
+function createImage(url: string, name: string): HTMLElement {
+  return el("img", { src: url, alt: name || "Image", loading: "lazy" });
 }
 
 function toolCalls(calls: readonly unknown[] = []): Node[] {

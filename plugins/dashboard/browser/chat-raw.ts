@@ -1,9 +1,10 @@
+// Shows the raw frames of the chat link.
 import { el, live, show } from "./dom.ts";
 
-const most = 200;
-const longest = 2000;
+const maxFrames = 200;
+const maxFrameLength = 2000;
 
-/** The frames as they travel, beside the messages while the box is checked. */
+/** Collects raw frames and shows them while the box is checked. */
 export function showRaw(): { add(direction: "in" | "out", text: string): void; clear(): void } {
   const list = live("frames")!;
   const box = document.querySelector<HTMLInputElement>("[data-raw]")!;
@@ -13,18 +14,20 @@ export function showRaw(): { add(direction: "in" | "out", text: string): void; c
   });
   return {
     add(direction, text) {
-      const cut =
-        text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text;
+      const excerpt =
+        text.length > maxFrameLength
+          ? `${text.slice(0, maxFrameLength)}… (${text.length} characters)`
+          : text;
       const follow = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
       list.append(
         el(
           "li",
           { class: direction },
           el("b", {}, direction === "in" ? "in" : "out"),
-          el("span", {}, cut),
+          el("span", {}, excerpt),
         ),
       );
-      if (list.childElementCount > most) list.firstElementChild!.remove();
+      if (list.childElementCount > maxFrames) list.firstElementChild!.remove();
       if (follow) list.scrollTop = list.scrollHeight;
     },
     clear: () => list.replaceChildren(),

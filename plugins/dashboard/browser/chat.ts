@@ -1,12 +1,13 @@
+// Chat page: conversations with the application through the channel.
 import type { Client, LinkChange, LinkError } from "../../../lib/pico-link/browser.ts";
 import type { ServerFrame } from "../../../lib/pico-wire/index.ts";
 import type { ConnectionsView } from "../api/views.ts";
 import { openLink } from "./chat-link.ts";
-import { isName, knownNames, newName, remember } from "./chat-names.ts";
-import { choosePictures } from "./chat-pictures.ts";
-import { transcript, type Transcript } from "./chat-messages.ts";
+import { isConversationName, knownNames, createName, rememberName } from "./chat-names.ts";
+import { createImagePicker } from "./chat-images.ts";
+import { createTranscript, type Transcript } from "./chat-messages.ts";
 import { showRaw } from "./chat-raw.ts";
-import { startDesk } from "./desk.ts";
+import { startPage } from "./page.ts";
 import { base, el, live, setLive, setText, show } from "./dom.ts";
 import { linkClosedMessage, linkStateBadges, linkRejectedMessage } from "../ui/text/labels.ts";
 import { load } from "./owner.ts";
@@ -21,11 +22,11 @@ interface Conversation {
 const messages = live("messages")!;
 const composer = document.querySelector<HTMLFormElement>("[data-send]")!;
 const field = document.querySelector<HTMLTextAreaElement>("#message")!;
-const pictures = choosePictures(composer, live("pictures")!, (text) =>
+const images = createImagePicker(composer, live("images")!, (text) =>
   setLive("send-problem", text),
 );
 const raw = showRaw();
-/** Their transcripts stay while the page does. */
+/** Transcripts of all conversations opened on this page, by name. */
 const transcripts = new Map<string, Transcript>();
 let current: Conversation | undefined;
 let others: readonly string[] = [];
@@ -33,8 +34,8 @@ let nextId = 0;
 let opened = 0;
 let typedAt = 0;
 
-startDesk();
-// Beside the chat where there is room; above it, folded.
+startPage();
+// Narrow screens show the list above the chat, collapsed.
 if (matchMedia("(min-width: 56rem)").matches)
   document.querySelector<HTMLDetailsElement>(".chat-list")!.open = true;
 const refresh = () =>
@@ -42,18 +43,19 @@ const refresh = () =>
     others = [...new Set(connections.map(({ session }) => session))];
     showNames();
   });
-const settled = (): void => {
+/** Retries a blocked link, since the event may have removed the cause. */
+const retryIfBlocked = (): void => {
   if (current?.link.state() === "blocked") current.link.retry();
 };
 startStream({
   refresh,
-  news: ["connected", "disconnected"],
-  on: { hello: settled, settings: settled, token: settled },
+  refreshOn: ["connected", "disconnected"],
+  on: { hello: retryIfBlocked, settings: retryIfBlocked, token: retryIfBlocked },
 });
-open(nameInAddress() ?? knownNames()[0] ?? newName());
+open(nameInUrl() ?? knownNames()[0] ?? createName());
 
 document.querySelector("[data-new]")!.addEventListener("click", () => {
-  open(newName());
+  open(createName());
   field.focus();
 });
 document.querySelector<HTMLFormElement>("[data-open]")!.addEventListener("submit", (event) => {
@@ -61,7 +63,7 @@ document.querySelector<HTMLFormElement>("[data-open]")!.addEventListener("submit
   const input = document.querySelector<HTMLInputElement>("#session")!;
   const name = input.value.trim();
   input.setCustomValidity(
-    isName(name) ? "" : "A name has up to 256 bytes and no control characters.",
+    isConversationName(name) ? "" : "Enter a name of up to 256 bytes without control characters.",
   );
   if (!input.reportValidity()) return;
   input.value = "";
@@ -69,11 +71,11 @@ document.querySelector<HTMLFormElement>("[data-open]")!.addEventListener("submit
 });
 document.querySelector("[data-reconnect]")!.addEventListener("click", () => {
   if (current?.link.state() !== "stopped") return current?.link.retry();
-  current.transcript.note("A new connection: what was said in between may be missing here.");
+  current.transcript.addNote("Reconnected. Messages sent in the meantime may be missing.");
   open(current.name);
 });
 addEventListener("hashchange", () => {
-  const name = nameInAddress();
+  const name = nameInUrl();
   if (name !== undefined && name !== current?.name) open(name);
 });
 composer.addEventListener("submit", (event) => {
@@ -93,10 +95,10 @@ field.addEventListener("input", () => {
 });
 
 function open(name: string): void {
-  const mine = ++opened;
+  const openNumber = ++opened;
   current?.link.stop();
-  remember(name);
-  const shown = transcripts.get(name) ?? transcript();
+  rememberName(name);
+  const shown = transcripts.get(name) ?? createTranscript();
   transcripts.set(name, shown);
   messages.replaceChildren(shown.list);
   messages.scrollTop = messages.scrollHeight;
@@ -106,64 +108,64 @@ function open(name: string): void {
   history.replaceState(null, "", `#${encodeURIComponent(name)}`);
   const link: Client = openLink(name, {
     onRaw: raw.add,
-    onFrame: (frame) => following(() => take(shown, frame)),
+    onFrame: (frame) => keepScrolled(() => receiveFrame(shown, frame)),
     onTyping: (on) => setLive("typing", on ? "Typing…" : ""),
     onGap: () =>
-      following(() => shown.note("Some messages were missed while the connection was cut.")),
-    onError: ({ code, message }) => following(() => shown.note(message || code)),
+      keepScrolled(() => shown.addNote("Some messages were lost while the connection was down.")),
+    onError: ({ code, message }) => keepScrolled(() => shown.addNote(message || code)),
     onState: (change) => {
-      // What happens to a link that was left is not about the one that is shown.
-      if (mine === opened) showLink(change);
+      // Ignore changes of links that belong to a conversation opened earlier.
+      if (openNumber === opened) showLink(change);
     },
   });
   current = { name, transcript: shown, link };
   showNames();
 }
 
-function nameInAddress(): string | undefined {
+function nameInUrl(): string | undefined {
   try {
     const name = decodeURIComponent(location.hash.slice(1));
-    return isName(name) ? name : undefined;
+    return isConversationName(name) ? name : undefined;
   } catch {
     return undefined;
   }
 }
 
 async function send(): Promise<void> {
-  const to = current;
-  await pictures.ready();
-  if (to !== current) return;
+  const conversation = current;
+  await images.ready();
+  if (conversation !== current) return;
   const content = field.value.trim();
-  const media = pictures.all();
+  const media = images.all();
   if (content === "" && media.length === 0) return field.focus();
   if (!current || current.link.state() === "stopped") {
     return setLive(
       "send-problem",
-      "There is no connection now, so nothing was sent. What you typed stays.",
+      "Not sent: there is no connection. Your text is still in the field.",
     );
   }
   const { link, transcript: shown } = current;
   const id = `${Date.now().toString(36)}-${++nextId}`;
-  shown.mine(id, content, media);
-  if (link.state() !== "open") shown.settle(id, "waits for the connection");
+  shown.addSent(id, content, media);
+  if (link.state() !== "open") shown.setStatus(id, "Waiting for connection…");
   link.send({ id, content, ...(media.length > 0 && { media }) }).then(
-    ({ status }) => shown.settle(id, status === "delivered" ? "taken" : "sent"),
-    ({ message }: LinkError) => shown.settle(id, message, true),
+    ({ status }) => shown.setStatus(id, status === "delivered" ? "Delivered" : "Sent"),
+    ({ message }: LinkError) => shown.setStatus(id, message, true),
   );
   field.value = "";
   typedAt = 0;
-  pictures.clear();
+  images.clear();
   setLive("send-problem", "");
   messages.scrollTop = messages.scrollHeight;
   field.focus();
 }
 
-function take(shown: Transcript, frame: ServerFrame): void {
-  if (shown.take(frame)) setLive("typing", "");
+function receiveFrame(shown: Transcript, frame: ServerFrame): void {
+  if (shown.receive(frame)) setLive("typing", "");
 }
 
-/** Stays at the newest message while `change` adds to it. */
-function following(change: () => void): void {
+/** Runs `change` and scrolls to the newest message if the list was at the end. */
+function keepScrolled(change: () => void): void {
   const isAtEnd = messages.scrollHeight - messages.scrollTop - messages.clientHeight < 60;
   change();
   if (isAtEnd) messages.scrollTop = messages.scrollHeight;
@@ -178,12 +180,12 @@ function showLink({ from, to, reason, check }: LinkChange): void {
   if (to === "connecting") return;
   setLive("typing", "");
   if (to === "stopped" || (to === "blocked" && from === "open"))
-    return trouble(linkClosedMessage(reason));
-  const why = linkRejectedMessage(reason) ?? check;
-  if (why !== undefined) trouble(why);
+    return showTrouble(linkClosedMessage(reason));
+  const explanation = linkRejectedMessage(reason) ?? check;
+  if (explanation !== undefined) showTrouble(explanation);
 }
 
-function trouble(text: string): void {
+function showTrouble(text: string): void {
   setLive("trouble-text", text);
   show(live("trouble"), true);
 }

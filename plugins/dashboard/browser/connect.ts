@@ -1,39 +1,40 @@
+// Connect page: copies snippets and tests the channel.
 import type { TestMethod, TestResult, TestView } from "../api/views.ts";
 import { copy, copyText, enableCopying, shortcut } from "./copy.ts";
-import { startDesk } from "./desk.ts";
+import { startPage } from "./page.ts";
 import { button, el, live, setLive, setText, show } from "./dom.ts";
-import { askOwner, load } from "./owner.ts";
+import { requestAsOwner, load } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { startStream } from "./stream.ts";
 import { tokenPlaceholder } from "../ui/text/token-rules.ts";
 import { testResultLabel } from "../ui/text/labels.ts";
 
-startDesk();
+startPage();
 enableCopying();
 startStream({ refresh: () => load("/api/channels", () => undefined) });
 for (const each of document.querySelectorAll<HTMLButtonElement>("[data-copy-with-token]")) {
   each.addEventListener("click", () => void copyWithToken(each.dataset["copyWithToken"] ?? ""));
 }
 const tryButton = document.querySelector<HTMLButtonElement>("[data-try]");
-tryButton?.addEventListener("click", () => void tryEveryWay(tryButton));
+tryButton?.addEventListener("click", () => void testAllMethods(tryButton));
 
-/** The token is in the page only for as long as it takes to copy. */
+/** Copies a snippet with the token. The page removes the token after copying. */
 async function copyWithToken(id: string): Promise<void> {
   const answer = await askForToken({
     title: "Copy with the channel token",
-    text: "The copy holds the token in clear: paste it only where it may stay.",
+    text: "The clipboard will contain the token as plain text. Paste it only into a safe place.",
     action: "Copy",
     send: (current) =>
-      askOwner<{ token: string }>("POST", "/api/token/reveal", { which: "pico", current }),
+      requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which: "pico", current }),
   });
-  if (!answer || "refused" in answer) return;
+  if (!answer || "error" in answer) return;
   const code = document.getElementById(id)?.textContent ?? "";
   const text = code.replace(tokenPlaceholder, () => answer.body.token);
-  if (await copyText(text)) return setLive("copied", "Copied, with the token in it.");
+  if (await copyText(text)) return setLive("copied", "Copied with the token.");
   showToCopy(text);
 }
 
-/** For browsers that copy only what is selected. */
+/** Shows the text selected, for browsers without clipboard access. */
 function showToCopy(text: string): void {
   const code = el("code", { tabindex: 0 }, text);
   const dialog: HTMLDialogElement = el(
@@ -53,12 +54,12 @@ function showToCopy(text: string): void {
   void copy(code);
 }
 
-async function tryEveryWay(button: HTMLButtonElement): Promise<void> {
+async function testAllMethods(button: HTMLButtonElement): Promise<void> {
   button.disabled = true;
   setLive("try-problem", "");
-  const answer = await askOwner<TestView>("POST", "/api/channels/pico/try");
+  const answer = await requestAsOwner<TestView>("POST", "/api/channels/pico/try");
   button.disabled = false;
-  if ("refused" in answer) return setLive("try-problem", answer.refused.message);
+  if ("error" in answer) return setLive("try-problem", answer.error.message);
   for (const result of answer.body.results) showResult(result);
 }
 
@@ -67,10 +68,10 @@ function showResult({ method, ok, code, ms }: TestResult): void {
     `[data-method="${method satisfies TestMethod}"]`,
   );
   const badge = row?.querySelector<HTMLElement>("[data-result]");
-  const off = code === "token_query_disabled";
-  if (badge) badge.className = `badge ${ok ? "ok" : off ? "off" : "bad"}`;
-  setText(badge, ok ? `Works, ${Math.round(ms)} ms` : off ? "Switched off" : "Refused");
-  const why = row?.querySelector<HTMLElement>("[data-why]");
-  setText(why, ok ? "" : testResultLabel(code));
-  show(why, !ok);
+  const isOff = code === "token_query_disabled";
+  if (badge) badge.className = `badge ${ok ? "ok" : isOff ? "off" : "bad"}`;
+  setText(badge, ok ? `OK, ${Math.round(ms)} ms` : isOff ? "Off" : "Rejected");
+  const reason = row?.querySelector<HTMLElement>("[data-why]");
+  setText(reason, ok ? "" : testResultLabel(code));
+  show(reason, !ok);
 }

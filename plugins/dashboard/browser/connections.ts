@@ -1,8 +1,9 @@
+// Connections page: lists open connections and disconnects clients.
 import type { ConnectionsView, ConnectionView } from "../api/views.ts";
-import { startDesk } from "./desk.ts";
+import { startPage } from "./page.ts";
 import { button, el, live, setLive, setText, show } from "./dom.ts";
 import { formatBytes, formatCount } from "../ui/text/format.ts";
-import { askOwner, load } from "./owner.ts";
+import { requestAsOwner, load } from "./owner.ts";
 import { cell, keepRows, type Row } from "./rows.ts";
 import { startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
@@ -14,7 +15,7 @@ const showRows = keepRows(live("rows")!, (connection: ConnectionView) => connect
 let offset = 0;
 let total = 0;
 
-startDesk();
+startPage();
 const refresh = () => {
   const query = new URLSearchParams({
     offset: String(offset),
@@ -23,9 +24,9 @@ const refresh = () => {
   });
   return load<ConnectionsView>(`/api/connections?${query}`, showPage);
 };
-const { look } = startStream({
+const stream = startStream({
   refresh,
-  news: ["connected", "disconnected", "rate"],
+  refreshOn: ["connected", "disconnected", "rate"],
   on: {
     rate: (rate) => {
       setLive("connections", formatCount(rate.connections));
@@ -38,48 +39,49 @@ const { look } = startStream({
 
 filter.addEventListener("input", () => {
   offset = 0;
-  void look();
+  void stream.refresh();
 });
 for (const step of document.querySelectorAll<HTMLButtonElement>("[data-page]")) {
   step.addEventListener("click", () => {
     offset = Math.max(0, offset + Number(step.dataset["page"]) * pageSize);
-    void look();
+    void stream.refresh();
   });
 }
 
 function showPage(view: ConnectionsView): void {
   ({ total } = view);
   if (offset > 0 && view.connections.length === 0) {
-    offset = Math.floor(Math.max(0, total - 1) / pageSize) * pageSize; // the last page went away
-    return void look();
+    // The shown page no longer exists.
+    offset = Math.floor(Math.max(0, total - 1) / pageSize) * pageSize;
+    return void stream.refresh();
   }
   const filtered = filter.value.trim() !== "";
   if (!filtered) setLive("connections", formatCount(total));
   showRows(view.connections);
   show(live("none"), total === 0);
-  setLive("none", filtered ? "No connection fits the filter." : "Nobody is connected.");
+  setLive("none", filtered ? "No matching connections." : "No clients are connected.");
   const end = offset + view.connections.length;
   setLive(
     "range",
     total > 0 ? `${formatCount(offset + 1)} to ${formatCount(end)} of ${formatCount(total)}` : "",
   );
-  turn(-1, offset > 0, end < total);
-  turn(1, end < total, offset > 0);
+  updatePageButton(-1, offset > 0, end < total);
+  updatePageButton(1, end < total, offset > 0);
 }
 
-/** A list that fits one page has nothing to turn. */
-function turn(by: -1 | 1, isPossible: boolean, isOther: boolean): void {
-  const made = document.querySelector<HTMLButtonElement>(`[data-page="${by}"]`)!;
-  made.disabled = !isPossible;
-  show(made, isPossible || isOther);
+/** Hides both buttons if all connections fit on one page. */
+function updatePageButton(step: -1 | 1, isEnabled: boolean, isOtherEnabled: boolean): void {
+  const pageButton = document.querySelector<HTMLButtonElement>(`[data-page="${step}"]`)!;
+  pageButton.disabled = !isEnabled;
+  show(pageButton, isEnabled || isOtherEnabled);
 }
 
 function row(first: ConnectionView): Row<ConnectionView> {
   const since = timeAgo(first.since);
-  const heard = timeAgo();
+  const lastActive = timeAgo();
   const [received, sent, queued] = [el("span"), el("span"), el("span")];
   const agent = first.userAgent === undefined ? "" : browserLabel(first.userAgent);
-  const from = el(
+  const client = el(
     "div",
     {},
     el("span", { class: "mono" }, first.address),
@@ -92,34 +94,34 @@ function row(first: ConnectionView): Row<ConnectionView> {
     "tr",
     { role: "row" },
     cell("Session", el("span", { class: "mono", title: `connection ${first.id}` }, first.session)),
-    cell("From", from),
-    cell("Way in", el("span", {}, methodLabel(first.method)), "nowrap"),
-    cell("Since", since, "nowrap"),
+    cell("Client", client),
+    cell("Authentication", el("span", {}, methodLabel(first.method)), "nowrap"),
+    cell("Connected", since, "nowrap"),
     cell("In", received, "num"),
     cell("Out", sent, "num"),
     cell("Queued", queued, "num"),
-    cell("Last heard", heard, "nowrap"),
+    cell("Last active", lastActive, "nowrap"),
     cell("", end, "act"),
   );
   const update = (connection: ConnectionView): void => {
     setText(received, formatCount(connection.messagesIn));
     setText(sent, formatCount(connection.messagesOut));
     setText(queued, formatBytes(connection.queuedBytes));
-    setTime(heard, connection.lastHeardAt);
+    setTime(lastActive, connection.lastHeardAt);
   };
   return { element, update };
 }
 
 async function disconnect({ id, session }: ConnectionView): Promise<void> {
-  const answer = await askOwner("DELETE", `/api/connections/${encodeURIComponent(id)}`);
-  const gone = "refused" in answer && answer.refused.status === 404;
+  const answer = await requestAsOwner("DELETE", `/api/connections/${encodeURIComponent(id)}`);
+  const wasClosed = "error" in answer && answer.error.status === 404;
   setLive(
     "said",
-    !("refused" in answer)
-      ? `Disconnected ${session}. Its client is told not to come back by itself.`
-      : gone
-        ? `${session} had left already.`
-        : answer.refused.message,
+    !("error" in answer)
+      ? `Disconnected ${session}. The server asked the client not to reconnect.`
+      : wasClosed
+        ? `${session} was already disconnected.`
+        : answer.error.message,
   );
   await refresh();
 }

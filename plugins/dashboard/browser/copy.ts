@@ -1,6 +1,7 @@
+// Copies text to the clipboard.
 import { setText } from "./dom.ts";
 
-const shownFor = 2500;
+const feedbackMs = 2500;
 
 /** Makes every `data-copy="<id>"` button copy the text of that element. */
 export function enableCopying(root: ParentNode = document): void {
@@ -12,12 +13,17 @@ export function enableCopying(root: ParentNode = document): void {
     button.addEventListener("click", async () => {
       setText(button, (await copy(source)) ? "Copied" : `Press ${shortcut()}`);
       clearTimeout(timer);
-      timer = setTimeout(() => setText(button, label), shownFor);
+      timer = setTimeout(() => setText(button, label), feedbackMs);
     });
   }
 }
 
-/** False when the browser refuses, as on plain-HTTP addresses: the text is then selected for the keyboard. */
+/**
+ * Copies the text of an element. If the browser has no clipboard access, as on plain HTTP, selects
+ * the text instead.
+ *
+ * @returns True if the text was copied.
+ */
 export async function copy(source: HTMLElement): Promise<boolean> {
   if (await copyText(source instanceof HTMLInputElement ? source.value : source.textContent))
     return true;
@@ -25,7 +31,7 @@ export async function copy(source: HTMLElement): Promise<boolean> {
   return false;
 }
 
-/** False when the browser has no clipboard for this page or refuses. */
+/** @returns False if the browser denies clipboard access. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -35,7 +41,7 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** What copies a selection on this machine. */
+/** Returns the keyboard shortcut that copies a selection. */
 export function shortcut(): string {
   return /mac|iphone|ipad/i.test(navigator.platform) ? "⌘C" : "Ctrl+C";
 }

@@ -1,21 +1,29 @@
+// Disables a form until its rate limit ends.
 import { setText } from "./dom.ts";
 
-/** A right token of this length is let through while others wait, so the button must be, too. */
-export const alwaysTried = 43;
+/**
+ * Token length that bypasses the rate limit: the server accepts a correct token of this length
+ * from a blocked address, so the form must be able to send it.
+ */
+export const unlimitedTokenLength = 43;
 
-/** Counts the `data-countdown` seconds down; until then `button` works only for a `field` long enough to pass. Answers
- *  what ends it early. */
+/**
+ * Counts down the `data-countdown` seconds. Until the end, `button` works only if `field` contains
+ * a token that bypasses the limit.
+ *
+ * @returns A function that stops the countdown.
+ */
 export function enableCountdown(
   button: HTMLButtonElement | null,
   field: HTMLInputElement | null,
 ): () => void {
-  const clock = document.querySelector<HTMLElement>("[data-countdown]");
-  if (!clock || !button) return () => undefined;
-  const end = Date.now() + Number(clock.dataset["countdown"]) * 1000;
+  const timeLeft = document.querySelector<HTMLElement>("[data-countdown]");
+  if (!timeLeft || !button) return () => undefined;
+  const end = Date.now() + Number(timeLeft.dataset["countdown"]) * 1000;
   const update = (): void => {
     const left = Math.ceil((end - Date.now()) / 1000);
-    button.disabled = left > 0 && (field?.value.trim().length ?? 0) < alwaysTried;
-    setText(clock, left > 0 ? `Try again in ${left} s.` : "");
+    button.disabled = left > 0 && (field?.value.trim().length ?? 0) < unlimitedTokenLength;
+    setText(timeLeft, left > 0 ? `Try again in ${left} s.` : "");
     if (left > 0) return;
     stop();
     setText(document.querySelector("[data-countdown-end]"), "You can try again now.");

@@ -1,47 +1,48 @@
+// Doctor page: runs the checks and shows their results.
 import type { CheckView, DoctorView } from "../api/views.ts";
-import type { Refusal } from "./api.ts";
-import { startDesk } from "./desk.ts";
+import type { ApiError } from "./api.ts";
+import { startPage } from "./page.ts";
 import { el, live, setLive } from "./dom.ts";
-import { askOwner } from "./owner.ts";
+import { requestAsOwner } from "./owner.ts";
 import { startStream } from "./stream.ts";
-import { upgradeComesThrough } from "./upgrade-probe.ts";
+import { canUpgrade } from "./upgrade-probe.ts";
 
 const run = document.querySelector<HTMLButtonElement>("[data-run]")!;
 const list = live("checks")!;
 const results = {
-  ok: { tone: "ok", text: "Good" },
+  ok: { tone: "ok", text: "OK" },
   warning: { tone: "warn", text: "Warning" },
   failed: { tone: "bad", text: "Failed" },
 } as const;
 let hasRun = false;
-let running: Promise<Refusal | undefined> | undefined;
+let running: Promise<ApiError | undefined> | undefined;
 
-startDesk();
-run.addEventListener("click", () => void examine());
-startStream({ refresh: async () => (hasRun ? undefined : examine()) });
+startPage();
+run.addEventListener("click", () => void runOnce());
+startStream({ refresh: async () => (hasRun ? undefined : runOnce()) });
 
-/** One at a time: of two the older could be answered last. */
-function examine(): Promise<Refusal | undefined> {
+/** Allows one run at a time, since responses of parallel runs could arrive in the wrong order. */
+function runOnce(): Promise<ApiError | undefined> {
   running ??= runChecks().finally(() => {
     running = undefined;
   });
   return running;
 }
 
-async function runChecks(): Promise<Refusal | undefined> {
+async function runChecks(): Promise<ApiError | undefined> {
   run.disabled = true;
   list.setAttribute("aria-busy", "true");
   setLive("summary", "Checking…");
   setLive("problem", "");
-  const answer = await askOwner<DoctorView>("POST", "/api/doctor", {
-    upgrade: await upgradeComesThrough(),
+  const answer = await requestAsOwner<DoctorView>("POST", "/api/doctor", {
+    upgrade: await canUpgrade(),
   });
   run.disabled = false;
   list.removeAttribute("aria-busy");
-  if ("refused" in answer) {
+  if ("error" in answer) {
     setLive("summary", "");
-    setLive("problem", answer.refused.message);
-    return answer.refused;
+    setLive("problem", answer.error.message);
+    return answer.error;
   }
   hasRun = true;
   const { checks } = answer.body;
@@ -50,7 +51,7 @@ async function runChecks(): Promise<Refusal | undefined> {
   return undefined;
 }
 
-/** What is to be mended stands on top; beyond that the order says what to look at first. */
+/** Puts failed checks first, then warnings. Keeps the server order within each result. */
 function worstFirst(checks: readonly CheckView[]): readonly CheckView[] {
   return (["failed", "warning", "ok"] as const).flatMap((wanted) =>
     checks.filter(({ result }) => result === wanted),
@@ -73,15 +74,15 @@ function check({ title, result, reason, fix }: CheckView): HTMLElement {
   );
 }
 
-/** Text in which what stands between backticks is code. */
+/** Converts text between backticks to code elements. */
 function withCode(text: string): (Node | string)[] {
-  return text.split("`").map((part, at) => (at % 2 === 1 ? el("code", {}, part) : part));
+  return text.split("`").map((part, index) => (index % 2 === 1 ? el("code", {}, part) : part));
 }
 
 function summary(checks: readonly CheckView[]): string {
   const failed = checks.filter(({ result }) => result === "failed").length;
   const warnings = checks.filter(({ result }) => result === "warning").length;
-  if (failed + warnings === 0) return `All ${checks.length} checks are good.`;
+  if (failed + warnings === 0) return `All ${checks.length} checks passed.`;
   const warned = warnings === 1 ? "1 warning" : `${warnings} warnings`;
   const parts = [failed > 0 && `${failed} failed`, warnings > 0 && warned];
   return `${parts.filter(Boolean).join(", ")} of ${checks.length} checks.`;

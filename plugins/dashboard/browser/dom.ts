@@ -1,12 +1,14 @@
-/** The path under which the dashboard is served; empty at the root. */
+// Creates and updates DOM elements.
+
+/** Base path of the dashboard, empty at the root. */
 export const base = document.querySelector<HTMLMetaElement>('meta[name="base"]')?.content ?? "";
 
-/** The element that shows the live value `name`. */
+/** Returns the element that shows the live value `name`. */
 export function live(name: string): HTMLElement | undefined {
   return document.querySelector<HTMLElement>(`[data-live="${name}"]`) ?? undefined;
 }
 
-/** Writes only what changed, so that a selection or a screen reader is not disturbed. */
+/** Writes only changed text, which preserves selections and avoids screen reader output. */
 export function setText(element: Element | null | undefined, text: string): void {
   if (element && element.textContent !== text) element.textContent = text;
 }
@@ -15,7 +17,7 @@ export function setLive(name: string, text: string): void {
   setText(live(name), text);
 }
 
-/** An element with a text, and children after it. */
+/** Creates an element with text, followed by children. */
 export function make(tag: string, text: string, ...children: readonly Node[]): HTMLElement {
   const element = document.createElement(tag);
   element.textContent = text;
@@ -23,7 +25,7 @@ export function make(tag: string, text: string, ...children: readonly Node[]): H
   return element;
 }
 
-/** Replaces the rows of a list when `key` says that they differ from those shown. */
+/** Replaces the rows of a list if `key` differs from the key of the current rows. */
 export function setRows(
   list: HTMLElement | undefined,
   key: unknown,
@@ -37,7 +39,10 @@ export function setRows(
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** An element with attributes (`true` is an empty one, `false` and `undefined` none) and children; text stays text. */
+/**
+ * Creates an element. `true` sets an empty attribute; `false` and `undefined` set none. String
+ * children become text, never markup.
+ */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -52,14 +57,14 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A button that submits nothing. */
+/** Creates a button that does not submit a form. */
 export function button(text: string, kind: string, act: () => unknown): HTMLButtonElement {
   const made = el("button", { type: "button", class: kind }, text);
   onClick(made, act);
   return made;
 }
 
-/** Acts at a click, and not again before that is done. */
+/** Runs `act` on click. Ignores clicks while it is running. */
 export function onClick(made: HTMLElement, act: () => unknown): void {
   let isBusy = false;
   made.addEventListener("click", async () => {
@@ -73,7 +78,7 @@ export function onClick(made: HTMLElement, act: () => unknown): void {
   });
 }
 
-/** Shows or hides without touching what is as it should be. */
+/** Shows or hides an element. Does not write an unchanged attribute. */
 export function show(element: HTMLElement | undefined | null, shown: boolean): void {
   if (element && element.hidden === shown) element.hidden = !shown;
 }

@@ -1,16 +1,21 @@
+// Loads the status for the overview whenever an event changes it.
 import type { StatusView } from "../api/views.ts";
-import type { Refusal } from "./api.ts";
+import type { ApiError } from "./api.ts";
 import { load } from "./owner.ts";
 import { startStream } from "./stream.ts";
 
 export interface Feed {
-  /** The status last shown; undefined until the first answer. */
+  /** Returns the status shown last, or undefined before the first response. */
   latest(): StatusView | undefined;
-  /** Asks now, and resolves when this answer or a later one is shown; answers the refusal, if there was one. */
-  refresh(): Promise<Refusal | undefined>;
+  /**
+   * Loads the status now. Resolves when the page shows this response or a later one.
+   *
+   * @returns The error, or undefined after success.
+   */
+  refresh(): Promise<ApiError | undefined>;
 }
 
-/** Asks for the status whenever something happened. */
+/** Loads the status after each relevant event. */
 export function startFeed(show: (status: StatusView) => void): Feed {
   let latest: StatusView | undefined;
   const refresh = () =>
@@ -20,7 +25,7 @@ export function startFeed(show: (status: StatusView) => void): Feed {
     });
   startStream({
     refresh,
-    news: [
+    refreshOn: [
       "state",
       "rate",
       "connected",

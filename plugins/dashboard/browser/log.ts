@@ -1,71 +1,68 @@
+// Log page: shows the newest log lines as they arrive.
 import type { LogLineView, LogView } from "../api/views.ts";
-import { startDesk } from "./desk.ts";
+import { startPage } from "./page.ts";
 import { el, live, setLive, setText, show } from "./dom.ts";
 import { formatCount } from "../ui/text/format.ts";
 import { load } from "./owner.ts";
 import { startStream } from "./stream.ts";
-import { twoWays } from "./two-ways.ts";
+import { mergeSources } from "./merge-sources.ts";
 
 const limit = 1000;
-/** The page is "at the newest line" when no more than this many pixels are below. */
-const slack = 40;
+/** The list counts as scrolled to the end within this many pixels. */
+const scrollTolerancePx = 40;
 const list = live("lines")!;
 const level = document.querySelector<HTMLSelectElement>("#level")!;
 const text = document.querySelector<HTMLInputElement>("#text")!;
 const pause = document.querySelector<HTMLButtonElement>("[data-pause]")!;
 const jump = document.querySelector<HTMLButtonElement>("[data-jump]")!;
 
-/** Not drawn yet: one drawing a frame, however fast lines come. */
+/** Lines to append with the next animation frame. */
 let waiting: Node[] = [];
 let isPaused = false;
 let isScheduled = false;
 let skipped = 0;
-/** A line may come by the stream before an answer that has it, and the other way round. */
-const ways = twoWays<LogLineView>(limit);
+/** Merges streamed lines with loaded ones, since both can contain the same line. */
+const lines = mergeSources<LogLineView>(limit);
 let shownQuery = "";
-/** Something was left out while it was paused: what is there is loaded when it goes on. */
+/** True if the page skipped lines while paused, so it reloads them when it continues. */
 let isBehind = false;
 
-startDesk();
+startPage();
 const refresh = async () => {
   const query = String(
     new URLSearchParams({ level: level.value, text: text.value.trim(), limit: String(limit) }),
   );
-  const asked = ways.asked();
-  const refused = await load<LogView>(`/api/log?${query}`, ({ lines }) => {
+  const position = lines.beginRequest();
+  const error = await load<LogView>(`/api/log?${query}`, (view) => {
     isBehind = isPaused && query === shownQuery;
     if (isBehind) return;
     const follow = query !== shownQuery || isAtNewest();
     shownQuery = query;
     waiting = [];
-    const later = ways.answered(asked, lines).filter(fits);
-    list.replaceChildren(...[...lines, ...later].slice(-limit).map(line));
+    const later = lines.mergeResponse(position, view.lines).filter(matchesFilter);
+    list.replaceChildren(...[...view.lines, ...later].slice(-limit).map(line));
     skipped = 0;
     setLive("sampled", "");
     if (follow) toNewest();
     showCount();
   });
-  setLive("problem", refused === undefined || refused.status === 401 ? "" : refused.message);
-  return refused;
+  setLive("problem", error === undefined || error.status === 401 ? "" : error.message);
+  return error;
 };
 const stream = startStream({
   refresh,
   query: () => ({ log: level.value }),
   on: {
-    missed: () => undefined, // other events than lines
-    log: (entry) => ways.isNew(entry) && fits(entry) && add(line(entry)),
+    missed: () => undefined, // skipped events do not include log lines
+    log: (entry) => lines.acceptStreamed(entry) && matchesFilter(entry) && add(line(entry)),
     "log-skipped": ({ count: n }) => {
       skipped += n;
       setLive(
         "sampled",
-        `${formatCount(skipped)} lines were too many to show; the download has them all.`,
+        `${formatCount(skipped)} lines not shown. The download contains all lines.`,
       );
       add(
-        el(
-          "li",
-          { class: "gap" },
-          `${formatCount(n)} lines left out: at most 50 a second are shown`,
-        ),
+        el("li", { class: "gap" }, `${formatCount(n)} lines skipped (limit: 50 lines per second)`),
       );
     },
   },
@@ -75,20 +72,20 @@ level.addEventListener("change", () => stream.reopen());
 let typing: ReturnType<typeof setTimeout> | undefined;
 text.addEventListener("input", () => {
   clearTimeout(typing);
-  typing = setTimeout(() => void stream.look(), 200);
+  typing = setTimeout(() => void stream.refresh(), 200);
 });
 pause.addEventListener("click", () => {
   isPaused = !isPaused;
   pause.setAttribute("aria-pressed", String(isPaused));
   setText(pause, isPaused ? "Continue" : "Pause");
-  if (isBehind) void stream.look();
+  if (isBehind) void stream.refresh();
   else if (!isPaused) schedule();
   showCount();
 });
 jump.addEventListener("click", toNewest);
 list.addEventListener("scroll", () => show(jump, !isAtNewest()));
 
-function fits({ level: name, text: words, fields }: LogLineView): boolean {
+function matchesFilter({ level: name, text: words, fields }: LogLineView): boolean {
   const rank = (value: string): number =>
     [...level.options].findIndex((option) => option.value === value);
   if (rank(name) < rank(level.value)) return false;
@@ -147,14 +144,14 @@ function line({ at, level: name, text: words, fields }: LogLineView): HTMLElemen
 }
 
 function showCount(): void {
-  const lines = formatCount(list.childElementCount);
-  const more = list.childElementCount >= limit ? ", the newest" : "";
-  const held = isPaused ? `, paused with ${formatCount(waiting.length)} new` : "";
-  setLive("shown", `${lines} ${lines === "1" ? "line" : "lines"}${more}${held}`);
+  const count = formatCount(list.childElementCount);
+  const newest = list.childElementCount >= limit ? "newest " : "";
+  const paused = isPaused ? ` · paused, ${formatCount(waiting.length)} new` : "";
+  setLive("shown", `${count} ${newest}${count === "1" ? "line" : "lines"}${paused}`);
 }
 
 function isAtNewest(): boolean {
-  return list.scrollHeight - list.scrollTop - list.clientHeight <= slack;
+  return list.scrollHeight - list.scrollTop - list.clientHeight <= scrollTolerancePx;
 }
 
 function toNewest(): void {

@@ -1,91 +1,104 @@
-import { ask, type Answer, type Refusal } from "./api.ts";
+// Sends requests of a signed-in browser, and asks for the token again if the sign-in has ended.
+import { sendRequest, type ApiResult, type ApiError } from "./api.ts";
 import { base } from "./dom.ts";
 import { askForToken } from "./secret-form.ts";
 
 let signingIn: Promise<boolean> | undefined;
-/** Who said "Not now" is not asked again by what happens by itself. */
+/** True after "Not now": background requests then do not open the prompt again. */
 let isDeclined = false;
 let signedIn = (): void => undefined;
-/** When nobody told: the stream was cut off before. */
-const unknown = "Your session has ended; a restart of the launcher ends every session.";
-let why = unknown;
+/** Used if the stream closed before the server could send the reason. */
+const unknownReason = "Your session has ended. A restart of the launcher signs out all browsers.";
+let signOutReason = unknownReason;
 
-interface Questions {
-  /** With its query. */
+interface RequestOrder {
+  /** Path of the latest request with its query. */
   latest: string;
   count: number;
-  /** Number of the one whose answer is shown. */
+  /** Number of the request whose response the page shows. */
   shown: number;
 }
-/** Of each address. */
-const asked = new Map<string, Questions>();
+const requestsByPath = new Map<string, RequestOrder>();
 
-/** `ask` for the signed in: when the session has ended meanwhile, a panel asks for the token, what stands on the page
- *  stays, and the request is sent again. */
-export async function askOwner<T>(
+/**
+ * Sends a request. If the sign-in has ended, asks for the launcher token in a dialog and sends the
+ * request again. The page keeps what the user typed.
+ */
+export async function requestAsOwner<T>(
   method: string,
   path: string,
   body?: object,
   etag?: string,
-): Promise<Answer<T>> {
+): Promise<ApiResult<T>> {
   for (;;) {
-    const answer = await ask<T>(method, path, body, etag);
-    if (!("refused" in answer)) isDeclined = false;
+    const answer = await sendRequest<T>(method, path, body, etag);
+    if (!("error" in answer)) isDeclined = false;
     else if (
-      answer.refused.status === 401 &&
+      answer.error.status === 401 &&
       !(isDeclined && method === "GET") &&
-      (await signInHere())
+      (await signInWithDialog())
     )
       continue;
     return answer;
   }
 }
 
-/** Loads something and shows it; answers the refusal, if there was one. Answers overtake each other: one that is older
- *  than what is shown, or to another query than the latest, is not shown, and a refusal that is older says nothing. */
-export async function load<T>(path: string, show: (body: T) => void): Promise<Refusal | undefined> {
-  const address = path.replace(/\?.*/, "");
-  const questions = asked.get(address) ?? { latest: path, count: 0, shown: 0 };
-  asked.set(address, questions);
-  questions.latest = path;
-  const mine = ++questions.count;
-  const answer = await askOwner<T>("GET", path);
-  if (mine < questions.shown) return undefined;
-  if ("refused" in answer) return answer.refused;
-  if (path !== questions.latest) return undefined;
-  questions.shown = mine;
-  show(answer.body);
+/**
+ * Loads data and shows it. Responses can arrive in the wrong order: the page ignores a response or
+ * error older than the shown data, and a response to an outdated query.
+ *
+ * @returns The error, or undefined.
+ */
+export async function load<T>(
+  path: string,
+  show: (body: T) => void,
+): Promise<ApiError | undefined> {
+  const key = path.replace(/\?.*/, "");
+  const order = requestsByPath.get(key) ?? { latest: path, count: 0, shown: 0 };
+  requestsByPath.set(key, order);
+  order.latest = path;
+  const number = ++order.count;
+  const result = await requestAsOwner<T>("GET", path);
+  if (number < order.shown) return undefined;
+  if ("error" in result) return result.error;
+  if (path !== order.latest) return undefined;
+  order.shown = number;
+  show(result.body);
   return undefined;
 }
 
-/** Why the session ended, for the panel that will ask; without a sentence it has not. */
-export function sessionEnded(sentence = unknown): void {
-  why = sentence;
+/** Sets the reason shown by the sign-in dialog. Without an argument, resets it. */
+export function setSignOutReason(sentence = unknownReason): void {
+  signOutReason = sentence;
 }
 
-/** Whoever declined has changed their mind. */
-export function askAgain(): void {
+/** Allows the sign-in dialog again after the user declined it. */
+export function allowSignInPrompt(): void {
   isDeclined = false;
 }
 
-/** What to do when somebody has signed in over the page. */
+/** Sets the callback that runs after a sign-in through the dialog. */
 export function onSignedIn(act: () => void): void {
   signedIn = act;
 }
 
-/** Asks for the launcher token over the page; whether somebody is signed in afterwards. Never twice at a time. */
-function signInHere(): Promise<boolean> {
+/**
+ * Asks for the launcher token in a dialog. Opens at most one dialog at a time.
+ *
+ * @returns True if the user signed in.
+ */
+function signInWithDialog(): Promise<boolean> {
   signingIn ??= askForToken({
     title: "Sign in again",
-    text: `${why} What you typed on this page stays.`,
+    text: `${signOutReason} Your input on this page is kept.`,
     action: "Sign in",
     cancel: "Not now",
-    send: (token) => ask("POST", "/login", { token }),
+    send: (token) => sendRequest("POST", "/login", { token }),
     endsOn: ({ code }) => code === "setup_required",
   }).then((answer) => {
     signingIn = undefined;
-    why = unknown;
-    if (answer && "refused" in answer) location.assign(`${base}/setup`);
+    signOutReason = unknownReason;
+    if (answer && "error" in answer) location.assign(`${base}/setup`);
     const isIn = answer !== undefined && "body" in answer;
     isDeclined = !isIn;
     if (isIn) signedIn();

@@ -1,5 +1,5 @@
-/** Module scripts run before this event: from now on every control that needs one does what it says. Until then the
- *  style sheet lets no click reach such a control, for it would be lost. */
+// Enables scripted controls. All module scripts have run when this event fires; until then the
+// style sheet blocks clicks on controls that have no listener yet.
 document.addEventListener("DOMContentLoaded", () => {
   document.documentElement.dataset["ready"] = "";
 });

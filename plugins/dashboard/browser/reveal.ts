@@ -1,3 +1,4 @@
+// Shows and hides the content of password fields.
 import { setText } from "./dom.ts";
 
 /** Makes every `data-reveal="<id>"` button show and hide the secret in that field. */
@@ -11,7 +12,7 @@ export function enableRevealing(root: ParentNode = document): void {
       setText(button, shown ? "Hide" : "Show");
     };
     button.addEventListener("click", () => show(field.type === "password"));
-    // Browsers remember what a visible field held.
+    // Browsers store the values of visible text fields, so hide the token before the form is sent.
     field.form?.addEventListener("submit", () => show(false));
   }
 }

@@ -1,3 +1,4 @@
+// Updates table rows in place.
 import { el } from "./dom.ts";
 
 export interface Row<T> {
@@ -5,8 +6,10 @@ export interface Row<T> {
   update(item: T): void;
 }
 
-/** Keeps one element for each item of a list, in its order: the same element stays for the same key, and is not moved
- *  when only others come and go, so that focus and selection stay too. */
+/**
+ * Returns a function that shows items in order. An item with the same key keeps its element, and
+ * an element moves only if its relative order changes. This preserves focus and selection.
+ */
 export function keepRows<T>(
   list: HTMLElement,
   keyOf: (item: T) => string,
@@ -20,18 +23,18 @@ export function keepRows<T>(
       element.remove();
       rows.delete(key);
     }
-    let place = list.firstElementChild;
+    let next = list.firstElementChild;
     for (const item of items) {
       const row = rows.get(keyOf(item)) ?? make(item);
       rows.set(keyOf(item), row);
       row.update(item);
-      if (row.element === place) place = place.nextElementSibling;
-      else list.insertBefore(row.element, place);
+      if (row.element === next) next = next.nextElementSibling;
+      else list.insertBefore(row.element, next);
     }
   };
 }
 
-/** A cell of a row; on narrow screens `label` stands beside its content. */
+/** Creates a table cell. Narrow screens show `label` next to the content. */
 export function cell(label: string, content: Node, kind = ""): HTMLElement {
   return el(
     "td",

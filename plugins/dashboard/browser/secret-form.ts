@@ -1,29 +1,36 @@
-import { type Answer, type Refusal } from "./api.ts";
-import { alwaysTried } from "./countdown.ts";
+// Asks for a token in a dialog before an action.
+import { type ApiResult, type ApiError } from "./api.ts";
+import { unlimitedTokenLength } from "./countdown.ts";
 import { button, el, setText } from "./dom.ts";
 import { enableRevealing } from "./reveal.ts";
 
-let made = 0;
+let dialogCount = 0;
 
-export interface SecretQuestion<T> {
+export interface TokenPrompt<T> {
   readonly title: string;
-  /** One sentence: what the token is asked for. */
+  /** One sentence that explains the action. */
   readonly text: string;
-  /** What the button says that sends. */
+  /** Label of the submit button. */
   readonly action: string;
+  /** Label of the token field. @defaultValue `"Launcher token"` */
   readonly label?: string;
+  /** Label of the cancel button. @defaultValue `"Cancel"` */
   readonly cancel?: string;
-  /** Fields above that of the token. */
+  /** More fields, shown above the token field. */
   readonly fields?: HTMLElement;
-  /** Undefined: something in `fields` is not as it should be, and says so itself. */
-  readonly send: (token: string) => Promise<Answer<T>> | undefined;
-  /** Whether a refusal ends the question; by default none does, so that it can be tried again. */
-  readonly endsOn?: (refused: Refusal) => boolean;
+  /** Sends the request. Returns undefined if `fields` are invalid and already show the problem. */
+  readonly send: (token: string) => Promise<ApiResult<T>> | undefined;
+  /** Returns true if an error closes the dialog. By default, errors allow another attempt. */
+  readonly endsOn?: (error: ApiError) => boolean;
 }
 
-/** Asks for a token in a dialog and sends it until it is taken; undefined when the person gives up before that. */
-export function askForToken<T>(question: SecretQuestion<T>): Promise<Answer<T> | undefined> {
-  const id = `secret-${++made}`;
+/**
+ * Asks for a token in a dialog and sends it until the server accepts it.
+ *
+ * @returns The result, or undefined if the user cancels.
+ */
+export function askForToken<T>(question: TokenPrompt<T>): Promise<ApiResult<T> | undefined> {
+  const id = `secret-${++dialogCount}`;
   const label = question.label ?? "Launcher token";
   const input = el("input", {
     id,
@@ -85,10 +92,10 @@ export function askForToken<T>(question: SecretQuestion<T>): Promise<Answer<T> |
   );
   document.body.append(dialog);
   enableRevealing(form);
-  return converse(question, { dialog, form, input, problem, submit });
+  return runDialog(question, { dialog, form, input, problem, submit });
 }
 
-interface Parts {
+interface DialogParts {
   readonly dialog: HTMLDialogElement;
   readonly form: HTMLFormElement;
   readonly input: HTMLInputElement;
@@ -96,14 +103,14 @@ interface Parts {
   readonly submit: HTMLButtonElement;
 }
 
-function converse<T>(
-  { send, endsOn, label = "Launcher token" }: SecretQuestion<T>,
-  { dialog, form, input, problem, submit }: Parts,
-): Promise<Answer<T> | undefined> {
-  let answer: Answer<T> | undefined;
-  let underWay: Promise<unknown> | undefined;
-  let release = (): void => undefined;
-  const complain = (text: string): void => {
+function runDialog<T>(
+  { send, endsOn, label = "Launcher token" }: TokenPrompt<T>,
+  { dialog, form, input, problem, submit }: DialogParts,
+): Promise<ApiResult<T> | undefined> {
+  let result: ApiResult<T> | undefined;
+  let pending: Promise<unknown> | undefined;
+  let stopCountdown = (): void => undefined;
+  const showProblem = (text: string): void => {
     setText(problem, text);
     input.setAttribute("aria-invalid", "true");
     input.focus();
@@ -113,21 +120,21 @@ function converse<T>(
     event.preventDefault();
     if (submit.disabled) return;
     const token = input.value.trim();
-    if (token === "") return complain(`Type the ${label.toLowerCase()}.`);
-    const sending = send(token);
-    if (!sending) return;
-    release(); // else it lets the button go
+    if (token === "") return showProblem(`Enter the ${label.toLowerCase()}.`);
+    const request = send(token);
+    if (!request) return;
+    stopCountdown(); // otherwise the countdown enables the button during the request
     submit.disabled = true;
-    underWay = sending;
-    const got = await sending;
+    pending = request;
+    const response = await request;
     submit.disabled = false;
-    if (!("refused" in got) || endsOn?.(got.refused)) {
-      answer = got;
+    if (!("error" in response) || endsOn?.(response.error)) {
+      result = response;
       return dialog.close();
     }
     if (!dialog.open) return;
-    complain(wordsOf(got.refused, label));
-    release = wait(got.refused, { submit, input, problem });
+    showProblem(errorMessage(response.error, label));
+    stopCountdown = startCountdown(response.error, { submit, input, problem });
   });
   input.addEventListener("input", () => input.removeAttribute("aria-invalid"));
   dialog.showModal();
@@ -136,38 +143,42 @@ function converse<T>(
     dialog.addEventListener(
       "close",
       async () => {
-        release();
+        stopCountdown();
         input.value = "";
         dialog.remove();
-        await underWay; // what was sent may be done: its answer counts, also when nobody waited for it
-        resolve(answer);
+        await pending; // the server may complete a request sent before the user cancelled
+        resolve(result);
       },
       { once: true },
     );
   });
 }
 
-function wordsOf({ status, code, message }: Refusal, label: string): string {
+function errorMessage({ status, code, message }: ApiError, label: string): string {
   const isWrong = code === "invalid_token" && (status === 401 || status === 403);
   return isWrong
     ? `That is not the ${label.toLowerCase()}. Check that you copied all of it.`
     : message;
 }
 
-/** Too many wrong tokens: counts down, and opens again by itself. Answers what ends it early. */
-function wait(
-  { retryAfterSeconds }: Refusal,
-  { submit, input, problem }: Pick<Parts, "submit" | "input" | "problem">,
+/**
+ * Disables the submit button until the rate limit ends.
+ *
+ * @returns A function that stops the countdown and enables the button.
+ */
+function startCountdown(
+  { retryAfterSeconds }: ApiError,
+  { submit, input, problem }: Pick<DialogParts, "submit" | "input" | "problem">,
 ): () => void {
   if (retryAfterSeconds === undefined) return () => undefined;
   const end = Date.now() + retryAfterSeconds * 1000;
   const text = problem.textContent;
-  const clock = el("span", { role: "timer" });
-  problem.append(" ", clock);
+  const timeLeft = el("span", { role: "timer" });
+  problem.append(" ", timeLeft);
   const update = (): void => {
     const left = Math.ceil((end - Date.now()) / 1000);
-    submit.disabled = left > 0 && input.value.trim().length < alwaysTried;
-    setText(clock, `Try again in ${left} s.`);
+    submit.disabled = left > 0 && input.value.trim().length < unlimitedTokenLength;
+    setText(timeLeft, `Try again in ${left} s.`);
     if (left > 0) return;
     stop();
     if (problem.textContent.startsWith(text)) setText(problem, "You can try again now.");

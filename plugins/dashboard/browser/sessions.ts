@@ -1,58 +1,59 @@
-/** The page "Sessions": the signed-in browsers, and how to sign them out. @module */
+// Page of signed-in browsers: lists them and signs them out.
 import type { SessionsView, SessionView } from "../api/views.ts";
 import { forgetNames } from "./chat-names.ts";
-import { startDesk } from "./desk.ts";
+import { startPage } from "./page.ts";
 import { base, button, el, live, onClick, setLive } from "./dom.ts";
-import { askOwner, load } from "./owner.ts";
+import { requestAsOwner, load } from "./owner.ts";
 import { cell, keepRows, type Row } from "./rows.ts";
 import { askForToken } from "./secret-form.ts";
-import { expectEnd, leave, startStream } from "./stream.ts";
+import { expectSessionEnd, leavePage, startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
 import { browserLabel } from "../ui/text/labels.ts";
 
 const others = document.querySelector<HTMLButtonElement>("[data-end-others]")!;
 const showRows = keepRows(live("rows")!, (session: SessionView) => session.id, row);
 
-startDesk();
+startPage();
 const refresh = () =>
   load<SessionsView>("/api/sessions", ({ sessions }) => {
     showRows(sessions);
     others.disabled = sessions.every(({ current }) => current);
   });
-startStream({ refresh, news: ["signed-in", "signed-out", "rate"] }); // when each was used is no event
+// No event reports the last use of a sign-in, so the page also refreshes with every `rate` event.
+startStream({ refresh, refreshOn: ["signed-in", "signed-out", "rate"] });
 
 onClick(others, async () => {
   const answer = await askForToken({
     title: "Sign out all other browsers",
     text: "Only this browser stays signed in.",
     action: "Sign out others",
-    send: (current) => askOwner<{ ended: number }>("DELETE", "/api/sessions", { current }),
+    send: (current) => requestAsOwner<{ ended: number }>("DELETE", "/api/sessions", { current }),
   });
-  if (!answer || "refused" in answer) return;
+  if (!answer || "error" in answer) return;
   const { ended } = answer.body;
   setLive(
     "said",
-    ended === 1 ? "One other browser was signed out." : `${ended} other browsers were signed out.`,
+    ended === 1 ? "Signed out 1 other browser." : `Signed out ${ended} other browsers.`,
   );
   await refresh();
 });
 
 function row(first: SessionView): Row<SessionView> {
   const used = timeAgo();
-  const name = browserLabel(first.userAgent) || "unnamed";
+  const name = browserLabel(first.userAgent) || "Unknown browser";
   const browser = el(
     "div",
     {},
     el("span", { title: first.userAgent }, name),
     first.current && el("small", {}, el("span", { class: "badge ok" }, "this browser")),
-    first.maker !== undefined && el("small", {}, "through a sign-in link"),
+    first.maker !== undefined && el("small", {}, "by sign-in link"),
   );
-  const signsOut = button("Sign out", "quiet small danger", () =>
+  const signOut = button("Sign out", "quiet small danger", () =>
     first.current ? signOutHere(first.id) : signOutOther(first.id, name),
   );
-  signsOut.setAttribute("aria-label", `Sign out ${name}, ${first.address}`);
+  signOut.setAttribute("aria-label", `Sign out ${name}, ${first.address}`);
   const end = new Date(first.expiresAt);
-  const ends = el(
+  const expires = el(
     "time",
     { datetime: end.toISOString(), title: end.toLocaleString() },
     end.toLocaleDateString(),
@@ -64,35 +65,35 @@ function row(first: SessionView): Row<SessionView> {
     cell("Address", el("span", { class: "mono" }, first.address)),
     cell("Signed in", timeAgo(first.createdAt), "nowrap"),
     cell("Last used", used, "nowrap"),
-    cell("Ends", ends, "nowrap"),
-    cell("", signsOut, "act"),
+    cell("Expires", expires, "nowrap"),
+    cell("", signOut, "act"),
   );
   return { element, update: (session) => setTime(used, session.lastUsedAt) };
 }
 
 async function signOutHere(id: string): Promise<void> {
-  const request = askOwner("DELETE", `/api/sessions/${id}`);
+  const request = requestAsOwner("DELETE", `/api/sessions/${id}`);
   const left = request.then((answer) => {
-    if ("refused" in answer) return undefined;
+    if ("error" in answer) return undefined;
     forgetNames();
-    return leave(() => location.assign(`${base}/login`));
+    return leavePage(() => location.assign(`${base}/login`));
   });
-  expectEnd(left);
+  expectSessionEnd(left);
   const answer = await request;
   await left;
-  if ("refused" in answer) setLive("said", answer.refused.message);
+  if ("error" in answer) setLive("said", answer.error.message);
   await refresh();
 }
 
 async function signOutOther(id: string, name: string): Promise<void> {
   const answer = await askForToken({
     title: `Sign out ${name}`,
-    text: "Browsers that signed in through its links are signed out too.",
+    text: "This also signs out browsers that used its sign-in links.",
     action: "Sign out",
-    send: (current) => askOwner("DELETE", `/api/sessions/${id}`, { current }),
+    send: (current) => requestAsOwner("DELETE", `/api/sessions/${id}`, { current }),
     endsOn: ({ status }) => status === 404,
   });
   if (!answer) return;
-  setLive("said", "refused" in answer ? answer.refused.message : `${name} was signed out.`);
+  setLive("said", "error" in answer ? answer.error.message : `Signed out ${name}.`);
   await refresh();
 }

@@ -1,172 +1,207 @@
+// Creates the form of one settings section, and saves its changes.
 import type { SettingsChangedView, SettingsSectionView } from "../api/views.ts";
-import type { Answer, Refusal } from "./api.ts";
+import type { ApiError, ApiResult } from "./api.ts";
 import { button, el, setText, show } from "./dom.ts";
 import { guardedFields, originOf } from "../ui/text/token-rules.ts";
-import { askOwner } from "./owner.ts";
+import { requestAsOwner } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { fixedField, settingField, type SettingField } from "./settings-field.ts";
-import { nameOf, type FieldSchema } from "./settings-schema.ts";
+import { settingName, type FieldSchema } from "./settings-schema.ts";
 
 export interface SectionForm {
   readonly element: HTMLElement;
-  take(view: SettingsSectionView): void;
+  /** Sets new file values and keeps what the user typed. */
+  update(view: SettingsSectionView): void;
   isChanged(): boolean;
 }
 
-interface Place {
+interface SectionInfo {
   readonly title: string;
   readonly path: string;
   readonly file: string;
 }
 
-const places: Readonly<Record<string, Place>> = {
-  "channels.pico": { title: "Pico channel", path: "/api/channels/pico", file: "config.json" },
+const sectionInfos: Readonly<Record<string, SectionInfo>> = {
+  "channels.pico": { title: "Channel", path: "/api/channels/pico", file: "config.json" },
   "channels.pico_client": {
-    title: "Pico client",
+    title: "Remote channel",
     path: "/api/channels/pico_client",
     file: "config.json",
   },
   launcher: { title: "Dashboard", path: "/api/launcher", file: "launcher-config.json" },
 };
-const changedMeanwhile =
-  "The file was changed meanwhile, and nothing was saved. What you typed is still here: " +
-  "look at it, then save again.";
-const notTaken = "An edit of the file was not taken: ";
+const changedMessage =
+  "The file changed in the meantime, so nothing was saved. Your input is still here. " +
+  "Check it, then save again.";
+const invalidFilePrefix = "The file contains an invalid change: ";
 
-/** The form of one section. `refresh` loads all sections anew, which comes back through `take`. */
+/** Creates the form of one section. `refresh` reloads all sections and calls `update`. */
 export function sectionForm(
-  first: SettingsSectionView,
+  view: SettingsSectionView,
   refresh: () => Promise<unknown>,
 ): SectionForm {
-  let view = first;
-  const place = places[view.section] ?? { title: view.section, path: "", file: "" };
-  const id = view.section.replace(".", "-");
-  const fields: SettingField[] = [];
-  const fixed = new Map<string, HTMLElement>();
-  const said = el("div", { class: "notice calm", role: "status", hidden: true });
-  const save = el("button", {}, "Save");
-  const discard = button("Discard", "quiet", () => fields.forEach((field) => field.reset()));
-  const summary = el("p", { class: "quiet-text push" });
-  const say = (text: string, tone: "calm" | "warn" | "bad" = "calm"): void => {
-    said.className = `notice ${tone}`;
-    setText(said, text);
-    show(said, text !== "");
-  };
-  /** What is wrong in the file, until it is mended; what was said of a save stays. */
-  const sayProblem = (before?: string): void => {
-    const { problem } = view;
-    if (problem !== undefined) say(`${notTaken}${problem}`, "warn");
-    else if (before !== undefined && said.textContent === `${notTaken}${before}`) say("");
-  };
-  let isSaving = false;
-  const changed = (): SettingField[] => fields.filter((field) => field.isChanged());
-  const look = (): void => {
-    const many = changed();
-    save.disabled = isSaving || many.length === 0;
-    discard.disabled = many.length === 0;
-    setText(
-      summary,
-      many.length === 0 ? "" : many.length === 1 ? "1 change" : `${many.length} changes`,
+  return new SettingsSectionForm(view, refresh);
+}
+
+class SettingsSectionForm implements SectionForm {
+  readonly element: HTMLElement;
+  private readonly info: SectionInfo;
+  private readonly id: string;
+  private readonly fields: SettingField[] = [];
+  private readonly fixedElements = new Map<string, HTMLElement>();
+  private readonly notice = el("div", { class: "notice calm", role: "status", hidden: true });
+  private readonly save = el("button", {}, "Save");
+  private readonly discard = button("Discard", "quiet", () =>
+    this.fields.forEach((field) => field.reset()),
+  );
+  private readonly summary = el("p", { class: "quiet-text push" });
+  private view: SettingsSectionView;
+  private readonly refresh: () => Promise<unknown>;
+  private isSaving = false;
+
+  constructor(view: SettingsSectionView, refresh: () => Promise<unknown>) {
+    this.view = view;
+    this.refresh = refresh;
+    this.info = sectionInfos[view.section] ?? { title: view.section, path: "", file: "" };
+    this.id = view.section.replace(".", "-");
+    this.element = this.createForm();
+    this.renderActions();
+    this.showFileProblem();
+  }
+
+  isChanged(): boolean {
+    return this.changedFields().length > 0;
+  }
+
+  update(next: SettingsSectionView): void {
+    const { problem } = this.view;
+    this.view = next;
+    this.showFileProblem(problem);
+    for (const field of this.fields) field.update(valueOf(next, field.key));
+    for (const [key, element] of this.fixedElements) {
+      const schema = propertiesOf(next)[key];
+      if (!schema) continue;
+      const reason = readOnlyReason(next, key, this.info.file);
+      const { childNodes } = fixedField(key, schema, valueOf(next, key), reason);
+      element.replaceChildren(...childNodes);
+    }
+    this.renderActions();
+  }
+
+  private createForm(): HTMLElement {
+    const rows = this.createRows();
+    const readOnly = rows.filter((row) => row.classList.contains("fixed"));
+    const editable = rows.filter((row) => !readOnly.includes(row));
+    const titleId = `h-${this.id}`;
+    const form = el(
+      "form",
+      { class: "card settings", "aria-labelledby": titleId, novalidate: true },
+      el(
+        "div",
+        { class: "card-head" },
+        el("h2", { id: titleId }, this.info.title),
+        el("code", { class: "quiet-text" }, this.view.section),
+      ),
+      el("div", { class: "setting-rows" }, ...editable),
+      readOnly.length > 0 && readOnlyRows(readOnly),
+      this.notice,
+      this.fields.length > 0 &&
+        el("div", { class: "actions" }, this.summary, this.discard, this.save),
     );
-  };
-  const draw = (): HTMLElement[] =>
-    Object.entries(propertiesOf(view)).map(([key, schema]) => {
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      await this.submit();
+    });
+    return form;
+  }
+
+  private createRows(): HTMLElement[] {
+    const { view } = this;
+    return Object.entries(propertiesOf(view)).map(([key, schema]) => {
       const value = valueOf(view, key);
       if (view.editable.includes(key)) {
-        const field = settingField(`${id}-${key}`, key, schema, value, look);
-        fields.push(field);
+        const onChange = (): void => this.renderActions();
+        const field = settingField(`${this.id}-${key}`, key, schema, value, onChange);
+        this.fields.push(field);
         return field.element;
       }
-      const element = fixedField(key, schema, value, reasonOf(view, key, place.file));
-      fixed.set(key, element);
+      const element = fixedField(key, schema, value, readOnlyReason(view, key, this.info.file));
+      this.fixedElements.set(key, element);
       return element;
     });
+  }
 
-  const rows = draw();
-  const readOnly = rows.filter((row) => row.classList.contains("fixed"));
-  const form = el(
-    "form",
-    { class: "card settings", "aria-labelledby": `h-${id}`, novalidate: true },
-    el(
-      "div",
-      { class: "card-head" },
-      el("h2", { id: `h-${id}` }, place.title),
-      el("code", { class: "quiet-text" }, view.section),
-    ),
-    el("div", { class: "setting-rows" }, ...rows.filter((row) => !readOnly.includes(row))),
-    readOnly.length > 0 &&
-      el(
-        "details",
-        { class: "fixed-rows" },
-        el(
-          "summary",
-          {},
-          readOnly.length === 1
-            ? "1 setting that cannot be changed here"
-            : `${readOnly.length} settings that cannot be changed here`,
-        ),
-        el("div", { class: "setting-rows" }, ...readOnly),
-      ),
-    said,
-    fields.length > 0 && el("div", { class: "actions" }, summary, discard, save),
-  );
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    await send();
-  });
-  look();
-  sayProblem();
-
-  const send = async (): Promise<void> => {
-    if (isSaving) return;
-    const broken = changed().find((field) => field.read().problem !== undefined);
-    if (broken) return broken.focus();
-    const patch = Object.fromEntries(changed().map((field) => [field.key, field.read().value]));
+  private async submit(): Promise<void> {
+    if (this.isSaving) return;
+    const changed = this.changedFields();
+    const invalid = changed.find((field) => field.read().problem !== undefined);
+    if (invalid) return invalid.focus();
+    const patch = Object.fromEntries(changed.map((field) => [field.key, field.read().value]));
     if (Object.keys(patch).length === 0) return;
-    isSaving = true;
-    look();
-    const names = (keys: readonly string[]): string =>
-      keys.map((key) => nameOf(key, propertiesOf(view)[key])).join(", ");
-    const answer = await put(place, view, patch, names);
-    isSaving = false;
-    look();
-    if (!answer) return;
-    if ("refused" in answer) return refuse(answer.refused);
-    // What was sent is the file's now: the fields take it when the sections are loaded again.
-    view = { ...view, etag: answer.body.etag, value: { ...(view.value as object), ...patch } };
-    for (const field of fields) if (field.key in patch) field.take(patch[field.key], true);
-    say(savedWords(answer.body, names));
-    await refresh();
-  };
-  const refuse = async ({ status, message, field }: Refusal): Promise<void> => {
+    this.isSaving = true;
+    this.renderActions();
+    const names: SettingNames = (keys) =>
+      keys.map((key) => settingName(key, propertiesOf(this.view)[key])).join(", ");
+    const result = await saveSection(this.info, this.view, patch, names);
+    this.isSaving = false;
+    this.renderActions();
+    if (!result) return;
+    if ("error" in result) return this.showError(result.error);
+    const { view } = this;
+    this.view = { ...view, etag: result.body.etag, value: { ...(view.value as object), ...patch } };
+    for (const field of this.fields) if (field.key in patch) field.update(patch[field.key], true);
+    this.showNotice(savedMessage(result.body, names));
+    await this.refresh();
+  }
+
+  private async showError({ status, message, field: key }: ApiError): Promise<void> {
     if (status !== 412) {
-      const named = fields.find(({ key }) => key === field);
-      named?.complain(message);
-      named?.focus();
-      return named ? undefined : say(message, "bad");
+      const field = this.fields.find((candidate) => candidate.key === key);
+      field?.showProblem(message);
+      field?.focus();
+      return field ? undefined : this.showNotice(message, "bad");
     }
-    await refresh();
-    say(changedMeanwhile, "warn");
-  };
-  return {
-    element: form,
-    isChanged: () => changed().length > 0,
-    take(next) {
-      const { problem } = view;
-      view = next;
-      sayProblem(problem);
-      for (const field of fields) field.take(valueOf(next, field.key));
-      for (const [key, element] of fixed) {
-        const schema = propertiesOf(next)[key];
-        const reason = reasonOf(next, key, place.file);
-        if (schema)
-          element.replaceChildren(
-            ...fixedField(key, schema, valueOf(next, key), reason).childNodes,
-          );
-      }
-      look();
-    },
-  };
+    await this.refresh();
+    this.showNotice(changedMessage, "warn");
+  }
+
+  /** Shows an invalid file until it is fixed. Keeps a message about a save. */
+  private showFileProblem(previous?: string): void {
+    const { problem } = this.view;
+    if (problem !== undefined) this.showNotice(`${invalidFilePrefix}${problem}`, "warn");
+    else if (
+      previous !== undefined &&
+      this.notice.textContent === `${invalidFilePrefix}${previous}`
+    )
+      this.showNotice("");
+  }
+
+  private showNotice(text: string, tone: "calm" | "warn" | "bad" = "calm"): void {
+    this.notice.className = `notice ${tone}`;
+    setText(this.notice, text);
+    show(this.notice, text !== "");
+  }
+
+  private renderActions(): void {
+    const count = this.changedFields().length;
+    this.save.disabled = this.isSaving || count === 0;
+    this.discard.disabled = count === 0;
+    setText(this.summary, count === 0 ? "" : count === 1 ? "1 change" : `${count} changes`);
+  }
+
+  private changedFields(): SettingField[] {
+    return this.fields.filter((field) => field.isChanged());
+  }
+}
+
+function readOnlyRows(rows: readonly HTMLElement[]): HTMLElement {
+  const count = rows.length === 1 ? "1 read-only setting" : `${rows.length} read-only settings`;
+  return el(
+    "details",
+    { class: "fixed-rows" },
+    el("summary", {}, count),
+    el("div", { class: "setting-rows" }, ...rows),
+  );
 }
 
 const propertiesOf = ({ schema }: SettingsSectionView): Record<string, FieldSchema> =>
@@ -175,52 +210,54 @@ const propertiesOf = ({ schema }: SettingsSectionView): Record<string, FieldSche
 const valueOf = ({ value }: SettingsSectionView, key: string): unknown =>
   (value as Record<string, unknown> | null)?.[key];
 
-function reasonOf(
+function readOnlyReason(
   { managedByEnv, managedByFlag }: SettingsSectionView,
   key: string,
   file: string,
 ): string {
   const variable = managedByEnv[key];
   const flag = managedByFlag[key];
-  if (flag !== undefined) return `The launcher was started with ${flag}, which holds it.`;
+  if (flag !== undefined) return `Set by the command-line option ${flag}.`;
   return variable === undefined
-    ? `Only ${file} can change it.`
-    : `The environment variable ${variable} holds it.`;
+    ? `Edit ${file} to change it.`
+    : `Set by the environment variable ${variable}.`;
 }
 
-/** What a page calls these settings. */
-type Names = (keys: readonly string[]) => string;
-type Saved = Answer<SettingsChangedView> | undefined;
+/** Joins the display names of settings. */
+type SettingNames = (keys: readonly string[]) => string;
 
-/** Asks for a token where the server would; undefined when the person gives up. */
-function put(
-  { path }: Place,
+/**
+ * Saves changed settings. Asks for a token first if the server requires one.
+ *
+ * @returns The result, or undefined if the user cancels.
+ */
+function saveSection(
+  { path }: SectionInfo,
   { etag, value }: SettingsSectionView,
   patch: Record<string, unknown>,
-  names: Names,
-): Promise<Saved> {
-  const send = (extra: object): Promise<Answer<SettingsChangedView>> =>
-    askOwner("PUT", path, { ...patch, ...extra }, etag);
-  const endsOn = ({ status, code }: Refusal): boolean => status !== 429 && code !== "invalid_token";
-  const asked = Object.keys(patch).filter((key) => guardedFields.has(key));
-  if (asked.length > 0) {
+  names: SettingNames,
+): Promise<ApiResult<SettingsChangedView> | undefined> {
+  const send = (extra: object): Promise<ApiResult<SettingsChangedView>> =>
+    requestAsOwner("PUT", path, { ...patch, ...extra }, etag);
+  const endsOn = ({ status, code }: ApiError): boolean =>
+    status !== 429 && code !== "invalid_token";
+  const guarded = Object.keys(patch).filter((key) => guardedFields.has(key));
+  if (guarded.length > 0) {
     return askForToken({
-      title: "Save the settings",
-      text: `The launcher token is asked for again, since this decides who gets in: ${names(asked)}.`,
+      title: "Save settings",
+      text: `These settings control access, so they require the launcher token: ${names(guarded)}.`,
       action: "Save",
       send: (current) => send({ current }),
       endsOn,
     });
   }
-  const { url: before } = (value ?? {}) as { url?: unknown };
-  if (
-    path.endsWith("pico_client") &&
-    typeof patch["url"] === "string" &&
-    originOf(patch["url"]) !== originOf(before)
-  ) {
+  const { url: oldUrl } = (value ?? {}) as { url?: unknown };
+  const { url: newUrl } = patch;
+  const isRemote = path.endsWith("pico_client") && typeof newUrl === "string";
+  if (isRemote && originOf(newUrl) !== originOf(oldUrl)) {
     return askForToken({
-      title: "Connect to another place",
-      text: "The remote token would be sent to another server than before. Type it again to show that you know it.",
+      title: "Change remote server",
+      text: "The remote token will be sent to a different server. Enter the token to confirm.",
       action: "Save",
       label: "Remote token",
       send: (token) => send({ token }),
@@ -230,8 +267,8 @@ function put(
   return send({});
 }
 
-function savedWords({ now, afterRestart }: SettingsChangedView, names: Names): string {
-  const atOnce = now.length > 0 && `In effect now: ${names(now)}.`;
+function savedMessage({ now, afterRestart }: SettingsChangedView, names: SettingNames): string {
+  const immediate = now.length > 0 && `In effect now: ${names(now)}.`;
   const later = afterRestart.length > 0 && `After a restart: ${names(afterRestart)}.`;
-  return ["Saved.", atOnce, later].filter(Boolean).join(" ");
+  return ["Saved.", immediate, later].filter(Boolean).join(" ");
 }

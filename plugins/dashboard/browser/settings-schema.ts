@@ -1,13 +1,14 @@
+// Reads setting schemas: parses input, formats values and builds help texts.
 import { formatBytes } from "../ui/text/format.ts";
 
-/** A part of JSON Schema draft-07: what the settings use. Pure. */
+/** The part of JSON Schema draft-07 that the settings use. */
 export interface FieldSchema {
   readonly type?: "boolean" | "integer" | "number" | "string" | "array" | "object";
-  /** What a page calls it; without it the key's words. */
+  /** Label. Without it, the label is derived from the key. */
   readonly title?: string;
-  /** A sentence. */
+  /** Help text. */
   readonly description?: string;
-  /** Of a number. */
+  /** Unit of a number. */
   readonly unit?: string;
   readonly default?: unknown;
   readonly minimum?: number;
@@ -23,84 +24,85 @@ export interface FieldSchema {
   readonly editable?: boolean;
 }
 
-export interface Typed {
+export interface ParsedInput {
   readonly value?: unknown;
-  /** Why it cannot be saved. */
+  /** Reason why the value cannot be saved. */
   readonly problem?: string;
 }
 
-/** What was typed into the field of a setting, as its value. */
-export function readTyped(schema: FieldSchema, text: string): Typed {
-  if (schema.type === "integer" || schema.type === "number") return readNumber(schema, text.trim());
-  if (schema.type !== "array") return judge(schema, text.trim());
+/** Parses and validates the text of a setting field. */
+export function parseInput(schema: FieldSchema, text: string): ParsedInput {
+  if (schema.type === "integer" || schema.type === "number")
+    return parseNumber(schema, text.trim());
+  if (schema.type !== "array") return parseText(schema, text.trim());
   const items = text
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");
-  const broken = items
-    .map((item) => judge(schema.items ?? {}, item))
+  const invalid = items
+    .map((item) => parseText(schema.items ?? {}, item))
     .find(({ problem }) => problem !== undefined);
-  if (broken) return { problem: broken.problem! };
+  if (invalid) return { problem: invalid.problem! };
   if (items.length > (schema.maxItems ?? Infinity))
-    return { problem: `At most ${schema.maxItems} lines.` };
+    return { problem: `Enter at most ${schema.maxItems} lines.` };
   return { value: items };
 }
 
-/** A value as the text of its field. */
-export function textOf(value: unknown): string {
+/** Formats a value as the text of its field. */
+export function toInputText(value: unknown): string {
   if (Array.isArray(value)) return value.join("\n");
   return value === undefined || value === null ? "" : String(value);
 }
 
-/** A value as one reads it: `on`, `none`, `30`. */
-export function valueWords(value: unknown): string {
+/** Formats a value for display: `on`, `none`, `30`. */
+export function valueLabel(value: unknown): string {
   if (value === undefined || value === null || value === "") return "not set";
   if (typeof value === "boolean") return value ? "on" : "off";
-  if (Array.isArray(value)) return value.length === 0 ? "none" : value.map(valueWords).join(", ");
+  if (Array.isArray(value)) return value.length === 0 ? "none" : value.map(valueLabel).join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value as string | number);
 }
 
 export const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** What it means, and its default with its unit. */
-export function hintOf({ description = "", default: standard, unit, type }: FieldSchema): string {
-  if (standard === undefined || standard === "" || type === "array") return description;
-  const size = unit === "bytes" && typeof standard === "number";
-  const words = size
-    ? formatBytes(standard)
-    : [valueWords(standard), unit].filter((part) => part !== undefined).join(" ");
-  return `${description} Default: ${words}.`.trim();
+/** Returns the help text of a setting, followed by its default with unit. */
+export function hintText({ description = "", default: preset, unit, type }: FieldSchema): string {
+  if (preset === undefined || preset === "" || type === "array") return description;
+  const isSize = unit === "bytes" && typeof preset === "number";
+  const label = isSize
+    ? formatBytes(preset)
+    : [valueLabel(preset), unit].filter((part) => part !== undefined).join(" ");
+  return `${description} Default: ${label}.`.trim();
 }
 
-/** What a page calls a setting: its title, else its key in words. */
-export function nameOf(key: string, { title }: FieldSchema = {}): string {
+/** Returns the label of a setting: its title, or its key in sentence case. */
+export function settingName(key: string, { title }: FieldSchema = {}): string {
   if (title !== undefined) return title;
-  const words = key.replaceAll("_", " ");
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+  const text = key.replaceAll("_", " ");
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-function readNumber(schema: FieldSchema, text: string): Typed {
+function parseNumber(schema: FieldSchema, text: string): ParsedInput {
   const value = Number(text);
-  if (text === "" || !Number.isFinite(value)) return { problem: "Type a number." };
+  if (text === "" || !Number.isFinite(value)) return { problem: "Enter a number." };
   if (schema.type === "integer" && !Number.isInteger(value))
-    return { problem: "Type a whole number." };
+    return { problem: "Enter a whole number." };
   const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity } = schema;
-  if (value < minimum) return { problem: `At least ${minimum}.` };
-  if (value <= exclusiveMinimum) return { problem: `More than ${exclusiveMinimum}.` };
-  return value > maximum ? { problem: `At most ${maximum}.` } : { value };
+  if (value < minimum) return { problem: `Enter ${minimum} or more.` };
+  if (value <= exclusiveMinimum) return { problem: `Enter more than ${exclusiveMinimum}.` };
+  return value > maximum ? { problem: `Enter ${maximum} or less.` } : { value };
 }
 
-function judge(
+function parseText(
   { minLength = 0, maxLength = Infinity, pattern, format }: FieldSchema,
   text: string,
-): Typed {
-  const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
-  if (text.length < minLength) return { problem: "It may not be empty." };
-  if (text.length > maxLength) return { problem: `At most ${maxLength} characters.` };
+): ParsedInput {
+  const excerpt = text.length > 40 ? `${text.slice(0, 40)}…` : text;
+  if (text.length < minLength) return { problem: "Enter a value." };
+  if (text.length > maxLength) return { problem: `Enter at most ${maxLength} characters.` };
   if (pattern !== undefined && !new RegExp(pattern, "iu").test(text)) {
-    return { problem: `“${shown}” has another form than expected.` };
+    return { problem: `“${excerpt}” does not have the expected format.` };
   }
   if (format === "uri" && text !== "" && !URL.canParse(text))
-    return { problem: `“${shown}” is not an address.` };
+    return { problem: `“${excerpt}” is not a valid URL.` };
   return { value: text };
 }

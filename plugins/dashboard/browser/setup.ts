@@ -1,4 +1,5 @@
-import { ask, type Refusal } from "./api.ts";
+// Setup page: checks the token rules while the user types, and sends the form.
+import { sendRequest, type ApiError } from "./api.ts";
 import { enableCountdown } from "./countdown.ts";
 import { base, make, setText } from "./dom.ts";
 import { enableRevealing } from "./reveal.ts";
@@ -9,7 +10,7 @@ enableRevealing();
 const setupForm = document.querySelector<HTMLFormElement>("[data-setup]");
 if (setupForm) enhance(setupForm);
 
-/** Sends the form by `fetch`, which carries the true Origin, so that the setup cookie may stand in for the code. */
+/** Sends the form by `fetch`. Its Origin header is set, so the setup cookie is sufficient. */
 function enhance(form: HTMLFormElement): void {
   const field = (id: string): HTMLInputElement => form.querySelector<HTMLInputElement>(`#${id}`)!;
   const [code, token, confirm, own] = [
@@ -21,89 +22,89 @@ function enhance(form: HTMLFormElement): void {
   const submit = form.querySelector<HTMLButtonElement>("button.wide")!;
   let stopCounting = (): void => undefined;
 
-  const needCode = (needed: boolean): void => {
+  const requireCode = (needed: boolean): void => {
     form.querySelector<HTMLElement>('[data-field="code"]')!.hidden = !needed;
     code.required = needed;
   };
   const checkRules = (): void => showRules(form, token.value.trim(), confirm.value.trim());
-  const refuse = (refused: Refusal): void => {
-    if (refused.status === 409) return location.replace(`${base}/`); // set up meanwhile
-    const cookieRanOut = refused.status === 401 && code.value === "";
-    if (refused.status === 401) needCode(true);
-    const message = "Too much time has passed: paste the generated token.";
-    showFailure(cookieRanOut ? { ...refused, message } : refused);
+  const handleError = (error: ApiError): void => {
+    if (error.status === 409) return location.replace(`${base}/`); // setup was already completed
+    const cookieExpired = error.status === 401 && code.value === "";
+    if (error.status === 401) requireCode(true);
+    const message = "The setup link has expired. Paste the generated token.";
+    showFailure(cookieExpired ? { ...error, message } : error);
     stopCounting = enableCountdown(submit, code);
-    (refused.status === 401 ? code : refused.status === 422 ? token : submit).focus();
+    (error.status === 401 ? code : error.status === 422 ? token : submit).focus();
   };
 
-  needCode(!("hasCookie" in form.dataset) || failed());
+  requireCode(!("hasCookie" in form.dataset) || isCodeInvalid());
   stopCounting = enableCountdown(submit, code);
   for (const input of [token, confirm]) input.addEventListener("input", checkRules);
   checkRules();
-  // What was wrong with an own token must not hold the form back once the generated one is chosen.
+  // Errors in the custom token must not block the form once the generated token is selected.
   form.addEventListener("change", () => {
     if (!own.checked) for (const input of [token, confirm]) input.setCustomValidity("");
   });
 
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (own.checked && !acceptable(token, confirm)) return;
+    if (own.checked && !validateToken(token, confirm)) return;
     stopCounting();
     submit.disabled = true;
     const choice = own.checked
       ? { token: token.value.trim(), confirm: confirm.value.trim() }
       : { keep: true };
-    const answer = await ask("POST", "/setup", {
+    const answer = await sendRequest("POST", "/setup", {
       ...(code.value.trim() && { code: code.value.trim() }),
       ...choice,
     });
     submit.disabled = false;
-    if ("refused" in answer) refuse(answer.refused);
+    if ("error" in answer) handleError(answer.error);
     else location.replace(`${base}/`);
   });
 }
 
-/** A code refused on the last page load must stay in sight. */
-function failed(): boolean {
+/** True if the server rejected the code when it rendered this page. The field must stay visible. */
+function isCodeInvalid(): boolean {
   return document.querySelector("#code[aria-invalid]") !== null;
 }
 
-/** Says at the field itself what is wrong; the browser shows it. */
-function acceptable(token: HTMLInputElement, confirm: HTMLInputElement): boolean {
-  const [broken] = violatedRules(token.value.trim());
-  token.setCustomValidity(broken ? `A token has: ${broken.text}.` : "");
+/** Reports problems through the validation messages of the browser. */
+function validateToken(token: HTMLInputElement, confirm: HTMLInputElement): boolean {
+  const [violated] = violatedRules(token.value.trim());
+  token.setCustomValidity(violated ? `Required: ${violated.text}.` : "");
   confirm.setCustomValidity(
     token.value.trim() === confirm.value.trim() ? "" : "The two entries differ.",
   );
-  const fine = token.reportValidity() && confirm.reportValidity();
+  const isValid = token.reportValidity() && confirm.reportValidity();
   for (const input of [token, confirm]) {
     input.addEventListener("input", () => input.setCustomValidity(""), { once: true });
   }
-  return fine;
+  return isValid;
 }
 
 function showRules(form: HTMLElement, token: string, confirm: string): void {
-  const broken = new Set(violatedRules(token).map((rule) => rule.id));
+  const violated = new Set(violatedRules(token).map((rule) => rule.id));
   for (const rule of tokenRules) {
-    const kept = token !== "" && !broken.has(rule.id);
-    form.querySelector(`[data-rule="${rule.id}"]`)?.classList.toggle("kept", kept);
+    const isMet = token !== "" && !violated.has(rule.id);
+    form.querySelector(`[data-rule="${rule.id}"]`)?.classList.toggle("met", isMet);
   }
   setText(
     form.querySelector("[data-rules-status]"),
-    token === "" ? "" : verdict(broken.size, token, confirm),
+    token === "" ? "" : rulesStatus(violated.size, token, confirm),
   );
 }
 
-function verdict(broken: number, token: string, confirm: string): string {
-  if (broken > 0)
-    return broken === 1 ? "One rule is not kept yet." : `${broken} rules are not kept yet.`;
-  if (confirm === "") return "All rules are kept. Type it once more.";
+function rulesStatus(violations: number, token: string, confirm: string): string {
+  if (violations > 0)
+    return violations === 1 ? "1 rule is not met yet." : `${violations} rules are not met yet.`;
+  if (confirm === "") return "All rules are met. Confirm your token.";
   return token === confirm
-    ? "All rules are kept, and both entries are equal."
+    ? "All rules are met, and both entries match."
     : "The two entries differ.";
 }
 
-function showFailure({ message, retryAfterSeconds }: Refusal): void {
+function showFailure({ message, retryAfterSeconds }: ApiError): void {
   const notice = make("div", "");
   notice.className = "notice bad";
   notice.id = "failure";
@@ -117,7 +118,7 @@ function showFailure({ message, retryAfterSeconds }: Refusal): void {
   const end = make("span", "");
   end.dataset["countdownEnd"] = "";
   end.setAttribute("role", "status");
-  // Beside the alert, not in it: an alert is read again at each change.
+  // Outside the alert, since screen readers announce an alert again after each change.
   const line = make("p", "", clock, end);
   line.className = "hint";
   notice.after(line);

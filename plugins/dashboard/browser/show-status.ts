@@ -1,14 +1,15 @@
+// Updates the overview with a new status.
 import type { ChannelView, StatusView, TokenView, WarningView } from "../api/views.ts";
 import { showActivity } from "./activity.ts";
 import { chartBars, chartSentence } from "../ui/text/chart.ts";
 import { live, make, setLive, setRows, show } from "./dom.ts";
 import { formatCount } from "../ui/text/format.ts";
-import { showRefused } from "./refused.ts";
+import { showRejections } from "./rejections.ts";
 import { showProgram } from "./show-program.ts";
 import { setServerTime, setTime } from "./times.ts";
 import { tokenSourceLabel, stateLabel, tokenLabel } from "../ui/text/labels.ts";
 
-/** Puts a status into the page the server drew. */
+/** Updates every live element of the page that the server rendered. */
 export function showStatus(status: StatusView): void {
   showBadge("state", stateLabel(status.state).text, stateLabel(status.state).tone);
   setServerTime(status.now);
@@ -22,7 +23,7 @@ export function showStatus(status: StatusView): void {
   showActivity(status);
 }
 
-/** Of another process, when the launcher has started anew. */
+/** Updates the start time, which changes when the launcher restarts. */
 function showStart(startedAt: number): void {
   const uptime = live("uptime");
   if (uptime instanceof HTMLTimeElement) setTime(uptime, startedAt);
@@ -30,8 +31,8 @@ function showStart(startedAt: number): void {
 
 function showChannel(channel: ChannelView): void {
   showBadge("channel-badge", channel.enabled ? "On" : "Off", channel.enabled ? "ok" : "off");
-  for (const face of document.querySelectorAll<HTMLElement>("[data-face]")) {
-    show(face, (face.dataset["face"] === "on") === channel.enabled);
+  for (const view of document.querySelectorAll<HTMLElement>("[data-face]")) {
+    show(view, (view.dataset["face"] === "on") === channel.enabled);
   }
   show(document.querySelector<HTMLElement>('[data-turn="off"]'), channel.enabled);
   const url = live("channel-url");
@@ -41,7 +42,7 @@ function showChannel(channel: ChannelView): void {
   setLive("messages-in", formatCount(channel.messagesIn));
   setLive("messages-out", formatCount(channel.messagesOut));
   showChart(channel.perMinute);
-  showRefused(channel);
+  showRejections(channel);
 }
 
 function showChart(perMinute: readonly number[]): void {
@@ -75,7 +76,7 @@ function tokenRow(token: TokenView): Node {
 }
 
 function warningRow({ text, fix }: WarningView): Node {
-  const how = make("p", fix);
-  how.className = "fix";
-  return make("li", "", make("p", text), how);
+  const fixLine = make("p", fix);
+  fixLine.className = "fix";
+  return make("li", "", make("p", text), fixLine);
 }

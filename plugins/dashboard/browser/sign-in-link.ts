@@ -1,7 +1,7 @@
-/** The overview's button that makes a sign-in link and copies it. @module */
+// Creates and copies a sign-in link from the overview.
 import { copy, shortcut } from "./copy.ts";
 import { live, onClick, setLive } from "./dom.ts";
-import { askOwner } from "./owner.ts";
+import { requestAsOwner } from "./owner.ts";
 
 export function enableSignInLink(): void {
   const button = document.querySelector<HTMLButtonElement>("[data-sign-in-link]");
@@ -9,9 +9,12 @@ export function enableSignInLink(): void {
   const row = live("link-row");
   if (!button || !field || !row) return;
   onClick(button, async () => {
-    const answer = await askOwner<{ url: string; expiresAt: string }>("POST", "/api/signin-links");
-    if ("refused" in answer) {
-      setLive("link-said", answer.refused.message);
+    const answer = await requestAsOwner<{ url: string; expiresAt: string }>(
+      "POST",
+      "/api/signin-links",
+    );
+    if ("error" in answer) {
+      setLive("link-said", answer.error.message);
       return;
     }
     field.value = answer.body.url;
@@ -20,8 +23,8 @@ export function enableSignInLink(): void {
     const copied = await copy(field);
     setLive(
       "link-said",
-      `${copied ? "Copied." : `Selected: press ${shortcut()}.`} Works once, until ${until}. ` +
-        "When you sign out here, the other browser is signed out too.",
+      `${copied ? "Copied." : `Press ${shortcut()} to copy.`} Works once, until ${until}. ` +
+        "If you sign out here, the other browser is signed out too.",
     );
   });
 }

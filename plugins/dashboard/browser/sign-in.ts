@@ -1,3 +1,4 @@
+// Sign-in page: shows the token and counts down rate limits.
 import { enableCountdown } from "./countdown.ts";
 import { enableRevealing } from "./reveal.ts";
 

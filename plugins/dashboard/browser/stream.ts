@@ -1,46 +1,48 @@
+// Keeps a page current: listens to server-sent events and reloads the data after changes.
 import type { FeedEvents } from "../api/views.ts";
-import type { Refusal } from "./api.ts";
+import type { ApiError } from "./api.ts";
 import { base, live, setLive, setText, show } from "./dom.ts";
-import { askAgain, onSignedIn, sessionEnded } from "./owner.ts";
+import { allowSignInPrompt, onSignedIn, setSignOutReason } from "./owner.ts";
 import { setServerTime } from "./times.ts";
 import { signOutReasonLabel } from "../ui/text/labels.ts";
 
-/** Milliseconds until the next try. */
-const pause = 2000;
-/** Between two looks at what changes all the time. */
-const pace = 1000;
-/** Until the first event. */
-const patience = 8000;
-/** The server sends an event every 15 s at least; a dead line says nothing. */
-const maxSilence = 40_000;
+const retryDelayMs = 2000;
+const minRefreshIntervalMs = 1000;
+const firstEventTimeoutMs = 8000;
+/** The server sends an event at least every 15 s. Longer silence means a dead connection. */
+const maxSilenceMs = 40_000;
 
 export interface StreamOptions {
-  /** Loads everything the page shows; answers the refusal, if there was one. Also runs when events were left out,
-   *  unless `on.missed` says what to do then. */
-  readonly refresh: () => Promise<Refusal | undefined>;
-  /** Events after which what the page shows is out of date. */
-  readonly news?: readonly (keyof FeedEvents)[];
+  /**
+   * Loads all data of the page. Also runs after skipped events, unless `on.missed` is set.
+   *
+   * @returns The error, or undefined after success.
+   */
+  readonly refresh: () => Promise<ApiError | undefined>;
+  /** Events that make the data of the page outdated. */
+  readonly refreshOn?: readonly (keyof FeedEvents)[];
   readonly on?: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void };
-  /** Of the stream's address, for example `{ log: "info" }`. */
+  /** Query parameters of the stream, for example `{ log: "info" }`. */
   readonly query?: () => Record<string, string>;
 }
 
 export interface Stream {
-  /** Refreshes now, and again until it worked. */
-  readonly look: () => Promise<void>;
-  /** Opens it anew, for another query. */
+  /** Reloads the data now, and retries until it succeeds. */
+  readonly refresh: () => Promise<void>;
+  /** Opens the stream again, for a new query. */
   readonly reopen: () => void;
 }
 
-let expected: Promise<unknown> = Promise.resolve();
+let pendingSignOut: Promise<unknown> = Promise.resolve();
 
-/** Leaves the page. Settles only where the page asks whether it may be left and stays. */
-export function leave(go: () => void): Promise<void> {
+/** Leaves the page. Resolves only if a `beforeunload` prompt appears and the user stays. */
+export function leavePage(go: () => void): Promise<void> {
   return new Promise((stayed) => {
     addEventListener(
       "beforeunload",
       ({ defaultPrevented }) => {
-        if (defaultPrevented) setTimeout(stayed, pause); // no time passes while the browser asks
+        // Timers stop while the browser shows the prompt.
+        if (defaultPrevented) setTimeout(stayed, retryDelayMs);
       },
       { once: true },
     );
@@ -48,125 +50,149 @@ export function leave(go: () => void): Promise<void> {
   });
 }
 
-/** An end of the session that this request brings about is no news: wait until it is settled. */
-export function expectEnd(request: Promise<unknown>): void {
-  expected = request.catch(() => undefined);
+/** Suppresses the sign-in prompt until `request` settles, since the request ends the session. */
+export function expectSessionEnd(request: Promise<unknown>): void {
+  pendingSignOut = request.catch(() => undefined);
 }
 
-/** Hears of what happens while the page is visible, and asks every 2 s where that is not possible. */
-export function startStream({ refresh, news = [], on = {}, query }: StreamOptions): Stream {
-  let source: EventSource | undefined;
-  let last = "";
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let silence: ReturnType<typeof setTimeout> | undefined;
-  let paused: "superseded" | "signed out" | undefined;
-  let looks = 0;
-  /** What is shown goes as far as the stream does. */
-  let isCurrent = false;
+/** Opens the stream while the page is visible. Polls every 2 s if no stream is available. */
+export function startStream(options: StreamOptions): Stream {
+  const stream = new PageStream(options);
+  stream.start();
+  return { refresh: () => stream.refresh(), reopen: () => stream.reopen() };
+}
 
-  const close = (): void => {
-    clearTimeout(timer);
-    clearTimeout(silence);
-    source?.close();
-    source = undefined;
-  };
-  const stop = (why: typeof paused, text: string, action: string): void => {
-    close();
-    paused = why;
-    say(text, "warn", action);
-  };
-  const look = async (): Promise<void> => {
-    const mine = ++looks;
-    isCurrent = false;
-    const refused = await refresh();
+class PageStream {
+  private source: EventSource | undefined;
+  private lastEventId = "";
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private silenceTimer: ReturnType<typeof setTimeout> | undefined;
+  private paused: "superseded" | "signed out" | undefined;
+  private refreshCount = 0;
+  /** True while the shown data includes every event received so far. */
+  private isCurrent = false;
+  private readonly options: StreamOptions;
+  private readonly refreshSoon = throttle(minRefreshIntervalMs, () => this.refresh());
+
+  constructor(options: StreamOptions) {
+    this.options = options;
+  }
+
+  start(): void {
+    live("feed-resume")?.addEventListener("click", () => {
+      allowSignInPrompt();
+      this.open();
+    });
+    onSignedIn(() => {
+      if (this.paused === "signed out") this.open();
+    });
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) this.close();
+      else if (this.paused !== "superseded") this.open();
+    });
+    if (!document.hidden) this.open();
+  }
+
+  reopen(): void {
+    this.lastEventId = "";
+    this.open();
+  }
+
+  async refresh(): Promise<void> {
+    const current = ++this.refreshCount;
+    this.isCurrent = false;
+    const error = await this.options.refresh();
     document.querySelector(".waiting")?.classList.remove("waiting");
-    if (mine !== looks) return; // a later one knows better
-    if (refused?.status === 401) return stop("signed out", "Signed out", "Sign in");
-    isCurrent = refused === undefined || refused.status === 404;
-    if (isCurrent) sessionEnded();
-    if (paused) return;
-    say(isCurrent ? "Live" : "Reconnecting…", isCurrent ? "ok" : "warn");
-    if (isCurrent || !source) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => void look(), pause);
-  };
-  const lookAndReopen = async (ms: number): Promise<void> => {
-    close();
-    await look();
-    if (document.hidden || paused || source) return;
-    clearTimeout(timer);
-    timer = setTimeout(open, ms);
-  };
-  const listenFor = (ms: number): void => {
-    clearTimeout(silence);
-    silence = setTimeout(() => void lookAndReopen(pause), ms);
-  };
-  const hear: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void } = {
-    hello: ({ resumed, now }) => {
-      setServerTime(now);
-      if (resumed && isCurrent) say("Live", "ok");
-      else void look();
-    },
-    missed: () => (on.missed ? undefined : void look()),
-    superseded: () => stop("superseded", "Live updates paused", "Resume"),
-    ended: async ({ reason }) => {
-      close();
-      await expected;
-      // The browser's new cookie is on its way to another tab.
-      if (reason === "rotated" || reason === "replaced")
-        await new Promise((done) => setTimeout(done, pace));
-      sessionEnded(signOutReasonLabel(reason));
-      void lookAndReopen(0);
-    },
-  };
-  const soon = atMostEvery(pace, look);
-  const open = (): void => {
-    close();
-    paused = undefined;
-    const parameters = new URLSearchParams({ ...query?.(), ...(last !== "" && { last }) });
-    const mine = new EventSource(`${base}/api/events?${parameters}`);
-    source = mine;
-    listenFor(patience);
-    for (const type of types) {
-      mine.addEventListener(type, (event: MessageEvent<string>) => {
-        if (source !== mine) return;
-        listenFor(maxSilence);
-        if (event.lastEventId !== "") last = event.lastEventId;
-        const data = JSON.parse(event.data) as never;
-        hear[type]?.(data);
-        on[type]?.(data);
-        if (news.includes(type)) soon();
+    if (current !== this.refreshCount) return; // a later refresh has newer data
+    if (error?.status === 401) return this.pause("signed out", "Signed out", "Sign in");
+    this.isCurrent = error === undefined || error.status === 404;
+    if (this.isCurrent) setSignOutReason();
+    if (this.paused) return;
+    showFeedStatus(this.isCurrent ? "Live" : "Reconnecting…", this.isCurrent ? "ok" : "warn");
+    if (this.isCurrent || !this.source) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.refresh(), retryDelayMs);
+  }
+
+  private open(): void {
+    this.close();
+    this.paused = undefined;
+    const parameters = new URLSearchParams({
+      ...this.options.query?.(),
+      ...(this.lastEventId !== "" && { last: this.lastEventId }),
+    });
+    const source = new EventSource(`${base}/api/events?${parameters}`);
+    this.source = source;
+    this.watchSilence(firstEventTimeoutMs);
+    for (const type of eventTypes) {
+      source.addEventListener(type, (event: MessageEvent<string>) => {
+        if (this.source === source) this.handleEvent(type, event);
       });
     }
-    mine.addEventListener("error", () => {
-      if (source !== mine) return;
-      if (mine.readyState === EventSource.CLOSED) void lookAndReopen(pause);
-      else say("Reconnecting…", "warn");
+    source.addEventListener("error", () => {
+      if (this.source !== source) return;
+      if (source.readyState === EventSource.CLOSED) void this.refreshAndReopen(retryDelayMs);
+      else showFeedStatus("Reconnecting…", "warn");
     });
-  };
+  }
 
-  live("feed-resume")?.addEventListener("click", () => {
-    askAgain();
-    open();
-  });
-  onSignedIn(() => {
-    if (paused === "signed out") open();
-  });
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) close();
-    else if (paused !== "superseded") open();
-  });
-  if (!document.hidden) open();
-  return {
-    look,
-    reopen: () => {
-      last = "";
-      open();
-    },
-  };
+  private close(): void {
+    clearTimeout(this.timer);
+    clearTimeout(this.silenceTimer);
+    this.source?.close();
+    this.source = undefined;
+  }
+
+  private pause(reason: typeof this.paused, text: string, action: string): void {
+    this.close();
+    this.paused = reason;
+    showFeedStatus(text, "warn", action);
+  }
+
+  private async refreshAndReopen(delayMs: number): Promise<void> {
+    this.close();
+    await this.refresh();
+    if (document.hidden || this.paused || this.source) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.open(), delayMs);
+  }
+
+  private watchSilence(ms: number): void {
+    clearTimeout(this.silenceTimer);
+    this.silenceTimer = setTimeout(() => void this.refreshAndReopen(retryDelayMs), ms);
+  }
+
+  private handleEvent(type: keyof FeedEvents, event: MessageEvent<string>): void {
+    this.watchSilence(maxSilenceMs);
+    if (event.lastEventId !== "") this.lastEventId = event.lastEventId;
+    const data = JSON.parse(event.data) as never;
+    this.handlers[type]?.(data);
+    this.options.on?.[type]?.(data);
+    if (this.options.refreshOn?.includes(type)) this.refreshSoon();
+  }
+
+  private readonly handlers: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void } =
+    {
+      hello: ({ resumed, now }) => {
+        setServerTime(now);
+        if (resumed && this.isCurrent) showFeedStatus("Live", "ok");
+        else void this.refresh();
+      },
+      missed: () => (this.options.on?.missed ? undefined : void this.refresh()),
+      superseded: () => this.pause("superseded", "Live updates paused", "Resume"),
+      ended: async ({ reason }) => {
+        this.close();
+        await pendingSignOut;
+        // Another tab may not have received the new cookie yet.
+        if (reason === "rotated" || reason === "replaced")
+          await new Promise((done) => setTimeout(done, minRefreshIntervalMs));
+        setSignOutReason(signOutReasonLabel(reason));
+        void this.refreshAndReopen(0);
+      },
+    };
 }
 
-const types: readonly (keyof FeedEvents)[] = [
+const eventTypes: readonly (keyof FeedEvents)[] = [
   "hello",
   "state",
   "rate",
@@ -186,15 +212,15 @@ const types: readonly (keyof FeedEvents)[] = [
   "ended",
 ];
 
-function say(text: string, tone: string, action?: string): void {
+function showFeedStatus(text: string, tone: string, action?: string): void {
   setLive("feed", text);
   live("feed")?.setAttribute("data-tone", tone);
   setText(live("feed-resume"), action ?? "");
   show(live("feed-resume"), action !== undefined);
 }
 
-/** Runs `act` soon, however often it is called: at once, then at most every `ms`. */
-function atMostEvery(ms: number, act: () => unknown): () => void {
+/** Returns a function that runs `act` immediately, then at most once per interval. */
+function throttle(intervalMs: number, act: () => unknown): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let ranAt = -Infinity;
   return () => {
@@ -202,10 +228,10 @@ function atMostEvery(ms: number, act: () => unknown): () => void {
     timer = setTimeout(
       () => {
         timer = undefined;
-        ranAt = performance.now(); // the clock may be set
+        ranAt = performance.now(); // monotonic, unlike Date.now()
         void act();
       },
-      Math.max(0, ranAt + ms - performance.now()),
+      Math.max(0, ranAt + intervalMs - performance.now()),
     );
   };
 }

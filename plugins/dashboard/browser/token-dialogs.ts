@@ -1,82 +1,83 @@
+// Dialogs that rotate and show tokens.
 import type { RotatedView } from "../api/views.ts";
 import { enableCopying } from "./copy.ts";
 import { button, el, setText } from "./dom.ts";
-import { askOwner } from "./owner.ts";
+import { requestAsOwner } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
-import { expectEnd } from "./stream.ts";
+import { expectSessionEnd } from "./stream.ts";
 import { violatedRules } from "../ui/text/token-rules.ts";
 import { tokenLabel } from "../ui/text/labels.ts";
 
 type Which = "launcher" | "pico";
 
-const graces = [
-  [0, "At once, as after a leak"],
+const gracePeriods = [
+  [0, "Immediately (after a leak)"],
   [60, "Over 1 minute"],
   [600, "Over 10 minutes"],
   [3600, "Over 1 hour"],
 ] as const;
-const consequence: Readonly<Record<Which, string>> = {
-  launcher: "Every other browser is signed out, and sign-in links made before stop working.",
-  pico: "The old token stops working at once. Clients connected with it are disconnected and need the new one.",
+const consequences: Readonly<Record<Which, string>> = {
+  launcher: "All other browsers are signed out, and existing sign-in links stop working.",
+  pico:
+    "The old token stops working immediately. " +
+    "Clients connected with it are disconnected and need the new token.",
 };
 
-/** Asks what the new token is to be, replaces, and shows it once. */
-export async function replaceToken(which: Which): Promise<void> {
-  const own = ownToken();
+/** Asks for the new token or generates one, rotates the token and shows it once. */
+export async function rotateToken(which: Which): Promise<void> {
+  const choice = createTokenChoice();
   const grace = el(
     "select",
     { id: "grace" },
-    ...graces.map(([value, text]) => el("option", { value }, text)),
+    ...gracePeriods.map(([value, text]) => el("option", { value }, text)),
   );
   const answer = await askForToken({
-    title: `Replace the ${tokenLabel(which).toLowerCase()}`,
-    text: consequence[which],
-    action: "Replace",
-    label: which === "launcher" ? "Present launcher token" : "Launcher token",
+    title: `Rotate the ${tokenLabel(which).toLowerCase()}`,
+    text: consequences[which],
+    action: "Rotate",
+    label: which === "launcher" ? "Current launcher token" : "Launcher token",
     fields: el(
       "div",
       { class: "dialog-fields" },
-      own.element,
+      choice.element,
       which === "pico" &&
-        el(
-          "div",
-          { class: "field" },
-          el("label", { for: "grace" }, "Disconnect the clients"),
-          grace,
-        ),
+        el("div", { class: "field" }, el("label", { for: "grace" }, "Disconnect clients"), grace),
     ),
     send: (current) => {
-      const token = own.value();
+      const token = choice.value();
       if (token === undefined) return undefined;
-      const request = askOwner<RotatedView>("POST", "/api/token/rotate", {
+      const request = requestAsOwner<RotatedView>("POST", "/api/token/rotate", {
         which,
         current,
         ...(token !== "" && { token }),
         ...(which === "pico" && { grace: Number(grace.value) }),
       });
-      expectEnd(request);
+      expectSessionEnd(request);
       return request;
     },
   });
-  const news =
-    "The new token works from now on. Keep it in a password manager: this page shows it once.";
-  if (answer && "body" in answer) await showOnce(which, answer.body.token, news);
+  const text = "The new token is active. Save it in a password manager. This page shows it once.";
+  if (answer && "body" in answer) await showOnce(which, answer.body.token, text);
 }
 
 export async function showToken(): Promise<void> {
   const answer = await askForToken({
     title: "Show the channel token",
-    text: "It appears on the screen, so see who is looking.",
+    text: "The token appears on the screen. Make sure that no one else can see it.",
     action: "Show",
     send: (current) =>
-      askOwner<{ token: string }>("POST", "/api/token/reveal", { which: "pico", current }),
+      requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which: "pico", current }),
   });
   if (answer && "body" in answer)
-    await showOnce("pico", answer.body.token, "Who has it may connect as a client.");
+    await showOnce("pico", answer.body.token, "Anyone with this token can connect as a client.");
 }
 
-/** A generated token, or one's own with the rules checked while it is typed. */
-function ownToken(): { element: HTMLElement; value(): string | undefined } {
+/**
+ * Creates the choice between a generated token and a custom one.
+ *
+ * @returns `value()` returns `""` for a generated token, or undefined if the custom one is invalid.
+ */
+function createTokenChoice(): { element: HTMLElement; value(): string | undefined } {
   const choice = el("input", { type: "checkbox", id: "own-choice" });
   const field = el("input", {
     id: "own",
@@ -94,26 +95,21 @@ function ownToken(): { element: HTMLElement; value(): string | undefined } {
     field,
     rules,
   );
-  const say = (): void => {
-    const [broken] = violatedRules(field.value.trim());
-    setText(rules, broken ? `Needed: ${broken.text}.` : "All rules are kept.");
-    if (!broken) field.removeAttribute("aria-invalid");
+  const showRules = (): void => {
+    const [violated] = violatedRules(field.value.trim());
+    setText(rules, violated ? `Required: ${violated.text}.` : "All rules are met.");
+    if (!violated) field.removeAttribute("aria-invalid");
   };
   choice.addEventListener("change", () => {
     box.hidden = !choice.checked;
-    say();
+    showRules();
     if (choice.checked) field.focus();
   });
-  field.addEventListener("input", say);
+  field.addEventListener("input", showRules);
   const element = el(
     "div",
     { class: "dialog-fields" },
-    el(
-      "label",
-      { class: "switch", for: "own-choice" },
-      choice,
-      "Use a token of my own, not a generated one",
-    ),
+    el("label", { class: "switch", for: "own-choice" }, choice, "Use my own token"),
     box,
   );
   return {
@@ -129,7 +125,7 @@ function ownToken(): { element: HTMLElement; value(): string | undefined } {
   };
 }
 
-/** The value leaves the page with the dialog. */
+/** Shows a token in a dialog. The page removes the value when the dialog closes. */
 function showOnce(which: Which, token: string, text: string): Promise<void> {
   const value = el("input", {
     id: "token-value",

@@ -1,8 +1,9 @@
+// Tokens page: one card per token, with actions to show and rotate it.
 import type { TokenRow, TokensView } from "../api/views.ts";
-import { startDesk } from "./desk.ts";
+import { startPage } from "./page.ts";
 import { button, el, live } from "./dom.ts";
 import { load } from "./owner.ts";
-import { replaceToken, showToken } from "./token-dialogs.ts";
+import { rotateToken, showToken } from "./token-dialogs.ts";
 import { startStream } from "./stream.ts";
 import { timeAgo } from "./times.ts";
 import { tokenSourceLabel, tokenLabel } from "../ui/text/labels.ts";
@@ -10,24 +11,25 @@ import { tokenSourceLabel, tokenLabel } from "../ui/text/labels.ts";
 const cards = live("tokens")!;
 let shown = "";
 
-startDesk();
+startPage();
 const refresh = () =>
   load<TokensView>("/api/tokens", ({ tokens }) => {
     const key = JSON.stringify(tokens);
-    if (key === shown) return; // the focus stays where it is
+    if (key === shown) return; // keeps the focus
     const focused = (document.activeElement as HTMLElement | null)?.dataset["act"];
     shown = key;
     cards.replaceChildren(...tokens.map(card));
     if (focused !== undefined) focusOn(focused);
   });
-startStream({ refresh, news: ["token", "settings"] });
+startStream({ refresh, refreshOn: ["token", "settings"] });
 
 const purposes: Readonly<Record<string, string>> = {
-  launcher: "Opens this dashboard. Replacing it signs every other browser out.",
-  pico: "Lets programs into the pico channel.",
+  launcher: "Signs in to this dashboard. Rotating it signs out all other browsers.",
+  pico: "Allows clients to connect to the channel.",
   pico_client:
-    "What this service shows at the remote channel. It is issued there, so it is changed by hand.",
-  metrics: "Lets a monitoring system read /metrics, and nothing else.",
+    "Authenticates this service at the remote channel. " +
+    "The remote server issues it, so change it by hand.",
+  metrics: "Allows a monitoring system to read /metrics only.",
 };
 
 function card(token: TokenRow): HTMLElement {
@@ -41,12 +43,12 @@ function card(token: TokenRow): HTMLElement {
     el(
       "p",
       { class: "quiet-text" },
-      purposes[name] ?? `Of the channel ${name}. Changed by a command: doorward token set ${name}`,
+      purposes[name] ?? `Token of the channel ${name}. To change it: doorward token set ${name}`,
     ),
     el(
       "dl",
       { class: "facts" },
-      fact("Comes from", tokenSourceLabel(token)),
+      detail("Source", tokenSourceLabel(token)),
       managedByEnv &&
         token.variable !== undefined &&
         el(
@@ -55,31 +57,28 @@ function card(token: TokenRow): HTMLElement {
           el("dt", {}, "Variable"),
           el("dd", {}, el("code", {}, token.variable)),
         ),
-      changedAt !== undefined && fact("Last changed", timeAgo(changedAt)),
+      changedAt !== undefined && detail("Last changed", timeAgo(changedAt)),
       token.source !== "none" &&
-        fact(
+        detail(
           "Strength",
           concern === undefined
             ? el("span", { class: "badge ok" }, "Good")
             : el("span", { class: "badge warn" }, "Weak"),
         ),
     ),
-    concern !== undefined && el("p", { class: "notice warn" }, `${sentence(concern)} Replace it.`),
+    concern !== undefined && el("p", { class: "notice warn" }, `${toSentence(concern)} Rotate it.`),
     ...others
       .filter(({ same }) => !same)
       .map(({ source }) =>
         el(
           "p",
           { class: "notice warn" },
-          `${placeOf(source, name)} holds another value, which is not used. Whoever reads that file is misled.`,
+          `${sourceLabel(source, name)} contains a different value, which is not used. ` +
+            "Remove it to avoid confusion.",
         ),
       ),
     managedByEnv &&
-      el(
-        "p",
-        { class: "hint" },
-        "Only the environment changes it: set the variable there and restart.",
-      ),
+      el("p", { class: "hint" }, "To change it, set the environment variable and restart."),
     actions.length > 0 && el("div", { class: "token-actions" }, ...actions),
   );
 }
@@ -95,33 +94,30 @@ function actionsOf({ name, managedByEnv, source }: TokenRow): HTMLElement[] {
     );
     return made;
   };
-  const replace =
+  const rotate =
     !managedByEnv &&
     source !== "host" &&
-    act("replace", source === "none" ? "Create…" : "Replace…", async () => {
-      await replaceToken(name);
+    act("replace", source === "none" ? "Create…" : "Rotate…", async () => {
+      await rotateToken(name);
       await refresh();
-      focusOn(`replace-${name}`); // the dialog gave the focus back to a button that is gone
+      focusOn(`replace-${name}`); // the refresh removed the button that had the focus
     });
   const reveal = name === "pico" && source !== "none" && act("show", "Show…", showToken);
-  return [replace, reveal].filter((each) => each !== false);
+  return [rotate, reveal].filter((each) => each !== false);
 }
 
 function focusOn(act: string): void {
   cards.querySelector<HTMLElement>(`[data-act="${act}"]`)?.focus();
 }
 
-function fact(name: string, value: Node | string): HTMLElement {
+function detail(name: string, value: Node | string): HTMLElement {
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
 }
 
-function placeOf(source: string, name: string): string {
-  return tokenSourceLabel({
-    name,
-    source: source as TokenRow["source"],
-    managedByEnv: false,
-  }).replace(/^t/, "T");
+function sourceLabel(source: string, name: string): string {
+  const token = { name, source: source as TokenRow["source"], managedByEnv: false };
+  return tokenSourceLabel(token).replace(/^[a-z](?=[a-z ]+$)/, (letter) => letter.toUpperCase());
 }
 
-const sentence = (text: string): string =>
+const toSentence = (text: string): string =>
   `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;

@@ -1,20 +1,24 @@
+// Tests whether WebSocket handshakes reach the service.
 import type { StatusView } from "../api/views.ts";
-import { ask } from "./api.ts";
+import { sendRequest } from "./api.ts";
 import { base } from "./dom.ts";
 
-const patience = 5_000;
+const openTimeoutMs = 5_000;
 
 /**
- * Whether a WebSocket comes through the way by which this page came. Undefined: the channel would refuse it anyhow (it
- * is off or full), so that nothing can be said of the way.
+ * Opens a WebSocket through the same proxies as this page.
+ *
+ * @returns True if it opens, or undefined if the channel is off or full and would reject it anyway.
  */
-export async function upgradeComesThrough(): Promise<boolean | undefined> {
-  const answer = await ask<StatusView>("GET", "/api/status");
+export async function canUpgrade(): Promise<boolean | undefined> {
+  const answer = await sendRequest<StatusView>("GET", "/api/status");
   const channel = "body" in answer ? answer.body.channel : undefined;
-  return channel?.enabled && channel.connections < channel.maxConnections ? opens() : undefined;
+  return channel?.enabled && channel.connections < channel.maxConnections
+    ? openWebSocket()
+    : undefined;
 }
 
-function opens(): Promise<boolean> {
+function openWebSocket(): Promise<boolean> {
   const address = new URL(`${base}/pico`, location.href);
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
   return new Promise((resolve) => {
@@ -24,7 +28,7 @@ function opens(): Promise<boolean> {
       resolve(opened);
       socket.close();
     };
-    const timer = setTimeout(done, patience, false);
+    const timer = setTimeout(done, openTimeoutMs, false);
     socket.addEventListener("open", () => done(true));
     socket.addEventListener("error", () => done(false));
   });

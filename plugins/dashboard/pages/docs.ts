@@ -1,15 +1,16 @@
-import type { DeskPage } from "./desk.ts";
+// Renders a documentation page or the list of documentation pages.
+import type { SignedInPage } from "./signed-in-page.ts";
 import { built, html } from "./html.ts";
 import { layout } from "./layout.ts";
 
-export interface DocsPage extends DeskPage {
+export interface DocsPage extends SignedInPage {
   readonly title: string;
-  /** From the build; links to other pages begin with `docs:`. */
+  /** HTML from the build. Links to other documentation pages begin with `docs:`. */
   readonly markup: string;
   readonly isIndex: boolean;
 }
 
-/** A page of the documentation, or the list of them. */
+/** Renders a documentation page or, if `isIndex` is true, the list of pages. */
 export function docsPage(page: DocsPage): string {
   const { url, title, markup, isIndex, version, csrf } = page;
   const body = html`<div class="head"><h1>${title}</h1>

@@ -1,35 +1,40 @@
+// Renders form fields for tokens, failure messages and countdowns.
 import { html, type Html, type HtmlPart } from "./html.ts";
 
-/** Why the last try failed. The field it belongs to names it in `aria-describedby`. */
+/** Renders the error of the last attempt. The affected field refers to it by `aria-describedby`. */
 export function failure(sentence: HtmlPart, retryAfterSeconds?: number): Html {
   return html`<div class="notice bad" id="failure"><p data-failure>${sentence}</p>
 ${retryAfterSeconds !== undefined && countdown(retryAfterSeconds)}</div>`;
 }
 
-/** `role="timer"` is not read aloud at each change; the script announces the end in the status beside it. */
-function countdown(seconds: number): Html {
-  return html`<p><span role="timer" data-countdown="${Math.ceil(seconds)}">Try again in ${Math.ceil(seconds)} s.</span>
+/**
+ * Renders a countdown. Screen readers do not announce each change of a `timer`; the script
+ * announces the end in the status next to it.
+ */
+function countdown(retryAfterSeconds: number): Html {
+  const seconds = Math.ceil(retryAfterSeconds);
+  return html`<p><span role="timer" data-countdown="${seconds}">Try again in ${seconds} s.</span>
 <span role="status" data-countdown-end></span></p>`;
 }
 
-/** Gives password managers a name to store the token under; without a name of its own it is not sent. */
+/** Renders the user name for password managers. It has no `name`, so the form does not send it. */
 export function accountName(): Html {
   return html`<input type="text" autocomplete="username" value="launcher" readonly hidden>`;
 }
 
 export interface SecretField {
-  /** Also the name under which it is sent. */
+  /** Id and form name of the input. */
   readonly id: string;
   readonly label: string;
   readonly autocomplete: string;
-  /** Id of what else describes the field, beside its hint. */
+  /** Id of an element that describes the field in addition to its hint. */
   readonly describedBy?: string;
   readonly hint?: Html;
-  /** Further attributes, each with a space before it. */
+  /** More attributes of the input, each with a leading space. */
   readonly attributes?: Html;
 }
 
-/** A secret in one field with a button that shows it; the button needs the script and is hidden without. */
+/** Renders a password field with a Show button, which is hidden without JavaScript. */
 export function secretField({
   id,
   label,
@@ -41,7 +46,9 @@ export function secretField({
   const describedBy = [field.describedBy, hint && `${id}-hint`].filter(Boolean).join(" ");
   return html`<div class="field" data-field="${id}"><label for="${id}">${label}</label>
 <div class="secret"><input id="${id}" name="${id}" type="password" autocomplete="${autocomplete}"
- autocapitalize="none" spellcheck="false"${describedBy && html` aria-describedby="${describedBy}"`}${attributes}>
+ autocapitalize="none" spellcheck="false"${
+   describedBy && html` aria-describedby="${describedBy}"`
+ }${attributes}>
 <button type="button" class="reveal scripted" data-reveal="${id}" aria-pressed="false"
  aria-label="Show ${label.toLowerCase()}">Show</button></div>
 ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`;

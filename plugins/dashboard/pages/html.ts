@@ -1,6 +1,7 @@
+// Builds HTML text from templates and escapes every value.
 const safe = Symbol("safe markup");
 
-/** Markup that needs no escaping. Only `html` and `built` make it, so nothing parsed from outside can pass for it. */
+/** Markup that needs no escaping. Only `html` and `built` create it, so untrusted data cannot. */
 export interface Html {
   readonly [safe]: string;
 }
@@ -16,18 +17,18 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /**
- * Template tag. Every value is escaped, except what `html` itself made; lists are joined; `null`, `undefined` and
- * `false` are nothing. Attribute values must be quoted in the template, and no value may stand inside `<script>`.
+ * Template tag that escapes every value except `Html`. It joins lists and omits `null`, `undefined`
+ * and `false`. The template must quote attribute values and must not use values inside `<script>`.
  */
 export function html(strings: TemplateStringsArray, ...values: HtmlPart[]): Html {
   const text = strings.reduce((before, after, index) => before + render(values[index - 1]) + after);
   return { [safe]: text };
 }
 
-/** Markup that our own build has made from our own files; nothing from outside may come this way. */
+/** Marks HTML as safe. Only for HTML that the build generated from files of this repository. */
 export const built = (markup: string): Html => ({ [safe]: markup });
 
-/** The finished text of a piece of markup. */
+/** Returns the markup as text. */
 export function toText(markup: Html): string {
   return markup[safe];
 }

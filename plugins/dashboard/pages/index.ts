@@ -1,4 +1,4 @@
-/** The dashboard's pages: functions from plain data to complete HTML documents. They read nothing and keep nothing. */
+// Exports the dashboard pages: pure functions from plain data to complete HTML documents.
 export { messagePage, type MessagePage } from "./message.ts";
 export { overviewPage, type OverviewPage } from "./overview.ts";
 export { setupPage, type SetupFailure, type SetupPage } from "./setup.ts";
@@ -16,4 +16,4 @@ export { logPage } from "./log.ts";
 export { sessionsPage } from "./sessions.ts";
 export { settingsPage } from "./settings.ts";
 export { tokensPage } from "./tokens.ts";
-export type { DeskPage } from "./desk.ts";
+export type { SignedInPage } from "./signed-in-page.ts";

@@ -1,9 +1,10 @@
+// Renders the HTML document around every page: head, navigation and footer.
 import { html, toText, type Html } from "./html.ts";
 import { mark } from "./mark.ts";
 
-/** What every page needs to know about where it is served. */
+/** URLs that every page needs. */
 export interface Site {
-  /** Adds the base path; every link, form action and asset goes through it. */
+  /** Adds the base path. Every link, form action and asset URL needs it. */
   readonly url: (path: string) => string;
   /** Path of the assets, for example `/assets/1f2e3d4c5b6a`. */
   readonly assets: string;
@@ -13,44 +14,46 @@ export interface SignedIn {
   /** Path of the page in the navigation. */
   readonly current: string;
   readonly version: string;
-  /** Hidden value of the sign-out form. */
+  /** CSRF value of the sign-out form. */
   readonly csrf: string;
 }
 
 export interface Frame {
   readonly site: Site;
   readonly title: string;
-  /** Names of the page's own style sheets and modules in `browser/`, beside the common ones. */
+  /** Files in `browser/` in addition to the common ones. */
   readonly styles: readonly string[];
   readonly scripts: readonly string[];
   readonly body: Html;
-  /** Absent on the pages before the door: sign in, setup, messages. */
+  /** Undefined on pages that need no sign-in: sign-in, setup and messages. */
   readonly signedIn?: SignedIn;
 }
 
-/** The pages of the navigation, in its order. */
+/** Pages of the navigation, in display order. */
 const pages: readonly { path: string; name: string }[] = [
   { path: "/", name: "Overview" },
   { path: "/connect", name: "Connect" },
   { path: "/connections", name: "Connections" },
   { path: "/chat", name: "Chat" },
   { path: "/tokens", name: "Tokens" },
-  { path: "/sessions", name: "Sessions" },
+  { path: "/sessions", name: "Sign-ins" },
   { path: "/settings", name: "Settings" },
   { path: "/log", name: "Log" },
   { path: "/doctor", name: "Doctor" },
 ];
 
-/** What says that the page's scripts have taken over. */
+/** Adds the module that enables scripted controls. */
 const withReady = (scripts: readonly string[]): readonly string[] =>
   scripts.length > 0 ? ["ready.js", ...scripts] : scripts;
 
-/** A complete document. Nothing of it is drawn before all of it is read, where browsers can do that: a slow one would
- *  centre a part of it first. */
+/**
+ * Renders a complete document. `rel="expect"` delays the first paint until the browser has parsed
+ * the body; otherwise a slow browser centres an incomplete page and then moves it.
+ */
 export function layout(frame: Frame): string {
   const { site, title, signedIn } = frame;
   const asset = (name: string): string => site.url(`${site.assets}/dashboard/${name}`);
-  const styles = ["base.css", "parts.css", ...(signedIn ? ["desk.css"] : []), ...frame.styles];
+  const styles = ["base.css", "parts.css", ...(signedIn ? ["signed-in.css"] : []), ...frame.styles];
   return toText(html`<!doctype html>
 <html lang="en">
 <head>
@@ -63,9 +66,11 @@ export function layout(frame: Frame): string {
 <link rel="expect" href="#end" blocking="render">
 <link rel="icon" type="image/svg+xml" href="${asset("icon.svg")}">
 ${styles.map((name) => html`<link rel="stylesheet" href="${asset(name)}">\n`)}
-${withReady(frame.scripts).map((name) => html`<script type="module" src="${asset(name)}"></script>\n`)}
+${withReady(frame.scripts).map(
+  (name) => html`<script type="module" src="${asset(name)}"></script>\n`,
+)}
 </head>
-<body class="${signedIn ? "desk" : "gate"}">
+<body class="${signedIn ? "signed-in" : "entry"}">
 <a class="skip" href="#main">Skip to content</a>
 ${signedIn ? topBar(site, signedIn) : ""}
 <main id="main" tabindex="-1">${frame.body}</main>
@@ -77,19 +82,20 @@ ${footer(site, signedIn)}
 }
 
 function topBar(site: Site, { current, csrf }: SignedIn): Html {
-  const links = pages.map(
-    ({ path, name }) =>
-      html`<li><a href="${site.url(path)}"${path === current && html` aria-current="page"`}>${name}</a></li>`,
-  );
+  const links = pages.map(({ path, name }) => {
+    const marker = path === current && html` aria-current="page"`;
+    return html`<li><a href="${site.url(path)}"${marker}>${name}</a></li>`;
+  });
   return html`<header class="top"><div class="top-in">
 <a class="brand" href="${site.url("/")}">${mark(28)}<span>Doorward</span></a>
 <nav aria-label="Main"><ul>${links}</ul></nav>
-<form method="post" action="${site.url("/logout")}"><input type="hidden" name="csrf" value="${csrf}">
+<form method="post" action="${site.url("/logout")}">
+<input type="hidden" name="csrf" value="${csrf}">
 <button class="quiet">Sign out</button></form>
 </div></header>`;
 }
 
-/** The version, and the documentation of just this version, are for the signed in. */
+/** Only signed-in browsers see the version and the link to its documentation. */
 function footer(site: Site, signedIn: SignedIn | undefined): Html {
   if (!signedIn) return html``;
   const current = signedIn.current === "/docs" && html` aria-current="page"`;
@@ -97,9 +103,9 @@ function footer(site: Site, signedIn: SignedIn | undefined): Html {
 <a href="${site.url("/docs")}"${current}>Documentation</a></footer>`;
 }
 
-/** The doorway in which the pages before the door stand: mark, heading, content. */
-export function doorway(title: string, body: Html, kind = ""): Html {
-  return html`<div class="doorway ${kind}">
+/** Renders the card of pages that need no sign-in: logo, heading and content. */
+export function entryCard(title: string, body: Html, kind = ""): Html {
+  return html`<div class="entry-card ${kind}">
 <p class="brand">${mark(56)}<span>Doorward</span></p>
 <h1>${title}</h1>
 ${body}

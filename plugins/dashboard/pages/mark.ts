@@ -1,6 +1,7 @@
+// Renders the logo.
 import { html, type Html } from "./html.ts";
 
-/** The door: an arch, its leaf ajar. Size and colours stand in the markup for pages whose style sheet is refused. */
+/** Renders the logo. Size and colours are attributes, since some pages load no style sheet. */
 export function mark(size: number): Html {
   return html`<svg class="mark" width="${size}" height="${size}" viewBox="0 0 32 32"
  aria-hidden="true" focusable="false">

@@ -1,6 +1,7 @@
+// Renders the overview page.
 import { stateLabel } from "../ui/text/labels.ts";
 import type { StatusView } from "../api/views.ts";
-import { pulse } from "./desk.ts";
+import { liveStatus } from "./signed-in-page.ts";
 import { activity } from "./overview-activity.ts";
 import { channelCard } from "./overview-channel.ts";
 import { connectCard } from "./overview-connect.ts";
@@ -14,13 +15,13 @@ export interface OverviewPage extends Site {
   readonly csrf: string;
 }
 
-/** The first state is drawn by the server; `overview.js` keeps every `data-live` element current from then on. */
+/** Renders the first state. `overview.js` then updates every `data-live` element. */
 export function overviewPage(page: OverviewPage): string {
   const { status } = page;
   const state = stateLabel(status.state);
   const body = html`<div class="head"><h1>Overview</h1>
 <span class="badge ${state.tone}" data-live="state">${state.text}</span>
-${pulse()}</div>
+${liveStatus()}</div>
 ${warningsCard(status)}
 <div class="columns">
 <div class="main-column">${channelCard(status, page.url)}
@@ -43,6 +44,7 @@ function warningsCard({ warnings }: StatusView): Html {
   const rows = warnings.map(
     ({ text, fix }) => html`<li><p>${text}</p><p class="fix">${fix}</p></li>`,
   );
-  return html`<section class="card warnings" aria-labelledby="h-warnings" data-live="warnings-card"${hidden}>
-<h2 id="h-warnings">Worth your attention</h2><ul data-live="warnings">${rows}</ul></section>`;
+  return html`<section class="card warnings" aria-labelledby="h-warnings"
+ data-live="warnings-card"${hidden}>
+<h2 id="h-warnings">Warnings</h2><ul data-live="warnings">${rows}</ul></section>`;
 }

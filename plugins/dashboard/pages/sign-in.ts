@@ -1,5 +1,6 @@
+// Renders the sign-in page.
 import { html, type Html } from "./html.ts";
-import { doorway, layout, type Site } from "./layout.ts";
+import { entryCard, layout, type Site } from "./layout.ts";
 import { accountName, failure, secretField } from "./fields.ts";
 import { whereIsIt, type TokenWay } from "./ways.ts";
 
@@ -15,22 +16,23 @@ export interface SignInFailure {
 }
 
 export interface SignInPage extends Site {
-  /** Where to go afterwards; checked by the server when it comes back. */
+  /** Path to open after sign-in. The server validates it when the form returns it. */
   readonly next?: string;
   readonly error?: SignInFailure;
   readonly ways: readonly TokenWay[];
-  /** The value of a one-time link: the page is then one button that spends it. */
+  /** Value of a sign-in link. The page then shows one button that uses the link. */
   readonly link?: string;
 }
 
 const sentences: Readonly<Record<SignInFailure["code"], string>> = {
-  // A link that was used answers alike: nobody is told what was wrong.
+  // Covers used sign-in links too, so that the response does not reveal which one was wrong.
   invalid_token:
-    "That is not the launcher token. Check that you copied all of it. A sign-in link works once, for five minutes.",
-  rate_limited: "Too many wrong tokens came from this address.",
+    "That is not the launcher token. Check that you copied all of it. " +
+    "A sign-in link works once and expires after five minutes.",
+  rate_limited: "This address sent too many wrong tokens.",
   link_expired: "This sign-in link was used already or is too old. Sign in with the token.",
   invalid_body: "Enter the launcher token.",
-  origin_not_allowed: "This form was sent from another page and was refused. Sign in here.",
+  origin_not_allowed: "Another site sent this form, so it was rejected. Sign in here.",
   session_ended: "Your session has ended. Sign in again.",
 };
 
@@ -39,9 +41,9 @@ export function signInPage(page: SignInPage): string {
   return layout({
     site: page,
     title: "Sign in",
-    styles: ["gate.css"],
+    styles: ["entry.css"],
     scripts: ["sign-in.js"],
-    body: doorway("Sign in", body),
+    body: entryCard("Sign in", body),
   });
 }
 
@@ -62,10 +64,12 @@ ${whereIsIt("Where is my token?", ways)}`;
 
 function linkForm({ url, next, error }: SignInPage, link: string): Html {
   return html`${error && failure(sentences[error.code], error.retryAfterSeconds)}
-<p class="lead">You opened a sign-in link. It works once, for five minutes after it was made.</p>
-<form method="post" action="${url("/login")}">${hiddenNext(next)}<input type="hidden" name="token" value="${link}">
+<p class="lead">You opened a sign-in link. It works once and expires five minutes after it was
+created.</p>
+<form method="post" action="${url("/login")}">${hiddenNext(next)}
+<input type="hidden" name="token" value="${link}">
 <button class="wide" autofocus>Sign in</button></form>
-<p class="aside"><a href="${url("/login")}">Use the token instead</a></p>`;
+<p class="aside"><a href="${url("/login")}">Sign in with the token instead</a></p>`;
 }
 
 function hiddenNext(next: string | undefined): Html {

@@ -1,28 +1,31 @@
+// Generates client snippets. Each sends one `hello` and prints the replies.
 import { tokenPlaceholder } from "../ui/text/token-rules.ts";
 
-/** Small programs to paste: each sends one `hello` and prints what comes back. */
 export interface Snippet {
   readonly id: string;
   readonly label: string;
-  /** Where to paste it and what it needs. */
+  /** Where to paste the snippet and what it requires. */
   readonly hint: string;
   readonly code: string;
 }
 
-/** For the channel at `url` (`ws://` or `wss://`). The token goes into a subprotocol, the one way open to browsers. */
+/**
+ * Generates snippets for the channel at `url` (`ws://` or `wss://`).
+ * WebSocket snippets send the token as a subprotocol, since browsers cannot set headers.
+ */
 export function snippets(url: string): readonly Snippet[] {
   const channel = JSON.stringify(url);
   return [
     {
       id: "browser",
       label: "Browser",
-      hint: "Paste it into the console of the developer tools (F12), for example on this page.",
+      hint: "Paste it into the console of the developer tools (F12), for example of this page.",
       code: javaScript(channel, "WebSocket"),
     },
     {
       id: "node",
       label: "Node",
-      hint: "Paste it into a terminal. Node 22 or newer has WebSocket built in; on Node 20 run npm i ws first.",
+      hint: "Paste it into a terminal. Needs Node 22 or later. On Node 20, run npm i ws first.",
       code: [
         "node --input-type=module <<'END'",
         `const Socket = globalThis.WebSocket ?? (await import("ws")).WebSocket;`,
@@ -33,25 +36,28 @@ export function snippets(url: string): readonly Snippet[] {
     {
       id: "python",
       label: "Python",
-      hint: "Paste it into a terminal. Needs the package websockets (Debian: python3-websockets).",
+      hint: "Paste it into a terminal. Needs the websockets package (Debian: python3-websockets).",
       code: python(channel),
     },
     {
       id: "curl",
       label: "curl",
-      hint: "Paste it into a terminal. It only asks whether the channel is there and takes your token.",
+      hint: "Paste it into a terminal. Checks the URL and the token, but sends no message.",
       code: [
         `TOKEN='${tokenPlaceholder}'`,
-        `curl -H "Authorization: Bearer $TOKEN" ${shellQuoted(url.replace(/^ws/, "http"))}`,
+        `curl -H "Authorization: Bearer $TOKEN" ${quoteForShell(url.replace(/^ws/, "http"))}`,
       ].join("\n"),
     },
     {
       id: "doorward",
       label: "doorward",
-      hint: "Paste it into a terminal that has the doorward command. The token goes into a file only you can read.",
+      hint:
+        "Paste it into a terminal. Needs the doorward command. " +
+        "Writes the token to a file that only you can read.",
       code: [
         `(umask 077; printf %s '${tokenPlaceholder}' > channel-token)`,
-        `doorward send --url ${shellQuoted(url).replace("-g ", "")} --token-file channel-token hello`,
+        `doorward send --url ${quoteForShell(url).replace("-g ", "")} ` +
+          "--token-file channel-token hello",
       ].join("\n"),
     },
   ];
@@ -85,7 +91,7 @@ asyncio.run(main())
 END`;
 }
 
-/** Addresses need no quotes in a shell but for the brackets of IPv6, which curl and zsh would expand. */
-function shellQuoted(url: string): string {
+/** Quotes a URL only if needed: curl and zsh expand the brackets of IPv6 addresses. */
+function quoteForShell(url: string): string {
   return /^[\w:/.-]+$/.test(url) ? url : `-g '${url.replaceAll("'", "%27")}'`;
 }

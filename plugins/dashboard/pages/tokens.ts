@@ -1,11 +1,12 @@
-import { desk, type DeskPage } from "./desk.ts";
+// Renders the tokens page.
+import { signedInPage, type SignedInPage } from "./signed-in-page.ts";
 import { html } from "./html.ts";
 
-/** Where each token comes from, how old and how strong it is; replacing and showing it. */
-export function tokensPage(page: DeskPage): string {
-  const body = html`<p class="lede">Who has the launcher token owns this dashboard; who has the channel token may
-connect as a client. Each change here asks for the launcher token again.
-<a href="${page.url("/docs/configuration#tokens")}">Where tokens are kept</a></p>
+/** Renders the page that the script fills with one card per token. */
+export function tokensPage(page: SignedInPage): string {
+  const body = html`<p class="lede">Anyone with the launcher token can sign in to this dashboard.
+Anyone with the channel token can connect as a client. Each change here requires the launcher token.
+<a href="${page.url("/docs/configuration#tokens")}">Where tokens are stored</a></p>
 <div class="token-cards waiting scripted" data-live="tokens"></div>`;
-  return desk(page, { path: "/tokens", title: "Tokens", styles: ["tokens.css"], body });
+  return signedInPage(page, { path: "/tokens", title: "Tokens", styles: ["tokens.css"], body });
 }

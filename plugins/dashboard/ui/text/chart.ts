@@ -1,4 +1,4 @@
-/** Geometry of the chart of messages per minute. Pure: the server draws it, the script moves it. */
+// Computes the bars of the messages-per-minute chart. The server draws it; the browser updates it.
 export const chartWidth = 300;
 export const chartHeight = 60;
 const barGap = 4;
@@ -9,28 +9,32 @@ export interface Bar {
   readonly y: number;
   readonly width: number;
   readonly height: number;
-  /** What the bar says when pointed at. */
+  /** Tooltip of the bar. */
   readonly label: string;
 }
 
-/** One bar a minute, the newest at the right; an empty minute keeps a hairline, so that the axis stays visible. */
+/**
+ * Returns one bar per minute, the newest on the right.
+ * An empty minute keeps a bar of height 1, so that the axis stays visible.
+ */
 export function chartBars(perMinute: readonly number[]): readonly Bar[] {
   const step = (chartWidth + barGap) / Math.max(1, perMinute.length);
   const top = Math.max(1, ...perMinute);
   return perMinute.map((messages, index) => {
     const height =
       messages === 0 ? minBarHeight : Math.max(3, Math.round((messages / top) * chartHeight));
+    const count = messages === 1 ? "1 message" : `${messages} messages`;
     return {
       x: round(index * step),
       y: chartHeight - height,
       width: round(step - barGap),
       height,
-      label: `${minutesAgo(perMinute.length - 1 - index)}: ${messages === 1 ? "1 message" : `${messages} messages`}`,
+      label: `${minutesAgo(perMinute.length - 1 - index)}: ${count}`,
     };
   });
 }
 
-/** The whole chart in one sentence, for whoever does not see it. */
+/** Describes the whole chart in one sentence, for screen readers. */
 export function chartSentence(perMinute: readonly number[]): string {
   const total = perMinute.reduce((sum, n) => sum + n, 0);
   if (total === 0) return "No messages in the last 10 minutes.";

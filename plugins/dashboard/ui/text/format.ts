@@ -1,10 +1,10 @@
-/** Numbers and times as text, units always. Pure: shared by the server and the scripts. */
+// Formats numbers, sizes and times with their units, for the server and the browser scripts.
 const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** The two largest units: `3 d 4 h`, `12 min 5 s`. Milliseconds in. */
+/** Formats milliseconds as the two largest units: `3 d 4 h`, `12 min 5 s`. */
 export function formatDuration(ms: number): string {
   const t = Math.max(0, ms);
   if (t < minute) return `${Math.floor(t / second)} s`;
@@ -13,7 +13,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(t / day)} d ${Math.floor((t % day) / hour)} h`;
 }
 
-/** The largest unit only: `3 min ago`. Both in Unix milliseconds. */
+/** Formats the time since `at` as its largest unit: `3 min ago`. Both are Unix milliseconds. */
 export function relativeTime(at: number, now: number): string {
   const t = now - at;
   if (t < 5 * second) return "just now";
@@ -23,12 +23,12 @@ export function relativeTime(at: number, now: number): string {
   return `${Math.floor(t / day)} d ago`;
 }
 
-/** Digits grouped by thin spaces, which mean the same in every language. */
+/** Groups digits with thin spaces, which read the same in every language. */
 export function formatCount(n: number): string {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
-/** The moment in UTC, to the second; a script puts the reader's own zone in its place. */
+/** Formats a time in UTC to the second. In the browser, a script replaces it with local time. */
 export function formatUtc(at: number): string {
   return new Date(at)
     .toISOString()
@@ -38,9 +38,10 @@ export function formatUtc(at: number): string {
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** A size in the largest unit that keeps it above one: `1.5 MiB`. */
+/** Formats a size in the largest unit that keeps the number at 1 or more: `1.5 MiB`. */
 export function formatBytes(n: number): string {
   const step = n < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(n) / 10));
   const value = n / 1024 ** step;
-  return `${step === 0 || value >= 100 ? Math.round(value) : Math.round(value * 10) / 10} ${units[step]}`;
+  const rounded = step === 0 || value >= 100 ? Math.round(value) : Math.round(value * 10) / 10;
+  return `${rounded} ${units[step]}`;
 }

@@ -1,4 +1,5 @@
-/** What the pages call things. Pure: the server writes the first state with them, the script each later one. */
+// Maps states, codes and names to the labels of the pages. The server renders the first state with
+// them, the browser scripts render each later state.
 import type { LinkState } from "../../../../lib/pico-link/browser.ts";
 import type { ProgramView, StatusView, TokenView } from "../../api/views.ts";
 import { formatCount } from "./format.ts";
@@ -9,29 +10,29 @@ const launcherStates: Readonly<Record<StatusView["state"], { text: string; tone:
   unconfigured: { text: "Not configured", tone: "bad" },
   setup: { text: "Waiting for setup", tone: "warn" },
   running: { text: "Running", tone: "ok" },
-  rotating: { text: "Replacing the token", tone: "warn" },
+  rotating: { text: "Rotating the token", tone: "warn" },
 };
 
 const signInMethodLabels: Readonly<Record<string, string>> = {
   form: "Sign-in form",
   login: "Sign-in form",
   link: "Sign-in link",
-  query: "Token in the address",
+  query: "Token in URL",
   setup: "Setup",
   bearer: "Authorization header",
-  current: "Confirmation of an action",
+  current: "Action confirmation",
 };
 
 const failedSignInLabels: Readonly<Record<string, string>> = {
   invalid_token: "Wrong token",
   invalid_code: "Wrong setup code",
-  rate_limited: "Too many tries",
-  link_expired: "Sign-in link used or too old",
-  origin_not_allowed: "Sent from another site",
+  rate_limited: "Too many attempts",
+  link_expired: "Sign-in link used or expired",
+  origin_not_allowed: "Request from another site",
   host_not_allowed: "Unknown host name",
 };
 
-/** The word for a name from outside: only what the table itself holds, so that `__proto__` finds nothing. */
+/** Looks up an untrusted name. Reads own properties only, so `__proto__` finds nothing. */
 export const lookUp = (table: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
@@ -39,7 +40,7 @@ export function stateLabel(state: StatusView["state"]): { text: string; tone: Ba
   return launcherStates[state];
 }
 
-/** Through which door somebody came or tried to. */
+/** Returns the label of a sign-in method, or the method name if it has no label. */
 export function signInMethodLabel(via: string): string {
   return lookUp(signInMethodLabels, via) ?? via;
 }
@@ -48,12 +49,12 @@ export function failedSignInLabel(code: string): string {
   return lookUp(failedSignInLabels, code) ?? code.replaceAll("_", " ");
 }
 
-/** Goes after what happened. */
+/** Returns a suffix for repeated events: ` · 3 times`, empty for one. */
 export const timesLabel = (times: number): string => (times > 1 ? ` · ${times} times` : "");
 
-/** How long an address still waits. */
+/** Describes the remaining block of an address. Both times are Unix milliseconds. */
 export const blockedLabel = (until: number, now: number): string =>
-  until > now ? `Blocked for ${Math.ceil((until - now) / 1000)} s.` : "It may try again.";
+  until > now ? `Blocked for ${Math.ceil((until - now) / 1000)} s.` : "No longer blocked.";
 
 const names: Readonly<Record<string, string>> = {
   launcher: "Launcher token",
@@ -67,31 +68,31 @@ export function tokenLabel(name: string): string {
 }
 
 export function tokenSourceLabel({ name, source, managedByEnv }: TokenView): string {
-  if (managedByEnv) return "the environment";
+  if (managedByEnv) return "environment variable";
   const file = name === "launcher" || name === "metrics" ? "launcher-config.json" : "config.json";
-  const words = {
-    env: "the environment",
+  const labels = {
+    env: "environment variable",
     security: ".security.yml",
     config: file,
-    random: `generated, in ${file}`,
-    host: "the host application",
+    random: `${file} (generated)`,
+    host: "host application",
     none: "not set",
   };
-  return words[source];
+  return labels[source];
 }
 
 const signOutReasons: Readonly<Record<string, string>> = {
   "sign-out": "You signed out in another tab.",
-  revoked: "This session was signed out from another browser.",
-  expired: "Your session has run its time.",
-  evicted: "Too many browsers signed in since, so this session had to leave.",
-  rotated: "The launcher token was replaced, which ends every session.",
+  revoked: "You were signed out from another browser.",
+  expired: "Your session has expired.",
+  evicted: "Too many browsers signed in, so the oldest sign-in ended.",
+  rotated: "The launcher token was rotated, which signs out all browsers.",
   replaced: "You signed in again in another tab.",
   "maker-ended":
-    "The browser that made your sign-in link was signed out, which ends this sign-in too.",
+    "The browser that created your sign-in link signed out, which ends this sign-in too.",
 };
 
-/** Why a session ended. */
+/** Explains why the sign-in ended. */
 export function signOutReasonLabel(reason: string): string {
   return lookUp(signOutReasons, reason) ?? "Your session has ended.";
 }
@@ -99,11 +100,11 @@ export function signOutReasonLabel(reason: string): string {
 const methods: Readonly<Record<string, string>> = {
   header: "header",
   subprotocol: "subprotocol",
-  query: "token in the address",
+  query: "token in URL",
   dashboard: "this dashboard",
 };
 
-/** How a client of the channel showed who it is. */
+/** Returns the label of the authentication method of a channel client. */
 export function methodLabel(method: string): string {
   return methods[method] ?? method;
 }
@@ -125,7 +126,7 @@ const systems: readonly (readonly [RegExp, string])[] = [
   [/Linux/, "Linux"],
 ];
 
-/** `Firefox 140 on Linux`, or what the program calls itself. */
+/** Returns `Firefox 140 on Linux`, or the start of an unknown user agent. */
 export function browserLabel(userAgent: string): string {
   const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1];
   for (const [pattern, name] of browsers) {
@@ -136,22 +137,18 @@ export function browserLabel(userAgent: string): string {
   return userAgent.slice(0, 60);
 }
 
-/* What the program's card says. Pure: the server writes the first state with it, the script each later one. */
-
-type Tone = "ok" | "warn" | "bad";
-
-const programStates: Readonly<Record<ProgramView["state"], { text: string; tone: Tone }>> = {
+const programStates: Readonly<Record<ProgramView["state"], { text: string; tone: BadgeTone }>> = {
   running: { text: "Running", tone: "ok" },
-  waiting: { text: "Starts again soon", tone: "warn" },
-  ended: { text: "Ended", tone: "bad" },
+  waiting: { text: "Restarting soon", tone: "warn" },
+  ended: { text: "Exited", tone: "bad" },
   stopped: { text: "Stopped", tone: "warn" },
 };
 
-export const programState = (state: ProgramView["state"]): { text: string; tone: Tone } =>
+export const programState = (state: ProgramView["state"]): { text: string; tone: BadgeTone } =>
   programStates[state];
 
-/** Names and values of the facts. */
-export function programFacts(program: ProgramView): [name: string, value: string][] {
+/** Returns the rows of the program card as names and values. */
+export function programDetails(program: ProgramView): [name: string, value: string][] {
   const { pid, restarts, lastEnd, inWork, queued, answered, failed } = program;
   return [
     ...(pid === undefined ? [] : [["Process", String(pid)] as [string, string]]),
@@ -159,14 +156,14 @@ export function programFacts(program: ProgramView): [name: string, value: string
       "Restarts",
       lastEnd === undefined
         ? formatCount(restarts)
-        : `${formatCount(restarts)}, last end: ${lastEnd}`,
+        : `${formatCount(restarts)}, last exit: ${lastEnd}`,
     ],
     ["Messages", `${formatCount(answered)} answered, ${formatCount(failed)} failed`],
-    ["Now", `${formatCount(inWork)} in work, ${formatCount(queued)} waiting`],
+    ["Now", `${formatCount(inWork)} in progress, ${formatCount(queued)} queued`],
   ];
 }
 
-/** Badge and tone of each state of a link. */
+/** Badge text and tone of each link state. */
 export const linkStateBadges: Readonly<Record<LinkState, readonly [string, string]>> = {
   idle: ["Connecting", "off"],
   connecting: ["Connecting", "off"],
@@ -177,43 +174,46 @@ export const linkStateBadges: Readonly<Record<LinkState, readonly [string, strin
 };
 
 const linkCloseMessages: Readonly<Record<string, string>> = {
-  normal: "The connection was ended.",
-  session_ended:
-    "The session of this browser has ended, and the connection with it. Connect again once you are signed in.",
-  bad_request: "The channel closed the connection because of malformed messages.",
-  unauthorized: "The channel has no token any more.",
-  forbidden: "The owner of this service disconnected this connection.",
-  replaced: "This conversation was continued by another connection.",
+  normal: "The server closed the connection.",
+  session_ended: "Your session has ended. Sign in, then connect again.",
+  bad_request: "The channel closed the connection because it received malformed messages.",
+  unauthorized: "The channel no longer has a token.",
+  forbidden: "The owner disconnected this client.",
+  replaced: "Another connection continues this conversation.",
 };
 
-/** Why a connection is over for good. */
+/** Explains why the link will not reconnect by itself. */
 export const linkClosedMessage = (reason: string): string =>
   lookUp(linkCloseMessages, reason) ?? `The connection was closed (${reason}).`;
 
-const refusals: Readonly<Record<string, string>> = {
-  no_channel: "This service was started without a pico channel.",
-  not_found: "The channel is off. Turn it on on the overview.",
-  too_many_connections: "All connections of the channel are taken.",
+const linkRejections: Readonly<Record<string, string>> = {
+  no_channel: "This service has no channel.",
+  not_found: "The channel is off. Turn it on in Overview.",
+  too_many_connections: "The channel has reached its maximum number of connections.",
 };
 
-/** Why the channel takes no connection now; undefined where a moment's patience is all that is needed. */
-export const linkRejectedMessage = (reason: string): string | undefined => lookUp(refusals, reason);
+/**
+ * Explains why the channel rejects connections.
+ *
+ * @returns One sentence, or undefined if the link recovers by itself.
+ */
+export const linkRejectedMessage = (reason: string): string | undefined =>
+  lookUp(linkRejections, reason);
 
-const reasons: Readonly<Record<string, string>> = {
-  token_query_disabled:
-    "allow_token_query is off, as it should be unless a client knows no other way.",
+const testResults: Readonly<Record<string, string>> = {
+  token_query_disabled: "allow_token_query is off. Turn it on only for clients that need it.",
   not_found: "The channel is off.",
-  token_not_configured: "There is no channel token yet.",
-  token_mismatch: "The channel did not take the token.",
-  token_missing: "The token got lost on the way: a proxy may remove headers.",
-  rate_limited: "Too many wrong tokens came from this machine. Try again in a minute.",
-  too_many_connections: "All connections are taken.",
-  origin_not_allowed: "allow_origins does not list this page’s origin.",
-  timeout: "Nothing answered in time.",
-  network: "The address did not answer.",
+  token_not_configured: "The channel has no token yet.",
+  token_mismatch: "The channel rejected the token.",
+  token_missing: "The channel received no token. A proxy may have removed the header.",
+  rate_limited: "This machine sent too many wrong tokens. Try again in a minute.",
+  too_many_connections: "The channel has reached its maximum number of connections.",
+  origin_not_allowed: "allow_origins does not include the origin of this page.",
+  timeout: "The channel did not respond in time.",
+  network: "No server responded at this URL.",
 };
 
-/** Why a way into the channel does not work, in one sentence. */
+/** Explains in one sentence why a connection test failed. */
 export function testResultLabel(code: string): string {
-  return lookUp(reasons, code) ?? `The answer was ${code.replaceAll("_", " ")}.`;
+  return lookUp(testResults, code) ?? `The response was: ${code.replaceAll("_", " ")}.`;
 }

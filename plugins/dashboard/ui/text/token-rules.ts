@@ -1,4 +1,4 @@
-/** The rules for a token chosen by a person. Pure: the server and the setup page share them. */
+// Rules for tokens chosen by the user, and for the actions that require a token again.
 export interface TokenRule {
   readonly id: string;
   readonly text: string;
@@ -13,28 +13,33 @@ export const tokenRules: readonly TokenRule[] = [
   },
   {
     id: "ascii",
-    text: "ASCII letters, digits and signs, no spaces",
+    text: "ASCII letters, digits and symbols, no spaces",
     holds: (token) => /^[!-~]+$/.test(token),
   },
-  { id: "repeated", text: "not one character repeated", holds: (token) => new Set(token).size > 1 },
+  {
+    id: "repeated",
+    text: "at least two different characters",
+    holds: (token) => new Set(token).size > 1,
+  },
   {
     id: "prefix",
-    text: "does not begin with ott_",
+    text: "no ott_ at the start",
     holds: (token) => token !== "" && !token.startsWith("ott_"),
   },
 ];
 
-/** The rules that a token, its ends trimmed already, does not keep. */
+/** Returns the rules that a trimmed token violates. */
 export function violatedRules(token: string): readonly TokenRule[] {
   return tokenRules.filter((rule) => !rule.holds(token));
 }
 
-/** Stands in a snippet, exactly once, where the channel token belongs. Pure. */
+/** Placeholder for the channel token. It occurs exactly once in each snippet. */
 export const tokenPlaceholder = "PASTE_CHANNEL_TOKEN";
 
-/* Which changes of the settings ask for a token again. Pure: the server asks for it, and the page before it has to. */
-
-/** Fields that widen who gets in, or for how long: changing them asks for the launcher token. */
+/**
+ * Settings that extend access or its duration. A change requires the launcher token: the server
+ * checks it, and the page asks for it first.
+ */
 export const guardedFields: ReadonlySet<string> = new Set([
   "allow_origins",
   "allow_token_query",
@@ -43,8 +48,10 @@ export const guardedFields: ReadonlySet<string> = new Set([
   "keep_sign_ins",
 ]);
 
-/** Scheme and host of an address. Where the client is sent to another one, it is the remote token that is shown
- *  there. */
+/**
+ * Returns scheme and host of a URL, or undefined if it is not a URL.
+ * A new origin would receive the remote token, so such a change asks for that token.
+ */
 export function originOf(address: unknown): string | undefined {
   if (typeof address !== "string" || !URL.canParse(address)) return undefined;
   const { protocol, host } = new URL(address);

@@ -1,3 +1,4 @@
+// Opens pages of a test site in a browser.
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
@@ -5,20 +6,20 @@ import { sampleAnswers } from "./sample-api.ts";
 import { running } from "./sample.ts";
 import { startSite, type SentRequest, type TestSite } from "./site.ts";
 
-type See = (page: Page) => Promise<void>;
+type UsePage = (page: Page) => Promise<void>;
 
-export interface Desk {
+export interface DashboardPages {
   readonly site: TestSite;
-  /** Opens a page. Fails on an error of its scripts. */
-  open(path: string, options: BrowserContextOptions, see: See): Promise<void>;
-  /** Opens a page behind the door and waits until it is current. Fails on an error of its scripts. */
-  look(path: string, see: See, options?: BrowserContextOptions): Promise<void>;
-  /** What was sent to `path`, its bodies read. */
+  /** Opens a page. Fails on a script error. */
+  open(path: string, options: BrowserContextOptions, use: UsePage): Promise<void>;
+  /** Opens a page and waits until it shows "Live". Fails on a script error. */
+  openLive(path: string, use: UsePage, options?: BrowserContextOptions): Promise<void>;
+  /** Returns the parsed bodies of requests to `path`. */
   bodies(path: string): Record<string, unknown>[];
 }
 
-/** One site and one browser for the tests of a file, fresh answers for each test. */
-export function useDesk(): Desk {
+/** Starts one site and one browser for the tests of a file, and resets responses before each. */
+export function useDashboard(): DashboardPages {
   let browser: Browser;
   let site: TestSite;
   beforeEach(skipWithoutBrowser);
@@ -38,14 +39,14 @@ export function useDesk(): Desk {
     site.views.clear();
     for (const [request, view] of Object.entries(sampleAnswers)) site.views.set(request, view);
   });
-  const open: Desk["open"] = async (path, options, see) => {
+  const open: DashboardPages["open"] = async (path, options, use) => {
     const context = await browser.newContext(options);
     const faults: string[] = [];
     try {
       const page = await context.newPage();
       page.on("pageerror", (error) => faults.push(String(error)));
       await page.goto(site.origin + path);
-      await see(page);
+      await use(page);
     } finally {
       await context.close();
     }
@@ -57,10 +58,10 @@ export function useDesk(): Desk {
     },
     bodies: (path) => site.sent.filter((request) => request.path === path).map(bodyOf),
     open,
-    look: (path, see, options = {}) =>
+    openLive: (path, use, options = {}) =>
       open(path, options, async (page) => {
         await page.getByText("Live", { exact: true }).waitFor();
-        await see(page);
+        await use(page);
       }),
   };
 }

@@ -1,33 +1,34 @@
+// Collects the images of the next chat message.
 import { button, el } from "./dom.ts";
 
-const types = /^image\/(png|jpeg|gif|webp|bmp)$/;
-const most = 20 * 1024 * 1024;
+const allowedTypes = /^image\/(png|jpeg|gif|webp|bmp)$/;
+const maxBytes = 20 * 1024 * 1024;
 
-export interface Pictures {
-  /** `data:` addresses. */
+export interface ImagePicker {
+  /** Returns the images as `data:` URLs. */
   all(): readonly string[];
-  /** Resolves when what was chosen has been read. */
+  /** Resolves when all chosen files have been read. */
   ready(): Promise<unknown>;
   clear(): void;
 }
 
-/** Pictures that go with the next message: chosen, pasted or dropped. */
-export function choosePictures(
+/** Accepts images that the user chooses, pastes or drops, and shows them in `container`. */
+export function createImagePicker(
   form: HTMLFormElement,
-  place: HTMLElement,
-  complain: (text: string) => void,
-): Pictures {
+  container: HTMLElement,
+  showProblem: (text: string) => void,
+): ImagePicker {
   let chosen: string[] = [];
   let reading: Promise<unknown> = Promise.resolve();
   const draw = (): void =>
-    place.replaceChildren(
-      ...chosen.map((url, at) =>
+    container.replaceChildren(
+      ...chosen.map((url, index) =>
         el(
           "div",
           { class: "chosen" },
-          el("img", { src: url, alt: `Picture ${at + 1}` }),
+          el("img", { src: url, alt: `Image ${index + 1}` }),
           button("Remove", "quiet small", () => {
-            chosen = chosen.filter((_, other) => other !== at);
+            chosen = chosen.filter((_, other) => other !== index);
             draw();
           }),
         ),
@@ -35,11 +36,11 @@ export function choosePictures(
     );
   const read = async (files: readonly File[]): Promise<void> => {
     for (const file of files) {
-      if (!types.test(file.type))
-        complain(`${file.name || "That"} is no PNG, JPEG, GIF, WebP or BMP picture.`);
-      else if (file.size > most) complain(`${file.name} has more than 20 MiB.`);
+      if (!allowedTypes.test(file.type))
+        showProblem(`${file.name || "The file"} is not a PNG, JPEG, GIF, WebP or BMP image.`);
+      else if (file.size > maxBytes) showProblem(`${file.name} is larger than 20 MiB.`);
       else {
-        const url = await dataUrl(file).catch(() => complain(`${file.name} cannot be read.`));
+        const url = await dataUrl(file).catch(() => showProblem(`Cannot read ${file.name}.`));
         if (url) chosen = [...chosen, url];
       }
     }
@@ -49,7 +50,7 @@ export function choosePictures(
     reading = reading.then(() => read(files));
     return reading;
   };
-  const field = form.querySelector<HTMLInputElement>("[data-picture]")!;
+  const field = form.querySelector<HTMLInputElement>("[data-image]")!;
   field.addEventListener("change", () => {
     void add([...(field.files ?? [])]);
     field.value = "";
