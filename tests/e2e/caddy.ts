@@ -8,7 +8,7 @@ import { exchange, runProxy, type Proxy } from "./proxies.ts";
 export const caddy = findTool("caddy");
 const documented = new URL("../../docs/deploy/Caddyfile", import.meta.url);
 
-/** Caddy as docs/deploy/Caddyfile sets it up, with a certificate of its own authority, and once more without https. */
+/** Starts Caddy with docs/deploy/Caddyfile and its own certificate, and again without HTTPS. */
 export async function startCaddy(port: string, path: string): Promise<Proxy> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-caddy-"));
   const [first, second] = await Promise.all([freePort(), freePort()]);

@@ -54,7 +54,7 @@ describe("doorward send", () => {
     expect(err).toContain("for 1 s");
   });
 
-  test("exits with 5 if the timeout ends the reply, and says so in JSON", async () => {
+  test("exits with 5 after the timeout and reports it in JSON", async () => {
     const { code, out, err } = await run(answers(half), [
       "send",
       "-json",
@@ -67,7 +67,7 @@ describe("doorward send", () => {
     expect(err).toContain("The reply is incomplete");
   });
 
-  test("exits with 5 if the server leaves in the middle of the reply", async () => {
+  test("exits with 5 if the server disconnects during the reply", async () => {
     const leaves: Answer = (frame, socket) => {
       answers(half)(frame, socket);
       socket.close(1000);
@@ -84,7 +84,7 @@ describe("doorward send", () => {
 });
 
 describe("doorward client", () => {
-  test("exits with 5 in a pipe if only the silence ends a reply", async () => {
+  test("exits with 5 in a pipe after silence ends a reply", async () => {
     const { code, out } = await run(answers(half), ["client", "-silence", "1"], "hello\n");
     expect({ code, out }).toEqual({ code: 5, out: "half\n" });
   });

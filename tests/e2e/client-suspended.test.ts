@@ -1,5 +1,6 @@
+// Tests the client after a suspension by the shell.
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { token } from "../support/pico-client-harness.ts";
 import { awayFrom } from "./client.ts";
 import { atTerminal, python } from "./terminal.ts";
@@ -8,9 +9,8 @@ const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.
 const shell = ["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"];
 const place = awayFrom();
 
-test.skipIf(!python)(
-  "a conversation that was suspended goes on when the shell's fg brings it back",
-  async () => {
+describe("doorward client", () => {
+  test.skipIf(!python)("continues the conversation when fg resumes it", async () => {
     const env = {
       PATH: process.env["PATH"] ?? "",
       HOME: place.folder,
@@ -34,5 +34,5 @@ test.skipIf(!python)(
       env,
     );
     expect([code, screen]).toEqual([0, expect.stringContaining("you said hello")]);
-  },
-);
+  });
+});

@@ -1,3 +1,4 @@
+// Tests the built client against a launcher and against slow or missing servers.
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,13 +57,13 @@ const message = (id: string, content: string): string =>
   line({ type: "message.send", id, payload: { content } });
 
 describe("doorward send", () => {
-  test("three variables are enough: the answer is printed, and only the conversation is kept", async () => {
+  test("prints the reply with three variables and stores only the conversation", async () => {
     const { code, out, err, home } = await run(["send", "hello there"]);
     expect({ code, out, err }).toEqual({ code: 0, out: "hello there\n", err: "" });
     expect(await readdir(home)).toEqual(["state"]);
   });
 
-  test("a message comes from standard input, the token from a file, the address from an option", async () => {
+  test("reads the message from stdin and options for token and URL", async () => {
     const file = join(folder, "token");
     await writeFile(file, `${token}\n`);
     const env = {
@@ -75,7 +76,7 @@ describe("doorward send", () => {
     expect(JSON.parse(out)).toMatchObject({ session_id: "mine", content: "two\nlines" });
   });
 
-  test("each message gets its own answer: none of before is heard again, and one that comes too late is told apart", async () => {
+  test("matches each reply to its message and marks late replies", async () => {
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => void (release = resolve));
     await using there = await far(async ({ content, reply }) => {
@@ -93,7 +94,7 @@ describe("doorward send", () => {
     expect(last.err).toContain("an answer to an earlier message: you said slow");
   });
 
-  test("a wrong token ends with 3 and the check to make; the token is nowhere", async () => {
+  test("exits with 3 after a wrong token and never prints it", async () => {
     const wrong = "not-the-right-token-not-the-right-token";
     const { code, out, err } = await run(["send", "hello"], {
       env: { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: wrong },
@@ -103,7 +104,7 @@ describe("doorward send", () => {
     expect(err).not.toContain(wrong);
   });
 
-  test("nobody there ends with 4, and so does an address without a channel", async () => {
+  test("exits with 4 if there is no server or channel", async () => {
     expect(await run(["send", "-url", nobody, "hello"])).toMatchObject({ code: 4, out: "" });
     expect(await run(["send", "-url", url.replace("pico", "nothing"), "hello"])).toMatchObject({
       code: 4,
@@ -111,7 +112,7 @@ describe("doorward send", () => {
     });
   });
 
-  test("wrong usage ends with 2: no text, a token among the arguments, a session nobody can have", async () => {
+  test("exits with 2 after wrong usage", async () => {
     for (const args of [
       ["send"],
       ["send", "-url", `${url}?token=secret`, "x"],
@@ -123,7 +124,7 @@ describe("doorward send", () => {
     }
   });
 
-  test("what is missing is said, with 1: an address, a token, a link that is switched off", async () => {
+  test("exits with 1 and names a missing URL, token or channel", async () => {
     const without = (name: string, value = ""): Promise<{ code: number | null; err: string }> =>
       run(["send", "x"], { env: { [`SERVICE_CHANNELS_PICO_CLIENT_${name}`]: value } });
     expect(await without("URL")).toMatchObject({ code: 1, err: expect.stringContaining("_URL") });
@@ -137,7 +138,7 @@ describe("doorward send", () => {
     });
   });
 
-  test("a home that cannot be written costs one warning", async () => {
+  test("warns once about a home that is not writable", async () => {
     const { code, out, err } = await run(["send", "hello"], {
       env: { SERVICE_HOME: "/proc/doorward" },
     });
@@ -145,19 +146,19 @@ describe("doorward send", () => {
     expect(err.match(/^doorward: .*\n/gm)).toHaveLength(1);
   });
 
-  test("control characters of the other end do not reach the terminal", async () => {
+  test("strips control characters of the server from the terminal", async () => {
     const { out } = await run(["send", "a\u001b[31mb\u009b2Jc\u202ed\u0007"]);
     expect(out).toBe("a\ufffd[31mb\ufffd2Jc\ufffdd\ufffd\n");
   });
 });
 
 describe("doorward client in a pipe", () => {
-  test("each line is a message, answers are lines, and it ends after the last one", async () => {
+  test("sends each line, prints replies and exits after the last", async () => {
     const { code, out, err } = await run(["client"], { input: "one\n\ntwo\n" });
     expect({ code, out, err }).toEqual({ code: 0, out: "one\ntwo\n", err: "" });
   });
 
-  test("a slow answer is waited for, and printed once when it is whole", async () => {
+  test("waits for a slow reply and prints it once", async () => {
     await using there = await far(async ({ stream }) => {
       const answer = stream();
       for (const word of ["all ", "in ", "one"]) {
@@ -172,7 +173,7 @@ describe("doorward client in a pipe", () => {
     });
   });
 
-  test("no answer within the timeout ends with 1", async () => {
+  test("exits with 1 after the timeout", async () => {
     await using there = await far(() => undefined);
     const { code, err } = await run(["client", "-url", there.url, "-timeout", "1"], {
       input: "hello\n",
@@ -183,7 +184,7 @@ describe("doorward client in a pipe", () => {
 });
 
 describe("doorward client -json", () => {
-  test("one Pico message per line both ways, the program's own ids, errors as lines", async () => {
+  test("maps lines to Pico messages with the ids of the program", async () => {
     const input = [
       message("m1", "hel\u2028lo").replace("{", "{\r"),
       "nonsense\n",
@@ -202,7 +203,7 @@ describe("doorward client -json", () => {
     expect(code).toBe(1);
   });
 
-  test("the same line again is the message on its way; another one with its id is refused", async () => {
+  test("deduplicates repeated lines and rejects a reused id", async () => {
     const input = [message("a", "one"), message("a", "one"), message("a", "two")].join("");
     const { code, out } = await run(["client", "-json"], { input });
     const told = frames(out).map(({ type, payload }) => [
@@ -217,7 +218,7 @@ describe("doorward client -json", () => {
     expect(code).toBe(0);
   });
 
-  test("control characters stay escaped", async () => {
+  test("keeps control characters escaped", async () => {
     const { code, out } = await run(["client", "-json"], {
       input: message("m", "\u001b[2J\u009b1m\u202e"),
     });
@@ -226,7 +227,7 @@ describe("doorward client -json", () => {
     expect(frames(out).map(({ payload }) => payload.content)).toContain("\u001b[2J\u009b1m\u202e");
   });
 
-  test("a reader that leaves ends it without a fault", async () => {
+  test("exits cleanly when its reader closes", async () => {
     await using client = await start(["client", "-json"]);
     client.child.stdin.write(message("m1", "hello"));
     await client.said(/message\.create/);
@@ -240,7 +241,7 @@ describe("doorward client -json", () => {
     expect({ code, err }).toEqual({ code: 0, err: "" });
   });
 
-  test("a line without an end is refused, whatever comes", async () => {
+  test("rejects a line without an end", async () => {
     const client = await start(["client", "-json"]);
     client.child.stdin.end("x".repeat(64 * 1024 * 1024));
     const { code, out } = await client.ended;
@@ -250,7 +251,7 @@ describe("doorward client -json", () => {
     ]);
   });
 
-  test("a refusal is a line and exit code 3; nobody there is a line and 4", async () => {
+  test("prints a rejection and exits with 3 or 4", async () => {
     const wrong = { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "not-the-right-token" };
     const refused = await start(["client", "-json"], wrong);
     const { code, out } = await refused.ended;
@@ -260,7 +261,7 @@ describe("doorward client -json", () => {
     expect([end.code, frames(end.out).at(-1)?.payload.code]).toEqual([4, "unreachable"]);
   });
 
-  test("a restart of the other end is bridged", async () => {
+  test("reconnects after a server restart", async () => {
     const port = await freePort();
     let there: Far = await far(undefined, { port });
     await using client = await start(["client", "-json", "-url", there.url]);
@@ -275,7 +276,7 @@ describe("doorward client -json", () => {
     await there[Symbol.asyncDispose]();
   });
 
-  test("a signal ends it cleanly, and the conversation goes on in the next process", async () => {
+  test("exits cleanly after a signal and resumes in the next process", async () => {
     const session = async (home?: string) => {
       await using client = await start(
         ["client", "-json"],
@@ -293,7 +294,7 @@ describe("doorward client -json", () => {
   });
 });
 
-/* A terminal of 100 columns: what is typed is written to this script's input, what is shown comes out of it. */
+/* Runs the client at a terminal of 100 columns, with its input and output as streams. */
 const terminal = `
 import fcntl, os, pty, select, struct, sys, termios
 pid, fd = pty.fork()
@@ -318,7 +319,7 @@ describe.skipIf(!python)("doorward client at a terminal", () => {
   const atTerminal = (args: readonly string[], env: Variables = {}): Promise<Running> =>
     start(args, env, [python!, "-c", terminal, process.execPath]);
 
-  test("answers grow above the line being typed, arrow keys bring back what was said, Ctrl+D ends", async () => {
+  test("prints replies above the input, keeps history, exits on Ctrl+D", async () => {
     let finish = (): void => {};
     const waits = new Promise<void>((resolve) => {
       finish = resolve;
@@ -342,12 +343,12 @@ describe.skipIf(!python)("doorward client at a terminal", () => {
     await client.said(/you said first: one two[^]*> half/);
     client.child.stdin.write("\u0015\u001b[A\r");
     await expect.poll(() => there.heard.map(({ content }) => content)).toEqual(["first", "first"]);
-    await expect.poll(() => answered).toBe(2); // who leaves waits two seconds for what is on its way
+    await expect.poll(() => answered).toBe(2); // the client waits 2 s for pending messages
     client.child.stdin.write("\u0004");
     expect(await client.ended).toMatchObject({ code: 0 });
   });
 
-  test("what is typed before it is connected is sent; control characters of the other end move nothing", async () => {
+  test("sends input typed before connecting and strips control characters", async () => {
     await using there = await far(
       async ({ reply }) => void (await reply({ content: "a\u001b[31mred\u0007\u009b2Jz" })),
     );
@@ -360,7 +361,7 @@ describe.skipIf(!python)("doorward client at a terminal", () => {
     for (const sign of ["\u0007", "\u009b", "\u001b[31m"]) expect(out).not.toContain(sign);
   });
 
-  test("a lost connection counts down and comes back; a refusal names the check and waits for the person", async () => {
+  test("counts down a reconnect and waits after a rejection", async () => {
     const port = await freePort();
     let there: Far = await far(undefined, { port });
     await using client = await atTerminal(["client", "-url", there.url]);
@@ -378,7 +379,7 @@ describe.skipIf(!python)("doorward client at a terminal", () => {
     expect(await refused.ended).toMatchObject({ code: 3 });
   });
 
-  test("a refused client connects at once when its token file changes", async () => {
+  test("reconnects immediately when its token file changes", async () => {
     const file = join(folder, "token-of-mine");
     await writeFile(file, "not-the-right-token-not-the-right-token");
     await using client = await atTerminal(["client", "-token-file", file], {

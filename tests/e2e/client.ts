@@ -12,19 +12,19 @@ export interface Running extends AsyncDisposable {
   readonly child: ChildProcessWithoutNullStreams;
   readonly home: string;
   readonly ended: Promise<{ code: number | null; out: string; err: string }>;
-  /** Resolves when all output so far fits: standard output, or the other one. */
+  /** Resolves when the output of stdout or stderr matches. */
   said(pattern: RegExp, where?: "out" | "err"): Promise<void>;
 }
 
 export type Variables = Readonly<Record<string, string>>;
 
 export interface Place {
-  /** For homes. */
+  /** Parent directory of homes. */
   readonly folder: string;
   readonly url: string;
 }
 
-/** For the tests of a file: a service to talk to, and a folder for homes. */
+/** Starts a service and creates a directory for homes, for the tests of a file. */
 export function awayFrom(): Place & { readonly there: Far } {
   const place = {} as { folder: string; url: string; there: Far };
   beforeAll(async () => {
@@ -39,7 +39,7 @@ export function awayFrom(): Place & { readonly there: Far } {
   return place;
 }
 
-/** The built program as a client, in a process of its own with a home of its own. */
+/** Starts the built client in its own process and home. */
 export async function startClient(
   { folder, url }: Place,
   args: readonly string[],

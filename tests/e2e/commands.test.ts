@@ -1,3 +1,4 @@
+// Tests tasks of an owner at the command line.
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,7 +14,7 @@ interface Ended {
   readonly out: string;
   readonly err: string;
 }
-/** A command in a process of its own. */
+/** Runs a command in its own process. */
 function doorward(
   home: string,
   words: string,
@@ -37,8 +38,8 @@ const knock = (base: URL, token: string): Promise<number> =>
     ({ status }) => status,
   );
 
-describe("an owner at the command line", () => {
-  test("who forgot the token sets another one and starts with it", async () => {
+describe("Command line of an owner", () => {
+  test("sets a new token after the old one was lost", async () => {
     const home = await mkdtemp(join(tmpdir(), "doorward-forgot-"));
     try {
       const token = "remembered-this-time-0123456789";
@@ -57,7 +58,7 @@ describe("an owner at the command line", () => {
     }
   });
 
-  test("whose channel token leaked rotates it by a command, then by an edit, while the launcher runs", async () => {
+  test("rotates a leaked channel token while the launcher runs", async () => {
     await using running = await startLauncher();
     const { base, home } = running;
     const leaked = await enablePico(running, await finishSetup(running));
@@ -80,7 +81,7 @@ describe("an owner at the command line", () => {
     );
   });
 
-  test("whose client gets 401 asks the doctor, which knocks by each method", async () => {
+  test("finds the cause of 401 responses with the doctor", async () => {
     await using running = await startLauncher();
     const cookie = await finishSetup(running);
     await enablePico(running, cookie);
@@ -92,7 +93,7 @@ describe("an owner at the command line", () => {
     );
   });
 
-  test("gets exit code 4 when nothing runs, 2 for wrong words, and JSON when asked", async () => {
+  test("returns exit codes and JSON", async () => {
     const home = await mkdtemp(join(tmpdir(), "doorward-nobody-"));
     try {
       expect(await doorward(home, "status --json")).toMatchObject({

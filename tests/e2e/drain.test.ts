@@ -1,3 +1,4 @@
+// Tests shutdown with many connected clients.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -7,7 +8,7 @@ import { startLauncher } from "./launcher.ts";
 const token = "drain-token-0123456789-abcdef-0123456789-abcdef";
 const clients = 300;
 const rate = 150;
-/** Milliseconds. */
+/** In milliseconds. */
 const rounding = 5;
 
 interface End {
@@ -51,7 +52,7 @@ const endOf = (socket: WebSocket): Promise<End> =>
   });
 
 describe("SIGTERM with many clients", () => {
-  it("closes each of them such that they come back at the rate that is set, and ends in time", async () => {
+  it("spreads reconnects at the configured rate and exits in time", async () => {
     await using running = await launcher({ SERVICE_CHANNELS_PICO_RECONNECT_RATE: String(rate) });
     const { base, child, home } = running;
     const ends = (await crowd(base)).map(endOf);
@@ -75,7 +76,7 @@ describe("SIGTERM with many clients", () => {
     expect(log).toContain(`"connections":${clients}`);
   });
 
-  it("is ready no more and takes nobody while it sends them away, and ends at once at the second signal", async () => {
+  it("rejects new clients while draining and exits at the second signal", async () => {
     await using running = await launcher({
       SERVICE_CHANNELS_PICO_RECONNECT_RATE: "1",
       SERVICE_CHANNELS_PICO_DRAIN_TIMEOUT: "300",

@@ -1,3 +1,4 @@
+// Tests the first start and the first message.
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -7,8 +8,8 @@ import { enablePico, finishSetup, startLauncher } from "./launcher.ts";
 const mode = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8);
 const read = (path: string): Promise<string> => readFile(path, "utf8");
 
-describe("the first run", () => {
-  it("shows the address, the source, the generated token and a sign-in link in the terminal", async () => {
+describe("First start", () => {
+  it("prints URL, token source, generated token and sign-in link", async () => {
     await using launcher = await startLauncher();
     expect(launcher.stdout()).toMatch(/Dashboard +http:\/\/(localhost|127\.0\.0\.1):\d+\//);
     expect(launcher.stdout()).toContain("source: random");
@@ -19,7 +20,7 @@ describe("the first run", () => {
     expect(stored.instance).toMatch(/^[0-9a-f]{6}$/);
   });
 
-  it("closes the home to other users and keeps its secrets out of version control", async () => {
+  it("restricts the home and excludes its secrets from version control", async () => {
     await using launcher = await startLauncher();
     const cookie = await finishSetup(launcher);
     await enablePico(launcher, cookie);
@@ -40,7 +41,7 @@ describe("the first run", () => {
     );
   });
 
-  it("writes the token once to the log when the terminal does not show it, and never otherwise", async () => {
+  it("logs the token once if the terminal does not show it", async () => {
     await using quiet = await startLauncher({ args: ["-port", "0", "-no-browser"] });
     const { launcher_token: token } = JSON.parse(
       await read(join(quiet.home, "launcher-config.json")),
@@ -60,7 +61,7 @@ describe("the first run", () => {
     expect(await read(join(shown.home, "logs", "launcher.log"))).not.toContain(shown.token);
   });
 
-  it("signs in by the printed link once, and asks to choose the token first", async () => {
+  it("accepts the printed link once and starts setup", async () => {
     await using launcher = await startLauncher();
     const visit = (): Promise<Response> =>
       fetch(launcher.link, {
@@ -77,7 +78,7 @@ describe("the first run", () => {
     ]);
   });
 
-  it("keeps the token at the next start and calls its source config", async () => {
+  it("keeps the token at the next start with source config", async () => {
     await using first = await startLauncher();
     await finishSetup(first);
     first.child.kill("SIGTERM");
@@ -104,8 +105,8 @@ describe("the first run", () => {
   });
 });
 
-describe("the first message", () => {
-  it("is answered with what was sent, on a channel turned on without a restart", async () => {
+describe("First message", () => {
+  it("returns an echo after the channel is turned on without restart", async () => {
     await using launcher = await startLauncher();
     const cookie = await finishSetup(launcher);
     const url = new URL("/pico?session_id=walk", launcher.base);
@@ -132,7 +133,7 @@ describe("the first message", () => {
     socket.close();
   });
 
-  it("leaves a hand-written config.json as it was but for the switch", async () => {
+  it("changes only the switch in a hand-written config.json", async () => {
     await using first = await startLauncher();
     const cookie = await finishSetup(first);
     const before =

@@ -3,8 +3,10 @@ import { createServer } from "node:net";
 
 const given = new Set<number>();
 
-/** A port for somebody who must be told one, or come back to it. Systems give those from 32,768 on to whoever asks for
- *  any, connections too: none of these is gone before it is listened at. */
+/**
+ * Finds a port for a process that needs a fixed one. Returns ports below 32,768, since the system
+ * assigns higher ones to other listeners and outgoing connections.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 32_000);

@@ -1,3 +1,4 @@
+// Tests hidden token input at a terminal.
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ const secret = "typed-by-hand-0123456789";
 const first = "new launcher token, not shown: ";
 const again = "once more: ";
 
-/** `doorward token set` at a terminal, and the token it left behind. */
+/** Runs `doorward token set` at a terminal and returns the stored token. */
 const tokenSet = (...steps: (readonly [string, string])[]) =>
   typing(steps, [process.execPath, program, "token", "set"]);
 
@@ -36,15 +37,15 @@ async function typing(
   }
 }
 
-describe.skipIf(!python)("a token typed at a terminal", () => {
-  test("is asked for twice, is not shown, and is stored", async () => {
+describe.skipIf(!python)("doorward token set", () => {
+  test("asks twice, hides the input and stores the token", async () => {
     const { screen, ...left } = await tokenSet([first, `${secret}\r`], [again, `${secret}\r`]);
     expect(left).toEqual({ code: 0, restored: true, stored: secret });
     expect(screen).toContain("the launcher token was stored (config)");
     expect(screen).not.toContain("typed");
   });
 
-  test("can be mended with Backspace; two that differ are asked for again", async () => {
+  test("supports Backspace and asks again if the entries differ", async () => {
     const { screen, ...left } = await tokenSet(
       [first, `${secret}\r`],
       [again, "something else\r"],
@@ -56,7 +57,7 @@ describe.skipIf(!python)("a token typed at a terminal", () => {
     expect(screen).not.toMatch(/typed|something/);
   });
 
-  test("is asked for again, and still not shown, when the shell's fg brings it back", async () => {
+  test("asks again and hides input after fg resumes it", async () => {
     const shell = ["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"];
     const { screen, ...left } = await typing(
       [
@@ -77,7 +78,7 @@ describe.skipIf(!python)("a token typed at a terminal", () => {
   test.each([
     ["Ctrl+C", "\u0003"],
     ["Ctrl+D", "\u0004"],
-  ])("%s stores nothing and gives the terminal back", async (_, key) => {
+  ])("stores nothing and restores the terminal after %s", async (_, key) => {
     const early = await tokenSet([first, key]);
     expect(early).toMatchObject({ code: 1, restored: true, stored: undefined });
     expect(early.screen).toContain("nothing was changed");

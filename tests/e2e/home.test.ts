@@ -1,10 +1,11 @@
+// Tests the choice of the home directory.
 import { describe, expect, it } from "vitest";
 import { homeOf } from "../../bin/environment.ts";
 import { UsageError } from "../../bin/commands/command.ts";
 import { spawnLauncher, startLauncher } from "./launcher.ts";
 
-describe("the home", () => {
-  it("is what SERVICE_HOME names, and a tilde that no shell has replaced is refused", () => {
+describe("Home directory", () => {
+  it("uses SERVICE_HOME and rejects an unexpanded tilde", () => {
     expect(homeOf({ SERVICE_HOME: " /srv/door " })).toBe("/srv/door");
     for (const home of ["~", "~/door"])
       expect(() => homeOf({ SERVICE_HOME: home })).toThrow(/write the whole path/);
@@ -12,15 +13,15 @@ describe("the home", () => {
     expect(homeOf({ SERVICE_HOME: "/srv/~door" })).toBe("/srv/~door");
   });
 
-  it("of a user without a folder has to be named", async () => {
+  it("requires SERVICE_HOME for a user without home directory", async () => {
     await using launcher = await spawnLauncher({ env: { HOME: "", SERVICE_HOME: "" } });
     expect(await launcher.ended).toEqual({ code: 2, signal: null });
     expect(launcher.stderr()).toMatch(/^doorward: this user has no home folder.*SERVICE_HOME\n/);
   });
 
-  // Nobody, root included, can make a folder in /proc.
+  // No user, not even root, can create a directory in /proc.
   it.skipIf(process.platform !== "linux")(
-    "that cannot be written stops the start with what mends it, and no stack",
+    "exits with a fix and no stack if not writable",
     async () => {
       await using launcher = await spawnLauncher({ env: { SERVICE_HOME: "/proc/doorward" } });
       expect(await launcher.ended).toEqual({ code: 1, signal: null });
@@ -32,7 +33,7 @@ describe("the home", () => {
     },
   );
 
-  it("that a launcher serves already, on the port it asks for, is a dashboard to be opened", async () => {
+  it("prints the dashboard URL if a launcher already runs", async () => {
     await using first = await startLauncher();
     const again = { args: ["-console", "-port", first.base.port] };
     await using second = await spawnLauncher({ ...again, env: { SERVICE_HOME: first.home } });

@@ -23,7 +23,7 @@ describe.skipIf(process.platform === "win32")("SIGUSR1", () => {
   test("opens no debugger in a running launcher", async () => {
     await using launcher = await startLauncher({ nodeArgs: ["--inspect-port=0"] });
     launcher.child.kill("SIGUSR1");
-    // Node announces its debugger on stderr; a request that is answered came after the signal.
+    // Node announces its debugger on stderr. The response proves that the signal was handled.
     for (let round = 0; round < 20; round += 1)
       expect((await fetch(new URL("/healthz", launcher.base))).status).toBe(200);
     launcher.child.kill("SIGTERM");

@@ -1,4 +1,4 @@
-// Sign-ins over a restart of the built program: with the setting, and not without it.
+// Tests that sign-ins survive a restart only with the setting.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ describe("doorward with keep_sign_ins", () => {
     {
       await using launcher = await startLauncher({ home, env });
       cookie = await finishSetup(launcher);
-      // Ends nothing; its answer waits for what is being written.
+      // Signs out no browser. Its response waits for pending writes.
       await fetch(new URL("/logout", launcher.base), { method: "POST" });
       launcher.child.kill("SIGKILL");
       await launcher.ended;
@@ -33,7 +33,7 @@ describe("doorward with keep_sign_ins", () => {
     expect(await isIn(launcher, cookie)).toBe(survives);
   });
 
-  it("does not bring back a sign-in that signed out before a kill", async () => {
+  it("does not restore a sign-in that signed out before a kill", async () => {
     const env = { SERVICE_LAUNCHER_KEEP_SIGN_INS: "true" };
     let cookie: string;
     {

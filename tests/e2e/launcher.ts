@@ -9,7 +9,7 @@ const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.
 export interface LaunchOptions {
   readonly home?: string;
   readonly args?: readonly string[];
-  /** Of Node. */
+  /** Arguments of Node. */
   readonly nodeArgs?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
@@ -26,11 +26,11 @@ export interface LauncherProcess {
   readonly ended: Promise<Ended>;
   stdout(): string;
   stderr(): string;
-  /** Ends it when it still runs, and removes its home when it was made here. */
+  /** Stops the process if it runs, and removes its home if this helper created it. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A real process of the built program, with an environment of its own and a home in a temporary folder. */
+/** Starts the built program with its own environment and a home in a temporary directory. */
 export async function spawnLauncher(options: LaunchOptions = {}): Promise<LauncherProcess> {
   const home = options.home ?? (await mkdtemp(join(tmpdir(), "doorward-home-")));
   const { args = ["-console", "-port", "0"], nodeArgs = [] } = options;
@@ -71,13 +71,13 @@ export async function spawnLauncher(options: LaunchOptions = {}): Promise<Launch
 
 export interface RunningLauncher extends LauncherProcess {
   readonly base: URL;
-  /** The one-time link of the terminal. */
+  /** One-time link printed at the terminal. */
   readonly link: URL;
-  /** The token, when the terminal shows it. */
+  /** Token, if the terminal shows it. */
   readonly token: string | undefined;
 }
 
-/** Resolves when the terminal shows everything; rejects with what was printed when it ends before. */
+/** Resolves when the banner is complete. Rejects with the output if the process exits first. */
 export async function startLauncher(options: LaunchOptions = {}): Promise<RunningLauncher> {
   const running = await spawnLauncher(options);
   await new Promise<void>((resolve, reject) => {
@@ -103,14 +103,14 @@ export async function startLauncher(options: LaunchOptions = {}): Promise<Runnin
   };
 }
 
-/** `name=value` of the session cookie of an answer. */
+/** Returns `name=value` of the session cookie of a response. */
 export function sessionCookie(response: Response): string {
   const line = response.headers.getSetCookie().find((cookie) => cookie.includes("_session_"));
   if (!line) throw new Error("no session cookie was set");
   return line.split(";", 1)[0]!;
 }
 
-/** Finishes the first run by keeping the generated token, and answers the session's cookie. */
+/** Completes setup with the generated token and returns the session cookie. */
 export async function finishSetup({ base, token }: RunningLauncher): Promise<string> {
   const answer = await fetch(new URL("/setup", base), {
     method: "POST",
@@ -122,7 +122,7 @@ export async function finishSetup({ base, token }: RunningLauncher): Promise<str
   return sessionCookie(answer);
 }
 
-/** Turns the channel on as the overview's button does, and answers its token. */
+/** Turns the channel on as the overview does, and returns its token. */
 export async function enablePico({ base, home }: RunningLauncher, cookie: string): Promise<string> {
   const { readFile } = await import("node:fs/promises");
   const status = (await (

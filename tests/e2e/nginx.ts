@@ -10,13 +10,13 @@ export const nginx = findTool("nginx");
 const documented = new URL("../../docs/deploy/nginx.conf", import.meta.url);
 
 export interface Nginx extends Proxy {
-  /** Without the headers of an upgrade. */
+  /** Proxy without the upgrade headers. */
   readonly withoutUpgrade: URL;
-  /** Without `X-Forwarded-Proto`. */
+  /** Proxy without `X-Forwarded-Proto`. */
   readonly withoutScheme: URL;
 }
 
-/** nginx as docs/deploy/nginx.conf sets it up, with its variations, before `path` of what listens at `port`. */
+/** Starts nginx with docs/deploy/nginx.conf and its variants in front of `path` at `port`. */
 export async function startNginx(port: string, path: string): Promise<Nginx> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-nginx-"));
   const { cert, key } = selfSigned();

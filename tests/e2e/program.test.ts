@@ -1,3 +1,4 @@
+// Tests a program as the application of a launcher.
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -5,8 +6,6 @@ import { afterEach, describe, expect, test } from "vitest";
 import { connectTestClient } from "../../testkit/index.ts";
 import { isAlive, until } from "../support/program-harness.ts";
 import { spawnLauncher, startLauncher } from "./launcher.ts";
-
-/* A program as the application of the real launcher, in a process of its own. */
 
 const token = "correct-horse-battery-staple-channel";
 const made: string[] = [];
@@ -23,7 +22,7 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
   console.log(JSON.stringify({ type: "message.create", payload: { request_id: id, content: answer } }));
 });`;
 
-/** A home with a program in it, and the environment that turns the channel on. */
+/** Creates a home with a program and the environment that turns on the channel. */
 async function homeWith(script: string, handler: object = {}) {
   const home = await mkdtemp(join(tmpdir(), "doorward-program-"));
   made.push(home);
@@ -44,8 +43,8 @@ async function homeWith(script: string, handler: object = {}) {
 }
 const pico = (base: URL) => connectTestClient(new URL("/pico", base), { token });
 
-describe("the handler of config.json", () => {
-  test("its program answers, knows no token, and a crash is an error that names the message", async () => {
+describe("Setting handler", () => {
+  test("starts a program without tokens and reports its crash", async () => {
     const { env } = await homeWith(echo, { env: { API_KEY: "k" } });
     await using launcher = await startLauncher({ env: { ...env, OTHER: "kept" } });
     const client = await pico(launcher.base);
@@ -64,7 +63,7 @@ describe("the handler of config.json", () => {
     await client.close();
   });
 
-  test("a launcher that is killed leaves no program, and nothing of what that had started", async () => {
+  test("stops all processes of the program when the launcher is killed", async () => {
     const { home, env } = await homeWith(`
       process.on("SIGTERM", () => {}); process.on("SIGHUP", () => {});
       const { spawn } = require("node:child_process");
@@ -84,7 +83,7 @@ describe("the handler of config.json", () => {
     await until(() => !pids.some(isAlive));
   });
 
-  test("an edit of it while it runs says that it waits for a restart", async () => {
+  test("reports that a change needs a restart", async () => {
     const { env, config } = await homeWith(echo);
     await using launcher = await startLauncher({ env });
     await config({ timeout_s: 5 });
@@ -109,7 +108,7 @@ describe("the handler of config.json", () => {
       { timeout: 5 },
       /"handler\.timeout" is not a setting\. Did you mean "timeout_s"/,
     ],
-  ])("%s stops the start with one sentence", async (_, handler, sentence) => {
+  ])("exits with one sentence for %s", async (_, handler, sentence) => {
     const { env } = await homeWith(echo, handler);
     await using launcher = await spawnLauncher({ env });
     expect((await launcher.ended).code).toBe(1);
@@ -120,7 +119,7 @@ describe("the handler of config.json", () => {
     expect(sentences).toEqual([expect.stringMatching(sentence)]);
   });
 
-  test("a program that others can change is not run", async () => {
+  test("rejects a program that other users can change", async () => {
     const { home, env } = await homeWith(echo);
     await chmod(join(home, "agent.cjs"), 0o666);
     await using launcher = await spawnLauncher({ env });
@@ -130,7 +129,7 @@ describe("the handler of config.json", () => {
 });
 
 describe("doorward run", () => {
-  test("starts a launcher around a program, in the folder where it was called and without any file", async () => {
+  test("starts a launcher around a program without any file", async () => {
     const { home, env } = await homeWith(echo);
     await rm(join(home, "config.json"));
     await using launcher = await startLauncher({
@@ -143,7 +142,7 @@ describe("doorward run", () => {
     expect((await client.next("message.create")).payload?.["content"]).toBe("you said hello");
     await client.close();
     await until(() => launcher.stderr().includes("a line for its author"));
-    expect(launcher.stderr()).not.toContain("token source"); // what else the launcher says is for the file
+    expect(launcher.stderr()).not.toContain("token source"); // all other output goes to the file
     expect(launcher.stdout()).toContain("agent.cjs");
     launcher.child.kill("SIGTERM");
     expect(await launcher.ended).toEqual({ code: 0, signal: null });
@@ -154,7 +153,7 @@ describe("doorward run", () => {
     [["run", "node", "a.js", "-x"], "doorward run -- node a.js -x"],
     [["run", "-port", "0", "--"], "doorward run -- python3 agent.py"],
     [["run", "mine.json", "--", "node"], "no other file"],
-  ])("%j says how it is called", async (args, form) => {
+  ])("prints its usage for %j", async (args, form) => {
     await using launcher = await spawnLauncher({ args });
     expect((await launcher.ended).code).toBe(2);
     expect(launcher.stderr()).toContain(form);

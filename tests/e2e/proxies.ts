@@ -3,22 +3,24 @@ import { rm } from "node:fs/promises";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 
-/** A reverse proxy in front of a launcher, set up as the documentation says. */
+/** A reverse proxy in front of a launcher with the documented configuration. */
 export interface Proxy extends AsyncDisposable {
-  /** As documented: https. */
+  /** HTTPS URL of the documented configuration. */
   readonly encrypted: URL;
-  /** As documented, but http. */
+  /** HTTP URL of the documented configuration. */
   readonly plain: URL;
 }
 
-/** Replaces a line that must be there, so that the tests follow the documentation. */
+/** Replaces a line and fails if it is missing, so that the tests follow the documentation. */
 export function exchange(text: string, line: RegExp, by: string): string {
   if (!line.test(text)) throw new Error(`the documented configuration has no ${line}`);
   return text.replace(line, by);
 }
 
-/** Runs a proxy with its files in `folder` until it serves; the folder is gone with it. Rejects with what it said when
- *  it ends, or takes longer than forty seconds. */
+/**
+ * Starts a proxy with its files in `folder` and waits until it serves. Removes the folder when the
+ * proxy stops. Rejects with the output if it exits or needs more than 40 s.
+ */
 export async function runProxy(
   [program, ...words]: readonly [string, ...string[]],
   folder: string,

@@ -1,3 +1,4 @@
+// Tests a launcher behind nginx and Caddy with the documented configuration.
 import { readFile } from "node:fs/promises";
 import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -11,7 +12,7 @@ import { caddy, startCaddy } from "./caddy.ts";
 import { nginx, startNginx, type Nginx } from "./nginx.ts";
 import type { Proxy } from "./proxies.ts";
 
-/** Another loopback address than the proxy's, so that the two can be told apart. */
+/** Loopback address that differs from the address of the proxy. */
 const visitor = "127.0.0.2";
 
 interface Answer {
@@ -19,7 +20,7 @@ interface Answer {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
-/** A request as the visitor's browser sends it: with `Origin`, and no questions about the certificate. */
+/** Sends a request like a browser: with `Origin`. Ignores certificate errors. */
 function ask(
   url: URL,
   body?: object,
@@ -103,7 +104,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
     }
   }
 
-  test("the one-time link leads to setup over https, whose cookies are bound to the host", async () => {
+  test("opens setup over HTTPS with host-bound cookies", async () => {
     const first = await ask(at(launcher.link.search), undefined, {
       accept: "text/html",
       "sec-fetch-mode": "navigate",
@@ -115,7 +116,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
     expect(cookieOf(done)).toMatch(/^__Host-\w+_session_/);
   });
 
-  test("signing in sets a Secure __Host- cookie by https and a plain one by http", async () => {
+  test("sets Secure __Host- cookies over HTTPS, plain cookies over HTTP", async () => {
     const token = { token: launcher.token };
     const [encrypted, plain] = await Promise.all([
       ask(at("login"), token),
@@ -130,7 +131,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
     expect((await ask(at("api/status"), undefined, { cookie })).status).toBe(200);
   });
 
-  test("another site's Origin is refused, although the proxy stands between", async () => {
+  test("rejects the Origin of another site", async () => {
     const forged = await ask(
       at("login"),
       { token: launcher.token },
@@ -139,7 +140,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
     expect([forged.status, JSON.parse(forged.body).error]).toEqual([403, "origin_not_allowed"]);
   });
 
-  test("the log names the visitor's address, whatever the visitor claims", async () => {
+  test("logs the client address and ignores forged headers", async () => {
     const answer = await ask(at("login"), { token: "wrong" }, { "x-forwarded-for": "192.0.2.66" });
     expect(answer.status).toBe(401);
     await vi.waitFor(
@@ -153,7 +154,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
     expect(await log()).not.toContain("trusted_proxies are ignored");
   });
 
-  test("the channel is switched on, and its address is given as a client outside needs it", async () => {
+  test("turns on the channel and shows its public URL", async () => {
     const { channel } = JSON.parse((await ask(at("api/status"), undefined, { cookie })).body);
     expect(channel.url).toBe(at("pico").href.replace("https", "wss"));
     const headers = { cookie, "if-match": channel.etag };
@@ -161,7 +162,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
     expect(status).toBe(200);
   });
 
-  test("a client with the channel's token talks through https and http", async () => {
+  test("connects channel clients over HTTPS and HTTP", async () => {
     const token = /token: ["']?([0-9a-f]{64})/.exec(
       await readFile(join(launcher.home, ".security.yml"), "utf8"),
     )![1]!;
@@ -184,7 +185,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
     }
   });
 
-  test("every page and its assets load below the path, the chat talks, and the doctor finds nothing in the way", () =>
+  test("serves pages, assets and chat below the path", () =>
     page(proxy.encrypted, async (page) => {
       const failed: string[] = [];
       page.on("response", (response) => response.status() < 400 || failed.push(response.url()));
@@ -203,10 +204,10 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
       expect(failed).toEqual([]);
     }));
 
-  // Caddy cannot be told to do either by mistake.
+  // No Caddy configuration causes these errors by mistake.
   if (name !== "nginx") return;
 
-  test("the doctor's page says that a proxy drops Upgrade, and how to mend it", () => {
+  test("reports in the doctor a proxy that drops Upgrade", () => {
     const { withoutUpgrade } = proxy as Nginx;
     return page(withoutUpgrade, async (page) => {
       await page.goto(at("doctor", withoutUpgrade).href);
@@ -221,7 +222,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
     });
   });
 
-  test("the doctor says that a proxy does not tell how the browser came", async () => {
+  test("reports in the doctor a proxy that omits the scheme", async () => {
     const { withoutScheme } = proxy as Nginx;
     const login = await ask(at("login", withoutScheme), { token: launcher.token });
     const answer = await ask(

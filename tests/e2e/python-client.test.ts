@@ -1,11 +1,12 @@
+// Tests the channel with the Python websockets library.
 import { spawn } from "node:child_process";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { findTool } from "../support/tools.ts";
 import { enablePico, finishSetup, startLauncher } from "./launcher.ts";
 
 const python = findTool("python-websockets");
 
-/** Sends one message by each method and prints the contents that come back. */
+/** Sends one message by each method and prints the replies. */
 const program = `
 import asyncio, json, sys, websockets
 url, token = sys.argv[1], sys.stdin.readline().strip()
@@ -33,9 +34,8 @@ async def main():
 asyncio.run(main())
 `;
 
-it.skipIf(!python)(
-  "Python's websockets connects by header and by subprotocol, and is refused with 401",
-  async () => {
+describe("Python websockets client", () => {
+  it.skipIf(!python)("connects by header and subprotocol and receives 401 otherwise", async () => {
     await using launcher = await startLauncher();
     const token = await enablePico(launcher, await finishSetup(launcher));
     const child = spawn(python!, ["-c", program, `ws://${launcher.base.host}/pico`], {
@@ -48,5 +48,5 @@ it.skipIf(!python)(
     });
     await new Promise((done) => child.once("close", done));
     expect(printed.trim().split("\n")).toEqual(["by-header", "by-subprotocol", "401"]);
-  },
-);
+  });
+});

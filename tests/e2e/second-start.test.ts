@@ -1,10 +1,11 @@
+// Tests the compile cache between starts.
 import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { describe, afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startLauncher, type RunningLauncher } from "./launcher.ts";
 
-/* What the first start compiled and kept in the home; afterwards the program starts the same way without compiling it. */
+/** Tests that the first start caches compiled code and that later starts load it. */
 
 const seconds = 1_000;
 let home: string;
@@ -25,25 +26,27 @@ async function answersAndStops(launcher: RunningLauncher): Promise<void> {
   expect(launcher.stderr()).not.toMatch(/"level":(?:40|50|60)|Warning/);
 }
 
-test(
-  "a later start uses what the first one compiled, and compiles anew what a disk has spoiled",
-  async () => {
-    {
-      await using first = await start();
-      await vi.waitFor(() => stat(kept), 30 * seconds);
-      await answersAndStops(first);
-    }
-    {
-      await using second = await start();
-      await answersAndStops(second);
-    }
-    await writeFile(kept, "spoiled");
-    await using third = await start();
-    await vi.waitFor(
-      async () => expect((await stat(kept)).size).toBeGreaterThan(100_000),
-      30 * seconds,
-    );
-    await answersAndStops(third);
-  },
-  90 * seconds,
-);
+describe("Compile cache", () => {
+  test(
+    "speeds up later starts and replaces damaged entries",
+    async () => {
+      {
+        await using first = await start();
+        await vi.waitFor(() => stat(kept), 30 * seconds);
+        await answersAndStops(first);
+      }
+      {
+        await using second = await start();
+        await answersAndStops(second);
+      }
+      await writeFile(kept, "spoiled");
+      await using third = await start();
+      await vi.waitFor(
+        async () => expect((await stat(kept)).size).toBeGreaterThan(100_000),
+        30 * seconds,
+      );
+      await answersAndStops(third);
+    },
+    90 * seconds,
+  );
+});

@@ -1,3 +1,4 @@
+// Tests start, stop and startup errors of the built program.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,7 +12,7 @@ afterEach(async () => {
   for (const folder of made.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 
-/** A home with files, as a person left it. */
+/** Creates a home with the given files. */
 async function homeWith(files: Readonly<Record<string, string>>): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), "doorward-files-"));
   made.push(home);
@@ -31,8 +32,8 @@ async function refusal(env: Record<string, string>, args = ["-console", "-port",
   return { code, sentences, all: launcher.stderr() + launcher.stdout() };
 }
 
-describe("a start that cannot succeed ends with 1 and one sentence", () => {
-  it("names the port that is in use and the flag that helps", async () => {
+describe("doorward with an invalid start", () => {
+  it("names the port in use and the option to change it", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await new Promise((ready) => other.once("listening", ready));
     const { port } = other.address() as AddressInfo;
@@ -43,7 +44,7 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
     expect(sentences[0]).toMatch(new RegExp(`port ${port} is in use.*-port`));
   });
 
-  it("names the home that cannot be written", async () => {
+  it("names the home that is not writable", async () => {
     const home = await homeWith({ occupied: "a file" });
     const { code, sentences } = await refusal({ SERVICE_HOME: join(home, "occupied") });
     expect(code).toBe(1);
@@ -63,22 +64,19 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
       "channels:\n  pico:\n   - token: [\n",
       /\.security\.yml, line \d+, column \d+: expected/,
     ],
-  ])(
-    "names file, line and column of a corrupt %s and leaves it as it is",
-    async (name, text, sentence) => {
-      const home = await homeWith({
-        "config.json": '{"channels":{"pico":{"enabled":true}}}',
-        [name]: text,
-      });
-      const { code, sentences } = await refusal({ SERVICE_HOME: home });
-      expect(code).toBe(1);
-      expect(sentences).toHaveLength(1);
-      expect(sentences[0]).toMatch(sentence);
-      expect(await readFile(join(home, name), "utf8")).toBe(text);
-    },
-  );
+  ])("names file, line and column of a corrupt %s", async (name, text, sentence) => {
+    const home = await homeWith({
+      "config.json": '{"channels":{"pico":{"enabled":true}}}',
+      [name]: text,
+    });
+    const { code, sentences } = await refusal({ SERVICE_HOME: home });
+    expect(code).toBe(1);
+    expect(sentences).toHaveLength(1);
+    expect(sentences[0]).toMatch(sentence);
+    expect(await readFile(join(home, name), "utf8")).toBe(text);
+  });
 
-  it("names a token that other machines could guess, before it listens; on this machine alone it is enough", async () => {
+  it("names a guessable token if other machines can connect", async () => {
     const env = { SERVICE_LAUNCHER_TOKEN: "1234567" };
     const { code, sentences, all } = await refusal(env, ["-public", "-port", "0", "-no-browser"]);
     expect([code, sentences]).toEqual([
@@ -90,7 +88,7 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
     expect((await fetch(new URL("/healthz", launcher.base))).status).toBe(200);
   });
 
-  it("says where a pico token can be set and how to make one", async () => {
+  it("explains where to set and how to create a channel token", async () => {
     const home = await homeWith({ "config.json": '{"channels":{"pico":{"enabled":true}}}' });
     const { code, sentences } = await refusal({ SERVICE_HOME: home });
     expect(code).toBe(1);
@@ -125,7 +123,7 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
     expect(sentences[0]).toMatch(sentence);
   });
 
-  it("shows the stack with -debug alone", async () => {
+  it("shows the stack only with -debug", async () => {
     const home = await homeWith({ "launcher-config.json": '{"session_days":-1}' });
     for (const [args, stack] of [
       [["-port", "0"], false],
@@ -136,13 +134,13 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
     }
   });
 
-  it("says why there is no tray, when there must be one", async () => {
+  it("explains why a required tray is missing", async () => {
     const { code, sentences } = await refusal({}, ["-tray", "-port", "0"]);
     expect(code).toBe(1);
     expect(sentences).toEqual([expect.stringMatching(/tray cannot be shown.*DISPLAY/)]);
   });
 
-  it("names the environment variable that is not valid", async () => {
+  it("names the invalid environment variable", async () => {
     const { code, sentences } = await refusal({ SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "lots" });
     expect(code).toBe(1);
     expect(sentences).toEqual([
@@ -151,8 +149,8 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
   });
 });
 
-describe("the command line", () => {
-  it("refuses an unknown option with 2 and the nearest known one", async () => {
+describe("Command line", () => {
+  it("rejects an unknown option with 2 and suggests the closest", async () => {
     const { code, sentences } = await refusal({}, ["-consol"]);
     expect(code).toBe(2);
     expect(sentences).toEqual([expect.stringMatching(/"-consol".*Did you mean "-console"/)]);
@@ -168,7 +166,7 @@ describe("the command line", () => {
     expect(launcher.stdout()).toMatch(text);
   });
 
-  it("takes a configuration file elsewhere and leaves the other files in the home", async () => {
+  it("reads a configuration file elsewhere and keeps the home", async () => {
     const home = await homeWith({});
     const elsewhere = join(
       await homeWith({ "mine.json": '{"channels":{"pico":{"max_connections":3}}}' }),
@@ -191,8 +189,8 @@ describe("the command line", () => {
   });
 });
 
-describe("the log of the built program", () => {
-  it("is written for people on a terminal", async () => {
+describe("Log of the built program", () => {
+  it("uses a readable format at a terminal", async () => {
     const terminal = "data:text/javascript,process.stderr.isTTY = true;";
     await using launcher = await startLauncher({ nodeArgs: ["--import", terminal] });
     launcher.child.kill("SIGTERM");
@@ -200,7 +198,7 @@ describe("the log of the built program", () => {
     expect(launcher.stderr()).toMatch(/\[\d\d:\d\d:\d\d\].*INFO.*stopping/);
   });
 
-  it("is JSON lines elsewhere", async () => {
+  it("uses JSON lines elsewhere", async () => {
     await using launcher = await startLauncher();
     launcher.child.kill("SIGTERM");
     await launcher.ended;
@@ -213,10 +211,10 @@ describe("the log of the built program", () => {
   });
 });
 
-describe("a token from the environment", () => {
+describe("Token from the environment", () => {
   const secret = "environment-token-0123456789-abcdef";
 
-  it("is used, and reaches no file, no output and no child", async () => {
+  it("reaches no file, output or child process", async () => {
     const home = await homeWith({});
     const seen = join(home, "..", "child-environment");
     const opener = join(home, "..", "opener.sh");
@@ -255,22 +253,19 @@ describe("a token from the environment", () => {
   });
 });
 
-describe("stopping", () => {
-  it.each(["SIGINT", "SIGTERM"] as const)(
-    "ends cleanly at %s with clients connected, none cut off",
-    async (signal) => {
-      await using launcher = await startLauncher();
-      const cookie = await finishSetup(launcher);
-      const token = await enablePico(launcher, cookie);
-      const socket = new WebSocket(new URL("/pico", launcher.base), [`token.${token}`]);
-      await new Promise((open, failed) => socket.once("open", open).once("error", failed));
-      const closed = new Promise<number>((done) => socket.once("close", done));
-      const started = performance.now();
-      launcher.child.kill(signal);
-      expect(await launcher.ended).toEqual({ code: 0, signal: null });
-      expect(performance.now() - started).toBeLessThan(6_800 + 10_000); // its own bound, and a slow machine
-      expect(launcher.stderr()).not.toContain("did not stop in time");
-      expect(await closed).toBe(1001);
-    },
-  );
+describe("Shutdown", () => {
+  it.each(["SIGINT", "SIGTERM"] as const)("closes clients cleanly after %s", async (signal) => {
+    await using launcher = await startLauncher();
+    const cookie = await finishSetup(launcher);
+    const token = await enablePico(launcher, cookie);
+    const socket = new WebSocket(new URL("/pico", launcher.base), [`token.${token}`]);
+    await new Promise((open, failed) => socket.once("open", open).once("error", failed));
+    const closed = new Promise<number>((done) => socket.once("close", done));
+    const started = performance.now();
+    launcher.child.kill(signal);
+    expect(await launcher.ended).toEqual({ code: 0, signal: null });
+    expect(performance.now() - started).toBeLessThan(6_800 + 10_000); // its own bound, and a slow machine
+    expect(launcher.stderr()).not.toContain("did not stop in time");
+    expect(await closed).toBe(1001);
+  });
 });

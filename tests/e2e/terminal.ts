@@ -1,11 +1,13 @@
 import { execFile, spawn } from "node:child_process";
 import { findTool } from "../support/tools.ts";
 
-/** Undefined: there are no pseudo-terminals for tests. */
+/** Undefined if there are no pseudo-terminals for tests. */
 export const python = findTool("python");
 
-/** Runs a command at a pseudo terminal of its own: waits for each text, types what belongs to it, and tells at the end
- *  what the screen showed and whether the terminal is as it was. */
+/**
+ * Runs a command at its own pseudo-terminal. Waits for each text, types the input for it, and
+ * returns the screen content and whether the terminal modes were restored.
+ */
 const program = `
 import json, os, pty, select, sys, termios, time
 steps, command = json.loads(sys.argv[1]), sys.argv[2:]
@@ -39,11 +41,11 @@ print(json.dumps({"code": code, "screen": screen, "restored": modes() == before}
 export interface Shown {
   readonly code: number;
   readonly screen: string;
-  /** Echo and lines, as before. */
+  /** True if echo and line mode were restored. */
   readonly restored: boolean;
 }
 
-/** `steps`: what to wait for, and what to type then. */
+/** @param steps - Pairs of text to wait for and input to type. */
 export function atTerminal(
   steps: readonly (readonly [shown: string, typed: string])[],
   command: readonly string[],
@@ -62,8 +64,12 @@ export function atTerminal(
   });
 }
 
-/** Runs a command at a pseudo terminal, closes that once the screen shows `wanted`, as closing a window does, and sends
- *  a second SIGHUP, as shells do, once the file `log` tells of the first. Tells the exit code; below 0: of a signal. */
+/**
+ * Runs a command at a pseudo-terminal and closes the terminal once it shows `wanted`. Sends a second
+ * SIGHUP, as shells do, once the file `log` mentions the first.
+ *
+ * @returns The exit code, or a negative signal number.
+ */
 const closing = `
 import os, pty, signal, sys, time
 wanted, log, command = sys.argv[1], sys.argv[2], sys.argv[3:]

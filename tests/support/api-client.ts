@@ -20,7 +20,7 @@ export interface Office extends DashboardStand {
   readonly home: string;
   /** Headers of a signed-in browser. */
   readonly session: { readonly cookie: string };
-  /** JSON of an answer, with its status. */
+  /** JSON of a response with its status. */
   ask(method: string, path: string, body?: unknown, headers?: Lines): Promise<Asked>;
 }
 export interface Asked {
@@ -29,7 +29,7 @@ export interface Asked {
   readonly body: any;
 }
 
-/** A launcher with its tokens and settings in files, its channel on, and somebody signed in. */
+/** Starts a launcher with files, the channel turned on and a signed-in browser. */
 export async function withOffice(
   visit: (office: Office) => Promise<void>,
   { config = {}, env = {}, ...options }: StandOptions & { config?: object } = {},

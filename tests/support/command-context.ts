@@ -15,13 +15,13 @@ export interface Ran {
   json(): any;
 }
 
-/** A home, and the command line of its owner. */
+/** A home and the command line of its owner. */
 export interface Desk {
   readonly home: string;
   readonly env: Record<string, string>;
   write(name: string, content: string | object): Promise<void>;
   read(name: string): Promise<string>;
-  /** As a person types it, after `doorward`. */
+  /** Runs a command line without the leading `doorward`. */
   run(line: string, stdin?: string): Promise<Ran>;
   /** Starts the launcher of this home in this process. */
   start(): Promise<{ kernel: Launcher; lines: readonly LogEntry[]; base: URL }>;
@@ -74,7 +74,7 @@ async function run(
   stdin: string,
 ): Promise<Ran> {
   const given = parseArguments(argv, commands);
-  if (given.command !== "run") throw new Error(`"${argv.join(" ")}" is no command`);
+  if (given.command !== "run") throw new Error(`"${argv.join(" ")}" is not a command`);
   let out = "";
   let said = "";
   const command = await commands[given.name]!.load();

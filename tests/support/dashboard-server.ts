@@ -13,7 +13,7 @@ import { http } from "../../plugins/http/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
 import { files, memory, tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
 
-/** 43 characters, as generated ones are. */
+/** Token of 43 characters, the length of generated tokens. */
 export const TOKEN = "correct-horse-battery-staple-0123456789-abc";
 export const BEGAN = 1_700_000_000_000;
 export const DAY = 86_400_000;
@@ -34,7 +34,7 @@ export interface StandOptions {
   readonly plugins?: readonly AnyPlugin[];
 }
 
-/** Header lines to send: a list is sent as several lines, `null` leaves out one that is sent otherwise. */
+/** Headers to send. A list sends several lines; `null` omits a default header. */
 export type Lines = Readonly<Record<string, string | readonly string[] | null>>;
 export interface Sent {
   readonly method?: string;
@@ -44,7 +44,7 @@ export interface Sent {
   readonly from?: string;
 }
 
-/** What a browser sends when a person opens an address. */
+/** Headers of a browser that opens a URL. */
 export const opened: Lines = {
   accept: "text/html,application/xhtml+xml,*/*;q=0.8",
   "sec-fetch-mode": "navigate",
@@ -52,7 +52,7 @@ export const opened: Lines = {
   "sec-fetch-site": "none",
 };
 
-/** Timers follow elapsed time, as those of Node do; the time of day may be set. */
+/** A clock whose timers follow elapsed time, as in Node. Tests can set the time of day. */
 function createClock() {
   const elapsed = new SimulatedClock();
   elapsed.set(BEGAN);
@@ -73,14 +73,14 @@ function createClock() {
   };
 }
 
-/** What is always in the list. */
+/** Plugins that every dashboard needs. */
 type Board = readonly [
   ReturnType<typeof tokenStore>,
   ReturnType<typeof http>,
   ReturnType<typeof dashboard>,
 ];
 
-/** A real dashboard on a free port, with a clock that stands still. */
+/** Starts a dashboard on a free port with a stopped clock. */
 export async function startDashboard(options: StandOptions = {}) {
   const clock = createClock();
   const { log, lines } = createCapturedLog();
@@ -134,10 +134,10 @@ export async function startDashboard(options: StandOptions = {}) {
     lines: lines as readonly LogEntry[],
     /** Everything that was logged, errors and their causes included. */
     logged: () => inspect(lines, { depth: 12, maxStringLength: null, maxArrayLength: null }),
-    /** As a browser that opens an address. */
+    /** Sends a request like a browser that opens a URL. */
     open: (path: string, headers: Lines = {}) =>
       request(path, { headers: { ...opened, ...headers } }),
-    /** As a program that asks. */
+    /** Sends a request like a program. */
     get: (path: string, headers: Lines = {}, from?: string) =>
       request(path, { headers, ...(from ? { from } : {}) }),
     /** JSON; `undefined` sends no body. */
@@ -168,7 +168,7 @@ export async function startDashboard(options: StandOptions = {}) {
 }
 export type DashboardStand = Awaited<ReturnType<typeof startDashboard>>;
 
-/** One request with exactly these header lines, as `fetch` would not send them. */
+/** Sends one request with exactly these header lines, which `fetch` cannot do. */
 async function send(
   agent: Agent,
   base: URL,
@@ -234,21 +234,21 @@ export async function isIn(stand: DashboardStand, headers: Lines): Promise<boole
   return status === 200;
 }
 
-/** A one-time link, as the launcher makes one: its secret part. */
+/** Creates a sign-in link and returns its secret part. */
 export function mintLink(stand: DashboardStand): string {
   return new URL(stand.kernel.services.signInLinks.mint().path, stand.base).searchParams.get(
     "token",
   )!;
 }
 
-/** Different short values, none of them right. */
+/** Returns different short, wrong tokens. */
 export const wrong = (n: number): string => `wrong-token-number-${n}`;
-/** Uses up the ten tries of an address. */
+/** Uses up the ten attempts of an address. */
 export async function block(stand: DashboardStand, from?: string): Promise<void> {
   for (let n = 0; n < 10; n += 1) await stand.post("/login", { token: wrong(1_000 + n) }, {}, from);
 }
 
-/** The body of a refusal as JSON, its code checked. */
+/** Checks the error code of a response and returns its JSON body. */
 export async function refusal(
   response: Response,
   status: number,
@@ -262,13 +262,13 @@ export async function refusal(
   return body;
 }
 
-/** A new folder, removed when it goes out of scope. */
+/** Creates a temporary directory and removes it at the end of the scope. */
 export async function tempHome(): Promise<{ home: string } & AsyncDisposable> {
   const home = await mkdtemp(join(tmpdir(), "doorward-"));
   return { home, [Symbol.asyncDispose]: () => rm(home, { recursive: true, force: true }) };
 }
 
-/** Tokens in memory, the launcher's one generated and waiting for its owner. */
+/** Tokens in memory with a generated launcher token before setup. */
 export function inSetup(code = TOKEN): TokenBackend {
   const store = memory();
   void store.write("launcher", code, { setupPending: true });

@@ -22,7 +22,7 @@ export function parseAnswer(text: string): RawAnswer {
 
 export const portOf = (http: Http): number => Number(http.addresses()[0]!.port);
 
-/** Sends bytes as they are and reads until the other side closes. */
+/** Sends raw bytes and reads until the server closes the connection. */
 export function raw(port: number, bytes: string | Buffer, tls = false): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const options = { port, host: "127.0.0.1", rejectUnauthorized: false };
@@ -35,7 +35,7 @@ export function raw(port: number, bytes: string | Buffer, tls = false): Promise<
   });
 }
 
-/** A GET over a bare socket; the connection is closed after the answer. */
+/** Sends a GET over a plain socket and closes the connection after the response. */
 export const get = (
   port: number,
   target: string,
@@ -43,7 +43,7 @@ export const get = (
 ): Promise<RawAnswer> =>
   raw(port, [`GET ${target} HTTP/1.1`, ...lines, "Connection: close", "", ""].join("\r\n"));
 
-/** What servers of this process write stays here until it is let go, as on a line that takes nothing at the moment. */
+/** Holds all socket writes of this process until the test releases them, like a stalled network. */
 export function heldWrites(): Disposable & { release(): void } {
   type Write = (this: Socket & { readonly server?: unknown }, ...rest: unknown[]) => void;
   const type = Socket.prototype as unknown as { _write: Write; _writev: Write };
@@ -69,7 +69,7 @@ export function heldWrites(): Disposable & { release(): void } {
   };
 }
 
-/** Counts milliseconds from now on, in steps, and not those in which this process was held up. */
+/** Counts milliseconds in steps and skips time in which this process was suspended. */
 export function stopwatch(): () => number {
   let ms = 0;
   const timer = setInterval(() => {
@@ -81,7 +81,7 @@ export function stopwatch(): () => number {
   };
 }
 
-/** The headers of every answer, whoever writes it. */
+/** Security headers of every response. */
 export const safety = {
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",

@@ -9,7 +9,7 @@ import { raw, type RawAnswer } from "./http-client.ts";
 
 export const PICO_TOKEN = "feedfacecafe".repeat(5);
 
-/** Everything a launcher serves, on real files: dashboard and channel on one port, with an application that echoes. */
+/** Starts dashboard and channel on one port with real files and an echo application. */
 export async function startDoor(
   launcher: Record<string, unknown> = {},
   options: StandOptions = {},
@@ -43,7 +43,7 @@ export async function startDoor(
 }
 export type DoorStand = Awaited<ReturnType<typeof startDoor>>;
 
-/** A request of these lines; the connection ends with its answer. */
+/** Builds a request whose connection closes after the response. */
 export const request = (
   start: string,
   lines: readonly string[] = ["Host: localhost"],

@@ -7,11 +7,11 @@ import { createQueue, type Peer, type Queue, type PeerEvent } from "../../testki
 export interface Breaks {
   readonly port?: (port: ChannelAdapter, rooms: Rooms) => ChannelAdapter;
   readonly inlet?: (channelHandle: ChannelHandle) => ChannelHandle;
-  /** What a peer is told when its message failed. */
+  /** Error that a peer receives when its message fails. */
   readonly failed?: (see: (peerEvent: PeerEvent) => void) => void;
   readonly keepsInlet?: true;
   readonly stop?: () => Promise<void>;
-  /** Messages said after the stop wait for the next start. */
+  /** Messages sent after the stop wait for the next start. */
   readonly remembers?: true;
   readonly gone?: (rooms: Rooms) => void;
 }

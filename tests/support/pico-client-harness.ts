@@ -31,7 +31,7 @@ export interface Far extends AsyncDisposable {
 export const echo: Application = async ({ content, reply }) =>
   void (await reply({ content: `you said ${content}` }));
 
-/** A service with a pico channel. */
+/** Starts a service with a channel. */
 export async function far(
   app: Application = echo,
   { port = 0, config = {} as object } = {},
@@ -82,14 +82,14 @@ export interface Near extends AsyncDisposable {
   readonly typing: { channel: string; session: string; on: boolean }[];
   readonly heard: InboundMessage[];
   readonly lines: readonly LogEntry[];
-  /** By its clock. */
+  /** Advances the clock of the service. */
   now(): number;
   configure(config: object): Promise<unknown>;
   /** The first thing of the list that fits, once it is there. */
   until<T>(list: readonly T[], fits: (item: T) => boolean): Promise<T>;
 }
 
-/** Nobody waits for a backoff. */
+/** Timing without backoff delays. */
 const clock = hurriedClock(10);
 
 export interface NearOptions extends PicoClientOptions {
@@ -98,7 +98,7 @@ export interface NearOptions extends PicoClientOptions {
   readonly app?: Application;
 }
 
-/** A service that is a client of the far one. */
+/** Starts a service that connects to the remote one as a client. */
 export async function near(
   url: string,
   { config, token: own = token, app = () => undefined, ...options }: NearOptions = {},

@@ -46,7 +46,7 @@ export interface StandOptions {
   readonly verify?: (ask: Tokens["verify"]) => Tokens["verify"];
 }
 
-/** The real token store; its pico token can be taken away as an edit of a file would. */
+/** The real token store. Tests can remove its channel token as a file edit would. */
 function store(pico: string | undefined, verify: StandOptions["verify"]) {
   const inner = tokenStore(memory(pico === undefined ? {} : { pico }));
   let removed = false;
@@ -129,7 +129,7 @@ export async function stand(options: StandOptions = {}) {
     lines,
     facts,
     port,
-    /** The clock shows so many milliseconds less from now on; timers stay. */
+    /** Moves the clock back by this many milliseconds. Timers do not change. */
     setBack: (ms: number) => void (behind += ms),
     services: services as { http: Http; channels: Channels } & typeof services,
     dashboardPort: Number(services.http.addresses()[0]!.port),
@@ -137,8 +137,12 @@ export async function stand(options: StandOptions = {}) {
     configure: (changes: object) => configuration!.apply("channels.pico", { ...pico, ...changes }),
     say: (session: string, content: string) =>
       services.channels.send({ channel: "pico", session }, { content }),
-    /** Says so much to a session that this many bytes wait here for its first client, which does not read, and the
-     *  machine takes no more of them. Answers how many messages that were. */
+    /**
+     * Sends messages to a client that does not read until this many bytes are queued in this process
+     * and the system accepts no more.
+     *
+     * @returns The number of messages.
+     */
     async fill(session: string, bytes: number, size = 100_000): Promise<number> {
       const waiting = (): number =>
         services.picoServer.connections()[0]?.queuedBytes ?? Number.POSITIVE_INFINITY;
@@ -150,14 +154,14 @@ export async function stand(options: StandOptions = {}) {
           await new Promise((resolve) => setImmediate(resolve));
         }
         const before = waiting();
-        await ask(port, "/pico"); // what was on its way inside the machine has arrived meanwhile
+        await ask(port, "/pico"); // by now, the system has delivered all earlier bytes
         still = waiting() === before ? still + 1 : 0;
       }
       return said;
     },
     connect: (path = "/pico", o: ConnectOptions = {}) => client(port, path, o),
     knock: (path: string, o: KnockOptions = {}) => knock(port, path, o),
-    /** Seconds pass one by one, as they do. */
+    /** Advances the clock second by second. */
     pass: async (seconds: number, each: () => unknown = () => undefined) => {
       for (let second = 0; second < seconds; second++) {
         clock.increment(1_000);
@@ -171,7 +175,7 @@ export async function stand(options: StandOptions = {}) {
 }
 export type Stand = Awaited<ReturnType<typeof stand>>;
 
-/** Waits for something that will be there. */
+/** Waits until `read` returns a value. */
 export async function until<T>(find: () => T | undefined | false): Promise<T> {
   for (;;) {
     const found = find();
@@ -182,7 +186,7 @@ export async function until<T>(find: () => T | undefined | false): Promise<T> {
 
 export interface KnockOptions {
   readonly method?: string;
-  /** Default: those of a WebSocket handshake with the right token. */
+  /** Headers. Default: a WebSocket handshake with the correct token. */
   readonly lines?: readonly string[];
   readonly from?: string;
 }
@@ -192,14 +196,14 @@ export interface Answer {
   readonly body: { error?: string; message?: string; retryAfterSeconds?: number };
 }
 
-/** What an answer must match. */
+/** Expected properties of a response. */
 export const refusal = (status: number, error: string, headers: object = {}): object => ({
   status,
   body: { error },
   headers,
 });
 
-/** Bytes over a bare socket; the answer is read to its end, or to the end of the head when it is 101. */
+/** Sends bytes over a plain socket. Reads the whole response, or the head if the status is 101. */
 export async function knock(port: number, path: string, o: KnockOptions = {}): Promise<Answer> {
   const { method = "GET", lines = [...wsLines, bearer], from = "127.0.0.1" } = o;
   const socket: Socket = connect({ port, host: "127.0.0.1", localAddress: from });

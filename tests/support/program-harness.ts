@@ -13,7 +13,7 @@ export type Seen = Sent & {
   readonly message?: { readonly content: string; readonly final?: boolean };
 };
 
-/** What a program in JavaScript begins with: `answer(m, text)` for each message, `say(line)` for anything. */
+/** Preamble of JavaScript programs: `answer(m, text)` for each message, `say(line)` for anything. */
 const prelude = `
 const say = (line) => process.stdout.write((typeof line === "string" ? line : JSON.stringify(line)) + "\\n");
 const answer = (m, content, more = {}) =>
@@ -22,7 +22,7 @@ const each = (take) => require("node:readline").createInterface({ input: process
   .on("line", (line) => take(JSON.parse(line)));
 `;
 
-/** A real program in a process of its own behind real channels, with a toy channel before them. */
+/** Starts a program in its own process with the channels service and a sample channel. */
 export async function stand(
   script: string,
   options: Partial<ProgramOptions> = {},
@@ -85,7 +85,7 @@ export async function stand(
     status,
     /** Resolves when the application has accepted the message. */
     say,
-    /** Says so much to a program that does not read that its pipe takes no more, however much it holds. */
+    /** Sends messages to a program that does not read until its pipe is full. */
     async fill(content: string): Promise<ReturnType<typeof say>[]> {
       const said: ReturnType<typeof say>[] = [];
       for (let full = 0; full < 5;) {
@@ -105,7 +105,7 @@ export async function stand(
 /** Whether a process with this id runs. */
 export const isAlive = (pid: number): boolean => isThere(pid);
 
-/** Looks again until it holds. */
+/** Polls until the condition is true. */
 export async function until<T>(look: () => T | undefined | false): Promise<T> {
   for (;;) {
     const found = look();

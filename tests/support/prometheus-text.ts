@@ -39,7 +39,7 @@ export function readExposition(text: string): Scrape {
         types.get(family) === "histogram" ? sampled.replace(/_(bucket|sum|count)$/, "") : sampled;
       if (own !== family || !types.has(own)) throw new Error(`${sampled} has no type before it`);
       if (types.get(own) === "counter" && !own.endsWith("_total"))
-        throw new Error(`the counter ${own} is no total`);
+        throw new Error(`the counter ${own} is not a total`);
       if (samples.has(sampled + labels)) throw new Error(`${sampled}${labels} is there twice`);
       samples.set(sampled + labels, Number(value));
     }

@@ -22,7 +22,7 @@ export interface Toy {
   message(changes?: Partial<InboundMessage>): InboundMessage;
 }
 
-/** A channel in memory: keeps what it is told to send. */
+/** Channel in memory that records all messages sent to it. */
 export function toy(port: Partial<ChannelAdapter> = {}): Toy {
   const sent: Sent[] = [];
   let channelHandle: ChannelHandle | undefined;

@@ -23,13 +23,13 @@ export interface PeerOptions {
   readonly refuse?: () =>
     | { status: number; body?: object; headers?: Record<string, string> }
     | undefined;
-  /** What the plain request is answered; default: as the handshake. */
+  /** Response to the plain request. Default: the response to the handshake. */
   readonly probe?: () => number;
   readonly greet?: (socket: WebSocket, request: IncomingMessage) => void;
   readonly answer?: (frame: Record<string, any>, socket: WebSocket) => void;
 }
 
-/** A server in the manner of the originals: echoes no subprotocol unless one must be, knows no extension. */
+/** Starts a plain server without extension. It selects a subprotocol only if it must. */
 export async function createPeer({
   refuse = () => undefined,
   probe,
@@ -103,11 +103,13 @@ export async function createPeer({
 }
 
 const stepMs = 5;
-/** What passes while this process is held up counts no longer than this. */
+/** Longest step of the clock while this process is suspended. */
 const mostMs = 25;
 
-/** A day ahead, and so many times as fast as the wall, but for a process that is held up: only what has had its turn to
- *  happen can be too late. */
+/**
+ * Creates a clock one day ahead that runs `speed` times as fast. It limits its steps while the
+ * process is suspended, so that no deadline passes before due events had a chance to run.
+ */
 export function hurriedClock(times: number): Clock {
   const clock = createStoppedClock();
   clock.set(Date.now() + 86_400_000);

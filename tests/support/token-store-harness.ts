@@ -48,9 +48,9 @@ export interface TokenStand {
   readonly secrets: TokenSecrets;
   readonly clock: StoppedClock;
   readonly lines: readonly LogEntry[];
-  /** Every fact of token-store and every change of state, in order, from the start on. */
+  /** All token-store events and state changes since the start, in order. */
   readonly facts: readonly object[];
-  /** What the claims were answered. */
+  /** Results of the claims. */
   readonly claimed: Readonly<Record<string, TokenInfo>>;
 }
 
