@@ -1,3 +1,4 @@
+// Parses the command line and prints the help.
 import { parseArgs } from "node:util";
 import { didYouMean } from "../kernel/index.ts";
 import type { Command } from "./commands/index.ts";
@@ -8,22 +9,22 @@ export { UsageError } from "./commands/command.ts";
 
 export interface LauncherArguments {
   readonly command: "launch" | "help" | "version";
-  /** The command that help is asked for. */
+  /** The command to explain, with `help`. */
   readonly about?: string;
   readonly config?: string;
   readonly console: boolean;
-  /** `true`: there must be one; `false`: there must be none. */
+  /** `true`: startup fails without a tray icon; `false`: no icon. */
   readonly tray?: boolean;
   readonly browser: boolean;
   readonly debug: boolean;
   readonly port?: number;
   readonly host?: string;
   readonly public?: boolean;
-  /** Words of the program that answers. */
+  /** The program that answers messages, and its arguments. */
   readonly program?: readonly [string, ...string[]];
 }
 
-/** A command of the table, its words and options. */
+/** A command of the table, with its arguments and options. */
 export interface CommandArguments {
   readonly command: "run";
   readonly name: string;
@@ -50,58 +51,72 @@ const commandOptions = {
   help: { type: "boolean", short: "h" },
 } as const satisfies Options;
 
+const launcherRows: Command["usage"] = [
+  ["-console", "Terminal mode: show the log and a new token here, and no tray icon"],
+  ["-tray", "Require the tray icon; -no-tray: show none (default: show one if possible)"],
+  ["-port PORT", 'Port of the dashboard (default 18800, or "port" in launcher-config.json)'],
+  ["-host ADDRESS", "Listen on one interface (default 127.0.0.1)"],
+  ["-public", "Listen on all interfaces"],
+  ["-no-browser", "Do not open the browser"],
+  ["-debug", "Log details, and stacks of errors"],
+  ["-version", "Print the version"],
+  ["-help", "Print this text"],
+];
+const commonRows: Command["usage"] = [
+  ["  -json", "Print JSON"],
+  ["  -debug", "Show the stack of an error"],
+  ["  -help", "Print this text"],
+];
+
 const formatRows = (rows: Command["usage"]): string => {
-  const wide = Math.max(...rows.map(([words]) => words.length));
-  return rows.map(([words, does]) => `  ${words.padEnd(wide)}  ${does}`).join("\n");
+  const columns = Math.max(...rows.map(([words]) => words.length));
+  return rows.map(([words, purpose]) => `  ${words.padEnd(columns)}  ${purpose}`).join("\n");
 };
 
-/** The help for one command, or for everything. */
+/** @returns The help for the command `about`, or for everything. */
 export function usage(commands: Readonly<Record<string, Command>>, about?: string): string {
-  const one = about === undefined ? undefined : commands[about];
-  if (one) {
+  const command = about === undefined ? undefined : commands[about];
+  if (command) {
     return `Usage: doorward ${about} [options]
 
-${formatRows(one.usage)}
+${formatRows([...command.usage, ...commonRows])}
 
-Options: ${Object.keys({ ...one.options, ...commandOptions })
-      .map((name) => `-${name}`)
-      .join(" ")}.
-"doorward -help" tells of all commands and of the exit codes.
+Run "doorward help" for all commands and exit codes.
 `;
   }
-  const rows = Object.values(commands).flatMap((command) => command.usage);
+  const rows = Object.values(commands).flatMap(({ usage }) => usage);
   return `Usage: doorward [path/to/config.json] [options]
-       doorward run [options] -- PROGRAM [WORD]...
-       doorward <command> [options]
+       doorward run [options] -- PROGRAM [ARGUMENT]...
+       doorward COMMAND [options]
 
-Starts the launcher: the dashboard and, when it is enabled, the pico channel. With "run" the program answers the
-messages; it is started in this folder, without a shell.
+Without a command, doorward starts the launcher: the dashboard and, if enabled, the pico channel.
+"run" also starts a program that answers messages. It runs in this folder, without a shell.
 
-  -console       terminal mode: the log is shown here too, and a new token; no icon
-  -tray          an icon in the desktop's panel, or no start; -no-tray: none, as with -console
-  -port N        port of the dashboard (default 18800, or "port" in launcher-config.json)
-  -host H        listen on one interface (default 127.0.0.1)
-  -public        listen on all interfaces
-  -no-browser    do not open the browser
-  -debug         detailed log, and stacks of errors
-  -version       print the version
-  -help          print this text
+${formatRows(launcherRows)}
 
-Commands (each takes -json):
+Commands (each accepts -json):
 
 ${formatRows(rows)}
 
-One or two dashes are the same. Files live in $SERVICE_HOME (default ~/.service). The dashboard has the documentation.
-Exit codes: 0 done, 1 cannot start or failed, 2 wrong usage, 3 rejected by the server, 4 server not reachable,
-5 a reply may be incomplete.
+Options start with one or two dashes. Files are in $SERVICE_HOME (default ~/.service).
+The dashboard contains the documentation.
+
+Exit codes:
+  0  done
+  1  startup or command failed
+  2  invalid command line
+  3  rejected by the server
+  4  server not reachable
+  5  reply may be incomplete
 `;
 }
 
-/** Flags as Go's flag package takes them (`-name`, `-name=value`, `-bool=false`), rewritten for `parseArgs`. */
+/** Rewrites options in the style of Go's flag package (`-name`, `-name=value`, `-bool=false`) for
+ *  `parseArgs`. */
 function toDoubleDashes(argv: readonly string[], options: Options): string[] {
   const end = argv.indexOf("--");
-  return argv.map((argument, at) => {
-    if (end >= 0 && at >= end) return argument;
+  return argv.map((argument, index) => {
+    if (end >= 0 && index >= end) return argument;
     const [, name, value] = /^--?([a-z][\w-]+)(?:=(.*))?$/s.exec(argument) ?? [];
     if (name === undefined) return argument;
     const plain = name.replace(/^no-/, "");
@@ -152,24 +167,27 @@ function parseCommand(
 
 function parseRun(argv: readonly string[]): LauncherArguments {
   const end = argv.indexOf("--");
-  const isAsking = end === -1 && argv.length > 0 && argv.every((word) => word.startsWith("-"));
-  const given = parseLauncher(isAsking ? argv : argv.slice(0, Math.max(0, end)));
+  const hasOnlyOptions =
+    end === -1 && argv.length > 0 && argv.every((word) => word.startsWith("-"));
+  const launcher = parseLauncher(hasOnlyOptions ? argv : argv.slice(0, Math.max(0, end)));
   const [program, ...words] = end === -1 ? [] : argv.slice(end + 1);
-  if (given.command !== "launch") return given;
-  if (program && given.config === undefined) return { ...given, program: [program, ...words] };
-  const form = end === -1 && !isAsking && argv.length > 0 ? argv.join(" ") : "python3 agent.py";
+  if (launcher.command !== "launch") return launcher;
+  if (program && launcher.config === undefined)
+    return { ...launcher, program: [program, ...words] };
+  const form =
+    end === -1 && !hasOnlyOptions && argv.length > 0 ? argv.join(" ") : "python3 agent.py";
   throw new UsageError(
-    `"run" takes the program behind two dashes, and no other file: doorward run -- ${form}`,
+    `Put the program after two dashes, and name no configuration file: doorward run -- ${form}`,
   );
 }
 
-/** What other programs call what has no command here. */
+/** Commands that users expect from other programs. */
 const knownAliases: ReadonlyMap<string, string> = new Map([
-  ["start", ' "doorward" alone starts the launcher.'],
-  ["stop", " Ctrl+C, SIGTERM or the icon's menu ends a launcher."],
+  ["start", " To start the launcher, run: doorward"],
+  ["stop", " To stop a launcher, use Ctrl+C, SIGTERM or the menu of the tray icon."],
 ]);
 
-/** `names`: words that would have been a command. */
+/** @param names - Commands, for a hint if the first word is misspelt. */
 function parseLauncher(argv: readonly string[], names: readonly string[] = []): LauncherArguments {
   const { values, positionals } = parseOptions(
     toDoubleDashes(argv, launcherOptions),
@@ -177,21 +195,26 @@ function parseLauncher(argv: readonly string[], names: readonly string[] = []): 
   );
   const [file = "."] = positionals;
   if (names.length > 0 && /^[\w-]+$/.test(file)) {
+    const place = argv.indexOf(file);
+    if (names.includes(file)) {
+      const example = ["doorward", file, ...argv.filter((_, index) => index !== place)].join(" ");
+      throw new UsageError(`The command must come first: ${example}`);
+    }
     const meant = knownAliases.get(file) ?? didYouMean(file, ["run", ...names]);
     throw new UsageError(
-      `"${file}" is no command.${meant} A file of that name is written ./${file}`,
+      `"${file}" is not a command.${meant} To name a configuration file, write ./${file}`,
     );
   }
-  if (file === "") throw new UsageError("the name of the configuration file is empty");
+  if (file === "") throw new UsageError("The name of the configuration file is empty.");
   const files = positionals.length;
-  if (files > 1) throw new UsageError(`only one configuration file can be named, not ${files}`);
+  if (files > 1) throw new UsageError(`Name one configuration file, not ${files}.`);
   const command = values.help ? "help" : values.version ? "version" : "launch";
   return {
     command,
     console: values.console ?? false,
-    ...(values.tray === undefined ? {} : { tray: values.tray }),
     browser: values.browser ?? true,
     debug: values.debug ?? false,
+    ...(values.tray === undefined ? {} : { tray: values.tray }),
     ...(positionals[0] === undefined ? {} : { config: positionals[0] }),
     ...(values.port === undefined ? {} : { port: parsePort(values.port) }),
     ...(values.host === undefined ? {} : { host: values.host }),

@@ -1,61 +1,68 @@
+// Builds the text that the terminal shows after the start, and hints for failed starts.
 import { connect } from "node:net";
 import { controlSocketPaths } from "../config/control-socket.ts";
 import type { Environment } from "../config/load/index.ts";
 import { sshTunnelCommand } from "./desktop.ts";
 
-export interface BannerFacts {
+export interface BannerOptions {
   readonly version: string;
   readonly home: string;
   readonly addresses: readonly URL[];
   readonly state: string;
   readonly source: string;
-  /** The token, when it may be shown here. */
+  /** The token, if it may be shown. */
   readonly token?: string;
-  /** What to do to see it, when it may not. */
+  /** How to show the token, if it is not shown here. */
   readonly tokenHint?: string;
   readonly link: string;
   readonly opened: boolean;
   readonly remote: boolean;
-  /** `ws://…/pico` when the channel is on. */
+  /** `ws://…/pico`, if the channel is on. */
   readonly channel?: string;
-  /** The program that answers; absent: the echo. */
+  /** The program that answers messages; absent: the echo. */
   readonly program?: string;
 }
 
 const tokenSourceLabels: Readonly<Record<string, string>> = {
   env: "environment variable SERVICE_LAUNCHER_TOKEN",
   config: '"launcher_token" in launcher-config.json',
-  random: "generated at this first start",
+  random: "generated at the first start",
 };
 
-/** What a person sees in the terminal once everything is up. */
-export function banner(facts: BannerFacts): string {
-  const { addresses, source, token, tokenHint, link, opened, remote, channel, program } = facts;
+/** @returns The text for the terminal once the launcher runs. */
+export function banner(options: BannerOptions): string {
+  const { addresses, source, token, tokenHint, link, opened, remote, channel, program } = options;
   const [first] = addresses;
   const row = (name: string, text: string): string => `  ${name.padEnd(10)} ${text}`;
   const rows = [
-    `Doorward ${facts.version}`,
+    `Doorward ${options.version}`,
     "",
-    ...addresses.map((url, at) => row(at === 0 ? "Dashboard" : "", url.href)),
+    ...addresses.map((url, index) => row(index === 0 ? "Dashboard" : "", url.href)),
     row("Token", `${tokenSourceLabels[source] ?? source} (source: ${source})`),
     ...(token === undefined ? [] : [row("", token)]),
     ...(tokenHint === undefined ? [] : [row("", tokenHint)]),
     row(
       "Sign in",
-      opened ? "your browser was opened; or once, within 5 minutes:" : "once, within 5 minutes:",
+      opened
+        ? "your browser was opened; or open this link (valid once, for 5 minutes):"
+        : "open this link (valid once, for 5 minutes):",
     ),
     row("", link),
-    row("Pico", channel ?? "off; the dashboard turns it on"),
-    row("Program", program ?? "none, the launcher echoes; yours: doorward run -- python3 agent.py"),
-    row("Files", facts.home),
+    row("Pico", channel ?? "off; turn it on in the dashboard"),
+    row(
+      "Program",
+      program ?? "none (messages are echoed); to run one: doorward run -- python3 agent.py",
+    ),
+    row("Files", options.home),
   ];
-  if (facts.state === "setup")
+  if (options.state === "setup")
     rows.push("", "  First run: open the link and choose the token for this dashboard.");
-  if (remote && first) rows.push("", "  From your own machine:", `    ${sshTunnelCommand(first)}`);
+  if (remote && first)
+    rows.push("", "  On your own machine, run:", `    ${sshTunnelCommand(first)}`);
   return `${rows.join("\n")}\n\n`;
 }
 
-/** What a failed start tells beside its reason, or nothing: what the owner of this home can do about it. */
+/** @returns What the owner can do about a failed start, to append to its reason; may be empty. */
 export async function startFailureRemedy(
   code: string,
   home: string,
@@ -63,17 +70,17 @@ export async function startFailureRemedy(
 ): Promise<string> {
   if (code === "store_unavailable") {
     return (
-      ` Mend that, name another folder in SERVICE_HOME, or give the launcher's token in SERVICE_LAUNCHER_TOKEN, ` +
-      "so that none has to be written."
+      " Fix this, set SERVICE_HOME to another folder, or set SERVICE_LAUNCHER_TOKEN, " +
+      "so that no token has to be written."
     );
   }
   const isOwn = code === "HTTP_PORT_IN_USE" && (await isRunning(home, env));
   return isOwn
-    ? '. The launcher of this home runs already: "doorward open" shows its dashboard.'
+    ? ". The launcher of this home is already running. To open its dashboard: doorward open"
     : "";
 }
 
-/** Whether a launcher of this home takes commands. */
+/** Checks whether a launcher of this home accepts commands. */
 function isRunning(home: string, env: Environment): Promise<boolean> {
   const { socket: path } = controlSocketPaths(home, env);
   if (path === undefined) return Promise.resolve(false);

@@ -1,3 +1,4 @@
+// Finds the home and the version, and creates random bytes.
 import { randomFillSync } from "node:crypto";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
@@ -5,43 +6,47 @@ import { isAbsolute, join, resolve } from "node:path";
 import type { Environment } from "../config/load/index.ts";
 import { UsageError } from "./commands/command.ts";
 
-/** The folder of all files: `$SERVICE_HOME`, else `~/.service`. Throws `UsageError` when neither names one. */
+/**
+ * Finds the folder of all files: `$SERVICE_HOME`, else `~/.service`.
+ *
+ * @throws UsageError if neither names a folder.
+ */
 export function homeOf(env: Environment): string {
-  const named = env["SERVICE_HOME"]?.trim();
-  if (!named) return join(userHome(), ".service");
-  if (/^~(?:[/\\]|$)/.test(named)) {
+  const folder = env["SERVICE_HOME"]?.trim();
+  if (!folder) return join(userHome(), ".service");
+  if (/^~(?:[/\\]|$)/.test(folder)) {
     throw new UsageError(
-      `SERVICE_HOME is "${named}": no shell has replaced "~" by your folder; write the whole path`,
+      `SERVICE_HOME is "${folder}", and "~" was not expanded by a shell; write an absolute path`,
     );
   }
-  return resolve(named);
+  return resolve(folder);
 }
 
-/** Users of containers may have none. */
+/** Fails for users without a home, as in some containers. */
 function userHome(): string {
   let folder = "";
   try {
     folder = homedir();
   } catch {
-    // said below
+    // reported below
   }
   if (isAbsolute(folder)) return folder;
   throw new UsageError(
-    "this user has no home folder; name the folder for all files in SERVICE_HOME",
+    "This user has no home folder. Set SERVICE_HOME to the folder for all files.",
   );
 }
 
-/** Random bytes, fetched in blocks: a call costs the system nearly as much for 16 as for 4,096. Each byte is given out
- *  once and forgotten. */
+/** Returns random bytes from blocks, since the system needs nearly as long for 16 bytes as for
+ *  4,096. Each byte is used once and overwritten. */
 export function createRandom(block = 4_096): (bytes: number) => Uint8Array {
-  let ahead = new Uint8Array(0);
+  let buffer = new Uint8Array(0);
   return (bytes) => {
     if (bytes > block) return randomFillSync(new Uint8Array(bytes));
-    if (ahead.length < bytes) ahead = randomFillSync(new Uint8Array(block));
-    const given = ahead.slice(0, bytes);
-    ahead.fill(0, 0, bytes);
-    ahead = ahead.subarray(bytes);
-    return given;
+    if (buffer.length < bytes) buffer = randomFillSync(new Uint8Array(block));
+    const result = buffer.slice(0, bytes);
+    buffer.fill(0, 0, bytes);
+    buffer = buffer.subarray(bytes);
+    return result;
   };
 }
 

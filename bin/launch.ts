@@ -1,4 +1,4 @@
-// Starts the launcher in this process and ends with it.
+// Runs the launcher in this process until a signal, an error or the tray stops it.
 import { join, resolve } from "node:path";
 import { createLauncher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome } from "../lib/files/index.ts";
@@ -18,18 +18,18 @@ import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 export interface LaunchOptions extends LauncherArguments {
   readonly env: Environment;
   readonly version: string;
-  /** What this start compiled and the next one need not; undefined: nothing new. */
+  /** Returns code compiled by this start, for the next one; undefined if nothing is new. */
   readonly compiled?: () => CompiledFiles | undefined;
 }
 
-/** Starts the launcher and lives until a signal; resolves to the exit code. */
+/** Runs the launcher until it is stopped and resolves with the exit code. */
 export async function launch(options: LaunchOptions): Promise<number> {
   const { env, debug } = options;
   const home = homeOf(env);
   const log = await openLog(home, options);
   let kernel: Launcher | undefined;
   let shutdownSignal: ShutdownSignal | undefined;
-  let keeping: NodeJS.Timeout | undefined;
+  let cacheTimer: NodeJS.Timeout | undefined;
   const pages = createSignInPages({ home, env });
   try {
     const quitting = new AbortController();
@@ -38,33 +38,35 @@ export async function launch(options: LaunchOptions): Promise<number> {
     await kernel.start();
     removeUsed(pages, kernel);
     await printBanner(kernel, home, pages, options);
-    keeping = setTimeout(() => void writeCompileCache(home, options, log.log), cacheDelayMs);
+    cacheTimer = setTimeout(() => void writeCompileCache(home, options, log.log), cacheDelayMs);
     return await shutdownSignal.code;
   } catch (error) {
-    if (shutdownSignal?.hasBegun()) return await shutdownSignal.code; // the start was called off
+    if (shutdownSignal?.hasBegun()) return await shutdownSignal.code; // startup was aborted
     await kernel?.stop({ timeoutMs: stopTimeoutMs(kernel) });
-    const unknown = codeOf(error) === "internal";
-    const reason = unknown
+    const isInternal = codeOf(error) === "internal";
+    const reason = isInternal
       ? ""
       : `${(error as Error).message}${await startFailureRemedy(codeOf(error), home, env)}`;
-    const fields = unknown || debug ? { err: error } : { code: codeOf(error), reason };
-    log.log.error(fields, "the launcher cannot start");
-    const sentence = unknown ? "an internal error stopped the start; -debug shows it" : reason;
+    const fields = isInternal || debug ? { err: error } : { code: codeOf(error), reason };
+    log.log.error(fields, "startup failed");
+    const sentence = isInternal
+      ? "Startup failed with an internal error. Run again with -debug for details."
+      : reason;
     process.stderr.write(
       `doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`,
     );
     return 1;
   } finally {
-    clearTimeout(keeping);
+    clearTimeout(cacheTimer);
     log.close();
-    // What a plugin by others left running keeps nobody from ending.
+    // Timers and sockets that a third-party plugin left open must not keep the process alive.
     setTimeout(() => process.exit(), lingerMs).unref();
   }
 }
 const lingerMs = 500;
 
-/** Removes the pages that led a browser here, also those of `doorward open`: once a link is spent,
- *  after a while, and at the end. */
+/** Removes the pages that open a browser, also those of `doorward open`: after a sign-in, when they
+ *  are old, and at exit. */
 function removeUsed(pages: SignInPages, kernel: Launcher): void {
   pages.sweep(unusedMs);
   kernel.on("dashboard:signed-in", ({ via }) => {
@@ -73,10 +75,11 @@ function removeUsed(pages: SignInPages, kernel: Launcher): void {
   setInterval(() => pages.sweep(unusedMs), unusedMs / 2).unref();
   process.once("exit", () => pages.sweep(0));
 }
-/** By then the start is over, and what it called is compiled. */
+/** By then startup is complete, and V8 has compiled the functions it called. */
 const cacheDelayMs = 3_000;
 
-/** For the next start. Where it cannot be kept, as in a home that is only read, that one compiles again. */
+/** Stores compiled code for the next start. If that fails, as in a read-only home, it compiles
+ *  again. */
 async function writeCompileCache(
   home: string,
   { env, compiled }: LaunchOptions,
@@ -87,17 +90,17 @@ async function writeCompileCache(
   } catch (error) {
     log.debug(
       { code: codeOf(error), reason: (error as Error).message },
-      "compiled code is not kept",
+      "compiled code was not stored",
     );
   }
 }
 
-/** The log file lies in the home; where that cannot be made, standard error gets the log. */
+/** Opens the log file in the home; without a home, logs to standard error. */
 async function openLog(
   home: string,
   { debug, console: isConsole, program }: LaunchOptions,
 ): Promise<LauncherLog> {
-  // A home that cannot be made stops the start only when something must be written to it.
+  // Startup works without a home as long as nothing has to be written to it.
   const warnings = await ensureHome(home).then(
     (state) => state.warnings,
     () => [],
@@ -114,7 +117,8 @@ async function openLog(
   return log;
 }
 
-/** With "run", who started it sees what the program says, and warnings; why a start failed is said in a sentence. */
+/** With "run", the terminal shows output of the program and warnings. A startup failure is printed
+ *  separately. */
 const runModeLines =
   /^\{"level":(?:30,"time":"[^"]*","plugin":"program"|40|[56]0,"time":"[^"]*","plugin")/;
 
@@ -124,20 +128,28 @@ async function buildKernel(
   options: LaunchOptions & { readonly pages: SignInPages },
   quit: () => void,
 ): Promise<Launcher> {
-  const { env, version, config, tray = !options.console } = options;
-  const { port, host, public: open } = options;
+  const { env, version, config, port, host, public: isPublic, program } = options;
   let hasTray = false;
-  let isLogged = false;
+  let isTokenLogged = false;
   const ways = (): TokenWay[] => {
     if (env["SERVICE_LAUNCHER_TOKEN"]?.trim()) return ["env"];
-    // What the log holds may have been replaced since then.
-    const inLog = isLogged && kernel.state() === "setup";
-    const shown: (TokenWay | false)[] = [
-      hasTray && "tray",
-      options.console && "console",
-      inLog && "log",
+    // After setup the logged token may have been replaced.
+    const isInLog = isTokenLogged && kernel.state() === "setup";
+    return [
+      ...(hasTray ? (["tray"] as const) : []),
+      ...(options.console ? (["console"] as const) : []),
+      ...(isInLog ? (["log"] as const) : []),
+      "command",
+      "file",
     ];
-    return [...shown.filter((way) => way !== false), "command", "file"];
+  };
+  const tray = {
+    open: options.pages.open,
+    quit,
+    required: options.tray === true,
+    shown: (isShown: boolean) => {
+      hasTray = isShown;
+    },
   };
   const kernel = await createLauncher({
     home,
@@ -152,31 +164,22 @@ async function buildKernel(
     flags: {
       ...(port === undefined ? {} : { port }),
       ...(host === undefined ? {} : { host }),
-      ...(open === undefined ? {} : { public: open }),
+      ...(isPublic === undefined ? {} : { public: isPublic }),
     },
-    ...(tray && {
-      tray: {
-        open: options.pages.open,
-        quit,
-        required: options.tray === true,
-        shown: (is: boolean) => {
-          hasTray = is;
-        },
-      },
-    }),
-    ...(options.program ? { program: { command: options.program, cwd: process.cwd() } } : {}),
+    ...((options.tray ?? !options.console) && { tray }),
+    ...(program ? { program: { command: program, cwd: process.cwd() } } : {}),
     secret: (value) => log.redactor.add(value),
     redact: log.redactor.redact,
     generated: (value) => {
-      if (!options.console) isLogged = log.firstRun(`launcher token (first run): ${value}`);
+      if (!options.console) isTokenLogged = log.firstRun(`launcher token (first run): ${value}`);
     },
   });
   return kernel;
 }
 
-/** What the listeners and the applications get, and before that the clients of the channel. */
+/** Time for listeners and applications, after the grace period of the channel. */
 function stopTimeoutMs({ services }: Launcher): number {
-  const { picoServer } = services as Partial<Launcher["services"]>; // absent while it starts
+  const { picoServer } = services as Partial<Launcher["services"]>; // absent during startup
   return 1_800 + (picoServer?.stopSeconds() ?? 0) * 1_000;
 }
 
@@ -185,8 +188,8 @@ interface ShutdownSignal {
   hasBegun(): boolean;
 }
 
-/** Stops at a signal, at its owner's wish, and with exit code 1 at an error that nobody has caught, as plugins by
- *  others may have them. A second one of these, SIGHUP aside, ends the process at once. */
+/** Stops the kernel at a signal, by the tray, and with exit code 1 after an uncaught error, for
+ *  example of a third-party plugin. A second such event, except SIGHUP, exits immediately. */
 function waitForShutdown(
   kernel: Launcher,
   log: LauncherLog,
@@ -194,23 +197,23 @@ function waitForShutdown(
 ): ShutdownSignal {
   let stopping = false;
   const code = new Promise<number>((done) => {
-    const stop = (how: number): void => {
+    const stop = (exitCode: number): void => {
       if (stopping) process.exit(1);
       stopping = true;
-      void kernel.stop({ timeoutMs: stopTimeoutMs(kernel) }).then(() => done(how));
+      void kernel.stop({ timeoutMs: stopTimeoutMs(kernel) }).then(() => done(exitCode));
     };
-    const told = (signal: NodeJS.Signals | "quit"): void => {
+    const stopFor = (signal: NodeJS.Signals | "quit"): void => {
       log.log.info({ signal }, "stopping");
       stop(0);
     };
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, told);
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stopFor);
     process.on("SIGHUP", (signal) => {
-      if (!stopping) told(signal); // a terminal that closes says so twice: by its shell, and when that has ended
+      if (!stopping) stopFor(signal); // a closing terminal sends it twice
     });
-    quitting.addEventListener("abort", () => told("quit"));
+    quitting.addEventListener("abort", () => stopFor("quit"));
     process.on("uncaughtException", (error) => {
-      log.log.error({ err: error }, "an error that nobody caught: stopping");
-      process.stderr.write("doorward: an internal error ends the launcher; launcher.log has it\n");
+      log.log.error({ err: error }, "uncaught error: stopping");
+      process.stderr.write("doorward: stopped after an internal error; see launcher.log\n");
       stop(1);
     });
   });
@@ -233,11 +236,11 @@ async function printBanner(
   const addresses = http.addresses();
   const { source } = tokens.info("launcher");
   const state = kernel.state();
-  const path = (relative: string): URL => new URL(relative, addresses[0]);
-  const opened = options.browser && (await pages.open(linkToOpen(signInLinks.mint(), path)));
+  const toUrl = (relative: string): URL => new URL(relative, addresses[0]);
+  const opened = options.browser && (await pages.open(linkToOpen(signInLinks.mint(), toUrl)));
   const isNew = source === "random" || state === "setup";
-  const shows = options.console && (isNew || (source === "config" && process.stdout.isTTY));
-  const value = shows ? tokenSecrets.reveal("launcher") : undefined;
+  const showsToken = options.console && (isNew || (source === "config" && process.stdout.isTTY));
+  const token = showsToken ? tokenSecrets.reveal("launcher") : undefined;
   const channel = picoServer.url();
   process.stdout.write(
     banner({
@@ -247,11 +250,11 @@ async function printBanner(
       state,
       source,
       opened,
-      link: path(signInLinks.mint().path).href,
+      link: toUrl(signInLinks.mint().path).href,
       remote: isRemote(options.env),
-      ...(value === undefined ? {} : { token: value }),
-      ...(value === undefined && source !== "env"
-        ? { tokenHint: "to see it: doorward token show" }
+      ...(token === undefined ? {} : { token }),
+      ...(token === undefined && source !== "env"
+        ? { tokenHint: "to show it: doorward token show" }
         : {}),
       ...(channel === undefined ? {} : { channel }),
       ...(program ? { program: program.status().command } : {}),

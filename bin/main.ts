@@ -1,3 +1,4 @@
+// Runs the launcher or a command, and keeps tokens out of the environment of child processes.
 import { closeSync } from "node:fs";
 import { isatty } from "node:tty";
 import {
@@ -10,27 +11,29 @@ import {
 import type { ScriptLoader } from "./compile-cache/loader.ts";
 import { commands } from "./commands/index.ts";
 
-// Everything else gets this copy; children start without the tokens.
+// Everything here uses this copy; child processes start without the tokens.
 const env: Readonly<Record<string, string | undefined>> = Object.freeze({ ...process.env });
 for (const name of Object.keys(process.env))
   if (/^SERVICE_.*TOKEN$/.test(name)) delete process.env[name];
 
-// Whoever read them has gone (`doorward | head`): what goes on has other readers.
+// The reader of the output may exit (`doorward | head`); the launcher continues.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 
-// Node up to 22 aborts at its end where the terminal has gone (nodejs/node#51519), but leaves alone what is closed.
+// Node up to 22 aborts at exit if the terminal is gone (nodejs/node#51519), unless it is closed.
 const terminals = [0, 1, 2].filter((fd) => isatty(fd));
 process.on("exit", () => {
   for (const fd of terminals) if (!isatty(fd)) closeSync(fd);
 });
 
-/** Does what the command line says; resolves to the exit code. */
+/** Runs the command line and resolves with the exit code. */
 export async function main(scriptLoader: ScriptLoader): Promise<number> {
   try {
     return await run(parseArguments(process.argv.slice(2), commands), scriptLoader);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`doorward: ${error.message}\nRun "doorward -help" for the options.\n`);
+    process.stderr.write(
+      `doorward: ${error.message}\nRun "doorward help" for all commands and options.\n`,
+    );
     return 2;
   }
 }
@@ -61,12 +64,12 @@ async function runCommand(given: CommandArguments, version: string, home: string
   const { name, words, values, json } = given;
   const command = await commands[name]!.load();
   let isLost = false;
-  // A full disk took nothing: whoever counts on the result has to know.
+  // With a full disk the result is lost, which the exit code must show.
   process.stdout.on("error", ({ code = "" }: NodeJS.ErrnoException) => {
     if (code === "EPIPE" || isLost) return;
     isLost = true;
     process.exitCode ||= 1;
-    process.stderr.write(`doorward: standard output cannot be written (${code})\n`);
+    process.stderr.write(`doorward: cannot write to standard output (${code})\n`);
   });
   try {
     const ended = await command({

@@ -1,5 +1,5 @@
-// Hands a one-time link to the browser in a private file: every user of the machine can read
-// arguments.
+// Passes a one-time link to the browser in a private file, since other users of the machine can
+// read arguments.
 import { createHash } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, rmdirSync, statSync, unlinkSync } from "node:fs";
 import { mkdtemp, writeFile } from "node:fs/promises";
@@ -11,36 +11,35 @@ import { openBrowser } from "./desktop.ts";
 
 const fileName = "sign-in.html";
 
-/** How long a page stays that no browser has used: a cold start of a browser takes that long on
- *  small machines. */
+/** Lifetime of an unused page; a cold start of a browser takes this long on small machines. */
 export const unusedMs = 60_000;
 
-/** Browsers that snap confines read no hidden folder of the user and no `/tmp`. */
+/** Browsers installed by snap cannot read `/tmp` or hidden folders of the user. */
 const snapBrowsers = ["firefox", "chromium", "brave", "opera", "vivaldi", "microsoft-edge"];
 
 export interface SignInPagesOptions {
   readonly home: string;
   readonly env: Environment;
   readonly platform?: NodeJS.Platform;
-  /** Where snap puts its commands. @defaultValue `"/snap/bin"` */
+  /** Folder of the commands that snap installs. @defaultValue `"/snap/bin"` */
   readonly snapFolder?: string;
 }
 
 export interface SignInPages {
-  /** Shows `link` in the user's browser. Resolves to false when no browser could be started or no
-   *  private file could be written; the link is then in no argument list either. */
+  /** Opens `link` in the user's browser. Resolves with false if no browser could be started or no
+   *  private file could be written; the link is never in an argument list. */
   open(link: URL): Promise<boolean>;
-  /** Removes the pages of this home that are at least this old, also those of other processes. */
+  /** Removes pages of this home that are at least this old, also those of other processes. */
   sweep(olderThanMs: number): void;
 }
 
 interface Parent {
   readonly folder: string;
-  /** Names of the page folders in it begin with this. */
+  /** Prefix of the names of page folders. */
   readonly prefix: string;
 }
 
-/** Creates and removes the pages of one home. Nothing is written before the first `open`. */
+/** Creates and removes the pages of one home. Writes nothing before the first `open`. */
 export function createSignInPages(options: SignInPagesOptions): SignInPages {
   const { platform = process.platform, env } = options;
   const parents = parentsOf(options, platform);
@@ -60,7 +59,7 @@ export function createSignInPages(options: SignInPagesOptions): SignInPages {
   };
 }
 
-/** The folders that may hold pages, best first. */
+/** Returns the folders to try, best first. */
 function parentsOf(
   { home, env, snapFolder = "/snap/bin" }: SignInPagesOptions,
   platform: NodeJS.Platform,
@@ -78,8 +77,7 @@ function parentsOf(
   ];
 }
 
-/** Writes the page to a folder of its own; undefined when none of the parents is private and
- *  writable. */
+/** Writes the page to a new folder; undefined if no parent is private and writable. */
 async function write(
   link: URL,
   parents: readonly Parent[],
@@ -93,13 +91,13 @@ async function write(
       await writeFile(join(page, fileName), pageOf(link), { flag: "wx", mode: 0o600 });
       return page;
     } catch {
-      // A read-only or full file system; the next folder may be elsewhere.
+      // A read-only or full file system; the next folder may be on another one.
     }
   }
   return undefined;
 }
 
-/** Where others could rename the page's folder they could show the browser a page of theirs. */
+/** Users who can rename the page folder could show their own page to the browser. */
 function isPrivate(folder: string, platform: NodeJS.Platform): boolean {
   if (platform === "win32") return true;
   const { uid, mode } = statSync(folder);
@@ -111,12 +109,12 @@ function sweepIn({ folder, prefix }: Parent, olderThanMs: number): void {
   try {
     names = readdirSync(folder);
   } catch {
-    return; // no page was ever written there
+    return; // the folder does not exist
   }
   for (const name of names.filter((each) => each.startsWith(prefix))) {
     const page = join(folder, name);
     const found = lstatSync(page, { throwIfNoEntry: false });
-    // A clock that was set back makes a page of the future, which nothing else would remove.
+    // The absolute value also removes pages from the future, after the clock was set back.
     const isOld = found && Math.abs(Date.now() - found.mtimeMs) >= olderThanMs;
     if (isOld && found.isDirectory()) remove(page);
   }
@@ -127,7 +125,7 @@ function remove(page: string): void {
     try {
       act();
     } catch {
-      // Another process removed it first; what stays holds a link that ends within five minutes.
+      // Another process removed it first. A page that remains has a link that expires in 5 minutes.
     }
   }
 }
@@ -140,7 +138,7 @@ const escapes: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** The page: it leads to `link` by itself, sends no referrer and loads nothing. */
+/** @returns A page that redirects to `link`, sends no referrer and loads nothing. */
 export function pageOf({ href }: URL): string {
   const url = href.replace(/[&<>"']/g, (character) => escapes[character]!);
   return `<!doctype html>

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { Environment } from "./load/index.ts";
 
-/** Unix sockets have a path of at most 103 bytes on some systems; longer ones are cut without a word. */
+/** Unix sockets have a path of at most 103 bytes on some systems; longer ones are cut without a
+ *  word. */
 const maxPathLength = 100;
 
 export interface ControlSocketPaths {

@@ -1,5 +1,5 @@
-/* For hosts that want the launcher's places of configuration: nothing is read unless one of these is called, and
- * `process.env` only when the host passes it. */
+/* For hosts that want the launcher's places of configuration: nothing is read unless one of
+ * these is called, and `process.env` only when the host passes it. */
 import type { AnyPlugin } from "../kernel/index.ts";
 import { environment, files, type TokenBackend } from "../plugins/token-store/index.ts";
 import { readEnvironment, variablesOf, type Environment } from "./load/environment.ts";
@@ -11,8 +11,8 @@ export { loadErrors, type Environment, type Loaded, type Sources } from "./load/
 export interface FromEnvironment {
   /** For `tokenStore`: `SERVICE_CHANNELS_PICO_TOKEN`, … */
   readonly tokens: TokenBackend;
-  /** Settings of the plugins, `SERVICE_CHANNELS_PICO_ENABLED=true`: spread into the options of `createKernel`. Rejects
-   *  `ENV_BAD_VALUE`, `ENV_AMBIGUOUS`. */
+  /** Settings of the plugins, `SERVICE_CHANNELS_PICO_ENABLED=true`: spread into the options of
+   *  `createKernel`. Rejects `ENV_BAD_VALUE`, `ENV_AMBIGUOUS`. */
   load(plugins: readonly AnyPlugin[]): Promise<Pick<Loaded, "config" | "warnings">>;
 }
 
@@ -44,12 +44,13 @@ export interface FromFilesOptions {
 export interface FromFiles {
   /** For `tokenStore`; generated and changed tokens are written to the home. */
   readonly tokens: TokenBackend;
-  /** Settings of the plugins: spread into the options of `createKernel`; `sources` is what `settings()` takes. Rejects
-   *  with the file and the place that is wrong. */
+  /** Settings of the plugins: spread into the options of `createKernel`; `sources` is what
+   *  `settings()` takes. Rejects with the file and the place that is wrong. */
   load(plugins: readonly AnyPlugin[]): Promise<Loaded>;
 }
 
-/** Tokens and settings from the files of a home: `config.json`, `launcher-config.json`, `.security.yml`. */
+/** Tokens and settings from the files of a home: `config.json`, `launcher-config.json`,
+ *  `.security.yml`. */
 export function fromFiles(
   home: string,
   { env = {}, brand = "service", config }: FromFilesOptions = {},

@@ -1,3 +1,4 @@
+// `doorward client` at a terminal: an interactive conversation.
 import type { LinkChange } from "../../lib/pico-link/index.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
 import { exitStatusOf, interrupted, linkAdvice } from "./exit-status.ts";
@@ -9,147 +10,151 @@ import {
   type ClientArguments,
   type ClientSession,
 } from "./session.ts";
-import { createScreen } from "./screen.ts";
+import { Screen } from "./screen.ts";
 
-/** What is on its way when a person leaves gets this long. */
+/** Messages that are being delivered when the user leaves get this long. */
 const drainTimeoutMs = 2_000;
 
-/** A conversation at a terminal. A dead or refusing other end does not end it: the person sees why, and waits or
- *  leaves. */
-export async function chat(context: CommandContext, given: ClientArguments): Promise<number> {
+/** Runs until the user leaves or the link stops. While the link is down or blocked, the user sees
+ *  the reason and can wait or leave. */
+export async function chat(context: CommandContext, options: ClientArguments): Promise<number> {
   let leave: () => void;
   const left = new Promise<undefined>((resolve) => {
     leave = () => resolve(undefined);
   });
-  const screen = createScreen({
+  // Lines typed before the session is open are sent once it is.
+  let resolveSession: (session: ClientSession) => void;
+  const opened = new Promise<ClientSession>((resolve) => {
+    resolveSession = resolve;
+  });
+  const screen = new Screen({
     input: context.stdin,
     output: process.stdout,
     onEnd: () => leave(),
-    onLine: (text) => void send(text),
+    onLine: (text) => void outbox.send(text),
   });
-  const news = createStatusLine(screen.note, screen.status);
-  const open = new Set<Promise<unknown>>();
-  let last: LinkChange | undefined;
-  let isTold = false;
-  let begin: (session: ClientSession) => void;
-  /** Who types ahead loses nothing. */
-  const begun = new Promise<ClientSession>((resolve) => {
-    begin = resolve;
-  });
-
-  async function send(content: string): Promise<void> {
-    const sent = begun
-      .then(({ link }) => link.send({ content }))
-      .catch((error: unknown) => {
-        screen.note(`not delivered: ${sanitizeLine(errorReason(error).message)}`);
-      });
-    open.add(sent);
-    await sent;
-    open.delete(sent);
-  }
-
+  const outbox = createOutbox(opened, screen);
+  const status = createStatusLine(screen);
   screen.status("connecting …");
   try {
     const opening = openClientSession(context, {
-      ...given,
-      notice: screen.note,
-      answer(message) {
-        screen.grow(message.id, undefined);
-        screen.say(replyText(message));
+      ...options,
+      notice: (text) => screen.note(text),
+      onReply(message) {
+        screen.updateReply(message.id, undefined);
+        screen.print(replyText(message));
       },
-      hear: {
+      handlers: {
         onUpdate({ id, content, final, assumed }) {
-          news.typing(false);
-          if (!final) screen.grow(id, sanitize(content));
-          if (assumed) screen.note(assumedSentence(given.silenceMs));
+          status.typing(false);
+          if (!final) screen.updateReply(id, sanitize(content));
+          if (assumed) screen.note(assumedSentence(options.silenceMs));
         },
-        onRemoved: (id) => screen.grow(id, undefined),
-        onTyping: news.typing,
-        onState(change) {
-          last = change;
-          isTold ||= change.to === "open";
-          news.changed(change);
-        },
+        onRemoved: (id) => screen.updateReply(id, undefined),
+        onTyping: status.typing,
+        onState: status.changed,
       },
     });
     const session = await Promise.race([opening, left]);
-    if (!session) return await exitDuringStart(opening, screen.close);
-    begin!(session);
-    // Only what leaves nothing to wait for ends it.
-    const stopped = session.ended.then((fate) =>
-      fate === interrupted || last?.to === "stopped" ? undefined : left,
+    if (!session) return await exitDuringStart(opening, () => screen.close());
+    resolveSession!(session);
+    // Only an interrupt or a stopped link ends the conversation; everything else may recover.
+    const stopped = session.ended.then((exit) =>
+      exit === interrupted || status.last()?.to === "stopped" ? undefined : left,
     );
     await Promise.race([left, stopped]);
-    const farewell = new Promise<void>((resolve) => setTimeout(resolve, drainTimeoutMs).unref());
-    if (last?.to === "open") await Promise.race([Promise.all(open), farewell]);
-    const lost = open.size;
-    news.end();
+    if (status.last()?.to === "open") await outbox.drain();
+    const lost = outbox.pending();
+    status.stop();
     screen.close();
     await session.close();
-    if (lost > 0) context.say(`doorward: ${lost} of your messages may not have arrived\n`);
-    return exitCodeOf(last, isTold, lost);
+    if (lost > 0) context.say(`doorward: ${lost} of your messages may not have been delivered\n`);
+    return exitCodeOf(status.last(), status.wasOpen(), lost);
   } finally {
-    news.end();
+    status.stop();
     screen.close();
     context.stdin.destroy();
   }
 }
 
-/** Nobody waits for a start that may wait for ever, as that for a token from a pipe: until it is over the signal has
- *  its usual effect. */
+/** Sends typed lines and counts those that are not delivered yet. */
+function createOutbox(opened: Promise<ClientSession>, screen: Screen) {
+  const pending = new Set<Promise<unknown>>();
+  return {
+    async send(content: string): Promise<void> {
+      const sent = opened
+        .then(({ link }) => link.send({ content }))
+        .catch((error: unknown) => {
+          screen.note(`not delivered: ${sanitizeLine(errorReason(error).message)}`);
+        });
+      pending.add(sent);
+      await sent;
+      pending.delete(sent);
+    },
+    async drain(): Promise<void> {
+      const timeout = new Promise<void>((resolve) => setTimeout(resolve, drainTimeoutMs).unref());
+      await Promise.race([Promise.all(pending), timeout]);
+    },
+    pending: () => pending.size,
+  };
+}
+
+/** A start may wait indefinitely, for example for a token from a pipe. Until it ends, SIGINT has
+ *  its default effect and ends the process. */
 async function exitDuringStart(
   opening: Promise<ClientSession>,
-  close: () => void,
+  closeScreen: () => void,
 ): Promise<number> {
-  close();
+  closeScreen();
   process.kill(process.pid, "SIGINT");
   await (await opening).close();
   return exitCodes.done;
 }
 
-/** Of what the person saw last. */
+/** @returns The exit code for the last state that the user saw. */
 function exitCodeOf(last: LinkChange | undefined, wasOpen: boolean, lost: number): number {
-  const fate = last && exitStatusOf(last, wasOpen);
-  if (fate && fate.exit !== exitCodes.done) return fate.exit;
+  const status = last && exitStatusOf(last, wasOpen);
+  if (status && status.exit !== exitCodes.done) return status.exit;
   if (!wasOpen && last?.to === "waiting") return exitCodes.unreachable;
   return lost > 0 ? exitCodes.failed : exitCodes.done;
 }
 
-type ShowText = (text: string) => void;
-
-/** How the link fares, in words: what stays, and a line that counts down. */
-function createStatusLine(note: ShowText, status: (text: string | undefined) => void) {
+/** Shows the state of the link: permanent notes, and a line that counts down to the next
+ *  attempt. */
+function createStatusLine(screen: Screen) {
   let timer: NodeJS.Timeout | undefined;
   let wasOpen = false;
-  let isOpen = false;
+  let last: LinkChange | undefined;
 
-  function countDown(words: string, until: number): void {
+  function countDown(text: string, until: number): void {
     const show = (): void =>
-      status(`${words} in ${Math.max(1, Math.ceil((until - Date.now()) / 1_000))} s …`);
+      screen.status(`${text} in ${Math.max(1, Math.ceil((until - Date.now()) / 1_000))} s …`);
     timer = setInterval(show, 1_000).unref();
     show();
   }
   return {
-    typing(on: boolean): void {
-      if (isOpen) status(on ? "the other end is typing …" : undefined);
+    last: () => last,
+    wasOpen: () => wasOpen,
+    typing(isTyping: boolean): void {
+      if (last?.to === "open") screen.status(isTyping ? "the server is typing …" : undefined);
     },
     changed(change: LinkChange): void {
       const { to, retryInMs = 0 } = change;
+      last = change;
       clearInterval(timer);
-      isOpen = to === "open";
-      if (isOpen) {
-        status(undefined);
-        note(wasOpen ? "connected again" : "connected; Ctrl+D ends");
+      if (to === "open") {
+        screen.status(undefined);
+        screen.note(wasOpen ? "connected again" : "connected; press Ctrl+D to leave");
         wasOpen = true;
-      } else if (to === "connecting") status("connecting …");
+      } else if (to === "connecting") screen.status("connecting …");
       else if (to === "waiting")
         countDown(`${linkAdvice(change)}; reconnecting`, Date.now() + retryInMs);
       else if (to === "blocked") {
-        note(sanitizeLine(linkAdvice(change)));
+        screen.note(sanitizeLine(linkAdvice(change)));
         countDown("trying again", Date.now() + retryInMs);
       } else if (to === "stopped")
-        note(`the other end ended the connection (${sanitizeLine(change.reason)})`);
+        screen.note(`the server closed the connection (${sanitizeLine(change.reason)})`);
     },
-    end: () => clearInterval(timer),
+    stop: () => clearInterval(timer),
   };
 }

@@ -1,16 +1,18 @@
+// Maps states of the link to exit codes and sentences.
 import type { LinkChange } from "../../lib/pico-link/index.ts";
 import { exitCodes } from "../commands/command.ts";
 
-/** How it ended: exit code, a code, and a sentence for people. */
+/** Why the client ended. */
 export interface ExitStatus {
   readonly exit: number;
   readonly code: string;
+  /** For the terminal. */
   readonly sentence: string;
 }
 
-/** Tries before the first connection, when nobody is there to watch. */
+/** Attempts to reach the server for the first time, without a terminal. */
 const maxAttempts = 3;
-/** Nobody who could refuse was reached. */
+/** Rejections that mean there is no channel at this address. */
 const noChannelCodes = new Set(["not_found", "upgrade_required"]);
 
 export const interrupted: ExitStatus = {
@@ -19,13 +21,13 @@ export const interrupted: ExitStatus = {
   sentence: "interrupted",
 };
 
-/** What a person can do about a state of the link, in a sentence. */
+/** @returns A sentence about a state of the link, with what the user can do about it. */
 export function linkAdvice({ reason, check }: LinkChange): string {
   if (check === undefined) return `no connection (${reason})`;
-  return `the other end refuses the connection (${reason}). ${check}`;
+  return `the server rejects the connection (${reason}). ${check}`;
 }
 
-/** Ends what runs unattended: the other end refuses, ends it, or was never reached. */
+/** @returns How a client without a terminal ends at this change; undefined if it goes on. */
 export function exitStatusOf(change: LinkChange, wasOpen: boolean): ExitStatus | undefined {
   const { to, reason: code, attempt } = change;
   if (to === "blocked") {
@@ -39,14 +41,13 @@ export function exitStatusOf(change: LinkChange, wasOpen: boolean): ExitStatus |
     return {
       exit: exitCodes.unreachable,
       code: "unreachable",
-      sentence: `the other end cannot be reached (${code})`,
+      sentence: `the server cannot be reached (${code})`,
     };
   }
   if (to !== "stopped") return undefined;
-  const isOver = code === "normal";
   return {
-    exit: isOver ? exitCodes.done : exitCodes.refused,
+    exit: code === "normal" ? exitCodes.done : exitCodes.refused,
     code,
-    sentence: `the other end ended the connection (${code})`,
+    sentence: `the server closed the connection (${code})`,
   };
 }

@@ -1,100 +1,108 @@
+// Decides when a conversation without a terminal is over.
 import type { CommandContext } from "../commands/command.ts";
 import type { ExitStatus } from "./exit-status.ts";
 import { forEachLine } from "./lines.ts";
 import type { ClientSession } from "./session.ts";
 
-/** After the last answer: one may come in several messages. */
+/** Time after the last expected reply, since one reply may be several messages. */
 const lingerMs = 300;
 
-/** Knows when nothing more is to come: nobody will ask any more, everything was taken, and as many answers came as
- *  were asked for. Or when there was no sign of life for `timeoutMs`; 0: never. */
+/**
+ * Waits for the replies to all messages: the input has ended, every message was accepted or
+ * rejected, and each accepted one has a reply. Gives up after `timeoutMs` without activity.
+ */
 export interface ReplyTracker {
-  asked(id: string): void;
-  /** What was asked has arrived, or never will. */
+  sent(id: string): void;
+  /** The server accepted a message, or never will. */
   settled(isAccepted: boolean): void;
-  /** An answer came; to the message of that id, where the other end says so. */
-  answered(to?: string): void;
-  /** Anything that came from the other end. */
-  sign(): void;
-  /** Nobody will ask any more. */
-  close(): void;
-  /** Nobody waits any more: what still comes starts no time. */
-  end(): void;
-  /** Questions without an answer. */
+  /** @param inReplyTo - Id of the message it answers, if the server says so. */
+  replied(inReplyTo?: string): void;
+  /** The server sent anything. */
+  activity(): void;
+  /** No more messages will be sent. */
+  inputEnded(): void;
+  /** Cancels the timer; later calls start none. */
+  stop(): void;
+  /** Resolves with the number of messages without a reply. */
   readonly missing: Promise<number>;
 }
 
+/** @param timeoutMs - Longest wait without activity; 0: no limit. */
 export function createReplyTracker(timeoutMs: number): ReplyTracker {
   const ids = new Set<string>();
-  let questions = 0;
-  let answers = 0;
+  let messages = 0;
+  let replies = 0;
   let pending = 0;
-  let isClosed = false;
-  let isOver = false;
+  let hasInputEnded = false;
+  let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
   let finish: (missing: number) => void;
   const missing = new Promise<number>((resolve) => {
     finish = resolve;
   });
 
-  function look(): void {
+  function restartTimer(): void {
     clearTimeout(timer);
-    if (isOver || !isClosed || timeoutMs === 0) return;
-    const isWhole = pending === 0 && answers >= questions;
-    const patience = isWhole ? (answers > 0 ? lingerMs : 0) : timeoutMs;
-    timer = setTimeout(() => finish(Math.max(questions - answers, pending)), patience);
+    if (isStopped || !hasInputEnded || timeoutMs === 0) return;
+    const isComplete = pending === 0 && replies >= messages;
+    const waitMs = isComplete ? (replies > 0 ? lingerMs : 0) : timeoutMs;
+    timer = setTimeout(() => finish(Math.max(messages - replies, pending)), waitMs);
   }
   return {
     missing,
-    asked(id) {
+    sent(id) {
       ids.add(id);
-      questions++;
+      messages++;
       pending++;
     },
     settled(isAccepted) {
       pending--;
-      if (!isAccepted) questions--;
-      look();
+      if (!isAccepted) messages--;
+      restartTimer();
     },
-    answered(to) {
-      if (to === undefined || ids.has(to)) answers++;
-      look();
+    replied(inReplyTo) {
+      if (inReplyTo === undefined || ids.has(inReplyTo)) replies++;
+      restartTimer();
     },
-    sign: look,
-    close() {
-      isClosed = true;
-      look();
+    activity: restartTimer,
+    inputEnded() {
+      hasInputEnded = true;
+      restartTimer();
     },
-    end() {
-      isOver = true;
+    stop() {
+      isStopped = true;
       clearTimeout(timer);
     },
   };
 }
 
 interface ConversationOptions {
-  readonly call: CommandContext;
+  readonly context: CommandContext;
   readonly session: ClientSession;
-  readonly expected: ReplyTracker;
-  /** Nobody reads the output any more. */
-  readonly left: Promise<void>;
+  readonly tracker: ReplyTracker;
+  /** Resolves when the reader of standard output has closed it. */
+  readonly readerGone: Promise<void>;
 }
 
-/** Takes each line of the input until nothing more is to come, and closes the session. Answers how many questions have
- *  no answer, why the session ended before, or nothing when nobody reads the output. Rejects at a line that is too
- *  long. */
+/**
+ * Passes each input line to `handleLine`, waits for the replies and closes the session.
+ *
+ * @returns The number of messages without a reply; or why the session ended early; or undefined if
+ *   the reader of the output has gone.
+ * @throws If a line is too long.
+ */
 export async function runConversation(
-  { call, session, expected, left }: ConversationOptions,
-  take: (line: string) => Promise<void> | undefined,
+  { context, session, tracker, readerGone }: ConversationOptions,
+  handleLine: (line: string) => Promise<void> | undefined,
 ): Promise<number | ExitStatus | undefined> {
   const over: Promise<ExitStatus | undefined> = Promise.race([
     session.ended,
-    left.then(() => undefined),
+    readerGone.then(() => undefined),
   ]);
-  const read = forEachLine(call.stdin, take, over).then(expected.close);
-  const outcome = await Promise.race([over, read.then(() => expected.missing)])
-    .finally(expected.end)
+  const read = forEachLine(context.stdin, handleLine, over).then(tracker.inputEnded);
+  const outcome = await Promise.race([over, read.then(() => tracker.missing)])
+    .finally(tracker.stop)
     .finally(() => session.close());
-  call.stdin.destroy();
+  context.stdin.destroy();
   return outcome;
 }

@@ -25,10 +25,10 @@ export function createIncomplete(): Incomplete {
   };
 }
 
-/** For a reply whose end was assumed after this silence. */
+/** Explains that the end of a reply was assumed after this silence. */
 export const assumedSentence = (silenceMs: number): string =>
   "The reply may be incomplete: the server does not mark the end of a reply, " +
   `and sent nothing more for ${silenceMs / 1_000} s.`;
 
-/** For a reply that had not ended when the client did. */
+/** Explains that the client ended before the reply did. */
 export const begunSentence = "The reply is incomplete: its end did not arrive.";

@@ -1,3 +1,4 @@
+// `doorward client` without a terminal: reads messages from standard input, line by line.
 import { randomUUID } from "node:crypto";
 import type { ClientSession, SessionOptions } from "./session.ts";
 import { openClientSession, errorReason, type ClientArguments } from "./session.ts";
@@ -7,54 +8,53 @@ import { assumedSentence, begunSentence, createIncomplete } from "./incomplete.t
 import { whenReaderGone } from "./lines.ts";
 import { replyText, sanitizeLine } from "./text.ts";
 
-/** A conversation without a terminal: a message from each line of the input, answers to the output. */
-export async function runPiped(context: CommandContext, given: ClientArguments): Promise<number> {
-  const expected = createReplyTracker(given.timeoutMs);
+/** Sends each input line as a message and prints the replies. */
+export async function runPiped(context: CommandContext, options: ClientArguments): Promise<number> {
+  const tracker = createReplyTracker(options.timeoutMs);
   const incomplete = createIncomplete();
   const say = (text: string): void => context.say(`doorward: ${text}\n`);
-  let failed = 0;
-  const options: SessionOptions = {
-    ...given,
+  let failures = 0;
+  const sessionOptions: SessionOptions = {
+    ...options,
     notice: say,
-    answer: (message) => {
+    onReply: (message) => {
       context.out(`${replyText(message)}\n`);
-      expected.answered(message.inReplyTo);
+      tracker.replied(message.inReplyTo);
     },
-    hear: {
+    handlers: {
       onUpdate(message) {
         incomplete.update(message);
-        expected.sign();
-        if (message.assumed) say(assumedSentence(given.silenceMs));
+        tracker.activity();
+        if (message.assumed) say(assumedSentence(options.silenceMs));
       },
       onRemoved: incomplete.removed,
-      onTyping: expected.sign,
+      onTyping: tracker.activity,
       onState({ to, reason, retryInMs = 0, attempt }) {
         if (to === "waiting" && attempt === 1) {
-          say(
-            `no connection (${sanitizeLine(reason)}); reconnecting in ${Math.ceil(retryInMs / 1_000)} s`,
-          );
+          const seconds = Math.ceil(retryInMs / 1_000);
+          say(`no connection (${sanitizeLine(reason)}); reconnecting in ${seconds} s`);
         }
       },
     },
   };
-  const left = whenReaderGone(process.stdout);
-  const session = await openClientSession(context, options);
+  const readerGone = whenReaderGone(process.stdout);
+  const session = await openClientSession(context, sessionOptions);
 
   async function send({ link }: ClientSession, content: string): Promise<void> {
     const id = randomUUID();
-    expected.asked(id);
+    tracker.sent(id);
     try {
       await link.send({ content, id });
-      expected.settled(true);
+      tracker.settled(true);
     } catch (error) {
-      failed++;
+      failures++;
       say(`not delivered: ${sanitizeLine(errorReason(error).message)}`);
-      expected.settled(false);
+      tracker.settled(false);
     }
   }
-  const take = (line: string): Promise<void> | undefined =>
+  const handleLine = (line: string): Promise<void> | undefined =>
     line.trim() === "" ? undefined : send(session, line);
-  const outcome = await runConversation({ call: context, session, expected, left }, take);
+  const outcome = await runConversation({ context, session, tracker, readerGone }, handleLine);
   if (outcome === undefined) return exitCodes.done;
   const begun = incomplete.begun();
   for (const { content } of begun) {
@@ -68,7 +68,7 @@ export async function runPiped(context: CommandContext, given: ClientArguments):
   }
   const missing = outcome - begun.length;
   if (missing > 0)
-    say(`no answer to ${missing} of the messages within ${given.timeoutMs / 1_000} s`);
-  if (missing > 0 || failed > 0) return exitCodes.failed;
+    say(`no reply to ${missing} of the messages within ${options.timeoutMs / 1_000} s`);
+  if (missing > 0 || failures > 0) return exitCodes.failed;
   return isIncomplete ? exitCodes.incomplete : exitCodes.done;
 }

@@ -1,3 +1,4 @@
+// Opens the client link of a command, and reads the options that `client` and `send` share.
 import { createClientOnly } from "../../config/presets/client-only.ts";
 import { codeOf, type Log } from "../../kernel/index.ts";
 import type { LinkChange, LinkHandlers } from "../../lib/pico-link/index.ts";
@@ -9,8 +10,8 @@ import { createRedactor } from "../log/redact.ts";
 import { exitStatusOf, interrupted, type ExitStatus } from "./exit-status.ts";
 import { sanitizeLine } from "./text.ts";
 
-/** The pico channel of the launcher that runs for this home: its owner need not name it. `undefined`: no launcher runs,
- *  or its channel is off. */
+/** Finds the pico channel of the launcher that runs for this home; undefined if no launcher
+ *  runs, or its channel is off. The owner need not name it. */
 export async function findOwnChannel(
   context: CommandContext,
 ): Promise<{ url: string; token: string } | undefined> {
@@ -25,26 +26,27 @@ export async function findOwnChannel(
 
 export interface SessionOptions extends ClientArguments {
   readonly profile?: string;
-  /** Gets the whole answers. */
-  readonly answer: Application;
-  readonly hear?: LinkHandlers;
-  /** What a person should know, on one line, fit for a terminal. */
+  /** Receives complete replies. */
+  readonly onReply: Application;
+  readonly handlers?: LinkHandlers;
+  /** Receives warnings and notices of one line, safe for a terminal. */
   readonly notice: (text: string) => void;
 }
 
 export interface ClientSession {
   readonly link: PicoLink;
-  /** The other end refuses, ended it, or cannot be reached; or a signal came. */
+  /** Resolves when the server rejects or closes the connection or cannot be reached, or at a
+   *  signal. */
   readonly ended: Promise<ExitStatus>;
   close(): Promise<void>;
 }
 
-/** Connects in the background. Rejects when what is configured cannot do. */
+/** Connects in the background. Rejects if the configuration is invalid. */
 export async function openClientSession(
   context: CommandContext,
   options: SessionOptions,
 ): Promise<ClientSession> {
-  const { answer, hear = {}, notice, url, tokenFile, sessionId, profile, silenceMs } = options;
+  const { onReply, handlers = {}, notice, url, tokenFile, sessionId, profile, silenceMs } = options;
   const redactor = createRedactor();
   let end: (exitStatus: ExitStatus) => void;
   const ended = new Promise<ExitStatus>((resolve) => {
@@ -56,17 +58,17 @@ export async function openClientSession(
   function onState(change: LinkChange): void {
     if (isClosing) return;
     wasOpen ||= change.to === "open";
-    hear.onState?.(change);
+    handlers.onState?.(change);
     const exitStatus = exitStatusOf(change, wasOpen);
     if (exitStatus) end(exitStatus);
   }
   const kernel = await createClientOnly({
     home: context.home,
     env: context.env,
-    application: answer,
-    unnamed: () => findOwnChannel(context),
+    application: onReply,
+    findChannel: () => findOwnChannel(context),
     log: logFor(context, (text) => notice(sanitizeLine(redactor.redact(text)))),
-    hear: { ...hear, onState },
+    handlers: { ...handlers, onState },
     secret: (value) => redactor.add(value),
     silenceMs,
     ...(url && { url }),
@@ -75,7 +77,7 @@ export async function openClientSession(
     ...(profile && { profile }),
   });
   await kernel.start();
-  // Not before: a signal ends a start that waits, as that for a token from a pipe does.
+  // Not earlier: a signal must end a waiting start, for example for a token from a pipe.
   const interrupt = (): void => end(interrupted);
   process.on("SIGINT", interrupt);
   process.on("SIGTERM", interrupt);
@@ -91,7 +93,7 @@ export async function openClientSession(
   };
 }
 
-/** Warnings are shown; with -debug everything is. Changes of the link have a voice of their own. */
+/** Shows warnings; with -debug, everything. The client itself reports changes of the link. */
 function logFor(context: CommandContext, show: (text: string) => void): Log {
   const isDebug = context.values["debug"] === true;
   const line =
@@ -116,9 +118,9 @@ export interface ClientArguments {
   readonly url?: string;
   readonly tokenFile?: string;
   readonly sessionId?: string;
-  /** How long to wait for the next sign of a reply; 0: without limit. */
+  /** Longest wait for the next sign of a reply; 0: no limit. */
   readonly timeoutMs: number;
-  /** Silence after which a reply counts as complete, if the server does not mark the end. */
+  /** Silence after which a reply counts as complete, if the server does not mark its end. */
   readonly silenceMs: number;
 }
 
@@ -127,7 +129,7 @@ const textOption = ({ values }: CommandContext, name: string): string | undefine
   return typeof value === "string" && value !== "" ? value : undefined;
 };
 
-/** Throws `UsageError`. */
+/** @throws UsageError if an option is invalid. */
 export function clientArguments(context: CommandContext): ClientArguments {
   const url = textOption(context, "url");
   const tokenFile = textOption(context, "token-file");
@@ -163,11 +165,11 @@ function checkUrl(text: string): void {
   }
   if (url.username !== "" || url.password !== "" || url.searchParams.has("token")) {
     const instead = "use -token-file, or SERVICE_CHANNELS_PICO_CLIENT_TOKEN";
-    throw new UsageError(`everyone on this machine can read arguments: ${instead}`);
+    throw new UsageError(`other users of this machine can read arguments; ${instead}`);
   }
 }
 
-/** The code and the sentence of an error; what the other end said stands in its details. */
+/** Reads code and sentence of an error. A code from the server is in its details. */
 export function errorReason(error: unknown): { code: string; message: string } {
   const { message, details } = error as Error & { details?: { code?: unknown } };
   return { code: typeof details?.code === "string" ? details.code : codeOf(error), message };

@@ -1,18 +1,18 @@
-/* Text of the other end, made fit for a terminal. */
+// Makes text from the network safe for a terminal, and wraps it.
 import type { Media, Message } from "../../plugins/channels/index.ts";
 
-/** Joiners belong to writing systems and emoji; everything else without a shape of its own can play tricks: move the
- *  cursor, colour what follows, turn the reading direction. */
+/** Control and format characters: they could move the cursor, change colours or reverse the reading
+ *  direction. Joiners stay, since some scripts and emoji need them. */
 const unsafeCharacters = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** Without control characters. Lines end with `\n`. */
+/** Replaces control characters; lines end with `\n`. */
 export const sanitize = (text: string): string =>
   text.replace(/\r\n?/g, "\n").replace(unsafeCharacters, "\u{fffd}");
 
-/** On one line. */
+/** Like `sanitize`, on one line. */
 export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/g, " ").trim();
 
-/** JSON leaves some of these characters as they are; the text means the same with their escapes. */
+/** Escapes the unsafe characters that JSON leaves as they are; the value stays the same. */
 export const escapeUnsafe = (json: string): string =>
   json.replace(unsafeCharacters, (found) =>
     [...found]
@@ -26,22 +26,23 @@ export const sanitizedJson = (value: unknown, indent?: number): string =>
 
 const zeroWidth = /[\p{Mn}\p{Me}\p{Cf}\u{fe00}-\u{fe0f}]/u;
 const doubleWidth = new RegExp(
-  "[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f\\uff00-\\uff60\\uffe0-\\uffe6" +
-    "\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]|\\p{Emoji_Presentation}",
+  "[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f" +
+    "\\uff00-\\uff60\\uffe0-\\uffe6\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]|" +
+    "\\p{Emoji_Presentation}",
   "u",
 );
 
 const characterWidth = (sign: string): number =>
   sign < "\u0300" ? 1 : zeroWidth.test(sign) ? 0 : doubleWidth.test(sign) ? 2 : 1;
 
-/** Columns that the text takes. */
+/** Counts terminal columns. */
 export function width(text: string): number {
   let columns = 0;
   for (const sign of text) columns += characterWidth(sign);
   return columns;
 }
 
-/** Rows of at most this many columns, broken at spaces where there are some. */
+/** Breaks a text into rows of at most `columns`, at spaces if possible. */
 export function wrap(text: string, columns: number): string[] {
   return text
     .replace(/\t/g, "    ")
@@ -75,6 +76,6 @@ const describeMedia = ({ type, bytes, url = "", filename }: Media): string => {
   return `[${name}${rest}]`;
 };
 
-/** An answer as text for a terminal. */
+/** Formats a reply for a terminal. */
 export const replyText = ({ content, media }: Pick<Message, "content" | "media">): string =>
   [...(content === "" ? [] : [sanitize(content)]), ...media.map(describeMedia)].join("\n");

@@ -1,11 +1,12 @@
+// `doorward client`: an interactive conversation, a pipe, or JSON lines for programs.
 import { clientArguments, errorReason } from "../client/session.ts";
 import { sanitizedJson } from "../client/text.ts";
 import { UsageError, exitCodes, type CommandContext } from "./command.ts";
 
-/** `doorward client`: for people at a terminal, for pipes, and with `-json` for programs. */
+/** Chooses the mode: JSON with `-json`, interactive at a terminal, else a pipe. */
 export async function client(context: CommandContext): Promise<number> {
   if (context.words.length > 0)
-    throw new UsageError('"client" takes options only; "send" takes a text');
+    throw new UsageError('"client" takes only options. To send one message: doorward send TEXT');
   const given = clientArguments(context);
   if (context.json) return runForPrograms(context, given);
   const isTerminal = context.stdin.isTTY && process.stdout.isTTY && context.env["TERM"] !== "dumb";

@@ -1,22 +1,23 @@
+// Shared by all commands: usage, options, context and exit codes.
 import type { ParseArgsConfig } from "node:util";
 import type { Environment } from "../../config/load/index.ts";
 import { sanitizedJson } from "../client/text.ts";
 
 export type Options = NonNullable<ParseArgsConfig["options"]>;
 
-/** A word after `doorward`, and what it takes. */
+/** A command of `doorward`, loaded when it runs. */
 export interface Command {
-  /** After `doorward`, one line each, with what it does. */
+  /** Rows of the help text: the words after `doorward`, and what they do. */
   readonly usage: readonly (readonly [words: string, does: string])[];
-  /** Beside `-json` and `-help`, which every command takes. */
+  /** In addition to `-json`, `-debug` and `-help`, which every command accepts. */
   readonly options?: Options;
-  /** Loads its code only when it is asked for. */
+  /** Imports the code of the command. */
   load(): Promise<(context: CommandContext) => Promise<number>>;
 }
 
-/** One call of a command; resolves to the exit code. */
+/** One invocation of a command. */
 export interface CommandContext {
-  /** What follows the command's name. */
+  /** The arguments after the name of the command, without options. */
   readonly words: readonly string[];
   readonly values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
   readonly json: boolean;
@@ -24,13 +25,13 @@ export interface CommandContext {
   readonly home: string;
   readonly version: string;
   readonly stdin: NodeJS.ReadStream;
-  /** For results: programs read them. */
+  /** Writes results to standard output, where programs read them. */
   out(text: string): void;
-  /** For people: prompts, remarks, failures. */
+  /** Writes prompts, notices and errors to standard error. */
   say(text: string): void;
 }
 
-/** `incomplete`: a reply ended too early, or only its silence says that it ended. */
+/** `incomplete`: the client ended before the reply, or assumed its end after a silence. */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -43,5 +44,5 @@ export const exitCodes = {
 export const printJson = ({ out }: CommandContext, value: unknown): void =>
   out(`${sanitizedJson(value, 2)}\n`);
 
-/** Wrong usage: a sentence for the terminal, exit code 2. */
+/** An invalid command line; its message is shown, and the exit code is 2. */
 export class UsageError extends Error {}

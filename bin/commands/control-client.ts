@@ -1,3 +1,4 @@
+// Sends requests to the control socket of the running launcher.
 import { lstat, stat } from "node:fs/promises";
 import { request, type IncomingMessage } from "node:http";
 import { dirname } from "node:path";
@@ -12,7 +13,8 @@ export interface ControlResponse<T> {
 
 const notRunningCodes = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK"]);
 
-/** A launcher puts its socket where nobody else can write. One that others could have made is not told any token. */
+/** A launcher creates its socket where no other user can write. A socket that another user could
+ *  have created must not receive a token. */
 async function assertOwnSocket(socket: string): Promise<void> {
   const me = process.getuid?.();
   const folder = dirname(socket);
@@ -21,16 +23,22 @@ async function assertOwnSocket(socket: string): Promise<void> {
     () => true,
     () => false,
   );
-  if (me === undefined || !found || !isThere) return; // nothing there, or no way in: the question will tell
+  if (me === undefined || !found || !isThere) return; // the request itself reports why
   if (me !== 0 && found.uid !== me && found.uid !== 0) throw new Error(otherUserMessage);
   if ((found.mode & 0o022) === 0) return;
-  const fix =
-    "take it away, and let others not write there, or XDG_RUNTIME_DIR name a folder of your own";
-  throw new Error(`${socket} is where others can write, too, and is not asked: ${fix}`);
+  throw new Error(
+    `Other users can write to the folder of ${socket}. Remove the socket and the write ` +
+      "permission of others, or set XDG_RUNTIME_DIR to a folder of your own.",
+  );
 }
-const otherUserMessage = "the running launcher belongs to another user";
+const otherUserMessage = "The running launcher belongs to another user.";
 
-/** Asks the running launcher of this home; `undefined`: none runs. Rejects with a sentence when it cannot be asked. */
+/**
+ * Sends a request to the running launcher of this home.
+ *
+ * @returns Undefined if none runs.
+ * @throws With a sentence for the user if the launcher runs and cannot be reached.
+ */
 export async function askLauncher<T>(
   context: CommandContext,
   method: string,
@@ -42,7 +50,7 @@ export async function askLauncher<T>(
   await assertOwnSocket(socket);
   return new Promise((done, failed) => {
     const cut = (): void =>
-      failed(new Error("the launcher gave no whole answer; it may be stopping"));
+      failed(new Error("The response of the launcher is incomplete. It may be stopping."));
     const text = body === undefined ? "" : JSON.stringify(body);
     const length = Buffer.byteLength(text);
     const headers = {
@@ -50,52 +58,52 @@ export async function askLauncher<T>(
       "content-type": "application/json",
       "content-length": length,
     };
-    const ask = request(
+    const outgoing = request(
       { socketPath: socket, method, path: `/local/${path}`, headers, timeout: 60_000 },
-      (answer) => {
-        readJson<T>(answer).then(
-          (parsed) => done({ status: answer.statusCode ?? 0, body: parsed }),
+      (response) => {
+        readJson<T>(response).then(
+          (parsed) => done({ status: response.statusCode ?? 0, body: parsed }),
           cut,
         );
       },
     );
-    ask.on("timeout", () => ask.destroy(new Error("the launcher does not answer")));
-    ask.on("error", (error: NodeJS.ErrnoException) => {
+    outgoing.on("timeout", () => outgoing.destroy(new Error("The launcher does not respond.")));
+    outgoing.on("error", (error: NodeJS.ErrnoException) => {
       if (notRunningCodes.has(error.code ?? "")) done(undefined);
       else if (error.code === "ECONNRESET" || error.code === "EPIPE") cut();
       else if (error.code === "EACCES") failed(new Error(otherUserMessage));
       else failed(error);
     });
-    ask.end(text);
+    outgoing.end(text);
   });
 }
 
-async function readJson<T>(answer: IncomingMessage): Promise<T> {
+async function readJson<T>(response: IncomingMessage): Promise<T> {
   let text = "";
-  for await (const chunk of answer.setEncoding("utf8")) text += String(chunk);
+  for await (const chunk of response.setEncoding("utf8")) text += String(chunk);
   return JSON.parse(text) as T;
 }
 
-/** Says that no launcher runs, or that none can be asked; exit code 4. */
+/** Reports that no launcher runs, or that its socket path is too long. @returns Exit code 4. */
 export function reportNotRunning(context: CommandContext): number {
   if (controlSocketPaths(context.home, context.env).socket === undefined) {
     const reason =
-      "its socket would have too long a path; set XDG_RUNTIME_DIR for it and for this command";
+      "the path of its control socket is too long. Set XDG_RUNTIME_DIR for both processes";
     if (context.json)
       printJson(context, {
         error: "no_socket",
-        message: `The launcher cannot be asked: ${reason}.`,
+        message: `The launcher cannot be reached: ${reason}.`,
       });
-    else context.say(`a launcher of ${context.home} cannot be asked: ${reason}\n`);
+    else context.say(`the launcher of ${context.home} cannot be reached: ${reason}\n`);
   } else if (context.json)
     printJson(context, { error: "not_running", message: "No launcher of this home is running." });
   else context.say(`no launcher of ${context.home} is running; start it with: doorward\n`);
   return exitCodes.unreachable;
 }
 
-/** Shows a launcher's refusal; exit code 1. */
+/** Prints the error that the launcher sent. @returns Exit code 1. */
 export function reportRejected(context: CommandContext, body: unknown): number {
-  const { message = "the launcher refused" } = body as { message?: string };
+  const { message = "the launcher rejected the request" } = body as { message?: string };
   if (context.json) printJson(context, body);
   else context.say(`doorward: ${sanitizeLine(message)}\n`);
   return exitCodes.failed;

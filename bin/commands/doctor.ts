@@ -1,3 +1,4 @@
+// `doorward doctor`: checks the configuration and suggests fixes.
 import type { CheckView } from "../../config/doctor/index.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
@@ -9,9 +10,10 @@ const resultLabels: Readonly<Record<CheckView["result"], string>> = {
   failed: "FAILED ",
 };
 
-/** `doorward doctor`: asks the running launcher, else looks at the files alone. Exit code 1 when a check failed. */
+/** Asks the running launcher; if none runs, checks the files. @returns Exit code 1 if a check
+ *  failed. */
 export async function doctor(context: CommandContext): Promise<number> {
-  if (context.words.length > 0) throw new UsageError('"doctor" takes nothing');
+  if (context.words.length > 0) throw new UsageError('"doctor" takes only options');
   const answer = await askLauncher<{ checks: CheckView[] }>(context, "POST", "doctor");
   if (answer && answer.status !== 200) return reportRejected(context, answer.body);
   const checks = answer?.body.checks ?? (await runOffline(context));
@@ -19,11 +21,15 @@ export async function doctor(context: CommandContext): Promise<number> {
   if (context.json) printJson(context, { running: answer !== undefined, checks });
   else {
     for (const { title, result, reason, fix } of checks) {
-      // Reasons quote what proxies, other services and plugins say.
+      // Reasons quote text from proxies, other services and plugins.
       const rows = [title, reason, ...(fix === undefined ? [] : [`fix: ${fix}`])].map(sanitizeLine);
       context.out(`${resultLabels[result]}  ${rows.join("\n         ")}\n`);
     }
-    context.say(failed === 0 ? "nothing failed\n" : `${failed} failed\n`);
+    context.say(
+      failed === 0
+        ? "no check failed\n"
+        : `${failed} ${failed === 1 ? "check" : "checks"} failed\n`,
+    );
   }
   return failed === 0 ? exitCodes.done : exitCodes.failed;
 }

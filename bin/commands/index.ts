@@ -1,8 +1,9 @@
+// Table of all commands. Their code is imported when they run.
 import type { Command } from "./command.ts";
 
 export type { CommandContext, Command } from "./command.ts";
 
-/** What `client` and `send` share. */
+/** Options of `client` and `send`. */
 const linkOptions = {
   url: { type: "string" },
   "token-file": { type: "string" },
@@ -15,22 +16,21 @@ const linkOptions = {
 export const commands: Readonly<Record<string, Command>> = {
   open: {
     usage: [
-      ["open [-print]", "opens the dashboard with a fresh one-time link, or prints the link"],
+      ["open", "Open the dashboard with a one-time sign-in link"],
+      ["  -print", "Print the link instead"],
     ],
     options: { print: { type: "boolean" } },
     load: async () => (await import("./open.ts")).open,
   },
   token: {
     usage: [
+      ["token show [NAME]", "Print a token; NAME is launcher (default), pico or another channel"],
+      ["token source [NAME]", "Show where tokens come from, and places with a different value"],
+      ["token set [NAME]", "Read a token from standard input and store it"],
+      ["token rotate [NAME]", "Generate, store and print a new token"],
       [
-        "token show [launcher|pico]",
-        "prints a token (default: launcher; a channel of a plugin: its name)",
-      ],
-      ["token source [launcher|pico]", "says where tokens come from, and which places disagree"],
-      ["token set [launcher|pico]", "reads a token from standard input and stores it"],
-      [
-        "token rotate [launcher|pico]",
-        "makes a new token, stores and prints it; -grace S for pico",
+        "  -grace SECONDS",
+        "With pico: spread the closing of old connections over this time (default 0)",
       ],
     ],
     options: { grace: { type: "string" } },
@@ -38,43 +38,44 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   sessions: {
     usage: [
-      ["sessions list", "signed-in browsers"],
-      ["sessions revoke ID", "signs one of them out"],
+      ["sessions list", "List signed-in browsers"],
+      ["sessions revoke ID", "Sign out one of them"],
     ],
     load: async () => (await import("./sessions.ts")).sessions,
   },
   unblock: {
-    usage: [["unblock [IP]", "forgets wrong tokens of an address, or of all"]],
+    usage: [["unblock [IP]", "Unblock one address, or all, after too many wrong tokens"]],
     load: async () => (await import("./unblock.ts")).unblock,
   },
   status: {
-    usage: [["status", "what the running launcher does"]],
+    usage: [["status", "Show the state of the running launcher"]],
     load: async () => (await import("./status.ts")).status,
   },
   client: {
     usage: [
+      ["client", "Talk to this launcher's pico channel, or to another server"],
+      ["  -json", "Exchange one Pico message per line, for programs"],
+      ["  -url URL", "Connect to this channel: ws://host:port/pico or wss://host/pico"],
+      ["  -token-file FILE", "Read the channel token from this file"],
+      ["  -session NAME", "Continue this conversation (default: one kept in the home)"],
       [
-        "client",
-        "talks to this launcher's channel, or to another one; -json: a Pico message per line, for programs",
+        "  -timeout SECONDS",
+        "Stop waiting after this long without a reply (default 60, 0 = never)",
       ],
-      ["", "-url U, -token-file F, -session S, -timeout SECONDS (without a reply; 60, 0 = never)"],
-      ["", "-silence SECONDS (then a reply without a marked end counts as complete; 30)"],
+      ["  -silence SECONDS", "End a reply without a marked end after this silence (default 30)"],
     ],
     options: linkOptions,
     load: async () => (await import("./client.ts")).client,
   },
   send: {
     usage: [
-      [
-        "send TEXT",
-        "sends one message, or standard input (-), prints the answer; options as for client",
-      ],
+      ["send TEXT", "Send one message (- = standard input), print the reply; options of client"],
     ],
     options: linkOptions,
     load: async () => (await import("./send.ts")).send,
   },
   doctor: {
-    usage: [["doctor", "looks for what is wrong and says what mends it"]],
+    usage: [["doctor", "Check the configuration and suggest fixes"]],
     load: async () => (await import("./doctor.ts")).doctor,
   },
 };

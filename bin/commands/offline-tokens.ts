@@ -1,3 +1,4 @@
+// Reads and changes tokens in the files of the home while no launcher runs.
 import { randomBytes } from "node:crypto";
 import type { TokenRow } from "../../plugins/dashboard/index.ts";
 import type { CommandContext } from "./command.ts";
@@ -8,11 +9,12 @@ interface ShownToken {
   readonly source: string;
 }
 
-/** Tokens in the files of the home, for when no launcher runs. */
+/** Access to the tokens in the files of a home. */
 export interface OfflineTokens {
   show(name: string): Promise<ShownToken | undefined>;
   describe(names?: readonly string[]): Promise<TokenRow[]>;
-  /** Without a value a fresh one is made. Rejects `token_managed_by_env`, `weak_token`, `store_unavailable`. */
+  /** Stores `value`, or a generated one. Rejects `token_managed_by_env`, `weak_token`,
+   *  `store_unavailable`. */
   replace(name: string, value: string | undefined): Promise<ShownToken>;
 }
 

@@ -1,4 +1,4 @@
-// `doorward open`: shows the dashboard of the running launcher, signed in.
+// `doorward open`: opens the dashboard of the running launcher with a sign-in link.
 import { isRemote, sshTunnelCommand } from "../desktop.ts";
 import { createSignInPages } from "../sign-in-page.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
@@ -12,9 +12,10 @@ interface Link {
   readonly expiresAt: number;
 }
 
-/** Opens a one-time link by a private page, which the launcher removes once the link is spent. */
+/** Opens the link through a private page, which the launcher removes after the sign-in. */
 export async function open(context: CommandContext): Promise<number> {
-  if (context.words.length > 0) throw new UsageError('"open" takes nothing but -print');
+  if (context.words.length > 0)
+    throw new UsageError('"open" takes only options: doorward open -print');
   const answer = await askLauncher<Link>(context, "POST", "links");
   if (!answer) return reportNotRunning(context);
   if (answer.status !== 200) return reportRejected(context, answer.body);
@@ -25,12 +26,13 @@ export async function open(context: CommandContext): Promise<number> {
     !context.json &&
     context.values["print"] !== true &&
     (await createSignInPages(context).open(new URL(privateUrl)));
-  if (opened) context.say("your browser was opened; if it shows an error: doorward open -print\n");
+  if (opened)
+    context.say("your browser was opened; if it shows an error, run: doorward open -print\n");
   else if (!context.json) {
     context.out(`${copyUrl}\n`);
-    context.say("good once, within 5 minutes\n");
+    context.say("valid once, for 5 minutes\n");
     if (isRemote(context.env))
-      context.say(`from your own machine first: ${sshTunnelCommand(new URL(url))}\n`);
+      context.say(`on your own machine, run first: ${sshTunnelCommand(new URL(url))}\n`);
   }
   return exitCodes.done;
 }

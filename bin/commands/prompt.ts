@@ -1,16 +1,20 @@
+// Reads a secret from the terminal without echo, or from standard input.
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import type { CommandContext } from "./command.ts";
 
-/** The first line of standard input, ends trimmed. At a terminal it is asked for twice and not shown; Ctrl+C and Ctrl+D
- *  call it off: `undefined`. */
+/**
+ * Reads a secret: at a terminal twice and without echo, else the first line of standard input.
+ *
+ * @returns The trimmed secret, or undefined after Ctrl+C or Ctrl+D.
+ */
 export async function readSecret(
   { stdin, say }: CommandContext,
   name: string,
 ): Promise<string | undefined> {
   const atTerminal = stdin.isTTY;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // Before the prompt: from here on the terminal shows nothing of what is typed.
+  // Before the prompt: from here on the terminal does not echo.
   const lines = createInterface({
     input: stdin,
     output: silent,
@@ -19,7 +23,7 @@ export async function readSecret(
   });
   const next = createLineReader(lines);
   let question = "";
-  // After Ctrl+Z and `fg`: readline waits to be asked on, and hides what is typed only once this listener is through.
+  // After Ctrl+Z and `fg`, readline needs resume(), and turns echo off only after this listener.
   lines.on("SIGCONT", () => {
     lines.resume();
     setImmediate(() => say(question));
@@ -34,26 +38,26 @@ export async function readSecret(
   try {
     if (!atTerminal) return (await next()) ?? "";
     for (;;) {
-      const first = await ask(`${name}, not shown: `);
+      const first = await ask(`${name} (not shown): `);
       if (!first) return first;
-      const second = await ask("once more: ");
+      const second = await ask("repeat it: ");
       if (second === undefined || second === first) return second;
-      say("the two are not the same\n");
+      say("the entries differ\n");
     }
   } finally {
     lines.close();
   }
 }
 
-/** Answers line after line, ends trimmed, `undefined` from the end on. Lines that come in one piece, as when somebody
- *  pastes them, wait for who asks. */
+/** Returns a function that resolves with the next trimmed line, and with undefined after the end.
+ *  Lines pasted together are queued. */
 function createLineReader(lines: Interface): () => Promise<string | undefined> {
-  const waiting: string[] = [];
+  const queued: string[] = [];
   let isClosed = false;
   const idle = (): void => undefined;
   let look = idle;
   lines.on("line", (text) => {
-    waiting.push(text.trim());
+    queued.push(text.trim());
     look();
   });
   lines.on("close", () => {
@@ -63,9 +67,9 @@ function createLineReader(lines: Interface): () => Promise<string | undefined> {
   return () =>
     new Promise((done) => {
       look = () => {
-        if (waiting.length === 0 && !isClosed) return;
+        if (queued.length === 0 && !isClosed) return;
         look = idle;
-        done(waiting.shift());
+        done(queued.shift());
       };
       look();
     });

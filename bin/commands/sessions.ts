@@ -1,3 +1,4 @@
+// `doorward sessions list|revoke ID`: lists signed-in browsers and signs one out.
 import { formatUtc } from "../../lib/util.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
@@ -11,7 +12,6 @@ interface Session {
   readonly userAgent: string;
 }
 
-/** `doorward sessions list|revoke ID`. */
 export async function sessions(context: CommandContext): Promise<number> {
   const [what = "list", id, ...more] = context.words;
   if (what === "list" && id === undefined) return list(context);
@@ -31,10 +31,11 @@ async function list(context: CommandContext): Promise<number> {
   for (const { id, createdAt, lastUsedAt, address, userAgent } of answer.body.sessions) {
     const browser = sanitizeLine(userAgent).slice(0, 120);
     context.out(
-      `${id}  since ${formatUtc(createdAt)}  used ${formatUtc(lastUsedAt)}  ${address}  ${browser}\n`,
+      `${id}  since ${formatUtc(createdAt)}  ` +
+        `used ${formatUtc(lastUsedAt)}  ${address}  ${browser}\n`,
     );
   }
-  if (answer.body.sessions.length === 0) context.say("nobody is signed in\n");
+  if (answer.body.sessions.length === 0) context.say("no browser is signed in\n");
   return exitCodes.done;
 }
 

@@ -1,3 +1,4 @@
+// `doorward status`: prints the state of the running launcher.
 import { formatUtc } from "../../lib/util.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
@@ -28,9 +29,8 @@ interface Status {
   };
 }
 
-/** `doorward status`. */
 export async function status(context: CommandContext): Promise<number> {
-  if (context.words.length > 0) throw new UsageError('"status" takes nothing');
+  if (context.words.length > 0) throw new UsageError('"status" takes only options');
   const answer = await askLauncher<Status>(context, "GET", "status");
   if (!answer) return reportNotRunning(context);
   if (answer.status !== 200) return reportRejected(context, answer.body);

@@ -1,3 +1,4 @@
+// `doorward token`: shows, stores and rotates tokens.
 import { codeOf } from "../../kernel/index.ts";
 import type { TokenRow } from "../../plugins/dashboard/index.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
@@ -5,10 +6,10 @@ import { askLauncher, reportRejected } from "./control-client.ts";
 import { offlineTokens, type OfflineTokens } from "./offline-tokens.ts";
 import { readSecret } from "./prompt.ts";
 
-/** Tokens by the name a person types; any other channel's works too. */
+/** Accepts any name, since channels of plugins have tokens of their own. */
 const isName = (word: string): boolean => /^[a-z][a-z0-9_]*$/.test(word);
 
-/** `doorward token show|source|set|rotate [launcher|pico]`: by the running launcher, else on the files. */
+/** Asks the running launcher; if none runs, or it does not use the token, works on the files. */
 export async function token(context: CommandContext): Promise<number> {
   const [what = "", name = "launcher", ...more] = context.words;
   const action = actions[what];
@@ -21,7 +22,7 @@ export async function token(context: CommandContext): Promise<number> {
     context.values["grace"] !== undefined &&
     (what !== "rotate" || !/^\d{1,4}$/.test(String(context.values["grace"])))
   ) {
-    throw new UsageError('"-grace" takes seconds, 0 to 3600, and goes with "token rotate pico"');
+    throw new UsageError('"-grace" takes 0 to 3600 seconds and requires "token rotate pico"');
   }
   const offline = await offlineTokens(context);
   try {
@@ -56,7 +57,7 @@ const source: Action = async (context, name, offline) => {
   if (answer && answer.status !== 200) return reportRejected(context, answer.body);
   const rows = answer?.body.tokens ?? (await offline.describe());
   const named = rows.filter((row) => row.name === name);
-  // The launcher lists its own; of a plugin's channel the files tell.
+  // The launcher lists only the tokens it uses; tokens of plugin channels are in the files.
   const wanted =
     context.words[1] === undefined
       ? rows
@@ -70,9 +71,7 @@ const source: Action = async (context, name, offline) => {
         `${own.padEnd(12)} ${label}${managedByEnv && variable ? ` (${variable})` : ""}\n`,
       );
       for (const other of others.filter(({ same }) => !same)) {
-        context.say(
-          `${" ".repeat(12)} another value stands in: ${other.source}; it does not count\n`,
-        );
+        context.say(`${" ".repeat(12)} ignored, different value: ${other.source}\n`);
       }
       if (concern !== undefined) context.say(`${" ".repeat(12)} weak: ${concern}\n`);
     }
@@ -80,7 +79,7 @@ const source: Action = async (context, name, offline) => {
   return exitCodes.done;
 };
 
-/** Gives the launcher a value, or none to let it make one. */
+/** Stores `value`; undefined generates one. */
 async function replace(
   context: CommandContext,
   name: string,
@@ -91,7 +90,7 @@ async function replace(
     context.values["grace"] === undefined ? {} : { grace: Number(context.values["grace"]) };
   const body = { name, ...(value === undefined ? {} : { token: value }), ...grace };
   const answer = await askLauncher<ShownToken>(context, "POST", "token/replace", body);
-  // A launcher that has not claimed the token leaves its place to us.
+  // A launcher that does not use the token responds 404; then this process writes the file.
   if (answer && answer.status !== 200 && answer.status !== 404)
     return reportRejected(context, answer.body);
   const stored = answer?.status === 200 ? answer.body : await offline.replace(name, value);
@@ -99,7 +98,7 @@ async function replace(
   if (context.json) printJson(context, made ? stored : { name, source: stored.source });
   else {
     if (made) context.out(`${stored.token}\n`);
-    const effect = answer?.status === 200 ? "it is in force now" : "it counts from the next start";
+    const effect = answer?.status === 200 ? "it is in use now" : "the next start uses it";
     context.say(`the ${name} token was stored (${stored.source}); ${effect}\n`);
   }
   return exitCodes.done;
@@ -112,7 +111,7 @@ const set: Action = async (context, name, offline) => {
     return exitCodes.failed;
   }
   if (value === "")
-    throw new UsageError('"token set" reads the token from standard input; it was empty');
+    throw new UsageError('"token set" reads the token from standard input, which was empty');
   return replace(context, name, value, offline);
 };
 

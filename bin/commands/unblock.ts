@@ -1,12 +1,12 @@
+// `doorward unblock [IP]`: removes the block after too many wrong tokens.
 import { isIP } from "node:net";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
 import { askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
 
-/** `doorward unblock [IP]`: for an owner who tried too many tokens. */
 export async function unblock(context: CommandContext): Promise<number> {
   const [address, ...more] = context.words;
   if (more.length > 0 || (address !== undefined && isIP(address) === 0)) {
-    throw new UsageError('"unblock" takes one IP address');
+    throw new UsageError('"unblock" takes at most one IP address');
   }
   const answer = await askLauncher(
     context,
@@ -17,6 +17,6 @@ export async function unblock(context: CommandContext): Promise<number> {
   if (!answer) return reportNotRunning(context);
   if (answer.status !== 200) return reportRejected(context, answer.body);
   if (context.json) printJson(context, answer.body);
-  else context.say(`${address ?? "all addresses"}: may try again\n`);
+  else context.say(`unblocked: ${address ?? "all addresses"}\n`);
   return exitCodes.done;
 }

@@ -1,3 +1,4 @@
+// Stores the compiled code of a start in `cache/program` of the home, for the next start.
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { cachedDataVersionTag, deserialize, serialize } from "node:v8";
@@ -11,17 +12,17 @@ import {
 import type { Environment } from "../../config/load/index.ts";
 import type { CompiledFiles } from "./loader.ts";
 
-/* What a start compiled, for the next one: `cache/program` in the home. Who could write it would decide which code
- * runs, so it is read only where nobody else can, and never on Windows, whose access rights nobody looks at here. */
+/* A user who can write this file decides which code runs. So it is read only if no other user can
+ * write it, and never on Windows, whose access rights are not checked here. */
 
-/** Many times what the whole program makes. */
+/** Many times the size of the whole program. */
 const maxBytes = 64 * 1_024 * 1_024;
 const cacheFile = (home: string): string => join(home, "cache", "program");
 
 const isDisabled = (env: Environment): boolean =>
   process.getuid === undefined || Boolean(env["NODE_DISABLE_COMPILE_CACHE"]);
 
-/** Nothing when it is not there, not this Node's, not whole, or not safe to use: then everything is compiled anew. */
+/** @returns The stored code; empty if it is missing, damaged, unsafe, or from another Node. */
 export async function readCache(home: string, env: Environment): Promise<CompiledFiles> {
   const none: CompiledFiles = new Map();
   if (isDisabled(env)) return none;
@@ -40,7 +41,8 @@ export async function readCache(home: string, env: Environment): Promise<Compile
   }
 }
 
-/** Rejects `store_unavailable` where nothing can be written, `FILE_WRITABLE_BY_OTHERS` where it would not be read. */
+/** Rejects `store_unavailable` if it cannot write, `FILE_WRITABLE_BY_OTHERS` if the folder is
+ *  unsafe. */
 export async function writeCache(
   home: string,
   env: Environment,
@@ -54,7 +56,7 @@ export async function writeCache(
   if (!files) return;
   const storedCache: StoredCache = { maker: await nodeFingerprint(), files };
   const body = serialize(storedCache);
-  // V8 believes what it is given: a file that a disk has spoiled would end the process.
+  // V8 does not verify the data: a damaged file would crash the process.
   const sum = Buffer.alloc(4);
   sum.writeUInt32BE(crc32(body));
   await writeFileAtomic(path, Buffer.concat([sum, body]), { mode: 0o600 });
@@ -65,9 +67,9 @@ interface StoredCache {
   readonly files: CompiledFiles;
 }
 
-/** V8's tag stands for its version, its flags and the processor. Builds of one V8 are not alike: what Node 20.19.0 made
- *  has the tag of 20.20.2, which takes it and ends with a segmentation fault. A distribution mends its Node under one
- *  version, so the file counts, too. */
+/** Identifies the build of Node. V8's tag covers its version, flags and the processor, but not the
+ *  build: data of Node 20.19.0 has the tag of 20.20.2, which accepts it and then crashes. Size and
+ *  time of the executable are included, since distributions patch Node without a new version. */
 async function nodeFingerprint(): Promise<string> {
   const { size, mtimeMs } = await stat(process.execPath);
   return JSON.stringify([cachedDataVersionTag(), process.arch, process.versions, size, mtimeMs]);

@@ -1,20 +1,22 @@
+// Loads the program's files with code that an earlier start compiled.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { Script } from "node:vm";
 import { crc32 } from "node:zlib";
 
-/** What V8 made of a file of the program. */
+/** Compiled code of one file. */
 export interface CompiledScript {
-  /** CRC-32 of the file it was made of: V8 itself compares only the length, and some installers give all files
-   *  one time. */
+  /** CRC-32 of the source. V8 compares only the length, and some installers give all files the same
+   *  time. */
   readonly source: number;
   readonly data: Uint8Array;
 }
 export type CompiledFiles = ReadonlyMap<string, CompiledScript>;
 
-/** A file of `dist/bin` is one function, as scripts/bundle.mjs writes it. `unit` and `load`: another file, at once or
- *  later; `foreign`: a module that is no part of the program, since a script cannot import by itself. */
+/** The function that scripts/bundle.mjs writes to each file of `dist/bin`. `unit` loads another
+ *  file synchronously and `load` asynchronously; `foreign` imports a module from outside the
+ *  program, which a script cannot do itself. */
 type ScriptBody = (
   exports: object,
   module: { exports: object },
@@ -29,39 +31,39 @@ interface LoadedScript {
   readonly module: { exports: object };
   readonly script: Script;
   readonly source: number;
-  readonly isCompiledAnew: boolean;
+  readonly isNew: boolean;
 }
 
-/** Loads the files of the program, each once. Node's own loader could not take what an earlier start compiled: its
- *  cache (`module.enableCompileCache`, from Node 22) holds what is compiled at once and none of the functions that are
- *  compiled when they are called, which are most. */
+/** Loads the files of the program, each once. Node's own cache (`module.enableCompileCache`, from
+ *  Node 22) lacks functions that V8 compiles at their first call, which are most of them. */
 export class ScriptLoader {
   readonly #units = new Map<string, LoadedScript>();
   readonly #folder: URL;
   #compiled: CompiledFiles = new Map();
-  /** So many files were loaded before anything of earlier starts was at hand. */
+  /** Number of files loaded before `use`. */
   #before = 0;
 
   constructor(folder: URL) {
     this.#folder = folder;
   }
 
-  /** For the files loaded from now on. What does not fit this Node or this file is left aside. */
+  /** Uses this code for files loaded from now on, if it fits the file and this Node. */
   use(compiled: CompiledFiles): void {
     this.#compiled = compiled;
     this.#before = this.#units.size;
   }
 
-  /** What the file exports. */
+  /** @returns The exports of the file. */
   unit(name: string): object {
     return (this.#units.get(name) ?? this.#run(name)).module.exports;
   }
 
-  /** The files loaded since `use`, functions that were called included; undefined when all had been compiled before. */
+  /** @returns Code of the files loaded since `use`, with the functions called so far; undefined if
+   *  all of it came from the cache. */
   compiled(): CompiledFiles | undefined {
     this.#compiled = new Map();
     const since = [...this.#units].slice(this.#before);
-    if (!since.some(([, { isCompiledAnew }]) => isCompiledAnew)) return undefined;
+    if (!since.some(([, { isNew }]) => isNew)) return undefined;
     return new Map(
       since.map(([name, { script, source }]) => [
         name,
@@ -85,7 +87,7 @@ export class ScriptLoader {
       module,
       script,
       source,
-      isCompiledAnew: !cachedData || script.cachedDataRejected === true,
+      isNew: !cachedData || script.cachedDataRejected === true,
     };
     this.#units.set(name, unit);
     const body = script.runInThisContext() as ScriptBody;
@@ -93,8 +95,8 @@ export class ScriptLoader {
       module.exports,
       module,
       createRequire(url),
-      (other) => this.unit(other),
-      async (other) => this.unit(other),
+      (name) => this.unit(name),
+      async (name) => this.unit(name),
       (address) => import(address),
       url.href,
     );

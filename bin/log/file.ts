@@ -1,11 +1,12 @@
+// A log file that is renamed when it is full.
 import { closeSync, lstatSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { createPrivateFolder, restrictSecretFile } from "../../lib/files/index.ts";
 
 export interface RotationOptions {
-  /** Bytes after which the file is renamed to `.1`; default 5 MiB. */
+  /** The file is renamed to `.1` above this size. @defaultValue 5 MiB */
   readonly maxBytes?: number;
-  /** How many renamed files are kept; default 5. */
+  /** Number of renamed files to keep. @defaultValue 5 */
   readonly keep?: number;
 }
 
@@ -14,9 +15,12 @@ export interface LogFile {
   close(): void;
 }
 
-/** A log file (0600, in a folder of 0700) that always has the same name. A line is with the system after `write`: none
- *  is lost when the process ends. One that cannot be written is dropped and told to `failed`. Rejects when it cannot
- *  open the file. */
+/**
+ * Opens a log file (0600, in a folder of 0700). `write` is synchronous, so no line is lost when the
+ * process ends. Drops a line that it cannot write and calls `failed`.
+ *
+ * @throws If the file cannot be opened.
+ */
 export async function openLogFile(
   path: string,
   failed: (error: Error) => void,
@@ -26,7 +30,7 @@ export async function openLogFile(
   let size = sizeOf(path);
   await restrictSecretFile(path);
   let file: number | undefined = openSync(path, "a", 0o600);
-  let torn = false;
+  let isLineOpen = false;
   const rotateNow = (old: number) => {
     size = 0;
     rotate(path, keep);
@@ -34,17 +38,17 @@ export async function openLogFile(
     closeSync(old);
   };
   const append = (to: number, bytes: Buffer) => {
-    let at = 0;
+    let written = 0;
     try {
-      while (at < bytes.length) at += writeSync(to, bytes, at);
+      while (written < bytes.length) written += writeSync(to, bytes, written);
     } finally {
-      size += at;
-      if (at > 0) torn = bytes[at - 1] !== 10;
+      size += written;
+      if (written > 0) isLineOpen = bytes[written - 1] !== 10;
     }
   };
   return {
     write(line) {
-      const bytes = Buffer.from(torn ? `\n${line}` : line);
+      const bytes = Buffer.from(isLineOpen ? `\n${line}` : line);
       const isFull = size > 0 && size + bytes.length > maxBytes;
       if (isFull && file !== undefined) tryWrite(rotateNow, file, failed);
       if (file !== undefined) tryWrite((to) => append(to, bytes), file, failed);
@@ -64,7 +68,7 @@ function tryWrite(run: (file: number) => void, file: number, failed: (error: Err
   }
 }
 
-/** Zero for a new file. Anything but a file is refused here: opening a pipe would wait for ever. */
+/** Returns 0 for a new file. Throws for anything but a file: opening a pipe would block. */
 function sizeOf(path: string): number {
   const found = statSync(path, { throwIfNoEntry: false });
   const isOther = found

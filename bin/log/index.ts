@@ -1,5 +1,5 @@
-/* The launcher's log: JSON lines in a rotated file and, when wanted, the same lines on a terminal. Every line passes
- * the redactor once, finished, before any output sees it. */
+// The launcher log: JSON lines in a rotated file, and optionally on a terminal. The redactor
+// processes each complete line once, before any output receives it.
 import { pino, type Level, type Logger } from "pino";
 import { escapeUnsafe } from "../client/text.ts";
 import { openLogFile, type LogFile, type RotationOptions } from "./file.ts";
@@ -10,45 +10,46 @@ export { createRedactor, redactLine, type Redactor } from "./redact.ts";
 export { logSource } from "./source.ts";
 
 export interface LogOptions extends RotationOptions {
-  /** `<home>/logs/launcher.log`; without it there is no file. */
+  /** `<home>/logs/launcher.log`; absent: no file. */
   readonly file?: string;
-  /** Default `info`. */
+  /** @defaultValue `"info"` */
   readonly level?: Level;
-  /** Lines for people instead of JSON on `stdout` and `stderr`. */
+  /** Writes readable lines instead of JSON to `stdout` and `stderr`. */
   readonly pretty?: boolean;
-  /** Gets every line too. */
+  /** Receives every line too. */
   readonly stdout?: Terminal;
-  /** Which lines `stdout` gets; default all. */
+  /** Selects the lines for `stdout`. @defaultValue all lines */
   readonly shows?: (line: string) => boolean;
-  /** Gets every line, in place of `stdout`, when the file cannot be opened; one warning when the file loses lines. */
+  /** Receives every line, instead of `stdout`, if the file cannot be opened; and one warning if the
+   *  file loses lines. */
   readonly stderr: Terminal;
 }
 
 export interface LauncherLog {
-  /** Fits the kernel's `Log`. */
+  /** Implements the kernel's `Log`. */
   readonly log: Logger;
-  /** Tell it every token in play. */
+  /** Add every token in use. */
   readonly redactor: Redactor;
-  /** The file in use; `undefined` when there is none. */
+  /** The file in use, if any. */
   readonly file: string | undefined;
-  /** Writes a line to the file and nowhere else, the only one that is not redacted. `false`: there is no file. */
+  /** Writes an unredacted line to the file only. @returns False if there is no file. */
   firstRun(line: string): boolean;
-  /** Gets every line that is written from now on, redacted. */
-  follow(heard: (line: string) => void): () => void;
+  /** Passes every following line to `onLine`, redacted. @returns A function that stops this. */
+  follow(onLine: (line: string) => void): () => void;
   close(): void;
 }
 
-/** Never rejects: a file that cannot be opened is one warning, and so is one that loses lines on a full disk. */
+/** Never rejects: logs one warning if the file cannot be opened or loses lines on a full disk. */
 export async function createLog(options: LogOptions): Promise<LauncherLog> {
   const { level = "info", pretty = false, stdout, stderr, file: path, shows } = options;
   const redactor = createRedactor();
-  const lost = once((error: Error) =>
+  const warnLostLines = once((error: Error) =>
     stderr.write(`${path} loses lines: ${redactor.redact(error.message)}\n`),
   );
   const opened =
     path === undefined
       ? undefined
-      : await openLogFile(path, lost, options).catch((error: Error) => error);
+      : await openLogFile(path, warnLostLines, options).catch((error: Error) => error);
   const file = opened instanceof Error ? undefined : opened;
   const followers = new Set<(line: string) => void>();
   const screen = opened instanceof Error ? stderr : stdout;
@@ -75,9 +76,9 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
       file?.write(`${line}\n`);
       return file !== undefined;
     },
-    follow(heard) {
-      followers.add(heard);
-      return () => void followers.delete(heard);
+    follow(onLine) {
+      followers.add(onLine);
+      return () => void followers.delete(onLine);
     },
     close: () => file?.close(),
   };
@@ -92,7 +93,7 @@ const outputs = (
   write(line: string): void {
     file?.write(line);
     show?.(line);
-    for (const heard of followers) heard(line);
+    for (const onLine of followers) onLine(line);
   },
 });
 

@@ -1,31 +1,32 @@
-/* What no log may hold, found by where it stands: in a URL, a header, a field. Works on finished lines, JSON or not, at
- * any depth and also inside JSON that is itself quoted; a JSON line stays one. Too much is accepted, a leak is not. */
+// Removes secrets from complete log lines, by their position (URL, header, field) and by value.
+// Works on JSON and plain lines, at any depth and in quoted JSON; a JSON line stays valid. Redacts
+// too much rather than too little.
 
 const redactedText = "[redacted]";
 
-/** Words that make the value after them a secret. `code` and `link` are so in a URL only: errors have codes too. */
+/** Words before a secret. `code` and `link` count only in URLs, since errors have codes too. */
 const secretWord =
   "(?:tokens?|passw(?:or)?d|passphrase|secrets?|api[_-]?key|private[_-]?key|credentials?)";
-/* Prefixes and escapes are bounded: a line made for the purpose would take quadratic time. */
+/* Prefixes and escapes are bounded, else a crafted line would take quadratic time. */
 const secretName = `[\\w.-]{0,40}${secretWord}`;
 const headerName =
   "(?:proxy-)?authorization|(?:set-)?cookies?|sec-websocket-protocol|refer(?:r)?er|x-api-key";
 const fieldName = `${secretName}|${headerName}`;
 const queryName = `(?:${secretName}|code|link|ott|session|key)`;
 
-/** The rest of a text in JSON, and of a text in JSON that is itself quoted (`\1`: the escapes of its quotes). */
+/** The rest of a JSON string, and of one in quoted JSON (`\1`: the escapes of its quotes). */
 const jsonText = '(?:[^"\\\\]|\\\\[^])*("|$)';
 const quotedText = '(?:[^"\\\\]|\\\\+(?!["\\\\])|(?!\\1")\\\\+")*(?:\\1"|(?=")|$)';
-/** After a comma: what comes is no name of a field, as in "reason":"invalid_token","ip":"…". */
+/** After a comma: a value follows, not a key as in "reason":"invalid_token","ip":"…". */
 const notAKey = '(?!\\s*"[\\w.-]*"\\s*:)';
 const notAQuotedKey = '(?!\\s*\\1"[\\w.-]*\\1"\\s*:)';
-/** What stands for a secret in sentences that say where one belongs. */
+/** Placeholders in instructions; they are not secrets. */
 const placeholder = "<(?:token|value|base64url)>(?!\\.?[\\w~+/=-])";
-/** The rest of a header line in a text. */
+/** The rest of a header line. */
 const headerText = '(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+';
 
 const rules: readonly (readonly [RegExp, string])[] = [
-  // Text in a field or the next element of a list: "token":"…", ["cookie","…"], \"token\":\"…\".
+  // Strings in a field or next in a list: "token":"…", ["cookie","…"], \"token\":\"…\".
   [
     new RegExp(`("(?:${fieldName})"(?:\\s*:|\\s*,${notAKey})\\s*")${jsonText}`, "gi"),
     `$1${redactedText}$2`,
@@ -37,12 +38,12 @@ const rules: readonly (readonly [RegExp, string])[] = [
     ),
     `$1"$2$1"$3$1"${redactedText}$1"`,
   ],
-  // A number in a field.
+  // Numbers in a field.
   [
     new RegExp(`(\\\\{0,15}")(${secretName})\\1(\\s*:\\s*)-?\\d[\\d.eE+-]*`, "gi"),
     `$1$2$1$3$1${redactedText}$1`,
   ],
-  // Query parameters, also of a URL inside a URL.
+  // Query parameters, also of a URL within a URL.
   [
     new RegExp(
       `((?:[?&#;]|%3f|%26|%23)${queryName}(?:=|%3d))(?:(?!%26|%23)[^&#\\s"'\\\\<>])*`,
@@ -66,24 +67,24 @@ const rules: readonly (readonly [RegExp, string])[] = [
     `token$1.${redactedText}`,
   ],
   [/\bott_[\w.~+/=-]+/g, `ott_${redactedText}`],
-  // name=value, and name: value when the value looks generated.
+  // name=value, and name: value if the value looks generated.
   [new RegExp(`(${secretWord}=)[^\\s"'\\\\&,;]+`, "gi"), `$1${redactedText}`],
   [new RegExp(`(${secretWord}\\s*:\\s*)[\\w.~+/=-]{16,}`, "gi"), `$1${redactedText}`],
   [/(launcher token \(first run\): )\S+/g, `$1${redactedText}`],
 ];
 
-/** Of these every rule needs one: nearly all lines hold none of them and are done after one look. */
+/** Every rule needs one of these; almost all lines have none and need only this test. */
 const suspicious = new RegExp(
   `${secretWord}|${headerName}|bearer|basic|ott_|[?&#;]|%3f|%26|%23`,
   "i",
 );
 
-/** A line without what its position shows to be secret. Pure. */
+/** Removes secrets recognised by their position. Pure. */
 export function redactLine(line: string): string {
   return suspicious.test(line) ? redactSuspicious(line) : line;
 }
 
-/** Every rule, whether it can find something or not. */
+/** Applies every rule. */
 export function redactSuspicious(line: string): string {
   return rules.reduce(
     (text, [pattern, replacement]) => text.replace(pattern, replacement),
@@ -93,7 +94,7 @@ export function redactSuspicious(line: string): string {
 
 const nestedSecretPattern = new RegExp(`"(?:${secretName}|${headerName})"\\s*:\\s*(?=[[{])`, "gi");
 
-/** A list or an object in a secret field is replaced as a whole. */
+/** Replaces a list or object in a secret field as a whole. */
 function censorNested(line: string): string {
   let result = "";
   let from = 0;
@@ -119,17 +120,17 @@ function endOfNested(line: string, start: number): number {
 }
 
 export interface Redactor {
-  /** From now on this value is replaced wherever it stands, in every form in which it travels. */
+  /** Replaces this value from now on, at any position and in every encoding in use. */
   add(value: string): void;
   redact(line: string): string;
 }
 
-/** Values shorter than this are left to their position: they would blot out ordinary words. */
+/** Shorter values are redacted only by position: as values they would match ordinary words. */
 const minSecretLength = 4;
-/** Of a process that rotates for ever, the newest values count. */
+/** With more rotations than this, only the newest values are kept. */
 const maxSecrets = 100;
 
-/** `redactLine` and, before it, the exact values it was told. */
+/** Replaces the added values, then applies `redactLine`. */
 export function createRedactor(): Redactor {
   const values = new Set<string>();
   let known: RegExp | undefined;
@@ -150,9 +151,10 @@ export function createRedactor(): Redactor {
   };
 }
 
-/** The value as text, in URLs and in base64; each as it looks in JSON and in JSON quoted once and twice. */
-function formsOf(given: string): string[] {
-  const value = given.trim();
+/** Returns the value as text, URL-encoded, in base64 and hex; each plain, in JSON, and in JSON
+ *  quoted once and twice. */
+function formsOf(secret: string): string[] {
+  const value = secret.trim();
   const bytes = Buffer.from(value, "utf8");
   const form = new URLSearchParams([["", value]]).toString().slice(1);
   const encoded = [encodeURIComponent(value.toWellFormed()), encodeURI(value.toWellFormed()), form];
@@ -168,7 +170,7 @@ function formsOf(given: string): string[] {
   ]);
 }
 
-/** A buffer of it in JSON. */
+/** The bytes of the value as a JSON array, as `Buffer` is logged. */
 const bytesOf = (value: string) => `[${[...Buffer.from(value.trim(), "utf8")].join(",")}]`;
 
 const escaped = (text: string) => JSON.stringify(text).slice(1, -1);

@@ -1,19 +1,20 @@
+// Reads and follows the log file for the dashboard.
 import { open, type FileHandle } from "node:fs/promises";
 import type { LogLevel, LogLineView, LogSource } from "../../plugins/dashboard/index.ts";
 import { splitLines } from "../client/lines.ts";
 import type { Redactor } from "./redact.ts";
 
-/** How far back the end of the file is read: some ten thousand lines. */
+/** Bytes read from the end of the file, about ten thousand lines. */
 const maxTailBytes = 2 * 1024 * 1024;
 const levels = ["debug", "info", "warn", "error"] as const;
 
 interface LogSourceOptions {
   readonly file: string;
   readonly redactor: Redactor;
-  readonly follow: (heard: (line: string) => void) => () => void;
+  readonly follow: (onLine: (line: string) => void) => () => void;
 }
 
-/** The log's file as the dashboard may show it: every line passes the redactor again, also those of earlier starts. */
+/** Creates the source of the log page. Redacts each line again, also lines of earlier starts. */
 export function logSource({ file, redactor, follow }: LogSourceOptions): LogSource {
   return {
     async read({ level, text, limit }) {
@@ -41,21 +42,21 @@ export function logSource({ file, redactor, follow }: LogSourceOptions): LogSour
       try {
         for await (const line of splitLines(input)) yield `${redactor.redact(line)}\n`;
       } finally {
-        input.destroy(); // whoever asked may not want the rest
+        input.destroy(); // the consumer may stop early
       }
     },
-    follow: (heard) => follow((line) => heard(parse(line.trimEnd(), Date.now()))),
+    follow: (onLine) => follow((line) => onLine(parse(line.trimEnd(), Date.now()))),
   };
 }
 
-/** Somebody may have cleared the folder. */
+/** Resolves with undefined if the file was deleted. */
 const openIfThere = (file: string): Promise<FileHandle | undefined> =>
   open(file, "r").catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOENT") throw error;
     return undefined;
   });
 
-/** The end of the file from the beginning of a line on. */
+/** Reads the end of the file, starting with a complete line. */
 async function tail(file: string): Promise<{ content: string; isWhole: boolean }> {
   const handle = await openIfThere(file);
   if (!handle) return { content: "", isWhole: true };
@@ -79,18 +80,18 @@ function levelOf(number: unknown): LogLevel {
   return value >= 50 ? "error" : value >= 40 ? "warn" : value >= 30 ? "info" : "debug";
 }
 
-/** A line that is no JSON keeps its text and the time of the one before. */
-function parse(line: string, before: number): LogLineView {
+/** A line that is not JSON keeps its text and takes the time of the previous line. */
+function parse(line: string, previousAt: number): LogLineView {
   try {
     const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
     const at = Date.parse(String(time));
     return {
-      at: Number.isNaN(at) ? before : at,
+      at: Number.isNaN(at) ? previousAt : at,
       level: levelOf(level),
       text: String(msg ?? ""),
       fields,
     };
   } catch {
-    return { at: before, level: "info", text: line, fields: {} };
+    return { at: previousAt, level: "info", text: line, fields: {} };
   }
 }

@@ -1,30 +1,34 @@
+// Writes log lines to a terminal, as JSON or readable.
 export interface Terminal {
   readonly isTTY?: boolean;
   write(text: string): unknown;
   on(type: "error", handler: (error: Error) => void): unknown;
 }
 
-/** Writes lines to a stream; with `pretty` in the form for people. pino-pretty is loaded only then. */
+/** Returns a function that writes lines to a stream; with `pretty`, readable (loads
+ *  pino-pretty). */
 export async function openTerminal(
   stream: Terminal,
   pretty: boolean,
 ): Promise<(line: string) => void> {
-  // A closed pipe (`doorward | head`) must not end the launcher.
+  // A closed pipe (`doorward | head`) must not stop the launcher.
   stream.on("error", () => {});
   if (!pretty) return (line) => void stream.write(line);
-  const { default: pretties } = await import("pino-pretty"); // CommonJS: a bundle gives it no names
-  const format = pretties.prettyFactory({
+  const { default: pinoPretty } = await import("pino-pretty"); // CommonJS
+  const format = pinoPretty.prettyFactory({
     colorize: stream.isTTY === true,
     translateTime: "SYS:HH:MM:ss",
     singleLine: true,
     ignore: "plugin,name,pid,stream",
-    messageFormat: ({ plugin, pid, msg }) =>
-      `${plugin ? `${String(plugin)}: ` : ""}${String(msg)}${pid ? ` (process ${String(pid)})` : ""}`,
+    messageFormat({ plugin, pid, msg }) {
+      const suffix = pid ? ` (process ${String(pid)})` : "";
+      return `${plugin ? `${String(plugin)}: ` : ""}${String(msg)}${suffix}`;
+    },
   });
   return (line) => void stream.write(format(escapeControls(line)) ?? line);
 }
 
-/** Escapes of a JSON line as text: what a peer sent must not move the cursor of a terminal, nor turn what follows. */
+/** Keeps JSON escapes escaped: text from a peer must not move the cursor or reverse the text. */
 const escapeControls = (line: string): string =>
   line
     .replace(/(?<!\\)((?:\\\\)*)\\u([0-9a-f]{4})/gi, "$1\\\\u$2")

@@ -1,5 +1,6 @@
-/* Looks for what is wrong in a deployment and says what mends it. What can be read from files and environment is always
- * looked at; what only a running launcher knows comes as facts from it. */
+/* Looks for what is wrong in a deployment and says what mends it. What can be read from files
+ * and environment is always looked at; what only a running launcher knows comes as facts from
+ * it. */
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { channelChecks, rejectedConnectionChecks } from "./channel.ts";
 import { fileChecks } from "./files.ts";
@@ -15,7 +16,8 @@ export type { CheckView } from "../../plugins/dashboard/index.ts";
 
 type CheckGroup = (found: Survey) => Promise<CheckView[]> | CheckView[];
 
-/** All checks, the three of every failed token first. A check that cannot be made is a failed one that says why. */
+/** All checks, the three of every failed token first. A check that cannot be made is a failed
+ *  one that says why. */
 export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
   const found = await collectSurvey(options);
   const parts: readonly CheckGroup[] = [

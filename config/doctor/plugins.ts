@@ -4,8 +4,8 @@ import { resolveProgram } from "../handler/index.ts";
 import { readEntries, resolvePluginFile } from "../plugins/index.ts";
 import { createCheck, type Survey } from "./survey.ts";
 
-/** Plugins by other authors: in a running launcher how they fare, else whether they are there and the owner's alone.
- *  Their code is not run here. */
+/** Plugins by other authors: in a running launcher how they fare, else whether they are there
+ *  and the owner's alone. Their code is not run here. */
 export async function pluginChecks(found: Survey): Promise<CheckView[]> {
   const own = createCheck("plugins", "Plugins by other authors");
   const { home, files, plugins: running, pluginEntries } = found;
@@ -38,8 +38,8 @@ type RunningProgram = NonNullable<DoctorFacts["program"]>;
 
 const restartFix = "restart the launcher, or take the edit back";
 
-/** The program that answers: in a running launcher how it fares, and always whether it is there and the owner's alone.
- *  Nothing is started here. */
+/** The program that answers: in a running launcher how it fares, and always whether it is there
+ *  and the owner's alone. Nothing is started here. */
 export async function programChecks(found: Survey): Promise<CheckView[]> {
   const { running } = found;
   const files = await programConfigured(found);

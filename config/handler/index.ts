@@ -1,5 +1,6 @@
-/* `handler` of `config.json`: the application that comes with the package, or a program of the owner's. A program runs
- * with the owner's rights, so nobody else may be able to change what is run. */
+/* `handler` of `config.json`: the application that comes with the package, or a program of the
+ * owner's. A program runs with the owner's rights, so nobody else may be able to change what is
+ * run. */
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { delimiter, dirname, join, resolve } from "node:path";
@@ -31,7 +32,8 @@ const canRun = async (path: string): Promise<boolean> => {
   );
 };
 
-/** The file that the system would run for the first word of a command. Rejects `PROGRAM_NOT_FOUND`. */
+/** The file that the system would run for the first word of a command. Rejects
+ *  `PROGRAM_NOT_FOUND`. */
 export async function findProgram(word: string, cwd: string, searchPath: string): Promise<string> {
   if (process.platform === "win32") return word; // it tries suffixes and folders of its own
   if (word.includes("/")) {
@@ -69,7 +71,8 @@ const handlerExample = '{"command": ["python3", "agent.py"]}';
 const splitCommandHint = (text: string): string =>
   JSON.stringify({ command: text.trim().split(/\s+/) }).replaceAll('","', '", "');
 
-/** Undefined: the echo. Throws `CONFIG_BAD_VALUE` and `CONFIG_UNKNOWN_KEY`, with what to write instead. */
+/** Undefined: the echo. Throws `CONFIG_BAD_VALUE` and `CONFIG_UNKNOWN_KEY`, with what to write
+ *  instead. */
 export function parseHandler(raw: unknown, file: string): HandlerConfig | undefined {
   if (raw === undefined || raw === null || raw === "echo") return undefined;
   if (!isObject(raw)) {
@@ -106,7 +109,8 @@ export function parseHandler(raw: unknown, file: string): HandlerConfig | undefi
   );
 }
 
-/** All that decides what is run: the program, its folder, the folder it runs in, and files among its words. */
+/** All that decides what is run: the program, its folder, the folder it runs in, and files among
+ *  its words. */
 async function trustedPaths(words: readonly string[], cwd: string): Promise<string[]> {
   const files: string[] = [];
   for (const word of words) {

@@ -43,7 +43,8 @@ function readerFor(json: JsonSchema): Pick<Variable, "read" | "expected"> {
   }
 }
 
-/** Every setting's variable: `SERVICE_CHANNELS_PICO_MAX_CONNECTIONS` for `channels.pico` `max_connections`. */
+/** Every setting's variable: `SERVICE_CHANNELS_PICO_MAX_CONNECTIONS` for `channels.pico`
+ *  `max_connections`. */
 export function variablesOf(
   sections: readonly SectionInfo[],
   brand: string,

@@ -41,7 +41,8 @@ export interface Sources {
   managed(section: string): ReadonlyMap<string, string>;
   /** Field -> the flag of the command line that holds it, `-port`. */
   flags(section: string): ReadonlyMap<string, string>;
-  /** The section as the plugins get it: tokens and other owners' keys taken out, the environment on top. */
+  /** The section as the plugins get it: tokens and other owners' keys taken out, the environment
+   *  on top. */
   overlay(section: string, raw: RawSection): RawSection;
   /** The section as it was when it was loaded. */
   loaded(section: string): RawSection | undefined;

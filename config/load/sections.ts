@@ -38,7 +38,8 @@ interface Issue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[];
 }
 
-/** Refuses what a plugin's schema refuses, as the kernel would, and names the file, variable or flag it comes from. */
+/** Refuses what a plugin's schema refuses, as the kernel would, and names the file, variable or
+ *  flag it comes from. */
 export function checkValues(
   plugins: readonly AnyPlugin[],
   config: Readonly<Record<string, RawValues>>,

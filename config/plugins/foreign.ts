@@ -5,8 +5,9 @@ import type { AnyPlugin, Awaitable, PluginShape, Scope } from "../../kernel/inde
 import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
 import { pluginErrors } from "./errors.ts";
 
-/** The file that a plugin's name means, seen from the home alone. Rejects `PLUGIN_NOT_FOUND`, and
- *  `FILE_WRITABLE_BY_OTHERS` when somebody else could change it, or a folder between it and the home. */
+/** The file that a plugin's name means, seen from the home alone. Rejects `PLUGIN_NOT_FOUND`,
+ *  and `FILE_WRITABLE_BY_OTHERS` when somebody else could change it, or a folder between it and
+ *  the home. */
 export async function resolvePluginFile(from: string, home: string): Promise<string> {
   const path = from.startsWith("./") ? join(home, from) : await resolvePackage(from, home);
   const isThere = await access(path).then(
@@ -58,7 +59,8 @@ export function errorSummary(error: unknown): string {
   return text.replace(/\s+/g, " ").slice(0, 300);
 }
 
-/** The plugin as the contract has it and nothing else of it; what its start throws says whose it is. */
+/** The plugin as the contract has it and nothing else of it; what its start throws says whose it
+ *  is. */
 export function wrapPlugin(plugin: AnyPlugin, redact: (text: string) => string): AnyPlugin {
   const { name, api, needs, uses, config } = plugin;
   const guard = async <T>(run: () => Awaitable<T>): Promise<T> => {
@@ -98,8 +100,8 @@ export async function withLoadTimeout<T>(from: string, work: Promise<T>): Promis
   }
 }
 
-/** What helps against an error of a plugin that was loaded from `path`, to follow its words: a remedy, or the place in
- *  its author's code. */
+/** What helps against an error of a plugin that was loaded from `path`, to follow its words: a
+ *  remedy, or the place in its author's code. */
 export function loadErrorAdvice(error: unknown, path: string, home: string): string {
   const {
     name,

@@ -1,5 +1,6 @@
-/* Plugins by other authors, which `config.json` names. Their code runs as the owner: what another user could change is
- * refused. One that cannot be loaded or started leaves the others running, unless it is required. */
+/* Plugins by other authors, which `config.json` names. Their code runs as the owner: what
+ * another user could change is refused. One that cannot be loaded or started leaves the others
+ * running, unless it is required. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
@@ -70,8 +71,9 @@ const stateByPhase = {
   stopped: "stopped",
 } as const;
 
-/** Reads the settings of the launcher's own plugins and of those that `config.json` names. Rejects what `load` does,
- *  also when one of them could be changed by others, and when a required one cannot be loaded. */
+/** Reads the settings of the launcher's own plugins and of those that `config.json` names.
+ *  Rejects what `load` does, also when one of them could be changed by others, and when a
+ *  required one cannot be loaded. */
 export async function loadWithPlugins(
   options: PluginsOptions,
 ): Promise<Loaded & { readonly found: FoundPlugin[] }> {

@@ -1,3 +1,4 @@
+// A kernel with one pico client and no dashboard, listener or server.
 import { createKernel, type Log, type Plugin } from "../../kernel/index.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
 import { picoClient, type PicoLink } from "../../plugins/pico-client/index.ts";
@@ -12,37 +13,41 @@ export interface ClientOnlyOptions {
   /** A copy of the environment. */
   readonly env: Environment;
   readonly log: Log;
-  /** Gets the whole answers of the other end. */
+  /** Receives complete replies of the server. */
   readonly application: Application;
-  /** Gets everything as it comes: texts that grow, typing, changes of the link. */
-  readonly hear?: LinkHandlers;
-  /** Address of the channel; stands above files and environment. */
+  /** Receives updates, typing and changes of the link as they arrive. */
+  readonly handlers?: LinkHandlers;
+  /** Address of the channel; overrides files and environment. */
   readonly url?: string;
-  /** The channel to talk to when nothing names one. */
-  readonly unnamed?: () => Promise<{ readonly url: string; readonly token: string } | undefined>;
-  /** File with the channel's token and nothing else; stands above all other places. */
+  /** Finds a channel if no address is configured. */
+  readonly findChannel?: () => Promise<
+    { readonly url: string; readonly token: string } | undefined
+  >;
+  /** File that contains only the channel token; overrides all other places. */
   readonly tokenFile?: string;
-  /** The conversation; unset: the one kept in the home. */
+  /** The conversation. @defaultValue the one stored in the home */
   readonly sessionId?: string;
-  /** Keeps conversations with one address apart. */
+  /** Separates several conversations with the same address. */
   readonly profile?: string;
   /** Silence after which a reply counts as complete, if the server does not mark the end. */
   readonly silenceMs?: number;
-  /** Told every token that is read, so that logs can keep it out. */
+  /** Called with every token that is read, so that logs can redact it. */
   readonly secret?: (value: string) => void;
 }
 
 const clientSection = "channels.pico_client";
 const clientTokenName = "pico_client";
 
-const createListenerPlugin = (hear: LinkHandlers): Plugin<{ needs: { picoLink: PicoLink } }> => ({
+const createListenerPlugin = (
+  handlers: LinkHandlers,
+): Plugin<{ needs: { picoLink: PicoLink } }> => ({
   name: "listener",
   api: 1,
   needs: { picoLink: true },
-  start: ({ needs, onStop }) => onStop(needs.picoLink.listen(hear)),
+  start: ({ needs, onStop }) => onStop(needs.picoLink.listen(handlers)),
 });
 
-/** The token of the channel in this home follows its files, as the channel does; another one stays as it is. */
+/** Follows changes of the pico token in the files if `token` is that one; else `token` is fixed. */
 async function withOwnToken(form: TokenBackend, token: string): Promise<TokenBackend> {
   const filed = await Promise.resolve(form.resolve("pico")).catch(() => undefined);
   return filed?.value === token
@@ -50,11 +55,14 @@ async function withOwnToken(form: TokenBackend, token: string): Promise<TokenBac
     : withGivenToken(form, clientTokenName, token);
 }
 
-/** A deployment without dashboard, listener and server: one link to the channel of another service. It is on unless
- *  something says `enabled: false`. Rejects `CLIENT_SWITCHED_OFF`, `CLIENT_NO_ADDRESS`, and what reading the files
- *  rejects. */
+/**
+ * Creates a kernel with one link to the channel of another service, enabled by default.
+ *
+ * @throws CLIENT_SWITCHED_OFF if the configuration contains `enabled: false`.
+ * @throws CLIENT_NO_ADDRESS if no channel is configured or found.
+ */
 export async function createClientOnly(options: ClientOnlyOptions) {
-  const { home, env, log, url, sessionId, profile, silenceMs, secret, hear = {} } = options;
+  const { home, env, log, url, sessionId, profile, silenceMs, secret, handlers = {} } = options;
   const client = picoClient({
     home,
     env,
@@ -64,14 +72,16 @@ export async function createClientOnly(options: ClientOnlyOptions) {
   });
   const flags = url === undefined ? {} : { [clientSection]: { url } };
   const { config, warnings, foreign } = await load([client], { home, env, flags });
-  // The launcher and the doctor explain settings of other products; one message is not the place
-  // for it.
+  // Settings of other products are warnings only in the launcher and the doctor.
   for (const warning of warnings) (foreign.includes(warning) ? log.info : log.warn)({}, warning);
-  const named: { enabled?: unknown; url?: unknown } = { enabled: true, ...config[clientSection] };
-  if (!named.enabled) throw presetErrors.CLIENT_SWITCHED_OFF("SERVICE");
-  const found = named.url ? undefined : await options.unnamed?.();
-  if (!named.url && !found) throw presetErrors.CLIENT_NO_ADDRESS("SERVICE", home);
-  const own = { ...named, ...(found && { url: found.url }) };
+  const settings: { enabled?: unknown; url?: unknown } = {
+    enabled: true,
+    ...config[clientSection],
+  };
+  if (!settings.enabled) throw presetErrors.CLIENT_SWITCHED_OFF("SERVICE");
+  const found = settings.url ? undefined : await options.findChannel?.();
+  if (!settings.url && !found) throw presetErrors.CLIENT_NO_ADDRESS("SERVICE", home);
+  const section = { ...settings, ...(found && { url: found.url }) };
   const form = files({ home, env, ...(secret && { secret }) });
   const path = options.tokenFile;
   const tokens = path
@@ -85,9 +95,9 @@ export async function createClientOnly(options: ClientOnlyOptions) {
       tokenStore(tokens),
       channels(),
       client,
-      createListenerPlugin(hear),
+      createListenerPlugin(handlers),
       application(options.application),
     ],
-    { config: { [clientSection]: own } as Readonly<Record<string, unknown>>, log },
+    { config: { [clientSection]: section } as Readonly<Record<string, unknown>>, log },
   );
 }

@@ -1,13 +1,15 @@
+// Errors of the presets.
 import { errorTable } from "../../kernel/index.ts";
 
 export const presetErrors = errorTable({
   CLIENT_SWITCHED_OFF: (prefix: string) =>
-    `The pico client is switched off: ${prefix}_CHANNELS_PICO_CLIENT_ENABLED, or channels.pico_client.enabled in ` +
-    "config.json, says false.",
+    "The pico client is off. Remove the value false from " +
+    `${prefix}_CHANNELS_PICO_CLIENT_ENABLED, or from channels.pico_client.enabled in config.json.`,
   CLIENT_NO_ADDRESS: (prefix: string, home: string) =>
-    `No channel to talk to: no launcher of ${home} runs with its pico channel on, and no other one is named; name it ` +
-    `with -url ws://host:port/pico and -token-file, ${prefix}_CHANNELS_PICO_CLIENT_URL, or channels.pico_client.url ` +
-    "in config.json.",
+    `No server is configured, and no launcher of ${home} runs with the pico channel on. Turn the ` +
+    "channel on in the dashboard, or connect to another server with -url ws://host:port/pico and " +
+    `-token-file FILE, ${prefix}_CHANNELS_PICO_CLIENT_URL, or ` +
+    "channels.pico_client.url in config.json.",
   TOKEN_FILE_UNREADABLE: (path: string, reason: string) =>
-    `No token can be read from the file "${path}": ${reason}.`,
+    `Cannot read a token from the file "${path}": ${reason}.`,
 });

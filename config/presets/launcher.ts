@@ -1,5 +1,6 @@
+// The standalone launcher as a kernel.
 import { join } from "node:path";
-import { createKernel, type Clock, type Log } from "../../kernel/index.ts";
+import { createKernel, type AnyPlugin, type Clock, type Log } from "../../kernel/index.ts";
 import { program } from "../../plugins/program/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import {
@@ -22,7 +23,7 @@ import {
   watchHandler,
   type GivenProgram,
 } from "../handler/index.ts";
-import type { Environment } from "../load/index.ts";
+import type { Environment, Places } from "../load/index.ts";
 import { controlSocketPaths } from "../control-socket.ts";
 import { loadWithPlugins, toPluginViews } from "../plugins/index.ts";
 
@@ -30,61 +31,85 @@ export interface LauncherOptions {
   readonly home: string;
   /** A copy of the environment. */
   readonly env: Environment;
-  /** First part of variables, files and cookies in lower case; default `service`. */
+  /** Prefix of variables, files and cookies, in lower case. @defaultValue `"service"` */
   readonly brand?: string;
-  /** `config.json` elsewhere than in the home. */
+  /** Path of `config.json`. @defaultValue in the home */
   readonly config?: string;
   /** Settings of the section `createLauncher` that stand above files and environment. */
   readonly flags?: { readonly port?: number; readonly host?: string; readonly public?: boolean };
   readonly version: string;
   readonly log: Log;
   readonly clock?: Clock;
-  /** That many bytes nobody can foresee. */
+  /** Returns this many cryptographically random bytes. */
   readonly random?: (bytes: number) => Uint8Array;
-  /** Told every token that is read or written, so that logs can keep it out. */
+  /** Called with every token that is read or written, so that logs can redact it. */
   readonly secret?: (value: string) => void;
-  /** Takes secrets out of what programs and plugins by other authors say. */
+  /** Removes secrets from output of programs and third-party plugins. */
   readonly redact?: (text: string) => string;
-  /** Told the launcher token when it was generated. */
+  /** Called with the launcher token if it was generated. */
   readonly generated?: (value: string) => void;
-  /** The ways in which the owner can see the launcher token. */
+  /** Returns the ways in which the owner can see the launcher token. */
   readonly ways?: () => readonly TokenWay[];
-  /** The program that answers, in place of what `handler` in `config.json` says. */
+  /** The program that answers messages, instead of `handler` in `config.json`. */
   readonly program?: GivenProgram;
-  /** For the log page. */
+  /** Source of the log page. */
   readonly logSource?: LogSource;
-  /** This process, for the command line of the same owner; without it there is no socket for commands. */
+  /** Process id for commands of the owner; absent: no control socket. */
   readonly pid?: number;
-  /** Shows an icon in the panel of the desktop; without it nothing of it is loaded. */
+  /** Options of the tray icon; absent: the plugin is not loaded. */
   readonly tray?: Pick<TrayOptions, "open" | "quit" | "required" | "shown">;
 }
 
-/** The standalone launcher: dashboard, pico channel, tokens and settings in the home's files, and as application the
- *  `handler` of `config.json`. */
+/**
+ * Creates the kernel of the standalone launcher: dashboard, pico channel, tokens and settings in
+ * the files of the home, and the application that `handler` in `config.json` names.
+ */
 export async function createLauncher(options: LauncherOptions) {
-  const {
-    home,
-    env,
-    brand = "service",
-    config,
-    flags = {},
-    version,
-    log,
-    clock,
-    secret,
-    generated,
-    ways,
-  } = options;
+  const { home, env, brand = "service", config, log, clock, random } = options;
   const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
-  const listener = http();
-  const second = gateway();
-  const pico = picoServer({ envPrefix: brand.toUpperCase() });
-  const remote = picoClient({ home, env, envPrefix: brand.toUpperCase() });
+  const envPrefix = brand.toUpperCase();
+  const base = [
+    http(),
+    gateway(),
+    picoServer({ envPrefix }),
+    picoClient({ home, env, envPrefix }),
+  ] as const;
+  const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
+  const board = createDashboard(options, places, plugins);
+  const loaded = await loadSettings(options, places, [...base, board]);
+  const file = config ?? join(home, "config.json");
+  const app = await createApplication(options, loaded.handler, file);
+  const form = files({
+    ...places,
+    ...(options.secret ? { secret: options.secret } : {}),
+    ...(options.generated ? { generated: options.generated } : {}),
+  });
+  const optional = [
+    ...(options.program ? [] : [watchHandler(file, loaded.handler)]),
+    ...(await createTray(options)),
+    ...loaded.found.flatMap(({ plugin }) => plugin ?? []),
+  ];
+  const first = [tokenStore(form), settings(loaded.sources), channels(), ...base] as const;
+  const kernel = createKernel([...first, app, board], {
+    config: loaded.config,
+    log,
+    plugins: optional,
+    ...(clock ? { clock } : {}),
+    ...(random ? { random } : {}),
+  });
+  return kernel;
+}
+export type Launcher = Awaited<ReturnType<typeof createLauncher>>;
+
+function createDashboard(
+  { home, env, brand = "service", version, log, ways, logSource, pid }: LauncherOptions,
+  places: Places,
+  plugins: () => PluginView[],
+) {
   const { socket, note } = controlSocketPaths(home, env);
   if (socket === undefined)
-    log.warn({ home }, "no socket for commands: its path is too long; set XDG_RUNTIME_DIR");
-  const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
-  const board = dashboard({
+    log.warn({ home }, "no control socket: its path is too long; set XDG_RUNTIME_DIR");
+  return dashboard({
     brand,
     version,
     plugins,
@@ -97,62 +122,48 @@ export async function createLauncher(options: LauncherOptions) {
       }),
     signInFile: join(home, "state", "sign-ins.json"),
     ...(ways ? { ways } : {}),
-    ...(options.logSource ? { log: options.logSource } : {}),
-    ...(options.pid === undefined || socket === undefined
-      ? {}
-      : { local: { socket, note, pid: options.pid } }),
+    ...(logSource ? { log: logSource } : {}),
+    ...(pid === undefined || socket === undefined ? {} : { local: { socket, note, pid } }),
   });
+}
+
+/** Loads settings and third-party plugins, and logs what is wrong with them. */
+async function loadSettings(
+  { home, flags = {}, log, redact, secret }: LauncherOptions,
+  places: Places,
+  builtIn: readonly AnyPlugin[],
+) {
   const loaded = await loadWithPlugins({
     ...places,
-    builtIn: [listener, second, pico, remote, board],
+    builtIn,
     taken: ["token-store", "settings", "channels", "echo", "program", "handler", "tray"],
     flags: { launcher: { ...flags } },
-    redact: options.redact ?? ((text) => text),
+    redact: redact ?? ((text) => text),
   });
   for (const { from, problem } of loaded.found)
     if (problem !== undefined) log.error({ plugin: from }, problem);
   for (const warning of [...loaded.warnings, ...(await foreignSecrets(home))])
     log.warn({}, warning);
-  const file = config ?? join(home, "config.json");
   for (const value of handlerSecrets(loaded.handler)) secret?.(value);
-  const resolved = await resolveProgram(loaded.handler, {
+  return loaded;
+}
+
+/** Creates the program of the command line or of `handler`, else the echo. */
+async function createApplication(options: LauncherOptions, handler: unknown, file: string) {
+  const { home, env, brand = "service", redact } = options;
+  const resolved = await resolveProgram(handler, {
     home,
     env,
     brand,
     file,
     given: options.program,
   });
-  const { redact } = options;
-  const answers = resolved ? program({ ...resolved, ...(redact ? { redact } : {}) }) : echo();
-  const form = files({
-    ...places,
-    ...(secret ? { secret } : {}),
-    ...(generated ? { generated } : {}),
-  });
-  const desk = options.tray && {
-    env,
-    version,
-    hasLog: options.logSource !== undefined,
-    ...options.tray,
-  };
-  const shown = desk ? [(await import("../../plugins/tray/index.ts")).tray(desk)] : [];
-  const watch = options.program ? [] : [watchHandler(file, loaded.handler)];
-  const first = [
-    tokenStore(form),
-    settings(loaded.sources),
-    channels(),
-    listener,
-    second,
-    pico,
-    remote,
-  ] as const;
-  const kernel = createKernel([...first, answers as ReturnType<typeof echo>, board], {
-    config: loaded.config,
-    log,
-    plugins: [...watch, ...shown, ...loaded.found.flatMap(({ plugin }) => plugin ?? [])],
-    ...(clock ? { clock } : {}),
-    ...(options.random ? { random: options.random } : {}),
-  });
-  return kernel;
+  const application = resolved ? program({ ...resolved, ...(redact ? { redact } : {}) }) : echo();
+  return application as ReturnType<typeof echo>;
 }
-export type Launcher = Awaited<ReturnType<typeof createLauncher>>;
+
+async function createTray({ env, version, logSource, tray: options }: LauncherOptions) {
+  if (!options) return [];
+  const { tray } = await import("../../plugins/tray/index.ts");
+  return [tray({ env, version, hasLog: logSource !== undefined, ...options })];
+}

@@ -1,3 +1,4 @@
+// Token backends that take one token from elsewhere: a file, a value or another name.
 import { open, stat } from "node:fs/promises";
 import type { TokenBackend, TokenName } from "../../plugins/token-store/index.ts";
 import { watchFiles } from "../../lib/files/index.ts";
@@ -8,25 +9,30 @@ const maxTokenBytes = 4_096;
 export interface TokenFileOptions {
   readonly name: TokenName;
   readonly path: string;
-  /** Told every value that is read. */
+  /** Called with every value that is read. */
   readonly secret?: (value: string) => void;
 }
 
-/** One token from a file that holds nothing else, as systemd and containers hand them out; it is read again when it
- *  changes, and never written. The other tokens come from the other form. Rejects `TOKEN_FILE_UNREADABLE`. */
+/**
+ * Takes one token from a file that contains nothing else, as systemd and containers provide them,
+ * and the others from `others`. Reads the file again when it changes and never writes it.
+ *
+ * @throws TOKEN_FILE_UNREADABLE if the file has no token.
+ */
 export function withTokenFile(
   others: TokenBackend,
   { name, path, secret }: TokenFileOptions,
 ): TokenBackend {
   async function value(): Promise<string> {
     const text = await readPrefix(path).catch((error: NodeJS.ErrnoException) => {
-      const reason = error.code === "ENOENT" ? "there is none" : (error.code ?? "it is not a file");
+      const reason =
+        error.code === "ENOENT" ? "the file does not exist" : (error.code ?? "it is not a file");
       throw presetErrors.TOKEN_FILE_UNREADABLE(path, reason);
     });
     const token = text.trim();
     if (token === "") throw presetErrors.TOKEN_FILE_UNREADABLE(path, "it is empty");
     if (token.length > maxTokenBytes || /\s/.test(token)) {
-      throw presetErrors.TOKEN_FILE_UNREADABLE(path, "it holds more than one token");
+      throw presetErrors.TOKEN_FILE_UNREADABLE(path, "it contains more than one token");
     }
     secret?.(token);
     return token;
@@ -43,14 +49,14 @@ export function withTokenFile(
   };
 }
 
-/** A pipe has given what it had: reading it again would wait for whoever writes next. */
+/** A pipe can be read once: reading it again would wait for another writer. */
 const isPipe = (path: string): Promise<boolean> =>
   stat(path).then(
     (found) => !found.isFile(),
     () => false,
   );
 
-/** One token that was handed over; the other ones come from the other form. */
+/** Uses `value` for one token, and `others` for the rest. */
 export const withGivenToken = (
   others: TokenBackend,
   name: TokenName,
@@ -62,7 +68,7 @@ export const withGivenToken = (
   watch: () => () => {},
 });
 
-/** One token as another name for a second one of the form: both follow its places. */
+/** Makes `name` an alias of the token `as` of the same backend. */
 export const withTokenAlias = (
   form: TokenBackend,
   name: TokenName,
@@ -73,7 +79,7 @@ export const withTokenAlias = (
   watch: (changed) => form.watch?.((of) => changed(of === as ? name : of)) ?? (() => {}),
 });
 
-/** As much as a token can be and a little more, whatever the path leads to: a pipe of a shell is a fine place. */
+/** Reads slightly more than the maximum token; works for files and for pipes of a shell. */
 async function readPrefix(path: string): Promise<string> {
   const file = await open(path, "r");
   try {

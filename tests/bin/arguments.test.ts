@@ -5,7 +5,7 @@ import { commands } from "../../bin/commands/index.ts";
 const parse = (line: string) => parseArguments(line.split(" ").filter(Boolean), commands);
 const plain = { command: "launch", console: false, browser: true, debug: false };
 
-describe("the command line of the launcher", () => {
+describe("parseArguments", () => {
   test.each([
     ["", plain],
     ["-console", { ...plain, console: true }],
@@ -18,35 +18,33 @@ describe("the command line of the launcher", () => {
     ["-version", { ...plain, command: "version" }],
     ["help token", { ...plain, browser: false, command: "help", about: "token" }],
     ["run -console -- sh -c -x", { ...plain, console: true, program: ["sh", "-c", "-x"] }],
-  ])("%s", (line, expected) => expect(parse(line)).toEqual(expected));
+  ])("parses %j", (line, expected) => expect(parse(line)).toEqual(expected));
 
   test.each([
     ["-port 65536", /"-port" takes a number/],
     ["-port", /port/],
     ["-console=maybe", /true or false/],
-    ["a.json b.json", /only one configuration file/],
+    ["a.json b.json", /Name one configuration file/],
     ["-prot 1", /Did you mean "-port"/],
     ["stauts", /Did you mean "status"/],
-    ["start", /"doorward" alone starts/],
-    ["constructor", /"constructor" is no command\. A file/],
+    ["start", /To start the launcher, run: doorward/],
+    ["constructor", /"constructor" is not a command\. To name/],
+    ["-no-browser status", /must come first: doorward status -no-browser/],
     ["run python3 agent.py", /doorward run -- python3 agent.py/],
-  ])("%s is wrong usage, and says what is right", (line, sentence) => {
+  ])("rejects %s with a hint", (line, sentence) => {
     expect(() => parse(line)).toThrow(UsageError);
     expect(() => parse(line)).toThrow(sentence);
   });
 
   test.each([
     [[""], /file is empty/],
-    [["run", "--", ""], /the program behind two dashes/],
-  ])(
-    "an empty word, as a variable that is not set leaves it, is wrong usage: %j",
-    (words, sentence) => {
-      expect(() => parseArguments(words, commands)).toThrow(UsageError);
-      expect(() => parseArguments(words, commands)).toThrow(sentence);
-    },
-  );
+    [["run", "--", ""], /the program after two dashes/],
+  ])("rejects empty words, as from unset variables: %j", (words, sentence) => {
+    expect(() => parseArguments(words, commands)).toThrow(UsageError);
+    expect(() => parseArguments(words, commands)).toThrow(sentence);
+  });
 
-  test("a first word that is a command is one, with its own options and -json", () => {
+  test("reads a command with its options and -json", () => {
     expect(parse("token rotate pico -grace 60 --json")).toMatchObject({
       command: "run",
       name: "token",

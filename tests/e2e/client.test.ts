@@ -91,7 +91,7 @@ describe("doorward send", () => {
     release();
     const last = await again("three");
     expect(last).toMatchObject({ code: 0, out: "you said three\n" });
-    expect(last.err).toContain("an answer to an earlier message: you said slow");
+    expect(last.err).toContain("a reply to an earlier message: you said slow");
   });
 
   test("exits with 3 after a wrong token and never prints it", async () => {
@@ -134,7 +134,7 @@ describe("doorward send", () => {
     });
     expect(await without("ENABLED", "false")).toMatchObject({
       code: 1,
-      err: expect.stringContaining("switched off"),
+      err: expect.stringContaining("The pico client is off"),
     });
   });
 
@@ -179,7 +179,7 @@ describe("doorward client in a pipe", () => {
       input: "hello\n",
     });
     expect(code).toBe(1);
-    expect(err).toContain("no answer");
+    expect(err).toContain("no reply");
   });
 });
 
@@ -247,7 +247,7 @@ describe("doorward client -json", () => {
     const { code, out } = await client.ended;
     expect([code, JSON.parse(out)]).toMatchObject([
       1,
-      { type: "error", payload: { message: expect.stringContaining("longer than") } },
+      { type: "error", payload: { message: expect.stringContaining("maximum message size") } },
     ]);
   });
 

@@ -8,8 +8,8 @@ import { atTerminal, python, type Shown } from "./terminal.ts";
 
 const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
 const secret = "typed-by-hand-0123456789";
-const first = "new launcher token, not shown: ";
-const again = "once more: ";
+const first = "new launcher token (not shown): ";
+const again = "repeat it: ";
 
 /** Runs `doorward token set` at a terminal and returns the stored token. */
 const tokenSet = (...steps: (readonly [string, string])[]) =>
@@ -53,7 +53,7 @@ describe.skipIf(!python)("doorward token set", () => {
       [again, `${secret}\r`],
     );
     expect(left).toEqual({ code: 0, restored: true, stored: secret });
-    expect(screen).toContain("the two are not the same");
+    expect(screen).toContain("the entries differ");
     expect(screen).not.toMatch(/typed|something/);
   });
 

@@ -67,7 +67,7 @@ describe("doorward", () => {
         });
       expect(await run(full)).toEqual([
         1,
-        "doorward: standard output cannot be written (ENOSPC)\n",
+        "doorward: cannot write to standard output (ENOSPC)\n",
       ]);
       expect(await run("pipe")).toEqual([0, ""]);
       closeSync(full);

@@ -44,7 +44,7 @@ test("however a text comes in pieces, its lines are the same", () =>
   ));
 
 test("a line that is too long ends the reading before it is whole", async () => {
-  const options = { most: 5, tooLong: () => new Error("no more") };
+  const options = { maxLength: 5, tooLong: () => new Error("no more") };
   expect(await read(["12345\n123", "45\n"], options)).toEqual(["12345", "12345"]);
   await expect(read(["12345\n12345", "6"], options)).rejects.toThrow("no more");
 });

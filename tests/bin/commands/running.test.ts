@@ -36,7 +36,7 @@ describe("without a running launcher", () => {
     withDesk(
       async (desk) => {
         expect((await desk.run("status")).said).toContain(
-          "cannot be asked: its socket would have too long a path",
+          "cannot be reached: the path of its control socket is too long",
         );
         expect((await desk.run("status -json")).json()).toMatchObject({ error: "no_socket" });
       },
@@ -49,7 +49,7 @@ describe("with a running launcher", () => {
   test("a mistyped command starts no launcher", () =>
     withDesk(async (desk) => {
       await expect(desk.run("stauts")).rejects.toThrow(
-        '"stauts" is no command. Did you mean "status"?',
+        '"stauts" is not a command. Did you mean "status"?',
       );
       await expect(desk.run("open sesame")).rejects.toThrow(UsageError);
     }));
@@ -90,7 +90,7 @@ describe("with a running launcher", () => {
     withDesk(async (desk) => {
       await desk.write("launcher-config.json", config);
       const { base } = await desk.start();
-      expect((await desk.run("sessions list")).said).toBe("nobody is signed in\n");
+      expect((await desk.run("sessions list")).said).toBe("no browser is signed in\n");
       const cookie = cookieOf(await signIn(base, OWN));
       const { out } = await desk.run("sessions");
       expect(out).toMatch(/^[0-9a-f]{8} {2}since .* 127\.0\.0\.1 {2}Tester/);
@@ -171,7 +171,9 @@ describe("a launcher that answers oddly", () => {
     ["no JSON", `${head(4)}busy`],
     ["half an answer", `${head(400)}{"a":`],
   ])("%s is a failure with a sentence", async (_, answer) => {
-    await expect(answered(answer, "status")).rejects.toThrow("no whole answer");
+    await expect(answered(answer, "status")).rejects.toThrow(
+      "response of the launcher is incomplete",
+    );
   });
 
   test("what others say in the doctor's reasons does not reach the terminal's controls", async () => {
@@ -284,7 +286,7 @@ describe("the socket of the owner", () => {
       const trap = createServer(() => void (asked += 1)).listen(join(folder, "launcher.sock"));
       await once(trap, "listening");
       for (const line of ["status", "token set", "open -print"]) {
-        await expect(desk.run(line, `${OWN}-another\n`)).rejects.toThrow(/where others can write/);
+        await expect(desk.run(line, `${OWN}-another\n`)).rejects.toThrow(/Other users can write/);
       }
       trap.close();
       expect(asked).toBe(0);

@@ -59,7 +59,7 @@ describe("token, while no launcher runs", () => {
       await desk.write("config.json", { channels: { pico: { token: "another-0123456789" } } });
       const { code, out, said } = await desk.run("token source");
       expect([code, out]).toEqual([0, "launcher     none\npico         security\n"]);
-      expect(said).toMatch(/another value stands in: config/);
+      expect(said).toMatch(/ignored, different value: config/);
       expect((await desk.run("token source pico -json")).json()).toMatchObject({
         running: false,
         tokens: [{ name: "pico", source: "security", others: [{ source: "config", same: false }] }],
@@ -116,7 +116,7 @@ describe("token, while the launcher runs", () => {
       expect(kernel.state()).toBe("setup");
       expect(await desk.run("token set launcher", OWN)).toMatchObject({
         code: 0,
-        said: expect.stringContaining("in force now"),
+        said: expect.stringContaining("in use now"),
       });
       expect(kernel.state()).toBe("running");
       expect(await kernel.services.tokens.verify("launcher", OWN)).toBe(2);
