@@ -1,5 +1,6 @@
-// The examples as a reader runs them: the tarball is installed in an empty project and each example is compiled there.
-// Then .ci/visits.mjs starts and uses them, under each of the Nodes that are named, side by side.
+// The examples as a reader runs them: the tarball is installed in an empty project and each example
+// is compiled there. Then .ci/visits.mjs starts and uses them, under each of the Nodes that are
+// named, side by side.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";

@@ -1,5 +1,6 @@
-// What a user of the package gets: the tarball is installed in an empty project, and every entry point is imported
-// there by Node and, with the declarations of all libraries checked, by the compiler in both ways of resolving.
+// What a user of the package gets: the tarball is installed in an empty project, and every entry
+// point is imported there by Node and, with the declarations of all libraries checked, by the
+// compiler in both ways of resolving.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";

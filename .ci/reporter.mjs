@@ -1,10 +1,10 @@
-// A Vitest reporter for .ci/run. It writes these files to the directory $RESULTS:
-// - `counts`: "PASSED FAILED SOUND"; SOUND counts the passed tests of files without a failure.
-// - `notes`, for the end of the log: failed tests with their errors, tests that passed at the second
+// A Vitest reporter for .ci/run. It writes these files to the directory $RESULTS: - `counts`:
+// "PASSED FAILED SOUND"; SOUND counts the passed tests of files without a failure. - `notes`, for
+// the end of the log: failed tests with their errors, tests that passed at the second
 //   attempt, and the files that an aborted run did not finish.
-// - `skipped`: the files in which tests were skipped.
-// - `again`, at the end of the run: the files with a failure. Missing if a failure belongs to no file.
-// All but the last are written whenever a file starts or ends, so that they survive a kill.
+// - `skipped`: the files in which tests were skipped. - `again`, at the end of the run: the files
+// with a failure. Missing if a failure belongs to no file. All but the last are written whenever a
+// file starts or ends, so that they survive a kill.
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";

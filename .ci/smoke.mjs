@@ -1,4 +1,5 @@
-// The built launcher under the Node that runs this file: it starts, says where, answers, and stops when told to.
+// The built launcher under the Node that runs this file: it starts, says where, answers, and stops
+// when told to.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,5 +1,5 @@
-// Somebody comes and uses each of the examples, in the project that .ci/examples.mjs made, under the Node that runs
-// this file; each must end by itself when it is told to.
+// Somebody comes and uses each of the examples, in the project that .ci/examples.mjs made, under
+// the Node that runs this file; each must end by itself when it is told to.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// Several servers under the same load, in turn, so that a slow moment of the machine hits them all alike.
+// Several servers under the same load, in turn, so that a slow moment of the machine hits them all
+// alike.
 import { startGenerator } from "./load/index.mjs";
 import { absence, startServer } from "./servers.mjs";
 

@@ -5,9 +5,10 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { interleave } from "./compare.mjs";
 
-/* node bench/exports.mjs: what each entry point of the package costs who imports it: the JavaScript that is loaded,
- * ours and that of libraries, the time that takes, and the compiler's. Measured on the built package, in processes of
- * their own; of several runs the fastest. */
+/* node bench/exports.mjs: what each entry point of the package costs who imports it: the
+ * JavaScript that is loaded, ours and that of libraries, the time that takes, and the
+ * compiler's. Measured on the built package, in processes of their own; of several runs the
+ * fastest. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const rounds = 7;
@@ -36,7 +37,8 @@ process.on("exit", () => {
   }
 });`;
 
-/** @param {string} project @param {string} entry @returns {{ own: number, libraries: number }} bytes */
+/** @param {string} project @param {string} entry @returns {{ own: number, libraries: number }}
+ *  bytes */
 function sizeOf(project, entry) {
   const lines = node(
     ["--import", "./register.mjs", "--input-type=module", "-e", `await import("${entry}");`],

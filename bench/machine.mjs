@@ -23,7 +23,8 @@ function allowedCores() {
 }
 
 const cores = allowedCores();
-/** A core for the servers and another one for the load; undefined: there is no `taskset`, or one core only. */
+/** A core for the servers and another one for the load; undefined: there is no `taskset`, or one
+ *  core only. */
 const places =
   cores.length > 1 && succeeds("taskset", ["-V"])
     ? { server: cores[0], load: cores.at(-1) }

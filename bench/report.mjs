@@ -18,7 +18,8 @@ export const median = (values) => {
     : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
 };
 
-/** Quotients of the runs that followed each other. @param {readonly number[]} above @param {readonly number[]} below */
+/** Quotients of the runs that followed each other. @param {readonly number[]} above @param
+ *  {readonly number[]} below */
 export const ratios = (above, below) =>
   above.slice(0, below.length).map((value, at) => value / (below[at] ?? Number.NaN));
 
@@ -35,7 +36,8 @@ export const figure = (value) => {
 /** @param {number} value */
 export const times = (value) => (Number.isFinite(value) ? `${value.toFixed(2)}x` : "-");
 
-/** "least / median / greatest". @param {readonly number[]} values @param {(value: number) => string} [show] */
+/** "least / median / greatest". @param {readonly number[]} values @param {(value: number) =>
+ *  string} [show] */
 export const spread = (values, show = figure) =>
   values.length === 0
     ? "-"
@@ -74,7 +76,8 @@ const cost = ({ cost }) => cost;
 /** @param {readonly Series[]} all @param {string} name */
 const samplesOf = (all, name) => all.find((series) => series.name === name)?.samples ?? [];
 
-/** Markdown, with columns as wide as their widest cell. @param {readonly (readonly string[])[]} lines */
+/** Markdown, with columns as wide as their widest cell. @param {readonly (readonly string[])[]}
+ *  lines */
 export function grid(lines) {
   const widths = (lines[0] ?? []).map((_, column) =>
     Math.max(...lines.map((line) => (line[column] ?? "").length)),

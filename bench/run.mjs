@@ -1,5 +1,6 @@
-// npm run bench [-- workload ...] [--quick]: what the product costs beside others that do the same. Each comparison is
-// interleaved in one run: the ratios are what can be compared, figures of different machines cannot.
+// npm run bench [-- workload ...] [--quick]: what the product costs beside others that do the same.
+// Each comparison is interleaved in one run: the ratios are what can be compared, figures of
+// different machines cannot.
 import { parseArgs } from "node:util";
 import { describeMachine, load } from "./machine.mjs";
 import { verdicts } from "./report.mjs";
@@ -13,7 +14,8 @@ import { measureIdle } from "./workloads/idle.mjs";
 import { measureLogins } from "./workloads/logins.mjs";
 import { measureMemory, measureStart } from "./workloads/start.mjs";
 
-/** @type {Record<string, (size: import("./compare.mjs").Size) => Promise<import("./report.mjs").Target[]>>} */
+/** @type {Record<string, (size: import("./compare.mjs").Size) =>
+ *  Promise<import("./report.mjs").Target[]>>} */
 const workloads = {
   start: measureStart,
   memory: measureMemory,
@@ -86,7 +88,8 @@ const size = tiny
     ? { ...base, rounds: 3, seconds: 0.6, count: part(5) }
     : { ...base, rounds: 5, seconds: 2, count: part(1) };
 
-// With it Node 20 reads a bundle of certificates at each start, 80 to 150 ms for what no workload uses.
+// With it Node 20 reads a bundle of certificates at each start, 80 to 150 ms for what no workload
+// uses.
 delete process.env.NODE_EXTRA_CA_CERTS;
 
 console.log(`${describeMachine()}\nload of the machine at the beginning: ${load()}\n`);

@@ -1,4 +1,5 @@
-// The servers that are measured, each in a process of its own: the built launcher in a home of its own, and its peers.
+// The servers that are measured, each in a process of its own: the built launcher in a home of its
+// own, and its peers.
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -132,11 +133,13 @@ const launcherArguments = (/** @type {number} */ port) => [
 
 const collecting = ["--expose-gc", "--import", new URL("peers/collect.mjs", import.meta.url).href];
 
-/** @param {readonly string[]} args @param {Record<string, string>} env @param {readonly string[]} flags */
+/** @param {readonly string[]} args @param {Record<string, string>} env @param {readonly
+ *  string[]} flags */
 const startNode = (args, env, flags = collecting) =>
   startProcess(process.execPath, [...flags, ...args], env);
 
-/** Nobody outlives a run that is broken off. @type {Set<import("node:child_process").ChildProcess>} */
+/** Nobody outlives a run that is broken off. @type
+ *  {Set<import("node:child_process").ChildProcess>} */
 const running = new Set();
 process.once("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));

@@ -1,10 +1,11 @@
-// npm run walks [-- walk ... --json]: counts the source files that a request enters on its way to the
-// response, which is how many files a reader must follow. The launcher runs in this process, from
-// dist/, with its files in a temporary home; V8's precise coverage says which functions were entered.
+// npm run walks [-- walk ... --json]: counts the source files that a request enters on its way to
+// the response, which is how many files a reader must follow. The launcher runs in this process,
+// from dist/, with its files in a temporary home; V8's precise coverage says which functions were
+// entered.
 //
 // Each walk runs several times, and a file counts if every run entered it. Consequences after the
-// response count too, such as those of a changed file, without the files that the launcher enters in an
-// idle time of the same length.
+// response count too, such as those of a changed file, without the files that the launcher enters
+// in an idle time of the same length.
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -151,7 +152,8 @@ function inAll([first = new Set(), ...others]) {
   return [...first].filter((file) => others.every((files) => files.has(file)));
 }
 
-/** The files below dist/ of which a function was entered since the last call. @param {Session} session */
+/** The files below dist/ of which a function was entered since the last call. @param {Session}
+ *  session */
 async function takeCoverage(session) {
   const { result } = await session.post("Profiler.takePreciseCoverage");
   const isEntered = (/** @type {{ ranges: { count: number }[] }} */ { ranges }) =>

@@ -1,4 +1,5 @@
-// WebSocket frames, prepared once to be written and counted as they arrive: nothing is parsed that need not be.
+// WebSocket frames, prepared once to be written and counted as they arrive: nothing is parsed that
+// need not be.
 
 const ping = 9;
 const close = 8;
@@ -27,7 +28,8 @@ const textPong = frame("3");
  * @property {() => void} closed the server has said goodbye
  */
 
-/** Counts the frames of one server in what arrives, however it is cut. @param {Listener} listener */
+/** Counts the frames of one server in what arrives, however it is cut. @param {Listener}
+ *  listener */
 export function createCounter({ heard, reply, closed }) {
   /** Bytes that are missing of the frame that has begun. */
   let left = 0;

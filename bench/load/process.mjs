@@ -1,5 +1,6 @@
-// The load generator: a process of its own, so that it takes no time from whom it measures. It speaks through plain
-// sockets with bytes prepared once and counts what comes back: one that read it would be the slower side.
+// The load generator: a process of its own, so that it takes no time from whom it measures. It
+// speaks through plain sockets with bytes prepared once and counts what comes back: one that read
+// it would be the slower side.
 import { fanOut, streams } from "./hearing.mjs";
 import { openMany } from "./sockets.mjs";
 import { talk } from "./talk.mjs";

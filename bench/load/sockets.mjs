@@ -86,7 +86,8 @@ export async function openMany(clients, total, knock) {
   await Promise.all(Array.from({ length: 64 }, work));
 }
 
-/** Says goodbye and resolves when the connection is gone. @param {Client} client @returns {Promise<void>} */
+/** Says goodbye and resolves when the connection is gone. @param {Client} client @returns
+ *  {Promise<void>} */
 export const leave = ({ socket }) =>
   new Promise((done) => {
     socket.on("close", () => done());

@@ -1,4 +1,5 @@
-// What each kind of server wants to hear: the request, what opens a conversation, and a message in it.
+// What each kind of server wants to hear: the request, what opens a conversation, and a message in
+// it.
 import { picoToken } from "../settings.mjs";
 import { frame } from "./frames.mjs";
 
@@ -67,7 +68,8 @@ const socketIo = {
 
 const binary = 2;
 
-/** A string as Yjs writes it: its bytes behind their number, seven bits at a time. @param {string} text */
+/** A string as Yjs writes it: its bytes behind their number, seven bits at a time. @param
+ *  {string} text */
 function varString(text) {
   const bytes = Buffer.from(text);
   const length = [];
@@ -76,7 +78,8 @@ function varString(text) {
   return Buffer.concat([Buffer.from([...length, left]), bytes]);
 }
 
-/** Hocuspocus 3: every message names its document; "stateless" ones are the application's own. @type {Wire} */
+/** Hocuspocus 3: every message names its document; "stateless" ones are the application's own.
+ *  @type {Wire} */
 const hocuspocus = {
   request: (port) => upgrade("/", port),
   greetings: (session = "alone") => {

@@ -1,9 +1,11 @@
-// What the application does, in every peer the same: a message comes back, or an answer is streamed to its session.
+// What the application does, in every peer the same: a message comes back, or an answer is streamed
+// to its session.
 import { askForStream, lastToken, token, tokensEveryMs, updateEveryMs } from "../settings.mjs";
 
 let made = 0;
 
-/** @param {"message.create" | "message.update"} type @param {string} session @param {object} payload */
+/** @param {"message.create" | "message.update"} type @param {string} session @param {object}
+ *  payload */
 export const answer = (type, session, payload) => ({
   type,
   payload,

@@ -1,4 +1,5 @@
-// Loaded into every Node server that is measured: on request, what nobody holds is given back before memory is read.
+// Loaded into every Node server that is measured: on request, what nobody holds is given back
+// before memory is read.
 import process from "node:process";
 import { setTimeout as wait } from "node:timers/promises";
 

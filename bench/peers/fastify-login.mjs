@@ -1,4 +1,5 @@
-// The least that a sign-in can cost with Fastify: one route that compares the token in constant time.
+// The least that a sign-in can cost with Fastify: one route that compares the token in constant
+// time.
 import { createHash, timingSafeEqual } from "node:crypto";
 import fastify from "fastify";
 import { launcherToken } from "../settings.mjs";

@@ -1,4 +1,5 @@
-// The least that telling everybody can cost: the same prepared bytes, written to one socket after the other.
+// The least that telling everybody can cost: the same prepared bytes, written to one socket after
+// the other.
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import process from "node:process";

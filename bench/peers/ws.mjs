@@ -1,4 +1,5 @@
-// A bare ws server: every upgrade is taken, JSON in, JSON out, once for everybody of the session, and nothing else.
+// A bare ws server: every upgrade is taken, JSON in, JSON out, once for everybody of the session,
+// and nothing else.
 import { createServer } from "node:http";
 import process from "node:process";
 import { WebSocketServer } from "ws";

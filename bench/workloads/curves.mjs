@@ -1,4 +1,5 @@
-// How cost grows: the work is doubled, and doubled again. At a slope of 1 twice the work is twice the processor time.
+// How cost grows: the work is doubled, and doubled again. At a slope of 1 twice the work is twice
+// the processor time.
 import { sampleOf, withPairs } from "../compare.mjs";
 import { figure, grid, median } from "../report.mjs";
 import { picoToken } from "../settings.mjs";
@@ -7,7 +8,8 @@ import { picoToken } from "../settings.mjs";
 /** @typedef {import("../compare.mjs").Pair} Pair */
 /** @typedef {import("../load/talk.mjs").Result} Result */
 /** @typedef {import("../servers.mjs").Name} Name */
-/** @typedef {{ name: string, costs: number[] }} Curve microseconds of the server for a unit, at each point */
+/** @typedef {{ name: string, costs: number[] }} Curve microseconds of the server for a unit, at
+ *  each point */
 
 /** Above it, it is more than noise that makes the work dearer as it grows. */
 const steep = 1.1;
@@ -163,7 +165,8 @@ function show(what, points, curves, whole = (cost, point) => cost * point) {
   );
 }
 
-/** Of the straight line through the logarithms. @param {readonly number[]} xs @param {readonly number[]} ys */
+/** Of the straight line through the logarithms. @param {readonly number[]} xs @param {readonly
+ *  number[]} ys */
 function slopeOf(xs, ys) {
   const known = xs.map((_, at) => at).filter((at) => Number.isFinite(ys[at]) && (ys[at] ?? 0) > 0);
   const logarithms = (/** @type {readonly number[]} */ all) =>

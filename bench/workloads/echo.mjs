@@ -13,7 +13,8 @@ const all = /** @type {const} */ ([
   "gorilla",
 ]);
 
-/** Messages answered each second, one and sixteen of each connection on their way. @param {Size} size */
+/** Messages answered each second, one and sixteen of each connection on their way. @param {Size}
+ *  size */
 export const measureEcho = (size) =>
   withPairs(all, size, async (pairs) => {
     const targets = [];

@@ -4,7 +4,8 @@ import { processorSeconds } from "../load/processor.mjs";
 import { mostFiles } from "../machine.mjs";
 import { figure, grid, median, ratios, spread, times } from "../report.mjs";
 
-/** @typedef {{ kibibytes: number, work: number }} Idle of a connection; work: microseconds of processor time a second */
+/** @typedef {{ kibibytes: number, work: number }} Idle of a connection; work: microseconds of
+ *  processor time a second */
 
 const oneDigit = (/** @type {number} */ value) => value.toFixed(1);
 const spare = 200;
@@ -57,7 +58,8 @@ const growing = (name, counts, size) =>
   withPairs([name], size, async ([pair]) => {
     if (!pair) return [];
     const { server, generator } = pair;
-    // What the first ones bring about is no part of a connection: compiled code, tables, a grown heap.
+    // What the first ones bring about is no part of a connection: compiled code, tables, a grown
+    // heap.
     await generator.ask("handshakes", { busy: 16, seconds: 2, atMost: size.count(1_000) });
     const before = await server.memory();
     /** @type {Idle[]} */

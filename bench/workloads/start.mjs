@@ -86,7 +86,8 @@ async function startIn(home) {
   return { took, cpu };
 }
 
-/** Resident memory two seconds after the launcher listens, with nobody there; the channel is on. @param {Size} size */
+/** Resident memory two seconds after the launcher listens, with nobody there; the channel is on.
+ *  @param {Size} size */
 export async function measureMemory({ rounds, seconds, deadline }) {
   const { home, remove } = await makeHome({ channels: { pico: { enabled: true } } });
   try {
