@@ -65,10 +65,7 @@ describe("doorward", () => {
           child.stderr!.on("data", (text) => void (err += String(text)));
           child.on("close", (code) => done([code, err]));
         });
-      expect(await run(full)).toEqual([
-        1,
-        "doorward: cannot write to standard output (ENOSPC)\n",
-      ]);
+      expect(await run(full)).toEqual([1, "doorward: cannot write to standard output (ENOSPC)\n"]);
       expect(await run("pipe")).toEqual([0, ""]);
       closeSync(full);
     },
