@@ -82,3 +82,23 @@ export class Arrivals {
     if (this.isData && this.isFinal) this.isMessageOpen = false;
   }
 }
+
+/** Shared by all connections that are between two messages: they have no state of their own. */
+let idleArrivals = new Arrivals();
+
+/**
+ * Reads a chunk of one connection.
+ *
+ * @param own - The result of the previous call for this connection.
+ * @returns The state of the connection, or undefined if it is between two messages.
+ */
+export function readArrivals(own: Arrivals | undefined, chunk: Uint8Array): Arrivals | undefined {
+  const arrivals = own ?? idleArrivals;
+  arrivals.read(chunk);
+  if (arrivals.isBetweenMessages()) {
+    idleArrivals = arrivals;
+    return undefined;
+  }
+  if (arrivals === idleArrivals) idleArrivals = new Arrivals();
+  return arrivals;
+}

@@ -11,11 +11,10 @@ import {
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
 import type { InboundMessage } from "../../channels/index.ts";
-import { toChannelMedia, toMessageError } from "../session/mapping.ts";
+import { DeliveryAck, toChannelMedia, toMessageError } from "../session/mapping.ts";
 import { tokenSessionError } from "../session/session-guard.ts";
-import { Arrivals } from "./arrivals.ts";
+import { readArrivals, type Arrivals } from "./arrivals.ts";
 import type { ConnectionContext, DeliverMessage } from "./context.ts";
-import { DeliveryAck } from "./delivery-ack.ts";
 import type { BudgetMember } from "./memory-budget.ts";
 import {
   createStrikeCounter,
@@ -43,9 +42,6 @@ const minWeightLimit = 16 * 1024 * 1024;
  */
 const deadlineMs = 5_000;
 const deadlineRetryMs = 5_000;
-
-/** Shared by all connections that are between two messages: they have no state of their own. */
-let idleArrivals = new Arrivals();
 
 /** The connection that owns these frames. */
 export interface InboundOwner {
@@ -135,16 +131,9 @@ export class Inbound implements BudgetMember {
 
   /** Counts bytes as they arrive, before the library reads the frames in them. */
   received(chunk: Buffer): void {
-    const arrivals = this.arrivals ?? idleArrivals;
-    arrivals.read(chunk);
-    if (arrivals.isBetweenMessages()) {
-      if (this.arrivals) idleArrivals = this.arrivals;
-      this.arrivals = undefined;
-    } else if (arrivals === idleArrivals) {
-      this.arrivals = idleArrivals;
-      idleArrivals = new Arrivals();
-    }
-    if (arrivals.weight !== this.arriving) this.setArrived(arrivals.weight);
+    this.arrivals = readArrivals(this.arrivals, chunk);
+    const weight = this.arrivals?.weight ?? 0;
+    if (weight !== this.arriving) this.setArrived(weight);
   }
 
   /** True while only a part of a message has arrived. */

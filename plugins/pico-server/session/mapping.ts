@@ -1,7 +1,7 @@
-// Converts between wire types and channel types: images of clients, and errors of the application.
+// Converts wire types to channel types, and results of the application to results for the client.
 import { codeOf } from "../../../kernel/index.ts";
 import { messageErrors, type ErrorCode, type InlineImage } from "../../../lib/pico-wire/index.ts";
-import type { Media } from "../../channels/index.ts";
+import type { DeliveryCallbacks, InboundMessage, Media } from "../../channels/index.ts";
 
 const noMedia: readonly Media[] = [];
 const decodeImage = ({ type, base64, filename }: InlineImage): Media => ({
@@ -37,4 +37,43 @@ export function toMessageError(error: unknown): {
       ? "busy"
       : (forwardedCodes.find((known) => known === code) ?? "internal");
   return { code: wireCode, message: messageErrors[wireCode].message };
+}
+
+type Status = Parameters<DeliveryCallbacks["accepted"]>[0];
+
+/** Receives the result of a delivery. */
+interface DeliveryTarget {
+  acknowledge(message: InboundMessage, status: Status): void;
+  failed(message: InboundMessage, error: unknown): void;
+  /** Releases `bytes` from the memory budget. */
+  settled(bytes: number): void;
+}
+
+/** Passes the result of one delivery back to the connection. */
+export class DeliveryAck implements DeliveryCallbacks {
+  private readonly target: DeliveryTarget;
+  private readonly message: InboundMessage;
+  private readonly bytes: number;
+  /**
+   * The client chose the id, so the acknowledgement can name it and a repeated message is
+   * recognised.
+   */
+  private readonly isKnown: boolean;
+
+  constructor(target: DeliveryTarget, message: InboundMessage, bytes: number, isKnown: boolean) {
+    this.target = target;
+    this.message = message;
+    this.bytes = bytes;
+    this.isKnown = isKnown;
+  }
+
+  accepted(status: Status): void {
+    if (this.isKnown) this.target.acknowledge(this.message, status);
+    this.target.settled(this.bytes);
+  }
+
+  rejected(error: unknown): void {
+    this.target.failed(this.message, error);
+    this.target.settled(this.bytes);
+  }
 }
