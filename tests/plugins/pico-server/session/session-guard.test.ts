@@ -30,7 +30,7 @@ const withOther = {
 };
 
 describe("session ids that are tokens", () => {
-  test.each([token, ` ${token} `])("are rejected in the URL of a handshake", async (session) => {
+  test.each([token, ` ${token} `])("fail in the URL of a handshake", async (session) => {
     await using door = await stand();
     const path = `/pico?session_id=${encodeURIComponent(session)}`;
     expect(await door.knock(path)).toMatchObject(refusal(400, "invalid_session_id"));
@@ -38,13 +38,13 @@ describe("session ids that are tokens", () => {
     expect(JSON.stringify([door.facts, door.lines])).not.toContain(token);
   });
 
-  test("are rejected in the URL of an event stream", async () => {
+  test("fail in the URL of an event stream", async () => {
     await using door = await stand();
     const answer = await ask(door.port, `/pico/events?session_id=${named}`);
     expect(answer).toMatchObject({ status: 400, body: rejected });
   });
 
-  test.each(["", "?wait=5"])("are rejected in a posted message (%s)", async (query) => {
+  test.each(["", "?wait=5"])("fail in a posted message (%s)", async (query) => {
     const received: string[] = [];
     await using door = await stand({ app: ({ session }) => void received.push(session) });
     const answer = await ask(door.port, `/pico/messages${query}`, {
@@ -56,7 +56,7 @@ describe("session ids that are tokens", () => {
     expect(received).toEqual([]);
   });
 
-  test("are rejected in a frame, and other frames keep their order", async () => {
+  test("fail in a frame, and other frames keep their order", async () => {
     const received: string[] = [];
     await using door = await stand({ app: ({ id }) => void received.push(id) });
     const peer = await door.connect("/pico?session_id=s1&pico_ext=1");
@@ -76,7 +76,7 @@ describe("session ids that are tokens", () => {
     expect(JSON.stringify([peer.frames, door.facts, door.lines])).not.toContain(token);
   });
 
-  test("of another name are rejected when they cannot be guessed", async () => {
+  test("fail for other token names above the guessable length", async () => {
     await using door = await stand(withOther);
     const path = `/pico?session_id=${other}`;
     expect(await door.knock(path)).toMatchObject(refusal(400, "invalid_session_id"));
@@ -91,7 +91,7 @@ describe("session ids that are tokens", () => {
 });
 
 describe("session ids", () => {
-  test("are not accepted while the token store is unavailable", async () => {
+  test("fail while the token store is unavailable", async () => {
     let isDown = false;
     const unavailable = Object.assign(new Error("replacing"), {
       name: "DoorwardError",
