@@ -45,7 +45,7 @@ export class ConnectionLimits {
     }
     server.on("connection", (socket: Socket) => {
       if (counted.has(socket) || socket.destroyed || !this.take(socket)) return;
-      socket.once("close", onClose);
+      socket.on("close", onClose);
       if (!isTls) return;
       const port = portKey(socket);
       this.handshakes.set(port, socket);

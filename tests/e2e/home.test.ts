@@ -8,7 +8,7 @@ describe("Home directory", () => {
   it("uses SERVICE_HOME and rejects an unexpanded tilde", () => {
     expect(homeOf({ SERVICE_HOME: " /srv/door " })).toBe("/srv/door");
     for (const home of ["~", "~/door"])
-      expect(() => homeOf({ SERVICE_HOME: home })).toThrow(/write the whole path/);
+      expect(() => homeOf({ SERVICE_HOME: home })).toThrow(/write an absolute path/);
     expect(() => homeOf({ SERVICE_HOME: "~/door" })).toThrow(UsageError);
     expect(homeOf({ SERVICE_HOME: "/srv/~door" })).toBe("/srv/~door");
   });
@@ -16,7 +16,7 @@ describe("Home directory", () => {
   it("requires SERVICE_HOME for a user without home directory", async () => {
     await using launcher = await spawnLauncher({ env: { HOME: "", SERVICE_HOME: "" } });
     expect(await launcher.ended).toEqual({ code: 2, signal: null });
-    expect(launcher.stderr()).toMatch(/^doorward: this user has no home folder.*SERVICE_HOME\n/);
+    expect(launcher.stderr()).toMatch(/^doorward: This user has no home folder.*SERVICE_HOME/);
   });
 
   // No user, not even root, can create a directory in /proc.
@@ -40,7 +40,7 @@ describe("Home directory", () => {
     await using other = await spawnLauncher(again);
     expect([(await second.ended).code, (await other.ended).code]).toEqual([1, 1]);
     expect(second.stderr()).toMatch(
-      /^doorward: port \d+ is in use.*"doorward open" shows its dashboard\.$/m,
+      /^doorward: port \d+ is in use.*To open its dashboard: doorward open$/m,
     );
     expect(other.stderr()).toMatch(/^doorward: port \d+ is in use.*start with -port N$/m);
   });

@@ -152,7 +152,7 @@ describe("doorward run", () => {
     [["run"], "doorward run -- python3 agent.py"],
     [["run", "node", "a.js", "-x"], "doorward run -- node a.js -x"],
     [["run", "-port", "0", "--"], "doorward run -- python3 agent.py"],
-    [["run", "mine.json", "--", "node"], "no other file"],
+    [["run", "mine.json", "--", "node"], "name no configuration file"],
   ])("prints its usage for %j", async (args, form) => {
     await using launcher = await spawnLauncher({ args });
     expect((await launcher.ended).code).toBe(2);

@@ -72,7 +72,7 @@ describe("createActorDriver", () => {
       },
     });
     send({ type: "start" });
-    expect(seen).toEqual(["tell", "connect", "done", "tell", "done"]);
+    expect(seen).toEqual(["notify", "connect", "done", "notify", "done"]);
     expect(core().state).toBe("open");
   });
 });
