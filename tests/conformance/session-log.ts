@@ -1,3 +1,4 @@
+// Conformance tests for implementations of the session log.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Awaitable } from "../../kernel/index.ts";
@@ -24,7 +25,11 @@ export const partial = (text: string, message: string) => ({
   message,
 });
 
-/** What every form of the session log promises; it keeps a stream for `keptMs` after its last listener. */
+/**
+ * Defines the tests that every session log must pass.
+ *
+ * @param keptMs - How long the log keeps a stream after its last subscriber, in milliseconds.
+ */
 export function sessionLogConformance(
   keptMs: number,
   make: (bounds?: LogBounds) => Awaitable<LogStand>,
@@ -43,8 +48,8 @@ export function sessionLogConformance(
     return { ...stand, heard, release, say, top, after };
   }
 
-  describe("numbers", () => {
-    test("start at one and follow each other; what is not numbered takes none", async () => {
+  describe("sequence numbers", () => {
+    test("start at one without holes, and skip unnumbered entries", async () => {
       const { log, say, heard, top } = await listening();
       await say("a");
       await log.append("s", partial("b", "m"));
@@ -61,7 +66,7 @@ export function sessionLogConformance(
       );
     });
 
-    test("are each session's own", async () => {
+    test("are separate for each session", async () => {
       const { log, say, top } = await listening();
       await say("a", "b");
       expect(await log.append("other", numbered("c"))).toMatchObject({
@@ -71,7 +76,7 @@ export function sessionLogConformance(
       expect((await log.top("other"))?.epoch).not.toBe((await top()).epoch);
     });
 
-    test("are not given by reading", async () => {
+    test("are not assigned by reading", async () => {
       const { log } = await make();
       const nowhere = { epoch: "gone", seq: 3 };
       expect(await log.readAfter("s", undefined)).toEqual({
@@ -86,7 +91,7 @@ export function sessionLogConformance(
       expect(await log.top("s")).toBeUndefined();
     });
 
-    test("are not given by what takes none", async () => {
+    test("are not assigned by unnumbered entries", async () => {
       const { log } = await make();
       expect(await log.append("s", partial("a", "m"))).toEqual({
         cursor: undefined,
@@ -96,8 +101,8 @@ export function sessionLogConformance(
     });
   });
 
-  describe("reading", () => {
-    test("gives everything after a cursor, or names what is missing and gives nothing", async () => {
+  describe("readAfter", () => {
+    test("returns everything after a cursor, or a gap alone", async () => {
       const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 30 });
       const windows = fc.record({ frames: fc.nat(10), bytes: fc.nat(300) });
       await fc.assert(
@@ -122,7 +127,7 @@ export function sessionLogConformance(
       );
     });
 
-    test("after another epoch, or behind the top, is a gap without a range", async () => {
+    test("returns a gap without range for a foreign epoch or position", async () => {
       const { log, say, after } = await listening();
       await say("a");
       expect(await log.readAfter("s", { epoch: "another", seq: 0 })).toMatchObject({
@@ -131,7 +136,7 @@ export function sessionLogConformance(
       expect(await after(2)).toMatchObject({ gap: { reason: "epoch_changed" }, frames: [] });
     });
 
-    test("shows the latest state of messages in progress, and none of those that ended", async () => {
+    test("returns the latest state of messages in progress only", async () => {
       const { log, after, say } = await listening();
       await log.append("s", partial("one", "m1"));
       await log.append("s", partial("two", "m2"));
@@ -141,7 +146,7 @@ export function sessionLogConformance(
       expect((await after(1)).partials.map(textOf)).toEqual(["one, more"]);
     });
 
-    test("without a cursor gives what no socket has had", async () => {
+    test("returns unwritten entries to a reader without cursor", async () => {
       const { log, say, top } = await listening();
       await say("a", "b", "c");
       const { epoch } = await top();
@@ -150,7 +155,7 @@ export function sessionLogConformance(
       expect((await log.readAfter("s", undefined)).frames.map(textOf)).toEqual(["c"]);
     });
 
-    test("without a cursor gives those who acknowledge what nobody has acknowledged, unless a plain socket had it", async () => {
+    test("returns unacknowledged entries that no plain socket received", async () => {
       const { log, say, top } = await listening();
       await say("a", "b", "c", "d");
       const { epoch } = await top();
@@ -164,7 +169,7 @@ export function sessionLogConformance(
       expect(await rest()).toEqual(["d"]);
     });
 
-    test("who asked for no more than a part leaves what came before it for others", async () => {
+    test("leaves earlier entries to others after a partial read", async () => {
       const { log, say, top, settled, release, pass } = await listening();
       await say("a", "b", "c");
       const { epoch } = await top();
@@ -179,7 +184,7 @@ export function sessionLogConformance(
       expect(settled).toEqual(["d undelivered expired"]);
     });
 
-    test("without a cursor names what was not kept, and gives the rest", async () => {
+    test("reports lost entries without a cursor, then returns the rest", async () => {
       const { log, say } = await listening({ window: { frames: 2, bytes: 10_000 } });
       await say("a", "b", "c", "d");
       const { gap, frames } = await log.readAfter("s", undefined);
@@ -188,8 +193,8 @@ export function sessionLogConformance(
     });
   });
 
-  describe("keeping", () => {
-    test("a stream outlives its last listener for a while, and then begins anew with another epoch", async () => {
+  describe("retention", () => {
+    test("keeps a stream after its last subscriber, then changes the epoch", async () => {
       const { say, top, release, pass, log } = await listening();
       await say("a");
       const before = await top();
@@ -202,7 +207,7 @@ export function sessionLogConformance(
       expect((await top()).epoch).not.toBe(before.epoch);
     });
 
-    test("a listener that comes back in time keeps it, even before anything was said", async () => {
+    test("keeps an empty stream for a subscriber that returns in time", async () => {
       const { top, release, pass, log } = await listening();
       const before = await top();
       release();
@@ -214,7 +219,7 @@ export function sessionLogConformance(
       log.unsubscribe("s", again);
     });
 
-    test("a listener that left hears nothing more", async () => {
+    test("sends nothing to a removed subscriber", async () => {
       const { say, release, heard } = await listening();
       release();
       release();
@@ -224,7 +229,7 @@ export function sessionLogConformance(
   });
 
   describe("receipts", () => {
-    test("an acknowledged message is delivered, once", async () => {
+    test("report an acknowledged message as delivered, once", async () => {
       const { log, say, top, settled } = await listening();
       await say("a", "b", "c");
       const { epoch } = await top();
@@ -235,7 +240,7 @@ export function sessionLogConformance(
       expect(settled).toEqual(["a delivered", "b delivered", "c delivered"]);
     });
 
-    test("an acknowledgement does not reach into a gap, or into another epoch", async () => {
+    test("ignore acknowledgements in a gap or another epoch", async () => {
       const { log, say, top, settled } = await listening();
       await say("a", "b", "c");
       const { epoch } = await top();
@@ -244,7 +249,7 @@ export function sessionLogConformance(
       expect(settled).toEqual(["c delivered"]);
     });
 
-    test("a message that was updated is delivered when all of it is", async () => {
+    test("wait for all updates of a message", async () => {
       const { log, say, top, settled } = await listening();
       await say("m", "other");
       await log.append("s", { ...numbered("m, whole"), message: "m" });
@@ -255,7 +260,7 @@ export function sessionLogConformance(
       expect(settled).toEqual(["other delivered", "m delivered"]);
     });
 
-    test("what left the window before any socket had it is lost at once", async () => {
+    test("report an unwritten message lost when it leaves the window", async () => {
       const { log, say, top, settled } = await listening({ window: { frames: 2, bytes: 10_000 } });
       await say("a");
       log.note("s", { ...(await top()), after: 0, upTo: 1 }, "sent");
@@ -265,7 +270,7 @@ export function sessionLogConformance(
       expect(settled.slice(1)).toEqual(["a delivered", "c delivered", "d delivered"]);
     });
 
-    test("what nobody acknowledged is lost with the stream, unless a plain socket had it", async () => {
+    test("report unacknowledged messages lost with their stream", async () => {
       const { log, say, top, settled, release, pass } = await listening();
       await say("a", "b", "c", "d");
       const { epoch } = await top();

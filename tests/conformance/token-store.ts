@@ -1,14 +1,19 @@
+// Conformance tests for token backends.
 import { expect, test } from "vitest";
 import type { Awaitable } from "../../kernel/index.ts";
 import type { TokenBackend } from "../../plugins/token-store/index.ts";
 
-/** What every form of the token store promises. `make` gives a fresh form that holds `tokens` from the start. */
+/**
+ * Defines the tests that every token backend must pass.
+ *
+ * @param make - Creates a backend that contains `tokens`.
+ */
 export function storeFormConformance(
   make: (tokens: Readonly<Record<string, string>>) => Awaitable<TokenBackend>,
 ): void {
   const value = "correct-horse-battery-staple";
 
-  test("a token it was given is resolved with its source, and is not pending", async () => {
+  test("resolves an initial token with its source, not pending", async () => {
     const form = await make({ launcher: value, pico: `${value}-2` });
     expect(await form.resolve("launcher")).toMatchObject({
       value,
@@ -18,7 +23,7 @@ export function storeFormConformance(
     expect((await form.resolve("pico"))?.value).toBe(`${value}-2`);
   });
 
-  test("a token nobody gave is not resolved, whatever its name", async () => {
+  test("resolves no unknown token, whatever its name", async () => {
     const form = await make({ pico: value });
     for (const name of [
       "launcher",
@@ -32,18 +37,18 @@ export function storeFormConformance(
     }
   });
 
-  test.each(["", " ", "\t\n  "])("blank is unset (%j)", async (blank) => {
+  test.each(["", " ", "\t\n  "])("treats a blank value as unset (%j)", async (blank) => {
     const form = await make({ launcher: blank, pico: blank });
     expect(await form.resolve("launcher")).toBeUndefined();
     expect(await form.resolve("pico")).toBeUndefined();
   });
 
-  test("the ends of a value are trimmed", async () => {
+  test("trims values", async () => {
     expect((await (await make({ pico: `  ${value}\t` })).resolve("pico"))?.value).toBe(value);
   });
 
   test.each(["launcher", "pico", "pico_client"])(
-    "what is written last for %s is resolved",
+    "resolves the last value written for %s",
     async (name) => {
       const form = await make({ [name]: "the-token-before-all" });
       await form.write(name, `${value}-1`, { setupPending: false });
@@ -52,7 +57,7 @@ export function storeFormConformance(
     },
   );
 
-  test("a generated launcher token stays pending until it is written as confirmed", async () => {
+  test("keeps a generated launcher token pending until it is confirmed", async () => {
     const form = await make({});
     await form.write("launcher", value, { setupPending: true });
     expect(await form.resolve("launcher")).toMatchObject({ value, setupPending: true });
@@ -61,7 +66,7 @@ export function storeFormConformance(
   });
 
   test.each(["launcher", "pico"])(
-    "of two first tokens for %s the second is not written, and told the first",
+    "rejects a second first token for %s and returns the first",
     async (name) => {
       const form = await make({});
       const written = (token: string) =>
@@ -72,14 +77,14 @@ export function storeFormConformance(
     },
   );
 
-  test("one name's token does not touch another's", async () => {
+  test("keeps tokens of different names apart", async () => {
     const form = await make({ launcher: value, pico: value, pico_client: value });
     await form.write("pico", `${value}-new`, { setupPending: false });
     expect((await form.resolve("launcher"))?.value).toBe(value);
     expect((await form.resolve("pico_client"))?.value).toBe(value);
   });
 
-  test("writes at the same time lose nothing", async () => {
+  test("loses nothing in concurrent writes", async () => {
     const form = await make({});
     const names = ["launcher", "pico", "pico_client", "telegram", "discord"];
     await Promise.all(
@@ -96,7 +101,7 @@ export function storeFormConformance(
     "true",
     "null",
     "line\nbreak",
-  ])("every character survives: %j", async (odd) => {
+  ])("preserves every character: %j", async (odd) => {
     const form = await make({});
     for (const name of ["launcher", "pico"]) {
       await form.write(name, odd, { setupPending: false });
@@ -104,7 +109,7 @@ export function storeFormConformance(
     }
   });
 
-  test("the label of what it writes is a source", async () => {
+  test("returns a source label for a write", async () => {
     const form = await make({});
     for (const name of ["launcher", "pico"]) {
       expect(["security", "config", "host", undefined]).toContain(form.label?.(name));
