@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openBrowser } from "../../bin/desktop.ts";
 
-test("a browser that cannot be started in any way is one that was not opened", async () => {
+test("openBrowser returns false if the browser cannot be started", async () => {
   const folder = await mkdtemp(join(tmpdir(), "doorward-desktop-"));
   await writeFile(join(folder, "file"), "");
   for (const browser of [

@@ -1,21 +1,21 @@
 import { describe, expect, test } from "vitest";
 import { createRandom } from "../../bin/environment.ts";
 
-describe("random bytes from a block", () => {
-  test("come in the number that was asked for, also across blocks and beyond one", () => {
+describe("createRandom", () => {
+  test("returns the requested number of bytes, also across blocks", () => {
     const random = createRandom(16);
     const sizes = [0, 1, 15, 16, 7, 10, 17, 100, 3];
     expect(sizes.map((bytes) => random(bytes).length)).toEqual(sizes);
   });
 
-  test("are never given out twice", () => {
+  test("returns no bytes twice", () => {
     const random = createRandom(64);
     const all = Array.from({ length: 500 }, () => Buffer.from(random(12)).toString("hex"));
     expect(new Set(all).size).toBe(all.length);
     expect(all).not.toContain("00".repeat(12));
   });
 
-  test("belong to whoever asked: what is done to them changes no others", () => {
+  test("returns arrays that share no memory", () => {
     const random = createRandom(64);
     const first = random(16);
     const before = Buffer.from(first).toString("hex");

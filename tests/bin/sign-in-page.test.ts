@@ -8,15 +8,18 @@ import { createSignInPages, pageOf, type SignInPagesOptions } from "../../bin/si
 
 const link = new URL("http://127.0.0.1:18800/door/?token=ott_one-time&next=%2Ftokens");
 
-interface Place {
+interface Desktop {
   readonly home: string;
   readonly user: string;
-  /** What the browser was started with. */
+  /** The URL that the browser received. */
   opened(): Promise<URL>;
   pages(options?: Partial<SignInPagesOptions>): ReturnType<typeof createSignInPages>;
 }
 
-async function withPlace(visit: (place: Place) => Promise<void>, exitCode = 0): Promise<void> {
+async function withDesktop(
+  visit: (desktop: Desktop) => Promise<void>,
+  exitCode = 0,
+): Promise<void> {
   const user = await mkdtemp(join(tmpdir(), "doorward-user-"));
   const home = join(user, ".service");
   const seen = join(user, "seen");
@@ -42,13 +45,13 @@ async function withPlace(visit: (place: Place) => Promise<void>, exitCode = 0): 
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe("createSignInPages", () => {
-  test("hands the browser a private file and no link", () =>
-    withPlace(async ({ home, opened, pages }) => {
+  test("passes the browser a private file and no link", () =>
+    withDesktop(async ({ home, opened, pages }) => {
       expect(await pages().open(link)).toBe(true);
-      const given = await opened();
-      expect(given.protocol).toBe("file:");
-      expect(given.href).not.toContain("ott_");
-      const path = fileURLToPath(given);
+      const url = await opened();
+      expect(url.protocol).toBe("file:");
+      expect(url.href).not.toContain("ott_");
+      const path = fileURLToPath(url);
       expect(dirname(dirname(path))).toBe(join(home, "run"));
       expect([mode(join(home, "run")), mode(dirname(path)), mode(path)]).toEqual([
         "700",
@@ -60,15 +63,15 @@ describe("createSignInPages", () => {
       );
     }));
 
-  test("removes pages by age, and young ones when asked to", () =>
-    withPlace(async ({ opened, pages }) => {
+  test("removes old pages, and with age 0 all pages", () =>
+    withDesktop(async ({ opened, pages }) => {
       const here = pages();
       await here.open(link);
       const first = dirname(fileURLToPath(await opened()));
       here.sweep(60_000);
       expect(existsSync(first)).toBe(true);
       utimesSync(first, new Date(), new Date(Date.now() - 61_000));
-      await pages().open(link); // as another process does
+      await pages().open(link); // from another process
       expect(existsSync(first)).toBe(false);
       const second = dirname(fileURLToPath(await opened()));
       pages().sweep(0);
@@ -76,21 +79,21 @@ describe("createSignInPages", () => {
     }));
 
   test("leaves no page behind when the browser fails", () =>
-    withPlace(async ({ home, pages }) => {
+    withDesktop(async ({ home, pages }) => {
       expect(await pages().open(link)).toBe(false);
       expect(readdirSync(join(home, "run"))).toEqual([]);
     }, 1));
 
-  test("opens nothing where other users could replace the page", () =>
-    withPlace(async ({ home, user, pages }) => {
+  test("opens no page that other users could replace", () =>
+    withDesktop(async ({ home, user, pages }) => {
       mkdirSync(join(home, "run"));
       chmodSync(join(home, "run"), 0o777);
       expect(await pages().open(link)).toBe(false);
       expect(existsSync(join(user, "seen"))).toBe(false);
     }));
 
-  test("uses the runtime folder of the user where the home is taken", () =>
-    withPlace(async ({ home, user, opened, pages }) => {
+  test("uses the runtime folder of the user if run is a file", () =>
+    withDesktop(async ({ home, user, opened, pages }) => {
       await writeFile(join(home, "run"), "");
       const runtime = join(user, "runtime");
       mkdirSync(runtime, { mode: 0o700 });
@@ -99,8 +102,8 @@ describe("createSignInPages", () => {
       expect(dirname(dirname(fileURLToPath(await opened())))).toBe(runtime);
     }));
 
-  test("uses a visible folder of the user for browsers of snap", () =>
-    withPlace(async ({ user, opened, pages }) => {
+  test("uses a visible folder of the user for snap browsers", () =>
+    withDesktop(async ({ user, opened, pages }) => {
       await writeFile(join(user, "firefox"), "");
       const snap = pages();
       expect(await snap.open(link)).toBe(true);
@@ -110,8 +113,8 @@ describe("createSignInPages", () => {
       expect(existsSync(page)).toBe(false);
     }));
 
-  test("opens no file where the browser is on another machine", () =>
-    withPlace(async ({ user, home, pages }) => {
+  test("opens no file if the browser runs on another machine", () =>
+    withDesktop(async ({ user, home, pages }) => {
       const env = { HOME: user, BROWSER: join(user, "browser"), VSCODE_IPC_HOOK_CLI: "/socket" };
       expect(await pages({ env }).open(link)).toBe(false);
       expect(readdirSync(join(home, "run"))).toEqual([]);

@@ -12,7 +12,7 @@ async function read(
   return lines;
 }
 
-test("only a line feed ends a line, and the carriage return before it belongs to the end", async () => {
+test("splits at LF and CRLF only", async () => {
   expect(await read(["a\rb\u2028c\u2029d\u0085e\r\n\n\r", "\nlast"])).toEqual([
     "a\rb\u2028c\u2029d\u0085e",
     "",
@@ -21,14 +21,14 @@ test("only a line feed ends a line, and the carriage return before it belongs to
   ]);
 });
 
-test("a byte order mark is left out before the first line alone", async () => {
+test("removes a byte order mark only before the first line", async () => {
   expect(await read(["", "\ufeff\ufeffa\n\ufeffb", "\ufeff"])).toEqual([
     "\ufeffa",
     "\ufeffb\ufeff",
   ]);
 });
 
-test("however a text comes in pieces, its lines are the same", () =>
+test("returns the same lines for any pieces of a text", () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(fc.string({ unit: fc.constantFrom("a", "\n", "\r", "\u2028", "é") })),
@@ -43,7 +43,7 @@ test("however a text comes in pieces, its lines are the same", () =>
     ),
   ));
 
-test("a line that is too long ends the reading before it is whole", async () => {
+test("fails before an overlong line is complete", async () => {
   const options = { maxLength: 5, tooLong: () => new Error("no more") };
   expect(await read(["12345\n123", "45\n"], options)).toEqual(["12345", "12345"]);
   await expect(read(["12345\n12345", "6"], options)).rejects.toThrow("no more");

@@ -6,8 +6,8 @@ const OWN = "chosen-by-the-owner-0123456789";
 const PICO = "6f1c0123456789abcdef0123456789abcdef0123456789abcdef0123456789ab";
 const security = `channels:\n  pico: # the channel\n    token: ${PICO}\n`;
 
-describe("token, while no launcher runs", () => {
-  test("set reads standard input and stores, so that a lost token is replaced", () =>
+describe("token without a running launcher", () => {
+  test("set replaces a lost token by one from standard input", () =>
     withDesk(async (desk) => {
       await desk.write("launcher-config.json", {
         port: 18_801,
@@ -23,7 +23,7 @@ describe("token, while no launcher runs", () => {
       expect((await desk.run("token show")).out).toBe(`${OWN}\n`);
     }));
 
-  test("rotate makes one, keeps comments, and prints it alone on standard output", () =>
+  test("rotate keeps comments and prints only the new token", () =>
     withDesk(async (desk) => {
       await desk.write(".security.yml", security);
       const { code, out } = await desk.run("token rotate pico");
@@ -34,14 +34,14 @@ describe("token, while no launcher runs", () => {
       );
     }));
 
-  test("a weak one is refused with exit code 1 and nothing is written", () =>
+  test("set rejects a weak token with exit code 1 and writes nothing", () =>
     withDesk(async (desk) => {
       const { code, said } = await desk.run("token set pico", "short\n");
       expect([code, said]).toEqual([1, expect.stringContaining("fewer than 16 characters")]);
       await expect(desk.read(".security.yml")).rejects.toThrow();
     }));
 
-  test("one of the environment is not replaced", () =>
+  test("rotate rejects a token from the environment", () =>
     withDesk(
       async (desk) => {
         const { code, said } = await desk.run("token rotate");
@@ -53,7 +53,7 @@ describe("token, while no launcher runs", () => {
       { SERVICE_LAUNCHER_TOKEN: OWN },
     ));
 
-  test("source says where each comes from and which lower place disagrees, without values", () =>
+  test("source names each source and ignored sources, without values", () =>
     withDesk(async (desk) => {
       await desk.write(".security.yml", security);
       await desk.write("config.json", { channels: { pico: { token: "another-0123456789" } } });
@@ -66,7 +66,7 @@ describe("token, while no launcher runs", () => {
       });
     }));
 
-  test("show of a token that is not there fails", () =>
+  test("show fails if the token does not exist", () =>
     withDesk(async (desk) => {
       expect(await desk.run("token show pico")).toMatchObject({
         code: 1,
@@ -82,20 +82,20 @@ describe("token, while no launcher runs", () => {
     "token set ../x",
     "token show -grace=1",
     "token rotate pico -grace=x",
-  ])("%j is wrong usage", (line) =>
+  ])("%j fails with a usage error", (line) =>
     withDesk(async (desk) => {
       await expect(desk.run(line)).rejects.toThrow(UsageError);
     }),
   );
 
-  test("set without a token is wrong usage", () =>
+  test("set fails with a usage error without a token", () =>
     withDesk(async (desk) => {
       await expect(desk.run("token set", "\n")).rejects.toThrow(/standard input/);
     }));
 });
 
-describe("token, while the launcher runs", () => {
-  test("rotate acts at once in the running process", () =>
+describe("token with a running launcher", () => {
+  test("rotate takes effect immediately in the running process", () =>
     withDesk(async (desk) => {
       await desk.write("launcher-config.json", { launcher_token: OWN });
       await desk.write(".security.yml", security);
@@ -110,7 +110,7 @@ describe("token, while the launcher runs", () => {
       expect(await kernel.services.tokens.verify("pico", PICO)).toBe(false);
     }));
 
-  test("set of the launcher's finishes setup", () =>
+  test("set finishes setup with the launcher token", () =>
     withDesk(async (desk) => {
       const { kernel } = await desk.start();
       expect(kernel.state()).toBe("setup");
@@ -122,7 +122,7 @@ describe("token, while the launcher runs", () => {
       expect(await kernel.services.tokens.verify("launcher", OWN)).toBe(2);
     }));
 
-  test("show asks it, and it notes that it showed one, without the value", () =>
+  test("show logs the access without the value", () =>
     withDesk(async (desk) => {
       const { lines } = await desk.start();
       const { out } = await desk.run("token show");
@@ -133,7 +133,7 @@ describe("token, while the launcher runs", () => {
       expect(JSON.stringify(lines)).not.toContain(out.trim());
     }));
 
-  test("a weak one and one of the environment are refused by it", () =>
+  test("set and rotate reject weak tokens and tokens from the environment", () =>
     withDesk(
       async (desk) => {
         await desk.start();

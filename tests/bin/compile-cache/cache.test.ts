@@ -28,8 +28,8 @@ afterEach(() => rm(home, { recursive: true, force: true }));
 const files = new Map([["./a.cjs", { source: 17, data: Uint8Array.of(1, 2, 3) }]]);
 const compiled = (): typeof files => files;
 
-describe("compiled code in the home", () => {
-  test("is there at the next start, for its owner alone", async () => {
+describe("compile cache", () => {
+  test("returns the stored code and allows only the owner", async () => {
     await writeCache(home, {}, compiled);
     const [[name, { source, data }] = ["", { source: 0, data: [] }]] = await readCache(home, {});
     expect({ name, source, data: [...data] }).toEqual({
@@ -41,7 +41,7 @@ describe("compiled code in the home", () => {
     expect((await stat(join(home, "cache"))).mode & 0o777).toBe(0o700);
   });
 
-  test("is none where none was kept", async () => {
+  test("returns nothing if no cache exists", async () => {
     expect(await readCache(home, {})).toEqual(new Map());
   });
 
@@ -49,13 +49,13 @@ describe("compiled code in the home", () => {
     ["the file", () => chmod(file, 0o620)],
     ["its folder", () => chmod(join(home, "cache"), 0o702)],
     ["the home", () => chmod(home, 0o777)],
-  ])("is not used when others may write %s", async (_, open) => {
+  ])("ignores the cache if others can write to %s", async (_, open) => {
     await writeCache(home, {}, compiled);
     await open();
     expect(await readCache(home, {})).toEqual(new Map());
   });
 
-  test("is not written where others may write, and the reason is told", async () => {
+  test("rejects writing to a home that others can write to", async () => {
     await chmod(home, 0o777);
     await expect(writeCache(home, {}, compiled)).rejects.toMatchObject({
       code: "FILE_WRITABLE_BY_OTHERS",
@@ -63,14 +63,14 @@ describe("compiled code in the home", () => {
     expect(await readdir(join(home, "cache"))).toEqual([]);
   });
 
-  test("is not written again when there is nothing new", async () => {
+  test("writes no file if no code is new", async () => {
     await writeCache(home, {}, compiled);
     const before = await stat(file);
     await writeCache(home, {}, () => undefined);
     expect(await stat(file)).toEqual(before);
   });
 
-  test("is not waited for when something else has its name", async () => {
+  test("ignores a named pipe at its path without waiting", async () => {
     await mkdir(join(home, "cache"), { mode: 0o700 });
     await promisify(execFile)("mkfifo", ["-m", "600", file]);
     expect(await readCache(home, {})).toEqual(new Map());
@@ -78,7 +78,7 @@ describe("compiled code in the home", () => {
 
   test.each([
     [
-      "a bit is wrong",
+      "a bit differs",
       async () => {
         const bytes = await readFile(file);
         bytes[bytes.length - 1]! ^= 1;
@@ -87,14 +87,14 @@ describe("compiled code in the home", () => {
     ],
     ["its end is missing", async () => truncate(file, (await stat(file)).size - 1)],
     ["it is empty", () => truncate(file, 0)],
-  ])("is not used when %s", async (_, spoil) => {
+  ])("ignores the cache if %s", async (_, spoil) => {
     await writeCache(home, {}, compiled);
     await spoil();
     expect(await readCache(home, {})).toEqual(new Map());
   });
 
   test.each(["node", "v8"])(
-    "is not used by another %s, though V8 has the same tag for both",
+    "ignores the cache of another %s version with the same V8 tag",
     async (part) => {
       await writeCache(home, {}, compiled);
       const bytes = await readFile(file);
@@ -106,7 +106,7 @@ describe("compiled code in the home", () => {
     },
   );
 
-  test("is neither written nor read with NODE_DISABLE_COMPILE_CACHE", async () => {
+  test("neither writes nor reads with NODE_DISABLE_COMPILE_CACHE", async () => {
     const env = { NODE_DISABLE_COMPILE_CACHE: "1" };
     await writeCache(home, env, compiled);
     expect(await readdir(home)).toEqual([]);

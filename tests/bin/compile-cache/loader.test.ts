@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** As scripts/bundle.mjs writes them. */
+/** Writes a file in the format of scripts/bundle.mjs. */
 const put = (name: string, body: string): Promise<void> =>
   writeFile(
     join(folder, name),
@@ -23,8 +23,8 @@ interface Two {
   two(): number;
 }
 
-describe("the files of the program", () => {
-  test("are each run once, and see each other, Node's modules and where they are", async () => {
+describe("ScriptLoader", () => {
+  test("runs each file once with other files, Node modules and its URL", async () => {
     await put(
       "main.cjs",
       `
@@ -45,7 +45,7 @@ describe("the files of the program", () => {
     expect(main.url).toBe(pathToFileURL(join(folder, "main.cjs")).href);
   });
 
-  test("import modules of others by their address", async () => {
+  test("imports foreign modules by their URL", async () => {
     await writeFile(join(folder, "plugin.mjs"), "export const name = 'theirs';");
     await put("main.cjs", "exports.plugin = __foreign;");
     const main = program().unit("./main.cjs") as {
@@ -54,7 +54,7 @@ describe("the files of the program", () => {
     expect((await main.plugin(pathToFileURL(join(folder, "plugin.mjs")).href)).name).toBe("theirs");
   });
 
-  test("an error names the file and the line", async () => {
+  test("names the file and the line in errors", async () => {
     await put("main.cjs", `\n\nthrow new Error("no");`);
     const error = (() => {
       try {
@@ -66,15 +66,15 @@ describe("the files of the program", () => {
     expect(error.stack).toContain(`${join(folder, "main.cjs")}:3:`);
   });
 
-  test("one that is not there is a rejection where it was to be loaded later", async () => {
+  test("rejects the dynamic import of a missing file", async () => {
     await put("main.cjs", "exports.later = () => __load('./absent.cjs');");
     const main = program().unit("./main.cjs") as { later(): Promise<object> };
     await expect(main.later()).rejects.toThrow(/ENOENT.*absent\.cjs/);
   });
 });
 
-describe("what was compiled", () => {
-  test("serves the next start, which then has nothing new", async () => {
+describe("ScriptLoader.compiled", () => {
+  test("serves the next start, which compiles nothing", async () => {
     await put("main.cjs", "exports.two = () => 2;");
     const first = program();
     first.use(new Map());
@@ -88,7 +88,7 @@ describe("what was compiled", () => {
     expect(next.compiled()).toBeUndefined();
   });
 
-  test("is only what was loaded since it can be used", async () => {
+  test("contains only files loaded after use", async () => {
     await put("early.cjs", "");
     await put("late.cjs", "");
     const one = program();
@@ -99,7 +99,7 @@ describe("what was compiled", () => {
     expect([...one.compiled()!.keys()]).toEqual(["./late.cjs"]);
   });
 
-  test("is left aside when the file was edited, were it by one letter and with the old time", async () => {
+  test("ignores code of an edited file with an unchanged modification time", async () => {
     await put("main.cjs", "exports.two = () => 2;");
     const first = program();
     first.unit("./main.cjs");
@@ -114,7 +114,7 @@ describe("what was compiled", () => {
     expect(next.compiled()).toBeDefined();
   });
 
-  test("is left aside when V8 does not take it", async () => {
+  test("ignores code that V8 rejects", async () => {
     await put("main.cjs", "exports.two = () => 2;");
     const source = crc32(await readFile(join(folder, "main.cjs")));
     const next = program();

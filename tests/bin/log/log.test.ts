@@ -15,7 +15,7 @@ import { openLog, temporaryFolder } from "./support.ts";
 const mode = (path: string) => statSync(path).mode & 0o777;
 const lines = (path: string) => readFileSync(path, "utf8").split("\n").slice(0, -1);
 
-test("the file and its folder are closed to others, also a file that was open to them", async () => {
+test("makes the file and its folder private, even existing ones", async () => {
   const file = join(temporaryFolder(), "logs/launcher.log");
   (await openLog({ file })).log.info({ a: 1 }, "one");
   expect([mode(dirname(file)), mode(file)]).toEqual([0o700, 0o600]);
@@ -35,7 +35,7 @@ test("writes times as ISO 8601 in UTC", async () => {
   expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 });
 
-test("the level decides what is written", async () => {
+test("writes only lines of the level and above", async () => {
   const { log, stdout } = await openLog({ level: "warn" });
   log.info({}, "quiet");
   log.warn({}, "loud");
@@ -44,7 +44,7 @@ test("the level decides what is written", async () => {
 
 const hostile = "\u001b]0;x\u0007\r\b\u009b1m\u202eeman\u2028\u{e0041}\\u202e";
 
-test("pretty lines are for people; what a peer sent moves no cursor and turns no direction", async () => {
+test("escapes control and direction characters in pretty lines", async () => {
   const { log, stdout } = await openLog({ pretty: true });
   log.info({ plugin: "shop", from: "\u001b[2J\u0007\u009b1m\u202e" }, `hello ${hostile} there`);
   expect(stdout()).toMatch(/^\[[\d:]{8}\] INFO: shop: hello .* there \{"from":.*\}\n$/);
@@ -52,7 +52,7 @@ test("pretty lines are for people; what a peer sent moves no cursor and turns no
   expect(stdout()).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\u2028]/u);
 });
 
-test("a line of JSON means what it meant and moves no cursor of who looks at the file", async () => {
+test("escapes control characters in JSON lines without changing their value", async () => {
   const file = join(temporaryFolder(), "launcher.log");
   const { log, stdout } = await openLog({ file });
   log.info({ from: hostile }, "hello");
@@ -62,7 +62,7 @@ test("a line of JSON means what it meant and moves no cursor of who looks at the
   expect(stdout()).toBe(text);
 });
 
-test("the first-run line reaches the file alone, as it is", async () => {
+test("writes the first-run line unredacted, to the file only", async () => {
   const file = join(temporaryFolder(), "launcher.log");
   const { redactor, firstRun, stdout, stderr } = await openLog({ file });
   redactor.add("generated-token");
@@ -72,7 +72,7 @@ test("the first-run line reaches the file alone, as it is", async () => {
   expect((await openLog({})).firstRun("x")).toBe(false);
 });
 
-test("no line is lost or torn when the file is rotated, and no more old files are kept than asked for", async () => {
+test("loses and splits no lines when the file is rotated", async () => {
   const file = join(temporaryFolder(), "launcher.log");
   const { log, close } = await openLog({ file, maxBytes: 20_000, keep: 200 });
   for (let number = 0; number < 5_000; number++)
@@ -91,7 +91,7 @@ test("no line is lost or torn when the file is rotated, and no more old files ar
 
 const order = (name: string) => Number(/\d+$/.exec(name)?.[0] ?? 0);
 
-test("a restart counts what the file holds already, and the oldest file goes", async () => {
+test("counts existing bytes after a restart and removes the oldest file", async () => {
   const file = join(temporaryFolder(), "launcher.log");
   for (let start = 0; start < 6; start++) {
     const { log, close } = await openLog({ file, maxBytes: 1_000, keep: 2 });
@@ -106,7 +106,7 @@ test("a restart counts what the file holds already, and the oldest file goes", a
   expect(JSON.parse(lines(`${file}.2`)[0]!).start).toBe(3);
 });
 
-test("lines written after the log was closed are dropped without harm", async () => {
+test("drops lines written after the log was closed", async () => {
   const file = join(temporaryFolder(), "launcher.log");
   const { log, close } = await openLog({ file });
   log.info({}, "before");
@@ -117,7 +117,7 @@ test("lines written after the log was closed are dropped without harm", async ()
 });
 
 test.each(["file/logs/launcher.log", "folder", "dangling"])(
-  "%s cannot be a log file: one warning, then stderr",
+  "warns once and writes to stderr if %s cannot be opened",
   async (name) => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "file"), "");
@@ -134,12 +134,12 @@ test.each(["file/logs/launcher.log", "folder", "dangling"])(
   },
 );
 
-test("a path below /proc ends in the warning, not in a loop", async () => {
+test("warns about a path below /proc and does not loop", async () => {
   const { stderr } = await openLog({ file: "/proc/none/logs/launcher.log" });
   expect(stderr()).toContain("cannot be opened");
 });
 
-test("a full disk is one warning; the process lives and no line in the file is torn", () => {
+test("warns once about a full disk and splits no line", () => {
   const file = join(temporaryFolder(), "launcher.log");
   const printed = runWithSmallDisk(
     8,

@@ -38,13 +38,13 @@ test.each([
   `Authorization: <${secret}>`,
   `Authorization: Bearer <token>${secret} and Bearer <token>${secret}`,
   `pasted behind it, token.<value>${secret} and token64.<base64url>.${secret}`,
-])("nothing is left of the secret in %s", (line) => {
+])("redacts the secret in %s", (line) => {
   expect(redactLine(line)).not.toContain("Zq9");
   expect(redactLine(line)).toContain("[redacted]");
   if (line.startsWith("{")) JSON.parse(redactLine(line));
 });
 
-test("a number in a secret field is replaced and the line stays JSON", () => {
+test("replaces a number in a secret field and keeps valid JSON", () => {
   expect(JSON.parse(redactLine('{"a":{"password":12345678},"b":1}'))).toEqual({
     a: { password: "[redacted]" },
     b: 1,
@@ -61,11 +61,11 @@ test.each([
   "GET /api/x?page=2&codec=1#top 200",
   '{"msg":"Is the header \\"Authorization: Bearer <token>\\"? Is allow_token_query on, if it is in the URL?"}',
   '{"msg":"browsers cannot send it as `token.<value>`; they can use `token64.<base64url>`, or token.<token>"}',
-])("%s is left as it is", (line) => {
+])("leaves %s unchanged", (line) => {
   expect(redactLine(line)).toBe(line);
 });
 
-test("a line that is left after one look holds nothing that any rule would find", () => {
+test("skips only lines in which no rule matches", () => {
   const word = fc.constantFrom(
     ..."Token tokens passwd password passphrase secret api-key API_KEY private_key credentials authorization Cookie".split(
       " ",
@@ -87,7 +87,7 @@ test("a line that is left after one look holds nothing that any rule would find"
   );
 });
 
-test("redacting twice changes nothing more", () => {
+test("changes nothing when it redacts twice", () => {
   const word = fc.constantFrom(
     '"',
     "\\",
@@ -114,7 +114,7 @@ test("redacting twice changes nothing more", () => {
   );
 });
 
-test("a line of a megabyte is redacted in well under a second", () => {
+test("redacts a line of 1 MB in less than two seconds", () => {
   for (const part of [
     '\\"',
     '"token":',
@@ -129,7 +129,7 @@ test("a line of a megabyte is redacted in well under a second", () => {
   ]) {
     const before = process.cpuUsage();
     redactLine(`{"msg":"${part.repeat(1_000_000 / part.length)}"}`);
-    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000); // milliseconds, however busy the machine is
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000); // milliseconds of CPU time, which other processes do not change
   }
 });
 
@@ -144,7 +144,7 @@ const token = fc.oneof(
   anyText.filter((text) => text.length >= 8),
 );
 
-/** Every way in which a value was seen to reach a log. */
+/** All known ways in which a value can reach the log. */
 const plants: Record<string, (value: string) => object> = {
   field: (value) => ({ a: { b: [{ c: value }] } }),
   key: (value) => ({ a: { [value]: 1 } }),
@@ -166,7 +166,7 @@ const plants: Record<string, (value: string) => object> = {
   buffer: (value) => ({ data: Buffer.from(value) }),
 };
 
-test("a known token is in no output, wherever it was planted", async () => {
+test("redacts a known token in every position and encoding", async () => {
   await fc.assert(
     fc.asyncProperty(token, fc.constantFrom("debug", "info", "error"), async (value, level) => {
       const file = join(temporaryFolder(), "logs/launcher.log");
@@ -191,7 +191,7 @@ test("a known token is in no output, wherever it was planted", async () => {
   );
 });
 
-test("an unknown token is in no output where a name gives it away", async () => {
+test("redacts an unknown token next to a telling name", async () => {
   const named = ["url", "header", "protocol"].map((name) => plants[name]!);
   const more = [
     (value: string) => ({
@@ -215,13 +215,13 @@ test("an unknown token is in no output where a name gives it away", async () => 
   );
 });
 
-test("values added by the hundred keep the newest", () => {
+test("keeps the newest of more than a hundred values", () => {
   const redactor = createRedactor();
   for (let i = 0; i < 150; i++) redactor.add(`generated-${i}-value`);
   expect(redactor.redact("generated-149-value generated-60-value")).toBe("[redacted] [redacted]");
 });
 
-/** All keys and texts of a value. */
+/** Returns all keys and strings in a value. */
 function texts(value: unknown): string[] {
   if (typeof value === "string") return [value];
   if (Array.isArray(value) && value.every((each) => typeof each === "number"))

@@ -21,14 +21,14 @@ async function withLog(
   const followers = new Set<(line: string) => void>();
   const redactor = createRedactor();
   redactor.add("the-secret-in-play");
-  const follow = (heard: (line: string) => void) => {
-    followers.add(heard);
-    return () => void followers.delete(heard);
+  const follow = (listener: (line: string) => void) => {
+    followers.add(listener);
+    return () => void followers.delete(listener);
   };
   try {
     await writeFile(file, text);
-    await visit(logSource({ file, redactor, follow }), file, (said) =>
-      followers.forEach((heard) => heard(said)),
+    await visit(logSource({ file, redactor, follow }), file, (added) =>
+      followers.forEach((listener) => listener(added)),
     );
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -36,8 +36,8 @@ async function withLog(
 }
 const all = { level: "debug", text: "", limit: 1_000 } as const;
 
-describe("the log as the dashboard shows it", () => {
-  test("has time, level, text and fields of each line, the oldest first", () =>
+describe("logSource", () => {
+  test("returns time, level, text and fields, oldest line first", () =>
     withLog(line(30, "one", { plugin: "http" }) + line(50, "two"), async (log) => {
       const at = Date.parse("2026-01-02T03:04:05.000Z");
       expect(await log.read(all)).toEqual({
@@ -49,7 +49,7 @@ describe("the log as the dashboard shows it", () => {
       });
     }));
 
-  test("is filtered by level and text, and the newest count", () =>
+  test("filters by level and text and returns the newest lines", () =>
     withLog(
       line(20, "debug") + line(40, "warning one") + line(40, "Warning two") + line(30, "info"),
       async (log) => {
@@ -58,7 +58,7 @@ describe("the log as the dashboard shows it", () => {
       },
     ));
 
-  test("never holds a secret: not the first run's token, not one in play, not by its place", async () => {
+  test("redacts first-run tokens, known secrets and secret fields", async () => {
     const token = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE";
     const text = `launcher token (first run): ${token}\n${line(30, "has the-secret-in-play", { authorization: `Bearer ${token}` })}`;
     await withLog(text, async (log) => {
@@ -69,18 +69,18 @@ describe("the log as the dashboard shows it", () => {
     });
   });
 
-  test("is downloaded line by line as it was written, whatever a text holds", () => {
+  test("streams lines unchanged, including Unicode line separators", () => {
     const text =
-      line(30, "one\u2028two\u2029three\u0085", { path: "\u2028" }) + "no JSON\rat all\n";
+      line(30, "one\u2028two\u2029three\u0085", { path: "\u2028" }) + "not JSON\rat all\n";
     return withLog(text, async (log) => {
-      const told: string[] = [];
-      for await (const each of log.lines()) told.push(each);
-      expect(told.join("")).toBe(text);
-      expect(told).toHaveLength(2);
+      const streamed: string[] = [];
+      for await (const each of log.lines()) streamed.push(each);
+      expect(streamed.join("")).toBe(text);
+      expect(streamed).toHaveLength(2);
     });
   });
 
-  test("of a large file is its end, from the beginning of a line, and says so", () =>
+  test("returns the whole lines at the end of a large file", () =>
     withLog(line(30, "old").repeat(40_000), async (log, file) => {
       await appendFile(file, line(30, "newest"));
       const { lines, truncated } = await log.read({ ...all, limit: 1_000_000 });
@@ -89,32 +89,32 @@ describe("the log as the dashboard shows it", () => {
       expect(lines.every(({ text }) => text === "old" || text === "newest")).toBe(true);
     }));
 
-  test("of a file that was taken away is empty", () =>
+  test("returns nothing for a removed file", () =>
     withLog(line(30, "one"), async (log, file) => {
       await rm(file);
       expect(await log.read(all)).toEqual({ lines: [], truncated: false });
-      for await (const told of log.lines()) throw new Error(told);
+      for await (const unexpected of log.lines()) throw new Error(unexpected);
     }));
 
-  test("is followed line by line until it is let go", () =>
+  test("follows new lines until released", () =>
     withLog("", async (log, _, say) => {
-      const heard: string[] = [];
-      const release = log.follow(({ level, text }) => void heard.push(`${level} ${text}`));
+      const followed: string[] = [];
+      const release = log.follow(({ level, text }) => void followed.push(`${level} ${text}`));
       say(line(40, "one"));
       release();
       say(line(40, "two"));
-      expect(heard).toEqual(["warn one"]);
+      expect(followed).toEqual(["warn one"]);
     }));
 });
 
-test.runIf(process.platform === "linux")("a reader who stops early leaves no file open", () =>
+test.runIf(process.platform === "linux")("closes the file when the reader stops early", () =>
   withLog(line(30, "x").repeat(20_000), async (log, file) => {
     const open = (): number =>
       readdirSync("/proc/self/fd").filter((fd) => {
         try {
           return readlinkSync(`/proc/self/fd/${fd}`) === file;
         } catch {
-          return false; // gone meanwhile
+          return false; // closed in the meantime
         }
       }).length;
     for await (const first of log.lines()) {

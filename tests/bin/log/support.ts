@@ -11,7 +11,7 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** A stream that keeps what it gets. */
+/** Creates a stream that stores its input. */
 export function sink() {
   let text = "";
   return { write: (more: string) => (text += more), on() {}, text: () => text };

@@ -1,0 +1,201 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createConnection, createServer, type Socket } from "node:net";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { withDesk } from "../../support/command-context.ts";
+
+const OWN = "chosen-by-the-owner-0123456789-abcdefghijklm";
+const config = { launcher_token: OWN };
+const mode = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+
+describe("control socket", () => {
+  test("allows only the owner and is removed with its note at stop", () =>
+    withDesk(async (desk) => {
+      const { kernel, base } = await desk.start();
+      const [folder, socket, note] = ["run", "run/launcher.sock", "run/launcher.json"].map((name) =>
+        join(desk.home, name),
+      );
+      expect([await mode(folder!), await mode(socket!), await mode(note!)]).toEqual([
+        0o700, 0o600, 0o600,
+      ]);
+      expect(JSON.parse(await readFile(note!, "utf8"))).toEqual({
+        pid: process.pid,
+        version: "0.0.0",
+        addresses: [base.href],
+      });
+      await kernel.stop();
+      await expect(stat(socket!)).rejects.toThrow("ENOENT");
+      await expect(stat(note!)).rejects.toThrow("ENOENT");
+    }));
+
+  test("shares no paths with the dashboard", () =>
+    withDesk(async (desk) => {
+      const { base } = await desk.start();
+      for (const path of ["/local/status", "/local", "/local/token/show"]) {
+        const answer = await fetch(new URL(path, base), {
+          method: "POST",
+          headers: { authorization: `Bearer ${OWN}` },
+        });
+        expect(answer.status).toBe(404);
+      }
+      expect(
+        (await fetch(new URL("/local/status", base), { headers: { accept: "text/html" } })).status,
+      ).toBe(404);
+      const { request } = await import("node:http");
+      const status = await new Promise((done) => {
+        request(
+          { socketPath: join(desk.home, "run", "launcher.sock"), path: "/api/status" },
+          (answer) => {
+            answer.resume();
+            done(answer.statusCode);
+          },
+        ).end();
+      });
+      expect(status).toBe(404);
+    }));
+
+  test("answers a rotation that began before the stop with the token", () =>
+    withDesk(async (desk) => {
+      await desk.write("launcher-config.json", config);
+      const { kernel } = await desk.start();
+      const body = '{"name":"launcher"}';
+      const { request } = await import("node:http");
+      const answer = new Promise<string>((done, failed) => {
+        const ask = request(
+          {
+            socketPath: join(desk.home, "run", "launcher.sock"),
+            path: "/local/token/replace",
+            method: "POST",
+            headers: { "content-type": "application/json", "content-length": body.length },
+          },
+          (response) => void response.setEncoding("utf8").on("data", done),
+        ).on("error", failed);
+        ask.write(body.slice(0, 5));
+        // Sent later: its response shows that the first request has arrived.
+        void desk
+          .run("status")
+          .then(() => {
+            void kernel.stop();
+            ask.end(body.slice(5));
+          })
+          .catch(failed);
+      });
+      const { token } = JSON.parse(await answer) as { token: string };
+      expect(JSON.parse(await desk.read("launcher-config.json")).launcher_token).toBe(token);
+    }));
+
+  test("refuses a folder that others can write to and leaves it unchanged", () =>
+    withDesk(async (desk) => {
+      const folder = join(desk.home, "run");
+      await mkdir(folder);
+      await chmod(folder, 0o1777);
+      const { lines } = await desk.start();
+      expect(lines.some(({ text }) => /control socket cannot be opened/.test(text))).toBe(true);
+      expect((await stat(folder)).mode & 0o7777).toBe(0o1777);
+      expect((await desk.run("status")).code).toBe(4);
+    }));
+
+  test("receives no request if others can write to its folder", () =>
+    withDesk(async (desk) => {
+      const folder = join(desk.home, "run");
+      await mkdir(folder);
+      await chmod(folder, 0o1777);
+      let asked = 0;
+      const trap = createServer(() => void (asked += 1)).listen(join(folder, "launcher.sock"));
+      await once(trap, "listening");
+      for (const line of ["status", "token set", "open -print"]) {
+        await expect(desk.run(line, `${OWN}-another\n`)).rejects.toThrow(/Other users can write/);
+      }
+      trap.close();
+      expect(asked).toBe(0);
+    }));
+
+  test("replaces the socket file of a dead process", () =>
+    withDesk(async (desk) => {
+      await mkdir(join(desk.home, "run"), { mode: 0o700 });
+      await writeFile(join(desk.home, "run", "launcher.sock"), "left behind");
+      await desk.start();
+      expect((await desk.run("status")).code).toBe(0);
+    }));
+
+  test("leaves the socket of another launcher and warns", () =>
+    withDesk(async (desk) => {
+      await mkdir(join(desk.home, "run"), { mode: 0o700 });
+      const other = createServer().listen(join(desk.home, "run", "launcher.sock"));
+      try {
+        const { lines, kernel } = await desk.start();
+        expect(lines.some(({ text }) => /another launcher uses this home/.test(text))).toBe(true);
+        await kernel.stop();
+        expect(other.listening).toBe(true);
+        expect((await stat(join(desk.home, "run", "launcher.sock"))).isSocket()).toBe(true);
+      } finally {
+        other.close();
+      }
+    }));
+
+  test.runIf(process.platform === "linux")(
+    "leaves the socket of a launcher whose backlog is full",
+    () =>
+      withDesk(async (desk) => {
+        await mkdir(join(desk.home, "run"), { mode: 0o700 });
+        const path = join(desk.home, "run", "launcher.sock");
+        const waiting: Socket[] = [];
+        const busy = spawn(
+          process.execPath,
+          [
+            "-e",
+            `
+        const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+        require("node:net").createServer().listen({ path: process.argv[1], backlog: 1 }, () => {
+          require("node:fs").writeSync(1, "listening");
+          wait();
+        });`,
+            path,
+          ],
+          { stdio: ["ignore", "pipe", "inherit"] },
+        );
+        try {
+          await once(busy.stdout, "data");
+          const inode = (await stat(path)).ino;
+          const isTaken = (): Promise<boolean> =>
+            new Promise((done) => {
+              const socket = createConnection(path)
+                .on("connect", () => done(true))
+                .on("error", () => done(false));
+              waiting.push(socket);
+            });
+          while (await isTaken()) expect(waiting.length).toBeLessThan(100);
+          const { lines } = await desk.start();
+          expect(
+            lines.filter(({ text }) => /another launcher uses this home/.test(text)),
+          ).toHaveLength(1);
+          expect((await stat(path)).ino).toBe(inode);
+        } finally {
+          for (const socket of waiting) socket.destroy();
+          busy.kill("SIGKILL");
+        }
+      }),
+  );
+
+  test("passes from a stopping launcher to the next one", () =>
+    withDesk(async (desk) => {
+      const first = await desk.start();
+      const path = join(desk.home, "run", "launcher.sock");
+      // An incomplete request: the stop waits briefly for the rest.
+      const asking = createConnection(path);
+      await once(asking, "connect");
+      asking.write("POST /local/unblock HTTP/1.1\r\nhost: doorward\r\ncontent-length: 10\r\n\r\n{");
+      expect((await desk.run("status")).code).toBe(0); // sent later: the first request has arrived
+      const stopped = first.kernel.stop();
+      await expect.poll(() => stat(path).catch(() => "gone")).toBe("gone");
+      const { base } = await desk.start();
+      asking.destroy();
+      await stopped;
+      expect(JSON.parse(await desk.read("run/launcher.json"))).toMatchObject({
+        addresses: [base.href],
+      });
+      expect((await desk.run("status")).code).toBe(0);
+    }));
+});
