@@ -1,4 +1,5 @@
-// The tables of OWASP ASVS 5.0 in docs/security.md: every requirement of levels 1 and 2 of these sections has one row.
+// Checks the tables of OWASP ASVS 5.0 in docs/security.md: every requirement of levels 1 and 2 of
+// these sections has one row.
 import { describe, expect, test } from "vitest";
 import { projectFiles, read, tableRows } from "./source.ts";
 

@@ -1,3 +1,4 @@
+// Checks the sample configuration and docs/configuration.md against the settings of the plugins.
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
 
-/** Section -> setting -> value, as plugins would get it. */
+/** Section -> setting -> value, as plugins receive them. */
 async function valuesIn(folder: string): Promise<Record<string, Record<string, unknown>>> {
   const { config } = await load(plugins, { home: folder, env: {} });
   const values: Record<string, Record<string, unknown>> = {};
@@ -43,11 +44,11 @@ async function valuesIn(folder: string): Promise<Record<string, Record<string, u
 }
 
 describe("sample configuration", () => {
-  test("it means the same as no configuration at all", async () => {
+  test("contains the defaults", async () => {
     expect(await valuesIn(samples)).toEqual(await valuesIn(home));
   });
 
-  test("it shows every setting that has a default", async () => {
+  test("contains every setting that has a default", async () => {
     const { config } = await load(plugins, { home: samples, env: {} });
     const names = (sections: Readonly<Record<string, object>>): string[] =>
       Object.entries(sections)
@@ -56,7 +57,7 @@ describe("sample configuration", () => {
     expect(names(config)).toEqual(names(await valuesIn(home)));
   });
 
-  test("it holds no token, and a home made of it gets one of its own", async () => {
+  test("contains no token, so a copy generates its own", async () => {
     const copy = join(home, "copy");
     await cp(samples, copy, { recursive: true });
     const form = files({ home: copy, env: {} });

@@ -1,3 +1,4 @@
+// Checks the service unit and the container image in docs/deploy.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
@@ -22,7 +23,7 @@ describe("docs/deploy/Dockerfile", () => {
       expect.stringContaining("exec node dist/bin/doorward.js -no-browser"),
     ]);
     if (!existsSync(command)) return;
-    // The same words around a program that tells what it was given.
+    // The same script, with a program that prints the core limit and its arguments.
     const shown = script.replace(/exec .*doorward\.js/, "ulimit -c; exec echo");
     const { stdout } = spawnSync(command, ["-c", shown, ...words.slice(2), "-debug", "a b"]);
     expect(String(stdout)).toBe("0\n-no-browser -debug a b\n");

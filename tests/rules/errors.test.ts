@@ -1,17 +1,14 @@
+// Checks docs/errors.md against the error codes of the sources.
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { errorResponses as httpRefusals } from "../../plugins/http/responses.ts";
-import {
-  closeCodes,
-  messageErrors,
-  rejections as picoRefusals,
-} from "../../lib/pico-wire/index.ts";
+import { errorResponses as httpResponses } from "../../plugins/http/responses.ts";
+import { closeCodes, messageErrors, rejections } from "../../lib/pico-wire/index.ts";
 import { filesUnder, read, root, sources, tableRows, unquoted } from "./source.ts";
 
 type Statuses = ReadonlyMap<string, number | undefined>;
 
-/** Tables made by `errorTable` and tables of HTTP refusals (`code: [status, …]`) of one errors.ts. */
+/** Reads the tables in one errors.ts, made by `errorTable` or as `code: [status, …]`. */
 async function codesOf(path: string): Promise<Statuses> {
   const exported = (await import(pathToFileURL(join(root, path)).href)) as Record<string, unknown>;
   const found = new Map<string, number | undefined>();
@@ -36,12 +33,12 @@ async function tables(): Promise<Map<string, Statuses>> {
     async (path) => [path.replace("/errors.ts", ""), await codesOf(path)] as const,
   );
   const all = new Map(await Promise.all(reading));
-  const answered = Object.values(httpRefusals).map(([status, code]) => [code, status] as const);
+  const answered = Object.values(httpResponses).map(([status, code]) => [code, status] as const);
   const http = new Map([...all.get("plugins/http")!, ...answered]);
   return new Map([
     ...all,
     ["plugins/http", http],
-    ["lib/pico-wire: requests", statuses(picoRefusals)],
+    ["lib/pico-wire: requests", statuses(rejections)],
     ["lib/pico-wire: messages", statuses(messageErrors)],
     [
       "lib/pico-wire: closes",
@@ -61,7 +58,7 @@ const sections = new Map(
 );
 
 describe("error codes", () => {
-  test("every code has a row in docs/errors.md, and every row a code", async () => {
+  test("match the rows of docs/errors.md", async () => {
     const known = [...(await tables())].map(
       ([folder, codes]) => [folder, [...codes.keys()].sort()] as const,
     );
@@ -73,7 +70,7 @@ describe("error codes", () => {
     );
   });
 
-  test("a row tells the status or close code, what happened and what to do", async () => {
+  test("have a row with the status, a meaning and a remedy", async () => {
     for (const [folder, codes] of await tables()) {
       for (const [code = "", where = "", meaning = "", remedy = ""] of sections.get(folder) ?? []) {
         const status = codes.get(unquoted(code));
@@ -86,13 +83,13 @@ describe("error codes", () => {
     }
   });
 
-  test("errors are made by tables only", () => {
+  test("come from error tables only", () => {
     const makers = sources().filter(({ code }) => /new DoorwardError\b/.test(code));
     expect(makers.map(({ path }) => path)).toEqual(["kernel/errors.ts"]);
   });
 
-  test("a sentence begins with a capital or names a file, and ends with a stop", () => {
-    for (const table of [messageErrors, picoRefusals]) {
+  test("have messages that are sentences", () => {
+    for (const table of [messageErrors, rejections]) {
       for (const { message } of Object.values(table)) expect(message).toMatch(/^[A-Z].*\.$/s);
     }
   });

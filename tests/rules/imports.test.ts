@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { codeOnly, importsOf, sources, type Import, type Source } from "./source.ts";
 
-/* Who may import what. A rule answers with the reason for refusing an import, or nothing. Type-only imports load
- * nothing: between plugins they are the rule, two plugins may hear each other's facts, and for cycles only value
- * imports count. */
+/* Checks which files may import which modules. A rule returns the reason for rejecting an import,
+ * or undefined. Type-only imports load nothing: plugins may import the types of each other, and the
+ * search for cycles ignores them. */
 
 type Rule = (file: string, wanted: Import) => string | undefined;
 
@@ -29,20 +29,20 @@ const packages: Readonly<Record<string, RegExp>> = {
   pino: /^bin\//,
   "pino-pretty": /^bin\//,
 };
-/** No server, no file system and no socket in the kernel; nothing of Node in what browsers load. */
+/** The kernel uses no server, file system or socket; browser code uses nothing from Node. */
 const withoutBuiltins =
   /^(kernel\/|lib\/(pico-(wire|link)\/|util\.ts$)|plugins\/dashboard\/(browser|ui)\/)/;
 
 const packageRule: Rule = (file, wanted) => {
   if (wanted.path !== undefined) return undefined;
   if (isBuiltin(wanted))
-    return withoutBuiltins.test(file) ? "this folder uses nothing of Node" : undefined;
+    return withoutBuiltins.test(file) ? "this folder may not import Node modules" : undefined;
   const allowed = packages[packageOf(wanted.specifier)];
-  if (!allowed) return "this package is in no rule";
+  if (!allowed) return "no rule allows this package";
   return allowed.test(file) ? undefined : `only ${allowed.source} may import this package`;
 };
 
-/** An import by name would put the whole package into a bundle, including its messages in fifty languages. */
+/** An import by name bundles the whole package, with its messages in fifty languages. */
 const wholeRule: Rule = (_, { specifier, names, typeOnly }) =>
   specifier === "zod" && names.length > 0 && !typeOnly
     ? 'this package is imported as "* as z"'
@@ -85,17 +85,17 @@ const pluginRule: Rule = (file, wanted) => {
   const { path = "", typeOnly } = wanted;
   if (path === "lib/util.ts") return undefined;
   if (inBrowser.test(file)) return browserRule(file, wanted);
-  if (within(`plugins/${own}`, wanted)) return roomRule(file, wanted);
+  if (within(`plugins/${own}`, wanted)) return layerRule(file, wanted);
   if (isKernelIndex(wanted)) return undefined;
   if (path.startsWith("lib/"))
     return libraries[path]?.has(own) ? undefined : "this plugin does not use this library";
   const other = pluginOf(path);
-  if (other === undefined) return "a plugin imports the kernel, libraries and types of plugins";
-  if (path !== `plugins/${other}/index.ts`) return "a plugin is entered by its index.ts";
-  return typeOnly ? undefined : "another plugin gives types only: import type";
+  if (other === undefined) return "import only the kernel, libraries and types of plugins";
+  if (path !== `plugins/${other}/index.ts`) return "import plugins by their index.ts";
+  return typeOnly ? undefined : "import only types from another plugin: import type";
 };
 
-/** The chat page is a client like any other. */
+/** The chat page uses the client library, as any other client does. */
 const browserRule: Rule = (file, wanted) => {
   const { path = "", typeOnly } = wanted;
   if (inBrowser.test(path))
@@ -104,12 +104,14 @@ const browserRule: Rule = (file, wanted) => {
   if (typeOnly && path === "lib/pico-wire/index.ts") return undefined;
   return typeOnly && within("plugins/dashboard", wanted)
     ? undefined
-    : "browser modules load browser modules";
+    : "browser modules load only browser modules";
 };
 
-/** Rooms of a plugin, each may import by value the rooms after it; and the files of the plugin's folder that all
- *  rooms may import. */
-const rooms: Readonly<Record<string, { order: readonly string[]; shared: RegExp }>> = {
+/**
+ * `order`: the folders of a plugin; each may import values from itself and the folders after it.
+ * `shared`: the files that all folders of the plugin may import.
+ */
+const layers: Readonly<Record<string, { order: readonly string[]; shared: RegExp }>> = {
   "pico-server": {
     order: ["http", "handshake", "connection", "session"],
     shared: /^(frame-encoding|metrics|config|errors)\.ts$/,
@@ -119,7 +121,7 @@ const rooms: Readonly<Record<string, { order: readonly string[]; shared: RegExp 
     shared: /^(request|reply|errors|config|assets)\.ts$|^(pages|ui)\//,
   },
 };
-const roomRule: Rule = (file, { path = "", typeOnly }) => {
+const layerRule: Rule = (file, { path = "", typeOnly }) => {
   const own = pluginOf(file)!;
   const [from, to] = [file, path].map((name) => name.slice(`plugins/${own}/`.length)) as [
     string,
@@ -128,7 +130,7 @@ const roomRule: Rule = (file, { path = "", typeOnly }) => {
   if (typeOnly) return undefined;
   if (inBrowser.test(path) && path.includes("/browser/")) return "the server loads no browser code";
   if (to === "index.ts") return "nothing in a plugin imports its index.ts";
-  const { order, shared } = rooms[own] ?? { order: [], shared: /^$/ };
+  const { order, shared } = layers[own] ?? { order: [], shared: /^$/ };
   const at = order.indexOf(from.split("/")[0]!);
   if (at === -1 || shared.test(to)) return undefined;
   const next = order.indexOf(to.split("/")[0]!);
@@ -142,7 +144,7 @@ const testkitRule: Rule = (_, wanted) => {
   if (within("testkit", wanted) || isKernelIndex(wanted)) return undefined;
   if (path === "kernel/testing.ts" || path === "lib/util.ts") return undefined;
   if (path === "lib/pico-wire/index.ts") return undefined;
-  return /^plugins\/[^/]+\/index\.ts$/.test(path) ? undefined : "the test kit imports entries only";
+  return /^plugins\/[^/]+\/index\.ts$/.test(path) ? undefined : "import only entry points";
 };
 
 const compositionRule: Rule = (file, wanted) => {
@@ -153,7 +155,7 @@ const compositionRule: Rule = (file, wanted) => {
   if (typeOnly && /^lib\/[^/]+\/index\.ts$/.test(path)) return undefined;
   if (/^plugins\/[^/]+\/index\.ts$/.test(path)) return undefined;
   if (file.startsWith("bin/") && within("bin", wanted)) return undefined;
-  return "kernel, libraries and plugins are entered by their index.ts";
+  return "import the kernel, libraries and plugins by their index.ts";
 };
 
 function ruleFor(file: string): Rule {
@@ -166,7 +168,7 @@ function ruleFor(file: string): Rule {
 
 type Importer = Pick<Source, "path" | "imports">;
 
-function refusals(files: readonly Importer[]): string[] {
+function violations(files: readonly Importer[]): string[] {
   return files.flatMap(({ path, imports }) =>
     imports.flatMap((wanted) => {
       const reason =
@@ -178,7 +180,7 @@ function refusals(files: readonly Importer[]): string[] {
   );
 }
 
-/** Files that reach themselves, as paths of imports. */
+/** Finds the import cycles, each as a chain of paths. */
 function cycles(files: readonly Importer[]): string[] {
   const values = (imports: readonly Import[]): string[] =>
     imports.flatMap(({ typeOnly, path }) => (typeOnly || path === undefined ? [] : [path]));
@@ -200,16 +202,18 @@ const file = (path: string, text: string): Importer => ({
   imports: importsOf(path, codeOnly(text)),
 });
 
-describe("imports", () => {
-  test("every file imports what the table allows", () => {
-    expect(refusals(sources())).toEqual([]);
+describe("imports of the sources", () => {
+  test("follow the rules in every file", () => {
+    expect(violations(sources())).toEqual([]);
   });
 
-  test("no file reaches itself through the values it imports", () => {
+  test("contain no cycle of value imports", () => {
     expect(cycles(sources())).toEqual([]);
   });
+});
 
-  test("the reader tells types, values and dynamic imports apart", () => {
+describe("importsOf", () => {
+  test("distinguishes types, values and dynamic imports", () => {
     const text = [
       'import type { A } from "./a.ts";',
       'import { type B, c as d } from "./b.ts";',
@@ -249,7 +253,9 @@ describe("imports", () => {
       ["plugins/one/j.ts", "", false, true],
     ]);
   });
+});
 
+describe("violations", () => {
   test.each([
     ["kernel/a.ts", `import { http } from "../plugins/http/index.ts";`],
     ["kernel/a.ts", `import { readFile } from "node:fs/promises";`],
@@ -276,11 +282,13 @@ describe("imports", () => {
     ["config/presets/a.ts", `import { replaceFile } from "../../lib/files/atomic-write.ts";`],
     ["plugins/http/config.ts", `import { z } from "zod";`],
     ["bin/a.ts", `import { leftPad } from "left-pad";`],
-  ])("%s may not hold %s", (path, text) => {
-    expect(refusals([file(path, text)])).toHaveLength(1);
+  ])("rejects in %s: %s", (path, text) => {
+    expect(violations([file(path, text)])).toHaveLength(1);
   });
+});
 
-  test("a cycle of values is found, a cycle of types is none", () => {
+describe("cycles", () => {
+  test("finds cycles of values and ignores cycles of types", () => {
     const other = file("kernel/b.ts", `import { a } from "./a.ts";`);
     expect(cycles([file("kernel/a.ts", `import { b } from "./b.ts";`), other])).toHaveLength(1);
     expect(cycles([file("kernel/a.ts", `import type { B } from "./b.ts";`), other])).toEqual([]);

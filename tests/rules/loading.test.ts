@@ -8,15 +8,15 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { root } from "./source.ts";
 
-/* What a deployment loads, measured in a process of its own on the built package: every module that Node's loader is
- * asked for, every script, and every file that `require` has brought in. */
+/* Measures which files a deployment loads, in a separate process on the built package: every module
+ * of Node's loader, every script, and every file in the cache of `require`. */
 
 const run = promisify(execFile);
 let folder: string;
 
 beforeAll(async () => {
   await access(join(root, "dist/config/presets/client-only.js")).catch(() => {
-    throw new Error("dist/ is not there: npm run build makes it");
+    throw new Error("dist/ is missing. Run: npm run build");
   });
   folder = await mkdtemp(join(tmpdir(), "doorward-loading-"));
   await writeFile(
@@ -45,11 +45,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Folders of this package and names of others. */
 interface Loaded {
+  /** Folders of this package. */
   readonly own: string[];
+  /** Names of other packages. */
   readonly packages: string[];
-  /** Of this package. */
+  /** Paths of files of this package. */
   readonly files: string[];
 }
 
@@ -80,8 +81,8 @@ async function loadedBy(script: string): Promise<Loaded> {
 const silent = `const nothing = () => {};
   const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };`;
 
-describe("what is loaded", () => {
-  test("the client-only preset runs without a web framework, dashboard, listener or channel server", async () => {
+describe("loaded modules", () => {
+  test("exclude web framework, dashboard and servers in the client-only preset", async () => {
     const { own, packages } = await loadedBy(`${silent}
       const { createClientOnly } = await import("./dist/config/presets/client-only.js");
       const env = {
@@ -89,7 +90,8 @@ describe("what is loaded", () => {
         SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "correct-horse-battery-staple",
       };
       const application = () => {};
-      const kernel = await createClientOnly({ home: ${JSON.stringify(join(folder, "home"))}, env, log, application });
+      const home = ${JSON.stringify(join(folder, "home"))};
+      const kernel = await createClientOnly({ home, env, log, application });
       await kernel.start();
       await kernel.stop();`);
     const libraries = ["files", "pico-link", "pico-wire"].map((name) => `lib/${name}`);
@@ -104,7 +106,7 @@ describe("what is loaded", () => {
     expect(packages).toEqual(["mitt", "ws", "xstate", "zod"]);
   });
 
-  /** What stands in the parts of the program that a command loads. */
+  /** Text that occurs only in the web framework, the servers and the log library. */
   const heavy =
     /FST_ERR_|"?dashboard:signed-in|"?pico-server:connected|"?http:listening|\bpino-pretty\b/;
   async function program(...words: string[]): Promise<string> {
@@ -118,13 +120,13 @@ describe("what is loaded", () => {
     return (await Promise.all(files.map((file) => readFile(file, "utf8")))).join("\n");
   }
 
-  test("the commands for clients load no web framework, dashboard, server or log library", async () => {
+  test("exclude web framework, dashboard, servers and log library in client commands", async () => {
     const text = await program("send", "hello");
     expect(text).toContain("pico-client:link-changed");
     expect(heavy.exec(text)?.[0]).toBeUndefined();
   });
 
-  test("the measure knows what it looks for: the launcher's part has it", async () => {
+  test("contain every searched text in the built launcher", async () => {
     const names = (await readdir(join(root, "dist/bin"))).filter((name) => name.endsWith(".cjs"));
     const texts = await Promise.all(
       names.map((name) => readFile(join(root, "dist/bin", name), "utf8")),
@@ -132,12 +134,13 @@ describe("what is loaded", () => {
     for (const mark of heavy.source.split("|")) expect(texts.join("\n")).toMatch(new RegExp(mark));
   });
 
-  test("a launcher that may show a tray loads nothing of what draws and speaks where there is no desktop", async () => {
+  test("exclude the drawing code of the tray without a desktop", async () => {
     const { files } = await loadedBy(`${silent}
       const { createLauncher } = await import("./dist/config/presets/launcher.js");
       const home = ${JSON.stringify(join(folder, "desk"))};
       const tray = { open: async () => false, quit: nothing };
-      const kernel = await createLauncher({ home, env: {}, version: "", log, flags: { port: 0 }, tray });
+      const options = { home, env: {}, version: "", log, flags: { port: 0 }, tray };
+      const kernel = await createLauncher(options);
       await kernel.start();
       await kernel.stop();`);
     const seen = files.flatMap(
@@ -146,7 +149,7 @@ describe("what is loaded", () => {
     expect(seen.sort()).toEqual(["desktop.js", "errors.js", "index.js"]);
   });
 
-  test("a page bundled with the client holds nothing of other packages", async () => {
+  test("exclude other packages in a page bundled with the client", async () => {
     const { metafile } = await build({
       stdin: { contents: `export * from "doorward/client";`, resolveDir: root },
       bundle: true,
@@ -160,7 +163,7 @@ describe("what is loaded", () => {
     expect(inputs.filter((name) => !/^dist\/lib\/pico-(link|wire)\//.test(name))).toEqual([]);
   });
 
-  test("a host with a channel loads no web framework, no schema of others and no log library", async () => {
+  test("exclude web framework, dashboard and log library in a channel host", async () => {
     const { own, packages } =
       await loadedBy(`await import("doorward"); await import("doorward/plugins/http");
       await import("doorward/plugins/channels"); await import("doorward/plugins/pico-server");`);
@@ -174,13 +177,13 @@ describe("what is loaded", () => {
     expect(packages).toEqual(["mitt", "ws", "xstate", "zod"]);
   });
 
-  test("the measure sees what is loaded: a dashboard brings its framework", async () => {
+  test("include the web framework of the dashboard", async () => {
     const { own, packages } = await loadedBy(`await import("doorward/plugins/dashboard");`);
     expect(own).toContain("plugins/dashboard");
     expect(packages).toEqual(expect.arrayContaining(["fastify", "@fastify/cookie", "avvio"]));
   });
 
-  test("the codec loads nothing but itself", async () => {
+  test("include only the codec for the entry point of the codec", async () => {
     const { own, packages } = await loadedBy(`await import("doorward/plugins/pico-wire");`);
     expect({ own, packages }).toEqual({ own: ["lib/pico-wire"], packages: [] });
   });

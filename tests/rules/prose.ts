@@ -1,6 +1,7 @@
 /**
- * Extracts the prose of the project: comments, strings and JSX text of source files, and the text of
- * Markdown pages. Code, URLs and identifiers are replaced by "X", so that a pattern sees words only.
+ * Extracts the prose of the project: comments, strings and JSX text of source files, and the text
+ * of Markdown pages. Code, URLs and identifiers are replaced by "X", so that a pattern sees words
+ * only.
  *
  * @module
  */

@@ -1,3 +1,4 @@
+// Lists and reads the files of the project, and finds imports, code lines and table rows in them.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { basename, dirname, join, normalize, sep } from "node:path";
@@ -7,25 +8,25 @@ export const root = fileURLToPath(new URL("../..", import.meta.url));
 export const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
 export interface Import {
-  /** As it is written. */
+  /** The text between the quotes. */
   readonly specifier: string;
-  /** A relative one as a path from the root, else undefined. */
+  /** The path from the root, or undefined if the specifier is not relative. */
   readonly path: string | undefined;
-  /** Names in braces, without `type` and aliases. Empty for `import "x"`, `import x` and `import()`. */
+  /** Names in braces, without `type` and aliases. Empty for `import "x"` and `import x`. */
   readonly names: readonly string[];
   readonly typeOnly: boolean;
   readonly dynamic: boolean;
 }
 export interface Source {
-  /** From the root, with slashes. */
+  /** Path from the root, with slashes. */
   readonly path: string;
   readonly text: string;
-  /** The text with comments and the words of templates blanked out: same lines, same columns. */
+  /** The text with comments and template text as spaces: same lines, same columns. */
   readonly code: string;
   readonly imports: readonly Import[];
 }
 
-/** The project's files, as paths with slashes: those that git lists, or without git all but built ones. */
+/** The paths of the project files, with slashes: from git, or without git all but built files. */
 export const projectFiles: readonly string[] = listFiles();
 
 function listFiles(): string[] {
@@ -43,7 +44,7 @@ function listFiles(): string[] {
   return list("");
 }
 
-/** Files under the folders whose names fit, sorted. */
+/** Returns the sorted paths of the files in the folders whose names match. */
 export const filesUnder = (folders: readonly string[], fits: RegExp): string[] =>
   projectFiles
     .filter(
@@ -52,7 +53,7 @@ export const filesUnder = (folders: readonly string[], fits: RegExp): string[] =
     )
     .sort();
 
-/** The program's own TypeScript. */
+/** Reads the TypeScript sources of the package. */
 export const sources = (): Source[] =>
   filesUnder(["kernel", "lib", "plugins", "config", "bin", "testkit"], /\.ts$/).map(readSource);
 
@@ -62,12 +63,12 @@ function readSource(path: string): Source {
   return { path, text, code, imports: importsOf(path, code) };
 }
 
-/* In this order: comments, strings, regular expressions (after what cannot end a value), and the plain text between. */
+/* Comments, strings and braces. `regex` applies only where a value cannot end. */
 const token = /\/\/[^\n]*|\/\*[^]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`|[{}]|[^]/gy;
 const regex = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^\\/[\n])+\/[a-z]*/y;
 const blank = (text: string): string => text.replace(/[^\n]/g, " ");
 
-/** Blanks comments and the words of template strings; what stands in `${}` is kept. */
+/** Replaces comments and template text by spaces and keeps the code in `${}`. */
 export function codeOnly(text: string): string {
   let code = "";
   let at = 0;
@@ -77,7 +78,7 @@ export function codeOnly(text: string): string {
     at += found.length;
     return found;
   };
-  /** From behind `` ` `` to the closing one. */
+  /** Reads from behind a backtick to the closing backtick. */
   const template = (): void => {
     while (at < text.length) {
       const words = match(/(?:\\[^]|\$(?!\{)|[^`$\\])*/y);
@@ -88,7 +89,7 @@ export function codeOnly(text: string): string {
       plain();
     }
   };
-  /** To the brace that closes the one before, or to the end. */
+  /** Reads to the matching closing brace, or to the end. */
   const plain = (): void => {
     for (let depth = 1; at < text.length;) {
       const mayBeRegex = /(?:^|[(,=:[!&|?{};+\n]|\breturn|=>)\s*$/.test(code.slice(-20));
@@ -140,7 +141,7 @@ export function importsOf(path: string, text: string): Import[] {
   return [...named, ...rest(bare, false), ...rest(dynamic, true)];
 }
 
-/** Lines that hold code: neither blank nor wholly comment. Lines of a template count. */
+/** Counts the lines with code. Lines of a template count; blank lines and comments do not. */
 export function codeLines(text: string): number {
   const code = codeOnly(text).split("\n");
   const lines = text.split("\n");
@@ -149,14 +150,14 @@ export function codeLines(text: string): number {
   return lines.filter((line, at) => line.trim() !== "" && !isComment(at)).length;
 }
 
-/** The text of each line that fits, with its place. */
+/** Returns each matching line with its path and line number. */
 export function linesThat(fit: (line: string) => boolean, path: string, text: string): string[] {
   return text
     .split("\n")
     .flatMap((line, at) => (fit(line) ? [`${path}:${at + 1} ${line.trim()}`] : []));
 }
 
-/** Rows of the Markdown tables whose first column has this heading, cell by cell. */
+/** Returns the cells of all Markdown tables whose first column has this heading. */
 export function tableRows(markdown: string, firstHeading: string): string[][] {
   const rows: string[][] = [];
   let inTable = false;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { linesThat, projectFiles, read, root } from "./source.ts";
 
-/* The project speaks of itself: no path of somebody's machine, no registry, no word about how it came to be. */
+/* Checks that the project files name no path of a developer machine, no registry, no tool that
+ * wrote them and no external plan. */
 
 const texts = projectFiles.filter(
   (path) => !/\.(png|ico|woff2?)$/.test(path) && path !== "tests/rules/speech.test.ts",
@@ -14,30 +15,30 @@ const forbidden: readonly (readonly [what: string, pattern: RegExp])[] = [
   ],
   ["a registry", /registry\.npmjs|verdaccio|artifactory|"resolved":/i],
   [
-    "how it is written",
+    "a tool that writes text",
     /\b(Claude|Anthropic|ChatGPT|Copilot|LLM-generated|AI-generated|sub-?agents?)\b/i,
   ],
   [
-    "work that is planned elsewhere",
+    "a reference to an external plan",
     /\bissue #?\d+\b|\bdesign\/|\b(dashboard-http|pico-protocol|services)\.md/,
   ],
-  ["work that is not done", /\b(TODO|FIXME|XXX|HACK)\b/],
+  ["a mark of unfinished work", /\b(TODO|FIXME|XXX|HACK)\b/],
 ];
 
-/** What a document links to or shows, on this side of the network. */
+/** Returns the local targets of the links and images in a document. */
 const targetsIn = (text: string): string[] =>
   [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g)]
-    .map(([, link, picture]) => (link ?? picture)!.split("#")[0]!)
+    .map(([, link, image]) => (link ?? image)!.split("#")[0]!)
     .filter((target) => target !== "" && !/^(https?|mailto):/.test(target));
 
-describe("speech", () => {
-  test.each(forbidden)("nothing names %s", (_, pattern) => {
+describe("project files", () => {
+  test.each(forbidden)("never contain %s", (_, pattern) => {
     expect(
       texts.flatMap((path) => linesThat((line) => pattern.test(line), path, read(path))),
     ).toEqual([]);
   });
 
-  test("documents link to files that exist", () => {
+  test("link to existing files in documents", () => {
     const exists = (name: string): boolean =>
       projectFiles.some((file) => file === name || file.startsWith(`${name.replace(/\/$/, "")}/`));
     const resolve = (target: string, from: string): string =>

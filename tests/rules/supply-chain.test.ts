@@ -1,4 +1,5 @@
-// Checks the dependencies of the package: reasons, versions, install scripts, licences and lock files.
+// Checks the dependencies of the package: reasons, versions, install scripts, licences and lock
+// files.
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 

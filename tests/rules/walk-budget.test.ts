@@ -4,8 +4,8 @@ import { promisify } from "node:util";
 import { describe, test } from "vitest";
 import { root } from "./source.ts";
 
-/* How many files a reader must follow from a request to its response. A change may lower these numbers,
- * and must not raise them. `npm run walks -- sign-in` lists the files. */
+/* Limits how many files a reader must follow from a request to its response. A change may lower
+ * these numbers and must not raise them. `npm run walks -- sign-in` lists the files. */
 
 const budget = [
   ["sign-in", 30],
