@@ -63,7 +63,7 @@ function readSource(path: string): Source {
   return { path, text, code, imports: importsOf(path, code) };
 }
 
-/* Comments, strings and braces. `regex` applies only where a value cannot end. */
+/* Comments, strings and braces. `regex` applies only after text that cannot end a value. */
 const token = /\/\/[^\n]*|\/\*[^]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`|[{}]|[^]/gy;
 const regex = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^\\/[\n])+\/[a-z]*/y;
 const blank = (text: string): string => text.replace(/[^\n]/g, " ");
