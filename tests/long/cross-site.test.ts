@@ -13,7 +13,7 @@ let evilPort: number;
 let door: DoorStand;
 let me: { cookie: string };
 let page: Page;
-/** The address in the browser of the owner. */
+/** The dashboard URL in the browser of the owner. */
 let victim: string;
 
 beforeEach(skipWithoutBrowser);
@@ -64,7 +64,7 @@ it("allows the page of the owner to use the API", async () => {
   expect(await page.evaluate("fetch('/api/status').then((answer) => answer.status)")).toBe(200);
 });
 
-/** Another port of the same host is the same site to a browser and brings the cookie; another host is another site. */
+/** A browser sends the cookie to another port of the same host, but not to another host. */
 describe.each([
   ["another port of localhost", "localhost"],
   ["another name of this machine", "127.0.0.1"],

@@ -38,9 +38,13 @@ function guess(
   });
 }
 
-/** Guesses of which each is another value, sixteen at a time; answers how often each status came. Hydra gives up at
- *  doors that answer 401. */
-async function knock(
+/**
+ * Sends different wrong values, sixteen in parallel. Replaces hydra for endpoints that respond with
+ * 401, at which hydra stops.
+ *
+ * @returns The number of responses per status.
+ */
+async function sendGuesses(
   at: URL,
   headersOf: (value: string) => Record<string, string>,
 ): Promise<Map<number, number>> {
@@ -89,7 +93,8 @@ test.skipIf(!hydra)(
 
       const hydra = Promise.all([
         guess(folder, launcher, "http-post-form", "/login:token=^PASS^:F=Launcher token"),
-        // As a browser: it is sent on to the sign-in page, where others are answered 401, at which hydra gives up.
+        // With the headers of a browser, which is redirected to the sign-in page. Other clients get
+        // 401, at which hydra stops.
         guess(
           folder,
           launcher,
@@ -98,17 +103,17 @@ test.skipIf(!hydra)(
         ),
         guess(folder, fresh, "http-post-form", "/setup:code=^PASS^&keep=true:F=code"),
       ]);
-      const knocks = await Promise.all([
-        knock(at("/api/status"), bearer),
-        knock(at("/pico"), bearer),
-        knock(at("/pico"), (value) => ({ "sec-websocket-protocol": `token.${value}` })),
+      const results = await Promise.all([
+        sendGuesses(at("/api/status"), bearer),
+        sendGuesses(at("/pico"), bearer),
+        sendGuesses(at("/pico"), (value) => ({ "sec-websocket-protocol": `token.${value}` })),
       ]);
       for (const output of await hydra) {
         expect(output).toContain("Hydra");
         expect(output).not.toMatch(/host: .*password: |valid password/);
       }
-      for (const statuses of knocks) {
-        // Ten wrong values, whatever the door, and then none is compared any more.
+      for (const statuses of results) {
+        // After ten wrong values at any endpoint, the server compares no more values.
         expect([...statuses.keys()].filter((status) => status !== 401 && status !== 429)).toEqual(
           [],
         );
@@ -127,12 +132,12 @@ test.skipIf(!hydra)(
       expect(
         (await fetch(launcher.link, { redirect: "manual" })).headers.getSetCookie(),
       ).toHaveLength(1);
-      // The channel: who is there stays, who comes with the right token comes in, from the same address.
+      // The channel keeps open connections and accepts the correct token from the same address.
       client.say("still here");
       expect((await client.next("message.create")).payload?.["content"]).toBe("still here");
       await client.close();
       await (await connectTestClient(at("/pico"), { token })).close();
-      // The setup that nobody could finish is finished by the one who has the link.
+      // The guesses did not finish the setup. The setup link still finishes it.
       expect((await fetch(fresh.link, { redirect: "manual" })).status).toBe(303);
     } finally {
       await rm(folder, { recursive: true, force: true });

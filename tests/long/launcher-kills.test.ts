@@ -27,7 +27,11 @@ async function startAndKill(home: string, steps: number): Promise<void> {
   watcher.close();
 }
 
-/** The token that a killed first start left; `undefined` when it left none. Fails when it left half a file. */
+/**
+ * Reads the token that a killed first start stored. Fails if the file is incomplete.
+ *
+ * @returns The token, or undefined if there is none.
+ */
 function tokenIn(home: string): string | undefined {
   const file = join(home, "launcher-config.json");
   if (!existsSync(file)) return undefined;

@@ -28,8 +28,8 @@ test("delivers all messages once and in order across twenty disconnects", async 
     }
   })();
   for (let cut = 0; cut < 20; cut++) {
-    // Since it is open, longer than a connection takes to forget failures: backoffs stay short, and what is missed stays
-    // held.
+    // Stays open for longer than the link needs to reset its backoff. Backoffs stay short, so the
+    // server still buffers the missed messages.
     const opened = () => here.changes.filter(({ to }) => to === "open").length;
     while (opened() <= cut) await pause(5);
     const steadyAt = here.now() + 10_500 + ((cut * 37) % 101) * 10;

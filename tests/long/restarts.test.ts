@@ -27,7 +27,7 @@ interface Child extends AsyncDisposable {
   readonly child: ChildProcessWithoutNullStreams;
   readonly lines: readonly string[];
   hear(listen: (line: string) => void): void;
-  /** Resolves when it holds; rejects when the process ends before. */
+  /** Resolves when `holds` returns true. Rejects if the process exits before. */
   until(holds: () => boolean): Promise<void>;
   end(signal: NodeJS.Signals): Promise<void>;
 }
@@ -86,7 +86,7 @@ const urlOf = ({ port }: { readonly port: number }): string => `ws://127.0.0.1:$
 
 type News = readonly [what: string, ...more: unknown[]];
 
-/** A client and what it has told. */
+/** Starts a client and records its output. */
 function startClient(argument: object) {
   const client = start("client", { token, session, ...argument });
   const news: News[] = [];
@@ -115,7 +115,7 @@ const numbers = (count: number): number[] => Array.from({ length: count }, (_, n
 function createJournal(name: string) {
   const journal = join(folder, name);
   writeFileSync(journal, "");
-  /** Numbers taken, for each of the processes. */
+  /** The received numbers of each server process. */
   const taken = (): number[][] =>
     readFileSync(journal, "utf8")
       .split("begin\n")
@@ -125,12 +125,12 @@ function createJournal(name: string) {
   return { journal, taken, said };
 }
 
-/** Looks often; a file tells nobody that it has grown. */
+/** Polls, because other processes do not announce changes. */
 async function eventually(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-/** What was said and neither heard nor announced as missing, between the neighbours that were heard. */
+/** Returns the sent numbers that the client neither received nor was notified about in a gap. */
 function silentlyLost(news: readonly News[]): number[] {
   const lost: number[] = [];
   let last = 0;
@@ -152,7 +152,7 @@ test("delivers 2,000 messages each way across restarts, kills and disconnects", 
   let server = await startServer({ journal, count });
   await using network = await createFaultProxy({ port: server.port });
   await using client = startClient({ url: urlOf(network), count });
-  /** Long enough for a connection to be steady: the next one is not later for it. */
+  /** Waits until the connection is steady, so that the next backoff is short. */
   const talk = async (): Promise<void> => {
     await client.link(true);
     const before = said();
@@ -225,7 +225,12 @@ const twofold: Clock = {
   clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
 };
 
-/** 500 clients over a restart: how long each waits before its first try, and when it is back (both by their clock). */
+/**
+ * Restarts the server of 500 clients.
+ *
+ * @returns The wait of each client before its first attempt, and the number of reconnects per
+ *   second (both by the clock of the clients).
+ */
 async function restart(
   signal: "SIGTERM" | "SIGKILL",
 ): Promise<{ delays: number[]; back: Map<number, number> }> {
@@ -249,7 +254,8 @@ async function restart(
       },
     });
   const clients: ReturnType<typeof join>[] = [];
-  // Fifty at a time, so that each comes in at its first try: who failed before waits longer after the restart.
+  // Fifty in parallel, so that each first attempt succeeds. Clients with a failed attempt would
+  // wait longer after the restart.
   while (clients.length < many) {
     clients.push(...numbers(50).map((n) => join(clients.length + n)));
     await eventually(() => open === clients.length);
@@ -279,7 +285,7 @@ async function restart(
 test("reconnects 500 clients after a kill with the configured jitter", async () => {
   const { delays, back } = await restart("SIGKILL");
   expect([Math.min(...delays) >= 500, Math.max(...delays) <= 1_000]).toEqual([true, true]);
-  /** Of each quarter of the time a fourth is expected, 125; its standard deviation is ten. */
+  /** Reconnects per quarter of the interval: 125 expected, with a standard deviation of ten. */
   const quarters = [0, 1, 2, 3].map(
     (quarter) =>
       delays.filter((ms) => Math.min(3, Math.floor((ms - 500) / 125)) === quarter).length,
@@ -290,7 +296,7 @@ test("reconnects 500 clients after a kill with the configured jitter", async () 
 
 test("reconnects 500 clients after a stop at the requested times", async () => {
   const { delays, back } = await restart("SIGTERM");
-  // A second and a half for the next process; they were told one after the other, 300 in a second.
+  // The server asks each client to wait at least 1.5 s, at a rate of 300 clients per second.
   expect(Math.min(...delays)).toBeGreaterThanOrEqual(1_500);
   expect(Math.max(...delays)).toBeLessThanOrEqual(1_500 + (500 / 300) * 1_000 + 1_000);
   console.log(

@@ -12,7 +12,7 @@ const seconds = 25;
 
 const slowhttptest = findTool("slowhttptest");
 
-/** The output of slowhttptest without colours. */
+/** Returns the output of slowhttptest without colours. */
 function slow({ base }: RunningLauncher, how: string): Promise<string> {
   const target = ["-u", new URL("/login", base).href, "-c", `${connections}`, "-r", "200"];
   const args = [how, ...target, "-i", "2", "-x", "10", "-p", "5", "-l", `${seconds}`];
@@ -58,7 +58,7 @@ test.skipIf(!slowhttptest)("isolates slow headers, bodies and readers and cleans
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   const [headers = "", ...others] = await attacks;
-  // Slow headers are ended by the launcher, well before the tool's own end; a slow body and reader are alive by it.
+  // The launcher closes slow headers well before the tool ends. Slow bodies and readers stay open.
   expect(headers).toContain("No open connections left");
   for (const output of [headers, ...others]) {
     expect(output).toMatch(/service available: +YES/);

@@ -15,18 +15,23 @@ const longest = [
   "slow-headers",
 ];
 
-/** Node reads these at each start, which takes longer than the rest of it. */
+/** Removed because reading these certificates takes most of the time of each Node start. */
 delete process.env["NODE_EXTRA_CA_CERTS"];
 
-/** What takes long or loads the machine: three files side by side, since they wait more than they work, and the killed
- *  writers of the other suite far oftener. */
+/**
+ * Configures the tests that take long or load the machine: three files in parallel, because they
+ * mostly wait, and the killed writers of the other suite with more rounds.
+ */
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL("../..", import.meta.url)),
     include: ["tests/long/**/*.test.ts", "tests/lib/files/atomic-write.test.ts"],
     testTimeout: 360_000,
-    /** What counts seconds, descriptors or memory of a whole machine fails when that machine stands still for some. Who
-     *  needed the second try is named at the end of .ci/run: more than once in a while is a defect. */
+    /**
+     * Tests of times, descriptors or memory fail if the machine pauses for some seconds. The end of
+     * .ci/run lists the tests that needed a second attempt. If a test is listed often, it is a
+     * defect.
+     */
     retry: 1,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },

@@ -1,5 +1,6 @@
-// A service that writes down what it took and what it said, so that nothing of that ends with the process: arguments
-// are a JSON object. It goes on saying numbers where the process before it ended; a line on standard input is said too.
+// A service that writes all received and sent messages to a journal, which outlives the process.
+// The argument is a JSON object. It continues the numbers of the previous process, and also sends
+// each line of standard input.
 import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { createKernel } from "doorward";

@@ -4,20 +4,23 @@ import { fileURLToPath } from "node:url";
 
 export const token = "correct-horse-battery-staple-correct-horse-battery-staple";
 
-/** What children tell beside answers. */
+/** An event that a child reports without an order. */
 export type News = Readonly<Record<string, unknown>>;
 
-/** A process of `children/<name>.mjs` that does what it is told. */
+/** A process of `children/<name>.mjs` that executes orders. */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** Rejects with what the child says went wrong. */
+  /** Sends an order. Rejects with the error that the child reports. */
   ask(order: string, more?: object): Promise<unknown>;
-  /** Resolves when it holds, looked at whenever the child tells something; rejects when its process ends before. */
+  /**
+   * Resolves when `holds` returns true, checked after each report of the child. Rejects if the
+   * process exits before.
+   */
   until(what: string, holds: () => boolean): Promise<void>;
 }
 
 export interface ChildOptions {
-  /** Files the process may open. */
+  /** Maximum number of open files of the process. */
   readonly files?: number;
   readonly nodeArgs?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -78,7 +81,7 @@ export function startChild(
   };
 }
 
-/** Looks often: what others know tells nobody that it has changed. */
+/** Polls, because other processes do not announce changes. */
 export async function eventually(holds: () => unknown): Promise<void> {
   while (!(await holds())) await new Promise((again) => setTimeout(again, 20));
 }

@@ -17,7 +17,7 @@ const unmount = (): void => {
   for (const path of [logs(), folder]) spawnSync("umount", ["--lazy", path]);
 };
 
-/** Why no file system of our own can be mounted here; `undefined`: it can. */
+/** @returns Why this process cannot mount a file system, or undefined if it can. */
 function refusal(): string | undefined {
   const probe = mkdtempSync(join(tmpdir(), "doorward-mount-"));
   try {
@@ -80,7 +80,7 @@ const files = (): Record<string, string> =>
     ]),
   );
 
-/** Takes all the room there is. */
+/** Fills the file system to the last byte. */
 function fill(): void {
   for (let bytes = 65_536, n = 0; bytes >= 1; n++) {
     try {
@@ -98,7 +98,7 @@ const empty = (): void => {
 
 test.skipIf(why !== undefined).each([
   ["a full disk", fill, empty, /the disk is full/, true],
-  // A file system on which a file is open for writing cannot become read-only: the log lies on another one.
+  // A file system with a file open for writing cannot become read-only, so the log is on another.
   [
     "a home that became read-only",
     () => mount("-o", "remount,ro", folder),
@@ -108,7 +108,7 @@ test.skipIf(why !== undefined).each([
   ],
 ] as const)(
   "rejects writes with the reason and recovers: %s",
-  async (_, spoil, mend, reason, losesLines) => {
+  async (_, spoil, repair, reason, losesLines) => {
     mount("-t", "tmpfs", "-o", "size=768k,mode=700", "tmpfs", folder);
     try {
       mkdirSync(logs(), { mode: 0o700 });
@@ -142,12 +142,12 @@ test.skipIf(why !== undefined).each([
         200,
         "running",
       ]);
-      // More than the room of a block: what is logged now is lost, and that is said once.
+      // More log lines than fit into a block: the rest is lost, with one warning.
       for (let n = 0; n < 60; n++) await house.channel("a-wrong-token");
       if (losesLines) await eventually(() => launcher.stderr().includes("loses lines"));
       expect(launcher.stderr().match(/loses lines/g)?.length ?? 0).toBe(losesLines ? 1 : 0);
 
-      mend();
+      repair();
       expect(readdirSync(folder).sort()).toEqual(names);
       expect([(await house.save(10)).status, await house.most()]).toEqual([200, 10]);
       const fresh = await house.rotate();

@@ -17,10 +17,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const kinds = ["settings", "pico", "launcher", "log", "conversation"] as const;
 type Kind = (typeof kinds)[number];
-/** The last write of each kind that had settled, and those that had begun since. */
+/** The last finished write of each kind, and the writes that have begun since. */
 type Said = Map<Kind, { done: number; begun: number[] }>;
 
-/** Writes until it is killed, `afterMs` after a write of this kind has begun that is not the first. */
+/** Writes and kills the writer `afterMs` after the second write of this kind has begun. */
 async function writeAndDie(
   home: string,
   logModule: string,
@@ -48,7 +48,7 @@ async function writeAndDie(
 
 const text = (home: string, ...path: string[]): string => readFileSync(join(home, ...path), "utf8");
 
-/** Each file is whole and holds what was written last, or what was being written. */
+/** Checks that each file is complete and contains the last finished write or a later one. */
 function check(home: string, said: Said): void {
   const may = (kind: Kind): number[] => [said.get(kind)!.done, ...said.get(kind)!.begun];
   expect(may("settings")).toContain(
@@ -81,7 +81,7 @@ function check(home: string, said: Said): void {
 
 test("leaves complete files after SIGKILL during any write", async () => {
   const logModule = compiledModule("bin/log/index.js");
-  /** In each of four homes: 60 in all, beside the 200 of one file in tests/lib/files/atomic-write.test.ts. */
+  /** Per home; 60 in total. tests/lib/files/atomic-write.test.ts adds 200 for one file. */
   const kills = 15;
   const run = async (home: string): Promise<void> => {
     const said: Said = new Map();
@@ -92,7 +92,8 @@ test("leaves complete files after SIGKILL during any write", async () => {
     const names = (readdirSync(home, { recursive: true }) as string[]).filter((name) =>
       name.includes(".tmp-"),
     );
-    expect(names.length).toBeLessThanOrEqual(4); // of the last kill, one for each file: the next write takes them away
+    // The last kill leaves at most one per file. The next write removes them.
+    expect(names.length).toBeLessThanOrEqual(4);
   };
   await Promise.all(["a", "b", "c", "d"].map((name) => run(join(folder, name))));
 });

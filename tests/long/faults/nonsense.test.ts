@@ -13,7 +13,7 @@ const owner = "the-launcher-token-of-the-owner-of-this-house";
 const good = { channels: { pico: { enabled: true, max_connections: 7, read_timeout: 50 } } };
 const goodTokens = `channels:\n  pico:\n    token: ${token}\n`;
 
-/** What somebody may leave in a file; `log`: what is said about it. */
+/** Invalid file contents, and a pattern of the log line that reports them. */
 const nonsense: readonly { file: string; text: string | Buffer; log: RegExp }[] = [
   {
     file: "config.json",
@@ -91,7 +91,7 @@ async function warnings(ask: Ask): Promise<string> {
     .flatMap(({ id, text }) => (id === "settings-not-taken" ? text : []))
     .join();
 }
-/** What the dashboard says against the files. */
+/** Returns the problems with the files that the dashboard reports. */
 async function problems(ask: Ask): Promise<string> {
   const { sections } = (await (await ask("/api/settings")).json()) as {
     sections: { problem?: string }[];
@@ -130,7 +130,7 @@ test("rejects and reports invalid configurations, then accepts a valid one", asy
     expect(await runningSettings(ask), `after nonsense ${at}`).toEqual(before);
     const page = await ask(`/api/log?text=${encodeURIComponent(file)}&level=warn`);
     expect(JSON.stringify(await page.json()), `after nonsense ${at}`).toContain("stay");
-    // A page that has to read the file says why it cannot.
+    // A page that needs the file reports why it cannot read it.
     if (file === ".security.yml")
       expect([200, 503], `after nonsense ${at}`).toContain((await ask("/api/tokens")).status);
     else

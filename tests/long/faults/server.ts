@@ -24,7 +24,7 @@ interface Orders {
   held(): { bytes: number; rss: number; files: number };
 }
 
-/** The service of `children/server.mjs`. */
+/** A process of `children/server.mjs`. */
 export interface Server extends Omit<Child, "ask"> {
   readonly port: number;
   readonly url: string;
@@ -37,7 +37,7 @@ export interface Server extends Omit<Child, "ask"> {
 }
 
 export interface ServerOptions extends ChildOptions {
-  /** Of `channels.pico`. */
+  /** Values for `channels.pico`. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
@@ -65,14 +65,14 @@ export async function startServer({
 
 export interface Talker {
   readonly ws: WebSocket;
-  /** Contents of the messages it got. */
+  /** Contents of the received messages. */
   readonly heard: readonly string[];
   readonly pings: () => number;
   readonly closed: Promise<{ code: number; reason: string }>;
   say(content: string, session?: string): void;
 }
 
-/** A client that listens. `url`: with its query. */
+/** Connects a client that records messages. `url` includes the query. */
 export async function join(url: string, heardOne: () => void = () => undefined): Promise<Talker> {
   const ws = new WebSocket(url, {
     headers: { authorization: `Bearer ${token}` },
@@ -94,7 +94,7 @@ export async function join(url: string, heardOne: () => void = () => undefined):
     ws.on("close", (code, reason) => done({ code, reason: String(reason) }));
   });
   await once(ws, "open");
-  ws.on("error", () => undefined); // its close follows
+  ws.on("error", () => undefined); // "close" follows
   return {
     ws,
     heard,
@@ -111,7 +111,7 @@ export async function join(url: string, heardOne: () => void = () => undefined):
   };
 }
 
-/** So many clients, a hundred at a time. */
+/** Connects `count` clients, a hundred in parallel. */
 export async function joinMany(
   count: number,
   url: (n: number) => string,

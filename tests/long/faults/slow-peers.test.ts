@@ -6,7 +6,7 @@ import { eventually, join, joinMany, startServer, token } from "./server.ts";
 
 const contents = (count: number): string[] => Array.from({ length: count }, (_, n) => String(n));
 
-/* They wait more than they work: side by side. */
+/* The tests run concurrently, because they mostly wait. */
 describe.concurrent("slow peers", () => {
   test("closes a peer that does not read without delaying others", async ({ expect }) => {
     const many = 1_000;
@@ -29,7 +29,8 @@ describe.concurrent("slow peers", () => {
       await server.ask("say", { session: "alone", content: "x", bytes: 200_000 });
 
     let said = 0;
-    // The next is said when the last of the thousand has the one before: a delay of anybody would end the rounds.
+    // The server sends the next message after all thousand clients have received the one before, so
+    // a delay of one client would stop the rounds.
     while (server.disconnected.length === 0) {
       await server.ask("say", { session: "all", content: String(said) });
       said += 1;
@@ -130,14 +131,14 @@ describe.concurrent("slow peers", () => {
     });
     await link.send("before");
     network.set({ up: "swallow", down: "swallow" });
-    const meanwhile = link.send("meanwhile");
+    const offline = link.send("offline");
     for (const content of ["1", "2", "3"]) await server.ask("say", { session: "s", content });
     await server.until("it let go", () => server.disconnected.length > 0);
     await eventually(() => states.at(-1) !== "open");
     network.set({ up: "none", down: "none" });
-    expect(await meanwhile).toMatchObject({ status: "delivered" });
+    expect(await offline).toMatchObject({ status: "delivered" });
     await eventually(() => heard.length >= 5);
-    expect(heard).toEqual(["you said before", "1", "2", "3", "you said meanwhile"]);
+    expect(heard).toEqual(["you said before", "1", "2", "3", "you said offline"]);
     expect(server.disconnected[0]).toMatchObject({ code: 4408, initiator: "server" });
     expect(states).toContain("waiting (heartbeat)");
     link.stop();

@@ -1,5 +1,6 @@
-// Many clients in one process, over plain sockets: they come and go as its parent says, in an order and in ways that a
-// seed decides. The argument is a JSON object; the token comes in the environment.
+// Many clients in one process, over plain sockets. The parent orders them to connect and
+// disconnect; a seed selects the order and the ways. The argument is a JSON object; the token is in
+// the environment.
 import { connect } from "node:net";
 
 const { port, seed } = JSON.parse(process.argv[2]);
@@ -61,7 +62,7 @@ const close = () =>
     const socket = all[at];
     all[at] = all.at(-1);
     all.pop();
-    if (socket.closed) return done(); // the service was first
+    if (socket.closed) return done(); // the service closed it first
     socket.once("close", done);
     oneOf(ways)(socket);
   });
@@ -80,7 +81,7 @@ async function many(count, run) {
 const orders = {
   open: ({ count }) => many(count, open),
   close: ({ count }) => many(count, close),
-  /** Each time one comes or one goes, as it falls. */
+  /** Opens or closes a connection at random, `count` times. */
   mingle: ({ count }) =>
     many(count, () => (all.length < atOnce || chance() < 0.5 ? open() : close())),
   count: () => all.length,

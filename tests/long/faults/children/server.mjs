@@ -1,5 +1,5 @@
-// A service with a pico channel, a process of its own: it does what it is told and tells what happens, over the channel
-// to its parent. The argument is a JSON object; the token comes in the environment.
+// A service with a pico channel in a separate process: executes the orders of its parent and
+// reports events to it over IPC. The argument is a JSON object; the token is in the environment.
 import { readdirSync } from "node:fs";
 import { createKernel } from "doorward";
 import { application, channels } from "doorward/plugins/channels";
@@ -41,10 +41,10 @@ const orders = {
   now: () => Date.now(),
   connections: () => pico.status().connections,
   queued: () => Math.max(0, ...pico.connections().map(({ queuedBytes }) => queuedBytes)),
-  /** Nothing else runs in this process meanwhile. */
+  /** Blocks the event loop. */
   stall: ({ ms }) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms),
   held: async () => {
-    // What sockets leave is collected some turns later.
+    // Memory of closed sockets can be collected only some turns later.
     for (let turn = 0; turn < 5; turn++) {
       await new Promise((done) => setTimeout(done, 20));
       globalThis.gc?.();

@@ -1,5 +1,6 @@
-// Writes what a launcher writes, for ever: settings, a channel's token, the launcher's token, the log and its rotation,
-// the name of a conversation. It says which write has begun and which has settled. The argument is a JSON object.
+// Repeats the writes of a launcher until it is killed: settings, the channel token, the launcher
+// token, the log with rotation, the name of a conversation. Prints the begin and the end of each
+// write. The argument is a JSON object.
 import { writeSync } from "node:fs";
 import { join } from "node:path";
 
