@@ -10,7 +10,7 @@ import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../browser/browse
 let browser: Browser;
 let evil: Server;
 let evilPort: number;
-let door: DoorStand;
+let launcher: DoorStand;
 let me: { cookie: string };
 let page: Page;
 /** The dashboard URL in the browser of the owner. */
@@ -40,9 +40,9 @@ afterAll(async () => {
   evil?.close();
 });
 beforeEach(async () => {
-  door = await startDoor();
-  victim = `http://localhost:${door.port}`;
-  me = await signedIn(door);
+  launcher = await startDoor();
+  victim = `http://localhost:${launcher.port}`;
+  me = await signedIn(launcher);
   const context = await browser.newContext();
   const [name = "", value = ""] = me.cookie.split("=");
   await context.addCookies([{ name, value, url: victim, httpOnly: true, sameSite: "Lax" }]);
@@ -50,7 +50,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await page.context().close();
-  await door[Symbol.asyncDispose]();
+  await launcher[Symbol.asyncDispose]();
 });
 
 it("allows the page of the owner to use the API", async () => {
@@ -106,9 +106,9 @@ describe.each([
     const headers =
       "method: 'PUT', headers: { 'content-type': 'application/json', 'if-match': 'x' }, body: '{}'";
     expect(await read("/api/launcher", headers)).toBe("failed");
-    expect(await isIn(door, me)).toBe(true);
-    expect(door.facts.map(({ type }) => type)).toEqual(["dashboard:signed-in"]);
-    expect(door.logged()).not.toContain("was replaced");
+    expect(await isIn(launcher, me)).toBe(true);
+    expect(launcher.facts.map(({ type }) => type)).toEqual(["dashboard:signed-in"]);
+    expect(launcher.logged()).not.toContain("was replaced");
   });
 
   it.each(["/", "/silent"])("changes no sign-in with a form (%s)", async (from) => {
@@ -126,8 +126,8 @@ describe.each([
       expect((await answered).status(), path).toBe(403);
       await page.waitForURL(victim + path);
     }
-    expect(await isIn(door, me)).toBe(true);
-    expect(door.facts.filter(({ type }) => type !== "dashboard:signed-in")).toEqual([]);
+    expect(await isIn(launcher, me)).toBe(true);
+    expect(launcher.facts.filter(({ type }) => type !== "dashboard:signed-in")).toEqual([]);
   });
 
   it("frames nothing", async () => {
@@ -156,14 +156,14 @@ describe.each([
       Promise.all(Array.from({ length: 15 }, (_, n) => fetch("${victim}/?token=wrong-by-fetch-" + n, { mode: "no-cors", credentials: "include" })
         .catch(() => undefined))).then(() => setTimeout(done, 200));
     })`);
-    expect(door.facts.filter(({ type }) => type === "dashboard:sign-in-refused")).toEqual([]);
-    await refusal(await door.post("/login", { token: wrong(99) }), 401, "invalid_token");
-    expect((await door.post("/login", { token: TOKEN })).status).toBe(200);
+    expect(launcher.facts.filter(({ type }) => type === "dashboard:sign-in-refused")).toEqual([]);
+    await refusal(await launcher.post("/login", { token: wrong(99) }), 401, "invalid_token");
+    expect((await launcher.post("/login", { token: TOKEN })).status).toBe(200);
   });
 });
 
 it("rejects reads and writes under a rebound DNS name", async () => {
-  const rebound = `http://rebound.example:${door.port}`;
+  const rebound = `http://rebound.example:${launcher.port}`;
   expect((await page.goto(rebound))?.status()).toBe(403);
   for (const path of ["/api/auth/status", "/api/status", "/login", "/?token=x"]) {
     expect(await page.evaluate(`fetch("${path}").then((answer) => answer.status)`), path).toBe(403);

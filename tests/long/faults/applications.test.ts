@@ -43,20 +43,20 @@ describe("faulty application", () => {
   test("blocks only its own session if it never replies", async () => {
     const aborted: string[] = [];
     const begun: string[] = [];
-    await using door = await service(async ({ content, session, reply }, signal) => {
+    await using host = await service(async ({ content, session, reply }, signal) => {
       begun.push(`${session} ${content}`);
       if (session === "stuck")
         await new Promise(() => signal.addEventListener("abort", () => aborted.push(session)));
       await reply({ content });
     });
-    const [stuck, lively] = [await door.join("stuck"), await door.join("lively")];
+    const [stuck, lively] = [await host.join("stuck"), await host.join("lively")];
     for (const content of numbers(100)) stuck.say(content);
     for (const content of numbers(100)) {
       lively.say(content);
       expect((await lively.next("message.create")).payload!["content"]).toBe(content);
     }
     expect(begun.filter((line) => line.startsWith("stuck"))).toEqual(["stuck 0"]);
-    await door.kernel.stop({ timeoutMs: 500 });
+    await host.kernel.stop({ timeoutMs: 500 });
     expect(aborted).toEqual(["stuck"]);
     expect([(await stuck.closed).code, (await lively.closed).code]).toEqual([1001, 1001]);
     expect(stuck.waiting).toEqual([]);
@@ -64,13 +64,13 @@ describe("faulty application", () => {
 
   test("reports errors to the sender and logs the reason", async () => {
     const secret = "the reason is for the owner";
-    await using door = await service(({ content, reply }) => {
+    await using host = await service(({ content, reply }) => {
       if (content === "throw") throw new Error(secret);
       if (content === "reject") return Promise.reject(new Error(secret));
       if (content === "nothing") return Promise.reject(undefined as unknown as Error);
       return reply({ content }).then(() => undefined);
     });
-    const peer = await door.join("s");
+    const peer = await host.join("s");
     for (let round = 0; round < 20; round++) {
       for (const content of ["throw", "reject", "nothing"]) {
         const id = peer.say(content, { id: `${content}-${round}` });
@@ -81,8 +81,8 @@ describe("faulty application", () => {
       peer.say(`${round}`);
       expect((await peer.next("message.create")).payload!["content"]).toBe(`${round}`);
     }
-    const told = door.lines.filter(({ level }) => level === "error");
-    expect(told.filter(({ err }) => String(err).includes(secret))).toHaveLength(40);
+    const errorLines = host.lines.filter(({ level }) => level === "error");
+    expect(errorLines.filter(({ err }) => String(err).includes(secret))).toHaveLength(40);
   });
 
   test("receives an error for a reply after the stop", async () => {
@@ -90,7 +90,7 @@ describe("faulty application", () => {
     let release = (): void => undefined;
     const held = new Promise<void>((done) => void (release = done));
     const late: unknown[] = [];
-    await using door = await service(async (message) => {
+    await using host = await service(async (message) => {
       kept.push(message);
       await held;
       await message
@@ -101,10 +101,10 @@ describe("faulty application", () => {
         .end()
         .catch((error: { code?: string }) => late.push(error.code));
     });
-    const peer = await door.join("s");
+    const peer = await host.join("s");
     peer.say("hello");
     await eventually(() => kept.length === 1);
-    await door.kernel.stop({ timeoutMs: 300 });
+    await host.kernel.stop({ timeoutMs: 300 });
     expect((await peer.closed).code).toBe(1001);
     release();
     await eventually(() => late.length === 2);
@@ -114,17 +114,17 @@ describe("faulty application", () => {
 
   test("allows a restart after messages without reply", async () => {
     let isStuck = true;
-    await using door = await service(async ({ content, reply }) => {
+    await using host = await service(async ({ content, reply }) => {
       if (isStuck) await new Promise(() => undefined);
       await reply({ content });
     });
-    const before = await door.join("s");
+    const before = await host.join("s");
     before.say("1");
     await before.settled();
-    await door.kernel.stop({ timeoutMs: 300 });
+    await host.kernel.stop({ timeoutMs: 300 });
     isStuck = false;
-    await door.kernel.start();
-    const url = new URL("pico", door.kernel.services.http.addresses()[0]);
+    await host.kernel.start();
+    const url = new URL("pico", host.kernel.services.http.addresses()[0]);
     await using after = await connectTestClient(url, { token: testTokens.pico, session: "s" });
     after.say("2");
     expect((await after.next("message.create")).payload!["content"]).toBe("2");

@@ -122,20 +122,21 @@ test("rejects and reports invalid configurations, then accepts a valid one", asy
   })().catch(() => undefined);
 
   for (const [at, { file, text, log }] of nonsense.entries()) {
-    const said = launcher.stderr().length;
-    const fed = feed.length;
+    const loggedBefore = launcher.stderr().length;
+    const fedBefore = feed.length;
     await write(file, text);
-    await eventually(() => log.test(launcher.stderr().slice(said).replaceAll('\\"', '"')));
-    if (file !== ".security.yml") await eventually(() => feed.slice(fed).includes('"rejected"'));
-    expect(await runningSettings(ask), `after nonsense ${at}`).toEqual(before);
+    await eventually(() => log.test(launcher.stderr().slice(loggedBefore).replaceAll('\\"', '"')));
+    if (file !== ".security.yml")
+      await eventually(() => feed.slice(fedBefore).includes('"rejected"'));
+    expect(await runningSettings(ask), `after content ${at}`).toEqual(before);
     const page = await ask(`/api/log?text=${encodeURIComponent(file)}&level=warn`);
-    expect(JSON.stringify(await page.json()), `after nonsense ${at}`).toContain("stay");
+    expect(JSON.stringify(await page.json()), `after content ${at}`).toContain("stay");
     // A page that needs the file reports why it cannot read it.
     if (file === ".security.yml")
-      expect([200, 503], `after nonsense ${at}`).toContain((await ask("/api/tokens")).status);
+      expect([200, 503], `after content ${at}`).toContain((await ask("/api/tokens")).status);
     else
-      for (const said of [problems, warnings])
-        expect(await said(ask), `after nonsense ${at}`).toMatch(log);
+      for (const report of [problems, warnings])
+        expect(await report(ask), `after content ${at}`).toMatch(log);
     await write("config.json", JSON.stringify(good));
     await write(".security.yml", goodTokens);
     await write("launcher-config.json", "{}");
