@@ -51,6 +51,7 @@ function handleFrame(context: StepContext, frame: ServerFrame): void {
     case "error":
       return handleError(context, frame.payload);
     case "hello":
+    case "notice":
     case "pong":
   }
 }

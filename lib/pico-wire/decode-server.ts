@@ -66,6 +66,8 @@ function decodeBody(
       };
     case "error":
       return { type, ...envelope, payload: readError(payload) };
+    case "notice":
+      return { type, ...envelope, payload: readError(payload) };
     case "hello":
       return { type, ...envelope, payload: readHello(payload) };
     case "message.ack":

@@ -2,8 +2,9 @@
 import type { Frame, InlineImage, MessagePayload } from "./messages.ts";
 
 /**
- * Encodes a frame as text. Decoding it gives an equal frame. Half of a surrogate pair, for example
- * at the end of a cut text, becomes U+FFFD, because strict parsers reject its escape.
+ * Encodes a frame as text. Decoding it gives an equal frame, apart from `skipped`. Half of a
+ * surrogate pair, for example at the end of a cut text, becomes U+FFFD, because strict parsers
+ * reject its escape.
  */
 export function encode(frame: Frame): string {
   if (frame.type !== "message.send" && frame.type !== "media.send") return encodeObject(frame, 2);

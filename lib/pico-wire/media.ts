@@ -1,26 +1,41 @@
 // Reads the media and attachments of messages.
 import { frameLimits } from "./frame-limits.ts";
-import { limits } from "./limits.ts";
-import { asObject, ownValue } from "./json.ts";
+import { readImage } from "./data-url.ts";
+import { asObject, ownValue, type JsonObject } from "./json.ts";
 import { WireError, wireError } from "./errors.ts";
-import type { Attachment, InlineImage } from "./messages.ts";
+import type { Attachment, InlineImage, SkippedAttachment } from "./messages.ts";
 
-const inlineImage = /^data:(image\/(?:jpeg|png|gif|webp|bmp));base64,/i;
 export const emptyMedia: readonly InlineImage[] = [];
-const notBase64 = /[^A-Za-z0-9+/]/;
+/** Characters of a filename or media type that are repeated to the sender. */
+const maxNameLength = 256;
+
+interface MediaResult {
+  readonly media: readonly InlineImage[];
+  /** Absent if no attachment was skipped. */
+  readonly skipped?: readonly SkippedAttachment[];
+}
 
 /**
- * Reads `media` and `attachments` of a client message.
+ * Reads `media` and `attachments` of a client message. Attachments that are not images in `data:`
+ * URLs are skipped.
  *
- * @throws WireError `invalid_media`.
+ * @throws WireError `invalid_media` if an image cannot be decoded or is too large, or if there are
+ * too many attachments.
  */
-export function readMedia(media: unknown, attachments: unknown): readonly InlineImage[] {
-  if (media === undefined && attachments === undefined) return emptyMedia;
+export function readMedia(media: unknown, attachments: unknown): MediaResult {
+  if (media === undefined && attachments === undefined) return { media: emptyMedia };
   const all = [...asList(media), ...asList(attachments)];
   const { media: maxMedia } = frameLimits;
   if (all.length > maxMedia)
     throw new WireError("invalid_media", `A message may have at most ${maxMedia} media.`);
-  return all.map(readInline);
+  const images: InlineImage[] = [];
+  const skipped: SkippedAttachment[] = [];
+  for (const [index, item] of all.entries()) {
+    const image = readInline(item);
+    if (image) images.push(image);
+    else skipped.push(describeSkipped(asObject(item) ?? {}, index));
+  }
+  return { media: images, ...(skipped.length > 0 && { skipped }) };
 }
 
 function asList(value: unknown): readonly unknown[] {
@@ -28,24 +43,27 @@ function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-function readInline(item: unknown): InlineImage {
+/** @returns Undefined if the item is not a supported image. */
+function readInline(item: unknown): InlineImage | undefined {
   const object = asObject(item);
-  const url = object ? (ownValue(object, "data_url") ?? ownValue(object, "url")) : item;
-  const head = typeof url === "string" ? inlineImage.exec(url) : null;
-  if (typeof url !== "string" || !head) throw wireError("invalid_media");
-  const base64 = url.slice(head[0].length);
-  if (decodedLength(base64) > limits.medium || !isBase64(base64)) throw wireError("invalid_media");
-  return { type: head[1]!.toLowerCase(), base64, ...(object && stringField(object, "filename")) };
+  const image = readImage(
+    object ? (ownValue(object, "data_url") ?? ownValue(object, "url")) : item,
+  );
+  if (image === "invalid") throw wireError("invalid_media");
+  if (image === "unsupported") return undefined;
+  return { ...image, ...(object && stringField(object, "filename")) };
 }
 
-const padding = (base64: string): number =>
-  base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
-const decodedLength = (base64: string): number => (base64.length / 4) * 3 - padding(base64);
+/** Describes an attachment without its URL, which may contain a secret. */
+const describeSkipped = (object: JsonObject, index: number): SkippedAttachment => ({
+  index,
+  ...shortField(object, "filename"),
+  ...shortField(object, "content_type"),
+});
 
-function isBase64(text: string): boolean {
-  if (text === "" || text.length % 4 !== 0) return false;
-  const wrong = text.search(notBase64);
-  return wrong === -1 || wrong === text.length - padding(text);
+function shortField(object: JsonObject, key: "filename" | "content_type"): object {
+  const value = stringField(object, key)[key];
+  return value ? { [key]: value.slice(0, maxNameLength).toWellFormed() } : {};
 }
 
 /**
@@ -78,7 +96,7 @@ export function readAttachments(value: unknown, base?: string): Attachment[] {
 }
 
 const stringField = <K extends string>(
-  object: Readonly<Record<string, unknown>>,
+  object: JsonObject,
   key: K,
 ): { readonly [P in K]?: string } => {
   const value = ownValue(object, key);

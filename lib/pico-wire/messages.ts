@@ -22,10 +22,20 @@ export interface InlineImage {
   readonly filename?: string;
 }
 
+/** An attachment of a client message that the server does not support. */
+export interface SkippedAttachment {
+  /** The position in `media`; the positions of `attachments` follow. */
+  readonly index: number;
+  readonly filename?: string;
+  readonly content_type?: string;
+}
+
 /** The content of a client message. */
 export interface MessagePayload {
   readonly content: string;
   readonly media: readonly InlineImage[];
+  /** Attachments that the application does not receive. Absent if there are none. */
+  readonly skipped?: readonly SkippedAttachment[];
   /** The number of bridges that the message has crossed. */
   readonly hops: number;
 }
@@ -123,6 +133,15 @@ export interface Gap {
   readonly reason: string;
 }
 
+/** Information about a client message that is not an error. */
+export interface Notice {
+  /** `attachments_skipped`; a newer server may send others. */
+  readonly code: string;
+  readonly message: string;
+  readonly request_id?: string;
+  readonly attachments?: readonly SkippedAttachment[];
+}
+
 /** Greets a client of extension 1. */
 export interface HelloFrame extends Envelope {
   readonly type: "hello";
@@ -132,6 +151,14 @@ export interface HelloFrame extends Envelope {
 export interface MessageAckFrame extends Envelope {
   readonly type: "message.ack";
   readonly payload: { readonly request_id: string; readonly status: "accepted" | "duplicate" };
+}
+/**
+ * Informs a client of extension 1 about its message. `decodeServer` omits `attachments`, because the
+ * link ignores these frames.
+ */
+export interface NoticeFrame extends Envelope {
+  readonly type: "notice";
+  readonly payload: Notice;
 }
 /** Reports frames that cannot be replayed. */
 export interface GapFrame extends Envelope {
@@ -181,6 +208,7 @@ export type ServerFrame =
   | DeleteFrame
   | HelloFrame
   | MessageAckFrame
+  | NoticeFrame
   | GapFrame
   | ErrorFrame
   | PongFrame

@@ -44,6 +44,7 @@ const outboundFrameCounts: CountByName<OutboundFrameType> = {
   pong: 0,
   hello: 0,
   "message.ack": 0,
+  notice: 0,
   gap: 0,
 };
 

@@ -11,7 +11,12 @@ import {
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
 import type { InboundMessage } from "../../channels/index.ts";
-import { DeliveryAck, toChannelMedia, toMessageError } from "../session/mapping.ts";
+import {
+  DeliveryAck,
+  toChannelMedia,
+  toMessageError,
+  toSkippedNotice,
+} from "../session/mapping.ts";
 import { tokenSessionError } from "../session/session-guard.ts";
 import { readArrivals, type Arrivals } from "./arrivals.ts";
 import type { ConnectionContext, DeliverMessage } from "./context.ts";
@@ -238,13 +243,14 @@ export class Inbound implements BudgetMember {
       owner,
       context: { budget, clock, newId },
     } = this;
-    const { content, hops } = payload;
+    const { content, hops, skipped } = payload;
     const id = givenId ?? newId();
     const media = toChannelMedia(payload.media);
     const message = { channel: "pico", session, id, content, media, at: clock.now(), hops };
     const isKnown = owner.acknowledges && givenId !== undefined;
     this.pending += 1;
     budget.grow(this, bytes);
+    if (skipped && owner.acknowledges) owner.respond(toSkippedNotice(session, givenId, skipped));
     const callbacks = new DeliveryAck(this, message, bytes, isKnown);
     owner.deliver(message, callbacks, isKnown ? withDedupe : withoutDedupe);
   }

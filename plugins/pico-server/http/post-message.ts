@@ -6,6 +6,7 @@ import {
   decodeRequest,
   messageErrors,
   type MessageRequest,
+  type SkippedAttachment,
 } from "../../../lib/pico-wire/index.ts";
 import type { InboundMessage } from "../../channels/index.ts";
 import { messageRateOf, type PicoServerConfig } from "../config.ts";
@@ -49,9 +50,12 @@ interface ReplyWait {
   readonly tokenVersion: number | undefined;
 }
 
+/** The part of the response that identifies the message. */
 interface MessageIds {
   readonly request_id: string;
   readonly session_id: string;
+  /** Attachments that the application does not receive. */
+  readonly skipped?: readonly SkippedAttachment[];
 }
 
 /** The part of the memory budget that one request body has reserved. */
@@ -122,9 +126,11 @@ class MessagePoster {
       if (rejection) return rejection;
       if (seconds > 0 && connections.count() >= config().max_connections)
         return { code: "too_many_connections" };
+      const { skipped } = message.payload;
       const ids = {
         request_id: message.id ?? newId(),
         session_id: message.session_id ?? newId(),
+        ...(skipped && { skipped }),
       };
       const deliver = (): Promise<DeliveryStatus> => {
         isDelivering = true;

@@ -1,6 +1,12 @@
 // Converts wire types to channel types, and results of the application to results for the client.
 import { codeOf } from "../../../kernel/index.ts";
-import { messageErrors, type ErrorCode, type InlineImage } from "../../../lib/pico-wire/index.ts";
+import {
+  messageErrors,
+  type ErrorCode,
+  type InlineImage,
+  type NoticeFrame,
+  type SkippedAttachment,
+} from "../../../lib/pico-wire/index.ts";
 import type { DeliveryCallbacks, InboundMessage, Media } from "../../channels/index.ts";
 
 const noMedia: readonly Media[] = [];
@@ -13,6 +19,22 @@ const decodeImage = ({ type, base64, filename }: InlineImage): Media => ({
 /** Converts images of a client message to the media type of applications. */
 export const toChannelMedia = (images: readonly InlineImage[]): readonly Media[] =>
   images.length === 0 ? noMedia : images.map(decodeImage);
+
+/** Creates the frame that lists the attachments that the application does not receive. */
+export const toSkippedNotice = (
+  session: string,
+  requestId: string | undefined,
+  attachments: readonly SkippedAttachment[],
+): NoticeFrame => ({
+  type: "notice",
+  session_id: session,
+  payload: {
+    code: "attachments_skipped",
+    message: "Some attachments were skipped because they are not images in data: URLs.",
+    ...(requestId !== undefined && { request_id: requestId }),
+    attachments,
+  },
+});
 
 const forwardedCodes: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
 /** The application wrote these messages for the sender, so they are forwarded. */

@@ -43,6 +43,16 @@ describe("step: servers of extension 1", () => {
     expect(player.settled()).toEqual([]);
   });
 
+  test("reports a notice only as a frame", () => {
+    const player = open();
+    player.send("a");
+    const payload = { code: "attachments_skipped", message: "Skipped.", request_id: "a" };
+    player.frame({ type: "notice", payload });
+    expect(player.notifications("onFrame").at(-1)).toMatchObject({ type: "notice", payload });
+    expect(player.notifications("onError")).toEqual([]);
+    expect(player.settled()).toEqual([]);
+  });
+
   test("rejects a message larger than max_payload immediately", () => {
     const player = open();
     player.send("a", 1_001);
