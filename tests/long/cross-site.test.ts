@@ -108,7 +108,7 @@ describe.each([
     expect(await read("/api/launcher", headers)).toBe("failed");
     expect(await isIn(launcher, me)).toBe(true);
     expect(launcher.facts.map(({ type }) => type)).toEqual(["dashboard:signed-in"]);
-    expect(launcher.logged()).not.toContain("was replaced");
+    expect(launcher.logged()).not.toContain("was rotated");
   });
 
   it.each(["/", "/silent"])("changes no sign-in with a form (%s)", async (from) => {
