@@ -1,19 +1,19 @@
+// Path of the control socket of a home.
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { Environment } from "./load/index.ts";
 
-/** Unix sockets have a path of at most 103 bytes on some systems; longer ones are cut without a
- *  word. */
+/** Some systems silently truncate the path of a Unix socket after 103 bytes. */
 const maxPathLength = 100;
 
 export interface ControlSocketPaths {
-  /** Where commands reach the running launcher; `undefined`: no path is short enough. */
+  /** Control socket of the running launcher; undefined if no path is short enough. */
   readonly socket: string | undefined;
-  /** Says address and process id, for people. */
+  /** File with the address and process id of the launcher, for people. */
   readonly note: string;
 }
 
-/** Where a launcher of this home listens for the command line. */
+/** @returns The paths through which commands reach the launcher of a home. */
 export function controlSocketPaths(
   home: string,
   env: Environment,

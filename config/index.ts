@@ -1,5 +1,5 @@
-/* For hosts that want the launcher's places of configuration: nothing is read unless one of
- * these is called, and `process.env` only when the host passes it. */
+/* Entry point `./config`: tokens and settings from the environment or from the files of a home.
+ * Nothing is read before a call; `process.env` is read only if the host application passes it. */
 import type { AnyPlugin } from "../kernel/index.ts";
 import { environment, files, type TokenBackend } from "../plugins/token-store/index.ts";
 import { readEnvironment, variablesOf, type Environment } from "./load/environment.ts";
@@ -11,12 +11,17 @@ export { loadErrors, type Environment, type Loaded, type Sources } from "./load/
 export interface FromEnvironment {
   /** For `tokenStore`: `SERVICE_CHANNELS_PICO_TOKEN`, … */
   readonly tokens: TokenBackend;
-  /** Settings of the plugins, `SERVICE_CHANNELS_PICO_ENABLED=true`: spread into the options of
-   *  `createKernel`. Rejects `ENV_BAD_VALUE`, `ENV_AMBIGUOUS`. */
+  /**
+   * Reads the settings of plugins, for example `SERVICE_CHANNELS_PICO_ENABLED=true`. Spread the
+   * result into the options of `createKernel`.
+   *
+   * @throws ENV_BAD_VALUE if a variable has an invalid value.
+   * @throws ENV_AMBIGUOUS if two settings have the same variable.
+   */
   load(plugins: readonly AnyPlugin[]): Promise<Pick<Loaded, "config" | "warnings">>;
 }
 
-/** Tokens and settings from an environment alone; no file is read or written. */
+/** Takes tokens and settings from an environment only; reads and writes no files. */
 export function fromEnvironment(
   env: Environment,
   { brand = "service" }: { brand?: string } = {},
@@ -35,21 +40,23 @@ export function fromEnvironment(
 }
 
 export interface FromFilesOptions {
-  /** What stands above the files; default: nothing. */
+  /** Environment that overrides the files. @defaultValue empty */
   readonly env?: Environment;
   readonly brand?: string;
-  /** `config.json` elsewhere than in the home. */
+  /** Path of `config.json`. @defaultValue in the home */
   readonly config?: string;
 }
 export interface FromFiles {
-  /** For `tokenStore`; generated and changed tokens are written to the home. */
+  /** For `tokenStore`; writes generated and rotated tokens to the home. */
   readonly tokens: TokenBackend;
-  /** Settings of the plugins: spread into the options of `createKernel`; `sources` is what
-   *  `settings()` takes. Rejects with the file and the place that is wrong. */
+  /**
+   * Reads the settings of plugins. Spread the result into the options of `createKernel`, and pass
+   * `sources` to `settings()`. An error names the file and the setting.
+   */
   load(plugins: readonly AnyPlugin[]): Promise<Loaded>;
 }
 
-/** Tokens and settings from the files of a home: `config.json`, `launcher-config.json`,
+/** Takes tokens and settings from the files of a home: `config.json`, `launcher-config.json` and
  *  `.security.yml`. */
 export function fromFiles(
   home: string,

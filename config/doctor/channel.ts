@@ -1,24 +1,25 @@
+// Doctor checks for the pico channel and its recently rejected clients.
 import type { CheckView, TestResult } from "../../plugins/dashboard/index.ts";
 import { createCheck, describeTokenSource, type Survey } from "./survey.ts";
 
 const turnOnFix =
-  'turn the channel on: "enabled": true in channels.pico of config.json, or the dashboard\'s switch';
+  'turn the channel on: "enabled": true in channels.pico of config.json, or the switch in the dashboard';
 
-/** What each answer of the channel means for whoever mends it. */
+/** Error code of a test handshake -> fix. */
 const fixByCode: Readonly<Record<string, string>> = {
-  token_mismatch: "the channel holds another token than its files: look at `doorward token source`",
+  token_mismatch: "the channel uses another token than its files: check `doorward token source`",
   token_not_configured: "doorward token rotate pico",
   not_found: turnOnFix,
   rate_limited: "doorward unblock",
-  origin_not_allowed: "look at allow_origins in channels.pico",
+  origin_not_allowed: "check allow_origins in channels.pico",
   too_many_connections: "raise max_connections in channels.pico",
-  ECONNREFUSED: "look at the launcher's log: nothing listens where it should",
+  ECONNREFUSED: "check the log of the launcher: nothing listens at its address",
 };
 
 const isOn = ({ running, pico }: Survey): boolean =>
   running?.channel?.enabled ?? pico["enabled"] === true;
 
-/** The three things to look at when a token is refused, then real handshakes. */
+/** The three checks that explain a rejected token, then test handshakes. */
 export async function channelChecks(found: Survey): Promise<CheckView[]> {
   const on = isOn(found);
   const tries = found.running && on ? await found.running.handshakes() : undefined;
@@ -33,33 +34,34 @@ function configured({ places, running }: Survey, on: boolean): CheckView {
   if (source !== "none")
     return own.ok(`The channel's token comes from ${describeTokenSource("pico", source)}.`);
   const fix = "doorward token rotate pico";
-  if (on) return own.failed("The channel is on and has no token: nobody gets in.", fix);
-  return own.warning("The channel is off and has no token; turning it on makes one.", fix);
+  if (on) return own.failed("The channel is on and has no token, so no client can connect.", fix);
+  return own.warning("The channel is off and has no token. Turning it on generates one.", fix);
 }
 
 function header(tries: readonly TestResult[] | undefined, on: boolean): CheckView {
   const own = createCheck("header-form", "The header has the form `Authorization: Bearer <token>`");
-  const form = "One space after Bearer, no quotation marks, no line end.";
+  const form = "Write one space after Bearer, no quotation marks and no line break.";
   const got = tries?.find(({ method }) => method === "header");
   if (!got) {
-    const why = on ? "the launcher does not run" : "the channel is off";
-    return own.warning(`Not tried: ${why}. ${form}`, on ? "doorward" : turnOnFix);
+    const why = on ? "the launcher is not running" : "the channel is off";
+    return own.warning(`Not tested: ${why}. ${form}`, on ? "doorward" : turnOnFix);
   }
   if (got.ok) return own.ok(`A handshake with this header is accepted. ${form}`);
-  return own.failed(`A handshake with this header was refused: ${got.code}.`, fixOf(got.code));
+  return own.failed(`A handshake with this header was rejected: ${got.code}.`, fixOf(got.code));
 }
 
 function query({ pico }: Survey, tries: readonly TestResult[] | undefined): CheckView {
-  const own = createCheck("token-query", "`allow_token_query` fits how clients send the token");
+  const own = createCheck("token-query", "`allow_token_query` is off unless a client needs it");
   const got = tries?.find(({ method }) => method === "query");
   const allowed = got ? got.code !== "token_query_disabled" : pico["allow_token_query"] === true;
   if (!allowed) {
     return own.ok(
-      "Tokens in the address (`?token=`) are refused. A client that can do nothing else needs allow_token_query.",
+      "Tokens in the URL (`?token=`) are rejected. Turn on allow_token_query only for clients " +
+        "that cannot send a header.",
     );
   }
   return own.warning(
-    "Tokens in the address (`?token=`) are accepted: logs and histories keep them.",
+    "Tokens in the URL (`?token=`) are accepted. URLs appear in logs and browser history.",
     'set "allow_token_query": false in channels.pico unless a client needs it',
   );
 }
@@ -74,31 +76,31 @@ const methodLabels: Readonly<Record<TestResult["method"], string>> = {
 function handshakes(tries: readonly TestResult[] | undefined, on: boolean): CheckView[] {
   if (!tries) {
     const own = createCheck("handshake", "Handshakes with the token");
-    if (on) return [own.warning("Not tried: the launcher does not run.", "doorward")];
-    return [own.warning("Not tried: the channel is off.", turnOnFix)];
+    if (on) return [own.warning("Not tested: the launcher is not running.", "doorward")];
+    return [own.warning("Not tested: the channel is off.", turnOnFix)];
   }
   return tries.map(({ method, ok, code, ms }) => {
-    const own = createCheck(`handshake-${method}`, `A real handshake: ${methodLabels[method]}`);
+    const own = createCheck(`handshake-${method}`, `Test handshake: ${methodLabels[method]}`);
     if (ok) return own.ok(`Accepted (${code}) in ${ms} ms.`);
     if (code === "token_query_disabled")
-      return own.ok("Refused, as configured (allow_token_query is off).");
-    return own.failed(`Refused: ${code}.`, fixOf(code));
+      return own.ok("Rejected, as configured (allow_token_query is off).");
+    return own.failed(`Rejected: ${code}.`, fixOf(code));
   });
 }
 
 const fixOf = (code: string): string => fixByCode[code] ?? `look up "${code}" in docs/errors.md`;
 
-/** What was refused longer ago is most likely mended. */
+/** Older rejections are omitted: their cause is probably fixed. */
 const recentMs = 10 * 60_000;
 const maxListed = 3;
 
 const ageText = (ms: number): string =>
   ms < 60_000 ? `${Math.max(0, Math.round(ms / 1_000))} s` : `${Math.round(ms / 60_000)} min`;
 
-/** Clients that could not get in lately, and why. Only the running launcher knows. */
+/** Clients that were rejected recently, with the reason. Needs a running launcher. */
 export function rejectedConnectionChecks({ running, now }: Survey): CheckView[] {
   if (!running) return [];
-  const own = createCheck("refused-clients", "Refused clients");
+  const own = createCheck("refused-clients", "Rejected clients");
   const recent = running.refusals.filter(
     ({ at, blockedUntil = 0 }) => now - at < recentMs || blockedUntil > now,
   );
@@ -116,7 +118,7 @@ export function rejectedConnectionChecks({ running, now }: Survey): CheckView[] 
   return [
     own.warning(
       named.join(" ") + more,
-      fixes.size > 0 ? [...fixes].join(" ") : "nothing to do: it goes by",
+      fixes.size > 0 ? [...fixes].join(" ") : "wait: the block expires by itself",
     ),
   ];
 }

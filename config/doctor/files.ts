@@ -1,3 +1,4 @@
+// Doctor checks for the files of the home.
 import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
@@ -10,20 +11,20 @@ import { createCheck } from "./survey.ts";
 const runCommand = promisify(execFile);
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0");
 
-/** The files themselves: readable, ours alone, out of version control, not from the future. */
+/** Checks that the files are readable, private, untracked by git and not from the future. */
 export async function fileChecks(found: Survey): Promise<CheckView[]> {
   return [readable(found), await modes(found), await tracked(found), await clock(found)];
 }
 
 function readable({ unreadable }: Survey): CheckView {
-  const own = createCheck("files-readable", "The files can be read");
-  if (unreadable.size === 0) return own.ok("Settings and secrets are well formed.");
-  return own.failed([...unreadable.values()].join(" "), "correct the place that is named");
+  const own = createCheck("files-readable", "The files are readable");
+  if (unreadable.size === 0) return own.ok("The files of settings and tokens are well-formed.");
+  return own.failed([...unreadable.values()].join(" "), "correct the file at the named line");
 }
 
 async function modes({ home, files }: Survey): Promise<CheckView> {
   const own = createCheck("file-modes", "Only you can read the secrets");
-  if (process.platform === "win32") return own.ok("Left to the rights of Windows.");
+  if (process.platform === "win32") return own.ok("Not checked on Windows.");
   const wide: string[] = [];
   const fixes: string[] = [];
   for (const [path, mode] of [
@@ -36,9 +37,10 @@ async function modes({ home, files }: Survey): Promise<CheckView> {
     wide.push(`${path} (${octal(status.mode)})`);
     fixes.push(`chmod ${mode} ${path}`);
   }
-  if (wide.length === 0) return own.ok(`${home} and the files with secrets are closed to others.`);
+  if (wide.length === 0)
+    return own.ok(`Other users cannot read ${home} and the files with tokens.`);
   return own.warning(
-    `Open to other users of this machine: ${wide.join(", ")}.`,
+    `Other users of this machine can read: ${wide.join(", ")}.`,
     fixes.join(" && "),
   );
 }
@@ -50,11 +52,11 @@ async function tracked({ home, files }: Survey): Promise<CheckView> {
     timeout: 5_000,
   }).then(
     ({ stdout }) => stdout.split("\n").filter((line) => line !== ""),
-    () => [], // no git, or no repository
+    () => [], // git is missing, or the home is not in a repository
   );
-  if (listed.length === 0) return own.ok("git tracks none of the files with secrets.");
+  if (listed.length === 0) return own.ok("git does not track the files with tokens.");
   return own.failed(
-    `git tracks: ${listed.join(", ")}. Everybody with the repository has the token.`,
+    `git tracks: ${listed.join(", ")}. Anyone with the repository has the tokens.`,
     `git -C ${home} rm --cached ${listed.join(" ")}, then: doorward token rotate`,
   );
 }
@@ -71,6 +73,6 @@ async function clock({ files, now }: Survey): Promise<CheckView> {
   if (ahead < 60_000) return own.ok(`It is ${formatUtc(now)}.`);
   return own.warning(
     `A file was written ${Math.round(ahead / 1_000)} s in the future.`,
-    "set the clock, for example by NTP: sign-ins and links expire by it",
+    "set the clock, for example with NTP: sign-ins and sign-in links expire by it",
   );
 }

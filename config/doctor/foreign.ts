@@ -10,7 +10,7 @@ export function foreignChecks({ foreign }: Survey): CheckView[] {
   return [
     own.warning(
       foreign.join(" "),
-      "set what is named in the place of Doorward, and leave the rest: it is ignored",
+      "use the named settings of Doorward instead; you can leave the others, they are ignored",
     ),
   ];
 }

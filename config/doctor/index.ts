@@ -1,6 +1,5 @@
-/* Looks for what is wrong in a deployment and says what mends it. What can be read from files
- * and environment is always looked at; what only a running launcher knows comes as facts from
- * it. */
+/* Checks a deployment and suggests fixes. Files and environment are always checked; a running
+ * launcher adds its own state. */
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { channelChecks, rejectedConnectionChecks } from "./channel.ts";
 import { fileChecks } from "./files.ts";
@@ -16,8 +15,10 @@ export type { CheckView } from "../../plugins/dashboard/index.ts";
 
 type CheckGroup = (found: Survey) => Promise<CheckView[]> | CheckView[];
 
-/** All checks, the three of every failed token first. A check that cannot be made is a failed
- *  one that says why. */
+/**
+ * Runs all checks, beginning with the three that explain a rejected token. A check that throws
+ * becomes a failed check with the reason.
+ */
 export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
   const found = await collectSurvey(options);
   const parts: readonly CheckGroup[] = [
@@ -38,7 +39,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
       const reason = error instanceof Error ? error.message : String(error);
       results.push({
         id: `failed-${results.length}`,
-        title: "A check could not be made",
+        title: "A check could not run",
         result: "failed",
         reason,
       });

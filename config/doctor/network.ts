@@ -1,31 +1,32 @@
+// Doctor checks for listeners, origins and reverse proxies.
 import { createServer } from "node:net";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { isLoopback, loopbackNetworks } from "../../plugins/http/index.ts";
 import type { Survey } from "./survey.ts";
 import { createCheck } from "./survey.ts";
 
-/** From a file, or as an environment variable has it. */
+/** @returns The items of a list from a file, or of comma-separated text from a variable. */
 function listOf(value: unknown): string[] {
   const items =
     typeof value === "string" ? value.split(",") : Array.isArray(value) ? value.map(String) : [];
   return items.map((item) => item.trim()).filter((item) => item !== "");
 }
 
-/** Where it listens, who may come, and what stands in front of it. */
+/** Checks the listeners, the allowed origins and the reverse proxies. */
 export async function networkChecks(found: Survey): Promise<CheckView[]> {
   return [await port(found), publicBind(found), origins(found), proxies(found), ...upgrades(found)];
 }
 
 async function port({ running, launcher }: Survey): Promise<CheckView> {
-  const own = createCheck("port", "The port is free, or ours");
+  const own = createCheck("port", "The port is available");
   if (running) {
     const where = running.addresses.map(({ href }) => href).join(", ");
     return own.ok(`The launcher listens on ${where || "its host's server"}.`);
   }
   const wanted = Number(launcher["port"] ?? 18_800);
   const code = await tryPort(wanted, String(launcher["host"] ?? "127.0.0.1"));
-  if (code === undefined) return own.ok(`Port ${wanted} is free; the launcher does not run.`);
-  return own.failed(`Port ${wanted} cannot be had: ${code}.`, "doorward -port N");
+  if (code === undefined) return own.ok(`Port ${wanted} is free; the launcher is not running.`);
+  return own.failed(`The launcher cannot listen on port ${wanted}: ${code}.`, "doorward -port N");
 }
 
 function tryPort(wanted: number, host: string): Promise<string | undefined> {
@@ -37,7 +38,7 @@ function tryPort(wanted: number, host: string): Promise<string | undefined> {
 }
 
 function publicBind({ running, launcher }: Survey): CheckView {
-  const own = createCheck("public-without-tls", "Reached from other machines only by https");
+  const own = createCheck("public-without-tls", "Other machines connect only with TLS");
   const hosts = running?.addresses.map(({ hostname }) => hostname) ?? [
     String(launcher["host"] ?? "127.0.0.1"),
   ];
@@ -45,22 +46,21 @@ function publicBind({ running, launcher }: Survey): CheckView {
   const tls =
     running?.addresses.some(({ protocol }) => protocol === "https:") ??
     launcher["tls"] !== undefined;
-  if (!open) return own.ok("It listens on this machine only.");
-  if (tls) return own.ok("Other machines reach it encrypted.");
+  if (!open) return own.ok("The launcher listens on this machine only.");
+  if (tls) return own.ok("Connections from other machines are encrypted.");
   return own.warning(
-    "Other machines reach it without encryption: tokens can be read on the way.",
-    'set "tls" in launcher-config.json, or a reverse proxy with https in front (docs/deploy.md)',
+    "Other machines connect without encryption, so the network can read tokens.",
+    'set "tls" in launcher-config.json, or put a reverse proxy with https in front (docs/deploy.md)',
   );
 }
 
 function origins({ pico }: Survey): CheckView {
-  const own = createCheck("origins", "Whose pages may use the channel");
+  const own = createCheck("origins", "Origins that may use the channel");
   const allowed = listOf(pico["allow_origins"]);
-  if (allowed.length === 0)
-    return own.ok("Every page that knows the token (allow_origins is empty).");
+  if (allowed.length === 0) return own.ok("Any page with the token (allow_origins is empty).");
   if (allowed.includes("*")) {
     return own.warning(
-      'Every page that knows the token: "*" says the same as an empty list.',
+      'Any page with the token: "*" means the same as an empty list.',
       "name the origins",
     );
   }
@@ -68,12 +68,13 @@ function origins({ pico }: Survey): CheckView {
 }
 
 function proxies({ launcher, running }: Survey): CheckView {
-  const own = createCheck("proxy", "A reverse proxy is trusted and passes everything on");
+  const own = createCheck("proxy", "The reverse proxy is trusted and forwards all headers");
   const trusted = listOf(launcher["trusted_proxies"]);
   const seen = running?.forwarded;
   if (seen && (seen.ignored || trusted.length === 0)) {
     return own.warning(
-      `A proxy at ${seen.from} sends X-Forwarded headers that are ignored: all its visitors look like one.`,
+      `A proxy at ${seen.from} sends X-Forwarded headers that are ignored, ` +
+        "so all its clients have the same address.",
       `add "${seen.from}" to "trusted_proxies" in launcher-config.json`,
     );
   }
@@ -83,7 +84,7 @@ function proxies({ launcher, running }: Survey): CheckView {
       "proxy_set_header Host $host; proxy_set_header X-Forwarded-Proto $scheme; (docs/deploy.md)",
     );
   }
-  if (trusted.length === 0) return own.ok("None is configured, and none was seen.");
+  if (trusted.length === 0) return own.ok("No proxy is configured or in use.");
   const [loopback] = loopbackNetworks(trusted);
   if (loopback !== undefined) {
     return own.warning(
@@ -96,14 +97,15 @@ function proxies({ launcher, running }: Survey): CheckView {
   return own.ok(`Trusted: ${trusted.join(", ")}.`);
 }
 
-/** Only a page can try the way it came itself. */
+/** Only a page of the dashboard can test the path through its own proxies. */
 function upgrades({ running }: Survey): CheckView[] {
   if (running?.upgrade === undefined) return [];
-  const own = createCheck("proxy-upgrade", "WebSockets come through as this page does");
-  if (running.upgrade) return [own.ok("This page could open one to its own address.")];
+  const own = createCheck("proxy-upgrade", "WebSockets pass through the proxy");
+  if (running.upgrade) return [own.ok("This page opened a WebSocket to its own address.")];
   return [
     own.failed(
-      "This page could not open one to its own address: something between drops the header Upgrade.",
+      "This page could not open a WebSocket to its own address: " +
+        "a proxy drops the header Upgrade.",
       "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; (docs/deploy.md)",
     ),
   ];

@@ -1,13 +1,16 @@
+// Doctor checks for third-party plugins and the program.
 import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
 import type { CheckView, DoctorFacts } from "../../plugins/dashboard/index.ts";
 import { resolveProgram } from "../handler/index.ts";
 import { readEntries, resolvePluginFile } from "../plugins/index.ts";
 import { createCheck, type Survey } from "./survey.ts";
 
-/** Plugins by other authors: in a running launcher how they fare, else whether they are there
- *  and the owner's alone. Their code is not run here. */
+/**
+ * Checks third-party plugins: their state in a running launcher, otherwise whether their files
+ * exist and only the owner can change them. Does not run their code.
+ */
 export async function pluginChecks(found: Survey): Promise<CheckView[]> {
-  const own = createCheck("plugins", "Plugins by other authors");
+  const own = createCheck("plugins", "Third-party plugins");
   const { home, files, plugins: running, pluginEntries } = found;
   if (running) {
     if (running.length === 0) return [];
@@ -18,7 +21,10 @@ export async function pluginChecks(found: Survey): Promise<CheckView[]> {
     const reasons = failed.map(({ from, reason }) => `${from}: failed: ${reason}`);
     const all = [...reasons, ...(list ? [`${list}.`] : [])].join(" ");
     return [
-      own.failed(all, "mend what is named, or take it out of plugins in config.json; restart"),
+      own.failed(
+        all,
+        "fix the named plugin or remove it from plugins in config.json, then restart",
+      ),
     ];
   }
   try {
@@ -27,19 +33,25 @@ export async function pluginChecks(found: Survey): Promise<CheckView[]> {
     await assertTrusted([...(await withParentFolders(files.config)), home]);
     for (const { from } of entries) await resolvePluginFile(from, home);
     return [
-      own.ok(`${entries.map(({ from }) => from).join(", ")}: there, and only you can change them.`),
+      own.ok(
+        `${entries.map(({ from }) => from).join(", ")}: installed, and only you can change them.`,
+      ),
     ];
   } catch (error) {
-    return [own.failed((error as Error).message, "do what it says; the start says the same")];
+    return [
+      own.failed((error as Error).message, "follow the message; startup fails with the same one"),
+    ];
   }
 }
 
 type RunningProgram = NonNullable<DoctorFacts["program"]>;
 
-const restartFix = "restart the launcher, or take the edit back";
+const restartFix = "restart the launcher, or undo the edit";
 
-/** The program that answers: in a running launcher how it fares, and always whether it is there
- *  and the owner's alone. Nothing is started here. */
+/**
+ * Checks the program: its state in a running launcher, and always whether its file exists and only
+ * the owner can change it. Starts nothing.
+ */
 export async function programChecks(found: Survey): Promise<CheckView[]> {
   const { running } = found;
   const files = await programConfigured(found);
@@ -51,10 +63,10 @@ export async function programChecks(found: Survey): Promise<CheckView[]> {
       ...files.checks,
     ];
   if (files.command === undefined) return files.checks;
-  const own = createCheck("program-running", "The program that answers runs");
+  const own = createCheck("program-running", "The program is running");
   return [
     own.warning(
-      "config.json names a program, and the echo answers: an edit waits for a restart.",
+      "config.json names a program, but the echo is running: an edit takes effect after a restart.",
       restartFix,
     ),
   ];
@@ -68,34 +80,38 @@ function programHealth({
   lastEnd,
   stderr,
 }: RunningProgram): CheckView {
-  const own = createCheck("program-running", "The program that answers runs");
+  const own = createCheck("program-running", "The program is running");
   const ends =
-    lastEnd === undefined ? "" : ` It has ended ${restarts} times, the last time with ${lastEnd}.`;
-  const said = stderr.at(-1) ? ` It said: ${stderr.at(-1)!.text}` : "";
-  const fix = "look at its last lines on the overview, or in the log";
+    lastEnd === undefined ? "" : ` It exited ${restarts} times, the last time with ${lastEnd}.`;
+  const lastLine = stderr.at(-1) ? ` Its last line on stderr: ${stderr.at(-1)!.text}` : "";
+  const fix = "read its last lines on the overview page or in the log";
   if (state !== "running")
-    return own.failed(`${command} does not run (${state}).${ends}${said}`, fix);
-  if (restarts > 0) return own.warning(`${command} runs as process ${pid}.${ends}${said}`, fix);
-  return own.ok(`${command} runs as process ${pid} and was never restarted.`);
+    return own.failed(`${command} is not running (${state}).${ends}${lastLine}`, fix);
+  if (restarts > 0) return own.warning(`${command} runs as process ${pid}.${ends}${lastLine}`, fix);
+  return own.ok(`${command} runs as process ${pid} and has not been restarted.`);
 }
 
 function configDiffers(command: string | undefined, running: RunningProgram): CheckView[] {
   if (command === undefined || command === running.command) return [];
-  const own = createCheck("program-edited", "config.json names what runs");
-  return [own.warning(`config.json names ${command}; ${running.command} runs.`, restartFix)];
+  const own = createCheck("program-edited", "config.json names the running program");
+  return [
+    own.warning(`config.json names ${command}, but ${running.command} is running.`, restartFix),
+  ];
 }
 
 async function programConfigured({ home, env, prefix, files, handler }: Survey) {
-  const own = createCheck("program", "The program of config.json can be run");
+  const own = createCheck("program", "The program in config.json is executable");
   try {
     const places = { home, env, brand: prefix.toLowerCase(), file: files.config };
     const program = await resolveProgram(handler, places);
     if (!program) return { checks: [] };
     const command = program.command.join(" ");
-    return { command, checks: [own.ok(`${command}: there, and only you can change it.`)] };
+    return { command, checks: [own.ok(`${command}: found, and only you can change it.`)] };
   } catch (error) {
     return {
-      checks: [own.failed((error as Error).message, "do what it says; the start says the same")],
+      checks: [
+        own.failed((error as Error).message, "follow the message; startup fails with the same one"),
+      ],
     };
   }
 }

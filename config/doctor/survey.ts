@@ -1,3 +1,4 @@
+// Collects the files, variables and launcher state that the doctor checks.
 import { join } from "node:path";
 import { readJson, readYaml } from "../../lib/files/index.ts";
 import type { CheckView, DoctorFacts, PluginView } from "../../plugins/dashboard/index.ts";
@@ -18,21 +19,21 @@ export interface Survey {
   readonly env: Environment;
   readonly prefix: string;
   readonly files: { readonly launcher: string; readonly config: string; readonly security: string };
-  /** Path -> why it cannot be read. */
+  /** Path -> reason why the file is unreadable. */
   readonly unreadable: ReadonlyMap<string, string>;
-  /** Settings as files and environment give them, without defaults. */
+  /** Settings from files and environment, without defaults. */
   readonly launcher: RawSettings;
   readonly pico: RawSettings;
-  /** Name -> where a token stands, highest first. */
+  /** Token name -> its locations, the one in effect first. */
   readonly places: ReadonlyMap<string, readonly TokenLocation[]>;
   readonly running: DoctorFacts | undefined;
-  /** How plugins by other authors fare in a running launcher. */
+  /** State of third-party plugins in a running launcher. */
   readonly plugins: readonly PluginView[] | undefined;
-  /** `plugins` of `config.json` as it stands there. */
+  /** Unparsed `plugins` of `config.json`. */
   readonly pluginEntries: unknown;
-  /** `handler` of `config.json` as it stands there. */
+  /** Unparsed `handler` of `config.json`. */
   readonly handler: unknown;
-  /** What only PicoClaw reads, in sentences. */
+  /** One sentence for each setting that only PicoClaw reads. */
   readonly foreign: readonly string[];
   readonly now: number;
 }
@@ -47,7 +48,7 @@ const objectAt = (value: unknown, ...path: string[]): RawSettings => {
   return isObject(found) ? (found as RawSettings) : {};
 };
 
-/** Reads everything once. */
+/** Reads all files and variables once. */
 export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
   const { home, env, brand = "service", config, running, plugins, now } = options;
   const paths = {
@@ -106,13 +107,13 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
   };
 }
 
-/** A plugin by another author may serve any channel; its code is not run here. */
+/** A third-party plugin may serve any channel; the doctor does not run its code to find out. */
 const isOfPlugin =
   (plugins: unknown) =>
   (section: string, key?: string): boolean =>
     key === undefined && section.startsWith("channels.") && Boolean(plugins);
 
-/** What variables say, as far as checks look at it. */
+/** @returns The settings from variables that checks use. */
 function settingsFromEnvironment(env: Environment, prefix: string): RawSettings {
   const fields = [
     "enabled",
@@ -137,7 +138,7 @@ function settingsFromEnvironment(env: Environment, prefix: string): RawSettings 
   );
 }
 
-/** One check and what may come of it; whatever is not well has a fix. */
+/** Creates the results of one check; a warning or failure needs a fix. */
 export const createCheck = (id: string, title: string) => ({
   ok: (reason: string): CheckView => ({ id, title, result: "ok", reason }),
   warning: (reason: string, fix: string): CheckView => ({
@@ -156,7 +157,7 @@ export const createCheck = (id: string, title: string) => ({
   }),
 });
 
-/** Where a token stands, in words; its source is the label that logs and the API use. */
+/** @returns The location of a token in words; logs and the API use the plain `source`. */
 export function describeTokenSource(token: string, source: string): string {
   const file = token === "launcher" ? "launcher-config.json" : "config.json";
   const words: Readonly<Record<string, string>> = {
@@ -174,11 +175,11 @@ export interface DoctorOptions {
   readonly home: string;
   readonly env: Environment;
   readonly brand?: string;
-  /** `config.json` elsewhere than in the home. */
+  /** Path of `config.json`. @defaultValue in the home */
   readonly config?: string;
-  /** From a running launcher; without them nothing is asked over the network. */
+  /** State of a running launcher; if absent, checks send nothing over the network. */
   readonly running?: DoctorFacts;
-  /** From a running launcher: how plugins by other authors fare. */
+  /** State of third-party plugins in a running launcher. */
   readonly plugins?: readonly PluginView[];
   /** Unix milliseconds. */
   readonly now: number;

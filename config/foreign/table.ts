@@ -116,7 +116,7 @@ export const variables: ForeignKeys = {
   PICOCLAW_LOG_LEVEL: "The flag -debug logs everything.",
 };
 
-/** What follows the prefix in variables that Doorward reads after its own prefix. */
+/** Names of variables without the prefix that Doorward also reads, with its own prefix. */
 export const sharedVariables: readonly string[] = [
   "HOME",
   "LAUNCHER_TOKEN",

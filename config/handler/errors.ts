@@ -1,3 +1,4 @@
+// Errors of the setting `handler`.
 import { errorTable } from "../../kernel/index.ts";
 
 export const handlerErrors = errorTable({

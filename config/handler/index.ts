@@ -1,6 +1,5 @@
-/* `handler` of `config.json`: the application that comes with the package, or a program of the
- * owner's. A program runs with the owner's rights, so nobody else may be able to change what is
- * run. */
+/* Reads `handler` in `config.json`: the built-in echo, or a program. The program runs with the
+ * rights of the owner, so startup fails if another user can change its files. */
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { delimiter, dirname, join, resolve } from "node:path";
@@ -32,28 +31,35 @@ const canRun = async (path: string): Promise<boolean> => {
   );
 };
 
-/** The file that the system would run for the first word of a command. Rejects
- *  `PROGRAM_NOT_FOUND`. */
+/**
+ * Finds the file that the operating system would run for the first word of a command.
+ *
+ * @throws PROGRAM_NOT_FOUND if there is no executable file.
+ */
 export async function findProgram(word: string, cwd: string, searchPath: string): Promise<string> {
-  if (process.platform === "win32") return word; // it tries suffixes and folders of its own
+  if (process.platform === "win32") return word; // Windows tries its own suffixes and folders
   if (word.includes("/")) {
     const path = resolve(cwd, word);
     if (await canRun(path)) return path;
-    const why = `${path} is no file that may be run; look at its name, or make it one: chmod +x ${path}`;
+    const why =
+      `${path} is not an executable file; ` +
+      `check its name, or make it executable: chmod +x ${path}`;
     throw handlerErrors.PROGRAM_NOT_FOUND(word, why);
   }
   for (const folder of searchPath.split(delimiter)) {
     const path = resolve(cwd, join(folder || ".", word));
     if (await canRun(path)) return path;
   }
-  const where = `no folder of PATH (${searchPath || "empty"}) has it; install it, or name it by its whole path`;
+  const where =
+    `no folder of PATH (${searchPath || "empty"}) contains it; ` +
+    "install it, or write its absolute path";
   throw handlerErrors.PROGRAM_NOT_FOUND(word, where);
 }
 
-/** What `doorward run` was given. */
+/** The command after `doorward run`. */
 export interface GivenProgram {
   readonly command: readonly [string, ...string[]];
-  /** Where it was given. */
+  /** Working directory of `doorward run`. */
   readonly cwd: string;
 }
 
@@ -63,7 +69,7 @@ export interface HandlerOptions {
   readonly brand: string;
   /** Path of `config.json`. */
   readonly file: string;
-  /** Stands above the file. */
+  /** Overrides the file. */
   readonly given?: GivenProgram | undefined;
 }
 
@@ -71,8 +77,12 @@ const handlerExample = '{"command": ["python3", "agent.py"]}';
 const splitCommandHint = (text: string): string =>
   JSON.stringify({ command: text.trim().split(/\s+/) }).replaceAll('","', '", "');
 
-/** Undefined: the echo. Throws `CONFIG_BAD_VALUE` and `CONFIG_UNKNOWN_KEY`, with what to write
- *  instead. */
+/**
+ * Parses the value of `handler`. Errors contain a correct example.
+ *
+ * @returns The program, or undefined for the echo.
+ * @throws CONFIG_BAD_VALUE, CONFIG_UNKNOWN_KEY
+ */
 export function parseHandler(raw: unknown, file: string): HandlerConfig | undefined {
   if (raw === undefined || raw === null || raw === "echo") return undefined;
   if (!isObject(raw)) {
@@ -81,7 +91,7 @@ export function parseHandler(raw: unknown, file: string): HandlerConfig | undefi
     throw loadErrors.CONFIG_BAD_VALUE(
       file,
       "handler",
-      `"echo", or a program with its words in a list: ${form}`,
+      `"echo", or a program and its arguments as a list: ${form}`,
     );
   }
   const known = Object.keys(handlerSchema.shape);
@@ -95,7 +105,7 @@ export function parseHandler(raw: unknown, file: string): HandlerConfig | undefi
     throw loadErrors.CONFIG_BAD_VALUE(
       file,
       "handler.command",
-      `a list of words, which no shell reads: ${form}`,
+      `a list of the program and its arguments, without shell syntax: ${form}`,
     );
   }
   const result = handlerSchema.safeParse(raw);
@@ -109,8 +119,8 @@ export function parseHandler(raw: unknown, file: string): HandlerConfig | undefi
   );
 }
 
-/** All that decides what is run: the program, its folder, the folder it runs in, and files among
- *  its words. */
+/** @returns All paths that decide which code runs: the program, the files among its arguments,
+ *  their folders, and the working directory. */
 async function trustedPaths(words: readonly string[], cwd: string): Promise<string[]> {
   const files: string[] = [];
   for (const word of words) {
@@ -124,8 +134,12 @@ async function trustedPaths(words: readonly string[], cwd: string): Promise<stri
   return [cwd, ...files];
 }
 
-/** What the plugin `command` is made of; undefined: the echo answers. Rejects `PROGRAM_NOT_FOUND`,
- *  `FILE_WRITABLE_BY_OTHERS` and what reading the setting throws. */
+/**
+ * Resolves `handler`, or the program of the command line, to options of the plugin `program`.
+ *
+ * @returns The options, or undefined for the echo.
+ * @throws PROGRAM_NOT_FOUND, FILE_WRITABLE_BY_OTHERS, CONFIG_BAD_VALUE, CONFIG_UNKNOWN_KEY
+ */
 export async function resolveProgram(
   raw: unknown,
   places: HandlerOptions,
@@ -143,7 +157,7 @@ export async function resolveProgram(
     throw loadErrors.CONFIG_BAD_VALUE(
       file,
       "handler.cwd",
-      `a folder that exists, and ${cwd} is none`,
+      `an existing folder, and ${cwd} is not one`,
     );
   const all = programEnvironment(env, brand, read.env);
   const [word, ...words] = read.command;
@@ -158,7 +172,7 @@ export async function resolveProgram(
   };
 }
 
-/** Values of its environment that look like secrets, for the log to keep out. */
+/** @returns Values of `handler.env` that look like secrets, so that logs can redact them. */
 export function handlerSecrets(raw: unknown): string[] {
   const { env } = (isObject(raw) ? raw : {}) as { env?: unknown };
   if (!isObject(env)) return [];
@@ -169,20 +183,21 @@ export function handlerSecrets(raw: unknown): string[] {
     .map(([, value]) => value as string);
 }
 
-/** Says in the log that a changed `handler` waits for a restart. */
+/** Creates a plugin that logs when an edit of `handler` needs a restart. */
 export function watchHandler(file: string, started: unknown): Plugin {
   const form = (handler: unknown): string => JSON.stringify(handler ?? "echo");
   return {
     name: "handler",
     api: 1,
     start({ log, onStop }) {
-      let told = form(started);
+      let last = form(started);
       const stop = watchFiles([file], async () => {
         const read = await readJson(file).catch(() => undefined);
         const now = read && form(read.value["handler"]);
-        if (now === undefined || now === told) return;
-        told = now;
-        if (now === form(started)) log.info({ file }, '"handler" says again what runs');
+        if (now === undefined || now === last) return;
+        last = now;
+        if (now === form(started))
+          log.info({ file }, '"handler" names the running application again');
         else log.warn({ file }, '"handler" was changed: it takes effect after a restart');
       });
       onStop(stop);

@@ -1,3 +1,4 @@
+// Reads settings from environment variables.
 import { didYouMean } from "../../kernel/index.ts";
 import { loadErrors } from "./errors.ts";
 import type { SectionInfo } from "./sections.ts";
@@ -8,7 +9,7 @@ interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>;
 }
 
-/** One setting that a variable can give. */
+/** One setting that has an environment variable. */
 interface Variable {
   readonly section: string;
   readonly path: readonly string[];
@@ -43,8 +44,12 @@ function readerFor(json: JsonSchema): Pick<Variable, "read" | "expected"> {
   }
 }
 
-/** Every setting's variable: `SERVICE_CHANNELS_PICO_MAX_CONNECTIONS` for `channels.pico`
- *  `max_connections`. */
+/**
+ * Names the environment variable of each setting: `SERVICE_CHANNELS_PICO_MAX_CONNECTIONS` for
+ * `max_connections` of `channels.pico`.
+ *
+ * @throws ENV_AMBIGUOUS if two settings have the same variable.
+ */
 export function variablesOf(
   sections: readonly SectionInfo[],
   brand: string,
@@ -69,9 +74,9 @@ export function variablesOf(
 }
 
 export interface EnvironmentSettings {
-  /** What the environment gives to a section, as nested values. */
+  /** Section -> its values from the environment, nested. */
   readonly values: ReadonlyMap<string, Record<string, unknown>>;
-  /** Field of a section -> the variable that holds it. */
+  /** Section -> field -> the environment variable that sets it. */
   readonly managed: ReadonlyMap<string, ReadonlyMap<string, string>>;
   readonly warnings: readonly string[];
 }
@@ -101,7 +106,7 @@ export function readEnvironment(
   return { values, managed, warnings: findMisspelt(env, variableMap, brand) };
 }
 
-/** Variables of ours that nothing reads and that look like one that something does. */
+/** @returns A warning for each unused variable with the prefix that resembles a known one. */
 function findMisspelt(env: Environment, variableMap: VariableMap, brand: string): string[] {
   const prefix = `${brand.toUpperCase()}_`;
   return Object.keys(env)

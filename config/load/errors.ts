@@ -1,3 +1,4 @@
+// Errors of settings in files and environment variables.
 import { errorTable } from "../../kernel/index.ts";
 
 export const loadErrors = errorTable({
@@ -11,6 +12,7 @@ export const loadErrors = errorTable({
     `${file}: "${path}" must be ${expected}.`,
   ENV_BAD_VALUE: (variable: string, expected: string) =>
     `The environment variable ${variable} must be ${expected}; correct it or remove it.`,
-  ENV_AMBIGUOUS: (variable: string, one: string, other: string) =>
-    `The environment variable ${variable} would mean both "${one}" and "${other}"; rename one of the settings.`,
+  ENV_AMBIGUOUS: (variable: string, first: string, second: string) =>
+    `The environment variable ${variable} means both "${first}" and "${second}"; ` +
+    "rename one of the settings.",
 });

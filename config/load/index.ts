@@ -1,3 +1,4 @@
+// Loads the settings of plugins from files, environment and command line.
 import { join } from "node:path";
 import { didYouMean, type AnyPlugin } from "../../kernel/index.ts";
 import { readJson } from "../../lib/files/index.ts";
@@ -22,29 +23,31 @@ type RawSection = Readonly<Record<string, unknown>>;
 export interface Places {
   readonly home: string;
   readonly env: Environment;
-  /** Prefix of the variables in lower case; default `service`. */
+  /** Prefix of the environment variables, in lower case. @defaultValue `"service"` */
   readonly brand?: string;
-  /** `config.json` elsewhere than in the home. */
+  /** Path of `config.json`. @defaultValue in the home */
   readonly config?: string;
-  /** Settings that stand above the environment, by section: the command line's. */
+  /** Settings of the command line by section; they override the environment. */
   readonly flags?: Readonly<Record<string, RawSection>>;
-  /** What looks like a slip of the keyboard beside the known sections: default `refuse`. */
+  /** Whether a misspelt section is an error or a warning. @defaultValue `"refuse"` */
   readonly stray?: "refuse" | "warn";
 }
 
-/** Where a section is written, and what stands above the file. */
+/** The file of each section, and the variables and flags that override it. */
 export interface Sources {
   readonly home: string;
-  /** The file of a section and the path of its object in it. */
+  /** @returns The file of a section and the path of its object in the file. */
   file(section: string): { path: string; keys: readonly string[] };
-  /** Field -> environment variable that holds it. */
+  /** @returns Field -> the environment variable that sets it. */
   managed(section: string): ReadonlyMap<string, string>;
-  /** Field -> the flag of the command line that holds it, `-port`. */
+  /** @returns Field -> the command line flag that sets it, for example `-port`. */
   flags(section: string): ReadonlyMap<string, string>;
-  /** The section as the plugins get it: tokens and other owners' keys taken out, the environment
-   *  on top. */
+  /**
+   * @returns The section as plugins receive it: without tokens and reserved keys, overridden by the
+   * environment and flags.
+   */
   overlay(section: string, raw: RawSection): RawSection;
-  /** The section as it was when it was loaded. */
+  /** @returns The section at the time of loading. */
   loaded(section: string): RawSection | undefined;
 }
 
@@ -52,21 +55,21 @@ export interface Loaded {
   /** For `createKernel`: raw sections by path. */
   readonly config: Record<string, RawSection>;
   readonly sources: Sources;
-  /** `handler` of `config.json` as it stands there: which application answers. */
+  /** Unparsed `handler` of `config.json`, which names the application. */
   readonly handler: unknown;
-  /** `plugins` of `config.json` as it stands there. */
+  /** Unparsed `plugins` of `config.json`. */
   readonly pluginEntries: unknown;
   readonly warnings: readonly string[];
-  /** Those of the warnings that explain settings of PicoClaw, which are ignored. */
+  /** The subset of `warnings` about settings of PicoClaw, which are ignored. */
   readonly foreign: readonly string[];
 }
 
-/** Keys of the files that have an owner of their own and are no settings. */
+/** Keys that other code reads and that plugins do not receive. */
 const reservedKeys: Readonly<Record<string, readonly string[]>> = {
   launcher: ["launcher_token", "metrics_token", "setup_pending", "instance", "$schema"],
 };
 const reservedKeysOf = (section: string): readonly string[] => reservedKeys[section] ?? ["token"];
-/** Sections this package knows; one whose plugin is not loaded is left alone. */
+/** Sections of this package. They cause no warning if their plugin is not loaded. */
 const wellKnown = ["channels.pico", "channels.pico_client", "gateway", "handler", "plugins"];
 
 function mergeSections(under: RawSection, over: RawSection): RawSection {
@@ -77,7 +80,7 @@ function mergeSections(under: RawSection, over: RawSection): RawSection {
   return { ...under, ...Object.fromEntries(merged) };
 }
 
-/** Reads the sections that the plugins of a list declare, from the files and the environment. */
+/** Reads the sections that `plugins` declare from files, environment and flags. */
 export async function load(plugins: readonly AnyPlugin[], places: Places): Promise<Loaded> {
   const { home, env, brand = "service", config, flags, stray: onStray = "refuse" } = places;
   const sections = sectionsOf(plugins);
@@ -106,7 +109,9 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
   for (const path of new Set([configFile, ...sections.map(({ section }) => file(section).path)])) {
     const content = await readJson(path);
     if (!content && path === config) {
-      missing.push(`${path} is not there: every setting has its default. Is the name right?`);
+      missing.push(
+        `${path} does not exist, so every setting has its default. Check the file name.`,
+      );
     }
     contents.set(path, content?.value ?? {});
   }
@@ -143,7 +148,7 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
   };
 }
 
-/** The object at a path of a file; a missing one is empty. */
+/** @returns The object at a path of a file; an empty object if it is missing. */
 export function sectionAt(content: RawSection, keys: readonly string[], path: string): RawSection {
   let node: RawSection = content;
   for (const [depth, key] of keys.entries()) {
@@ -156,7 +161,7 @@ export function sectionAt(content: RawSection, keys: readonly string[], path: st
   return node;
 }
 
-/** Whether a plugin reads a section, or this key of it. */
+/** @returns A function that tells whether a plugin declares a section, or one key of it. */
 function declaredBy(sections: readonly SectionInfo[]) {
   return (section: string, key?: string): boolean =>
     sections.some(({ section: name, properties }) =>
@@ -175,7 +180,7 @@ function checkKeys({ section, properties }: SectionInfo, raw: RawSection, path: 
   }
 }
 
-/** What no plugin reads: an error when it looks like a slip of the keyboard, else a warning. */
+/** Reports sections that no plugin declares: an error if misspelt, otherwise a warning. */
 function checkUnknownKeys(
   content: RawSection,
   sections: readonly SectionInfo[],
@@ -195,7 +200,7 @@ function checkUnknownKeys(
     const where = Object.hasOwn(launcher, name)
       ? "; it is a setting of launcher-config.json"
       : meant && `.${meant}`;
-    return [`${path}: nothing reads "${name}"${where}`];
+    return [`${path}: no plugin reads "${name}"${where}`];
   };
   const inGroup = (group: string): string[] =>
     [...known]

@@ -1,14 +1,15 @@
+// The sections that plugins declare, and the validation of their values.
 import { didYouMean, type AnyPlugin, type Section } from "../../kernel/index.ts";
 import { loadErrors } from "./errors.ts";
 
 export interface SectionInfo {
   /** `channels.pico`, `launcher`, … */
   readonly section: string;
-  /** JSON Schema of each key that some plugin of the list declares. */
+  /** JSON Schema of each key that a plugin declares. */
   readonly properties: Readonly<Record<string, object>>;
 }
 
-/** Making one takes a millisecond, and a start asks for each several times. */
+/** Cached: a conversion takes 1 ms, and startup needs each several times. */
 const propertiesBySchema = new WeakMap<object, Readonly<Record<string, object>>>();
 
 function propertiesOf({ schema }: Section<unknown>): Readonly<Record<string, object>> {
@@ -21,7 +22,7 @@ function propertiesOf({ schema }: Section<unknown>): Readonly<Record<string, obj
   return properties;
 }
 
-/** The sections that the plugins of a list read, with the keys of all of them. */
+/** @returns The sections that `plugins` declare, with the keys of all plugins merged. */
 export function sectionsOf(plugins: readonly AnyPlugin[]): SectionInfo[] {
   const found = new Map<string, Record<string, object>>();
   for (const plugin of plugins) {
@@ -38,8 +39,12 @@ interface Issue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[];
 }
 
-/** Refuses what a plugin's schema refuses, as the kernel would, and names the file, variable or
- *  flag it comes from. */
+/**
+ * Validates the settings of each plugin as the kernel does, but names the file, variable or flag of
+ * an invalid value.
+ *
+ * @throws CONFIG_NOT_VALID for the first invalid value.
+ */
 export function checkValues(
   plugins: readonly AnyPlugin[],
   config: Readonly<Record<string, RawValues>>,
@@ -54,7 +59,7 @@ export function checkValues(
       Object.entries(config[section] ?? {}).filter(([key]) => known.includes(key)),
     );
     const result = schema["~standard"].validate(raw);
-    if (result instanceof Promise) continue; // the kernel says what it thinks of that
+    if (result instanceof Promise) continue; // the kernel rejects asynchronous schemas
     const [issue] = (result as { issues?: readonly Issue[] }).issues ?? [];
     if (!issue) continue;
     const path = (issue.path ?? []).map((step) =>
@@ -69,7 +74,7 @@ export function checkValues(
   }
 }
 
-/** To follow a sentence about a word that is none of these: the nearest one, else all of them. */
+/** @returns A sentence that suggests the most similar known word, or lists all of them. */
 export function suggestOneOf(word: string, known: readonly string[]): string {
   return didYouMean(word, known) || ` Known: ${known.join(", ")}.`;
 }

@@ -1,10 +1,11 @@
+// Parses the list `plugins` in `config.json`.
 import { suggestOneOf, loadErrors } from "../load/index.ts";
 
 /** One entry of `plugins` in `config.json`. */
 export interface PluginEntry {
-  /** As it is written: `./my-channel.js`, `doorward-channel-mqtt`. */
+  /** Name in the file: `./my-channel.js` or `doorward-channel-mqtt`. */
   readonly from: string;
-  /** Without it the launcher does not start. */
+  /** If true, startup fails when the plugin fails. */
   readonly required: boolean;
 }
 
@@ -13,14 +14,18 @@ const packagePattern = /^(@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*(\/[\w.-]+)*$/i;
 const homePathPattern = /^\.\/[^\0\\]+$/;
 const entryKeys = ["name", "required"];
 
-/** Throws `CONFIG_BAD_VALUE`, `CONFIG_UNKNOWN_KEY`. Nothing is looked for yet. */
+/**
+ * Parses the list without looking for the files.
+ *
+ * @throws CONFIG_BAD_VALUE, CONFIG_UNKNOWN_KEY
+ */
 export function readEntries(given: unknown, file: string): PluginEntry[] {
   if (given === undefined || given === null) return [];
   if (!Array.isArray(given) || given.length > maxPlugins) {
     throw loadErrors.CONFIG_BAD_VALUE(
       file,
       "plugins",
-      `a list of at most ${maxPlugins}, like ["./my-channel.js"]`,
+      `a list of at most ${maxPlugins} plugins, like ["./my-channel.js"]`,
     );
   }
   const entries = given.map((entry, at) => readEntry(entry, `plugins[${at}]`, file));

@@ -1,3 +1,4 @@
+// Errors of third-party plugins.
 import { errorTable } from "../../kernel/index.ts";
 
 export const pluginErrors = errorTable({
@@ -7,12 +8,12 @@ export const pluginErrors = errorTable({
     `The plugin "${name}" cannot be loaded: ${problem}`,
   PLUGIN_EXPORT: (name: string) =>
     `The plugin "${name}" has no default export that is a plugin, { name, api: 1, start }, or a function that ` +
-    "answers one.",
+    "returns one.",
   PLUGIN_SCHEMA: (name: string) =>
-    `The plugin "${name}" has a "config" that is not { section, schema } with a Standard Schema that gives JSON ` +
-    "Schema; objects of zod 4.2 and later do.",
+    `The plugin "${name}" has a "config" that is not { section, schema } with a Standard Schema that provides JSON ` +
+    "Schema, as objects of zod 4.2 and later do.",
   PLUGIN_NAME_TAKEN: (from: string, name: string) =>
-    `The plugin "${from}" is named "${name}", as another plugin is already; list it once, or ask its author to ` +
+    `The plugin "${from}" is named "${name}", like another plugin; list it once, or ask its author to ` +
     "rename it.",
   PLUGIN_FAILED: (name: string, problem: string) => `The plugin "${name}" cannot start: ${problem}`,
 });

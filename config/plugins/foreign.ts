@@ -1,3 +1,4 @@
+// Finds third-party plugins in the home, wraps them and explains their errors.
 import { access } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -5,9 +6,13 @@ import type { AnyPlugin, Awaitable, PluginShape, Scope } from "../../kernel/inde
 import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
 import { pluginErrors } from "./errors.ts";
 
-/** The file that a plugin's name means, seen from the home alone. Rejects `PLUGIN_NOT_FOUND`,
- *  and `FILE_WRITABLE_BY_OTHERS` when somebody else could change it, or a folder between it and
- *  the home. */
+/**
+ * Finds the file of a plugin in the home.
+ *
+ * @throws PLUGIN_NOT_FOUND if the home does not contain it.
+ * @throws FILE_WRITABLE_BY_OTHERS if another user can change the file, or a folder between the file
+ * and the home.
+ */
 export async function resolvePluginFile(from: string, home: string): Promise<string> {
   const path = from.startsWith("./") ? join(home, from) : await resolvePackage(from, home);
   const isThere = await access(path).then(
@@ -15,7 +20,11 @@ export async function resolvePluginFile(from: string, home: string): Promise<str
     () => false,
   );
   if (!isThere)
-    throw pluginErrors.PLUGIN_NOT_FOUND(from, home, "look at its name, which counts from there");
+    throw pluginErrors.PLUGIN_NOT_FOUND(
+      from,
+      home,
+      "check its name, which is relative to that folder",
+    );
   const own = await withParentFolders(path);
   await assertTrusted([...own, ...foldersBetween(home, path)]);
   return own[0]!;
@@ -31,9 +40,9 @@ async function resolvePackage(name: string, home: string): Promise<string> {
     () => false,
   );
   const install = isFile
-    ? `a file of the home begins with "./": "./${name}"`
+    ? `for a file in the home, write "./${name}"`
     : `install it: npm install --prefix ${home} ${folder}`;
-  // A resolver alone would look for it in the folders above the home too.
+  // Without this check, the resolver would also search the folders above the home.
   const isInstalled = await access(join(home, "node_modules", folder)).then(
     () => true,
     () => false,
@@ -53,14 +62,14 @@ function foldersBetween(home: string, path: string): string[] {
   return way.map((_, at) => join(home, ...way.slice(0, at + 1)));
 }
 
-/** What an error of foreign code says: one line of at most 300 characters. */
+/** @returns The message of an error of third-party code: one line of at most 300 characters. */
 export function errorSummary(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.replace(/\s+/g, " ").slice(0, 300);
 }
 
-/** The plugin as the contract has it and nothing else of it; what its start throws says whose it
- *  is. */
+/** Copies only the members of the plugin contract. Errors of its `start` name the plugin and are
+ *  redacted. */
 export function wrapPlugin(plugin: AnyPlugin, redact: (text: string) => string): AnyPlugin {
   const { name, api, needs, uses, config } = plugin;
   const guard = async <T>(run: () => Awaitable<T>): Promise<T> => {
@@ -84,12 +93,12 @@ export function wrapPlugin(plugin: AnyPlugin, redact: (text: string) => string):
   };
 }
 
-/** A module may wait for something that never comes. The time is real: what it waits for is. */
+/** Limits the loading of a module to 10 s. Uses real time, because a module waits for real I/O. */
 export async function withLoadTimeout<T>(from: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(pluginErrors.PLUGIN_BROKEN(from, "it took longer than 10 s.")),
+      () => reject(pluginErrors.PLUGIN_BROKEN(from, "loading took longer than 10 s.")),
       10_000,
     );
   });
@@ -100,8 +109,10 @@ export async function withLoadTimeout<T>(from: string, work: Promise<T>): Promis
   }
 }
 
-/** What helps against an error of a plugin that was loaded from `path`, to follow its words: a
- *  remedy, or the place in its author's code. */
+/**
+ * @returns Text to append to the message of an error from the plugin at `path`: a fix, or the
+ * position in its code.
+ */
 export function loadErrorAdvice(error: unknown, path: string, home: string): string {
   const {
     name,
@@ -109,10 +120,10 @@ export function loadErrorAdvice(error: unknown, path: string, home: string): str
     message = "",
     stack = "",
   } = (error ?? {}) as Partial<Error> & { readonly code?: unknown };
-  // Node tells the place of such an error to a terminal alone.
-  if (name === "SyntaxError") return `; see where: node --check ${path}`;
+  // Node prints the position of a syntax error only to a terminal.
+  if (name === "SyntaxError") return `; find the position with: node --check ${path}`;
   if (code === "ERR_UNKNOWN_FILE_EXTENSION")
-    return "; name the JavaScript file that a compiler makes of it";
+    return "; compile it, and name the resulting JavaScript file";
   const [, missing] = /^Cannot find package '([\w@./-]{1,100})'/.exec(message) ?? [];
   if (code === "ERR_MODULE_NOT_FOUND" && missing)
     return `; install it: npm install --prefix ${home} ${missing}`;

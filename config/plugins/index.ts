@@ -1,6 +1,6 @@
-/* Plugins by other authors, which `config.json` names. Their code runs as the owner: what
- * another user could change is refused. One that cannot be loaded or started leaves the others
- * running, unless it is required. */
+/* Loads the third-party plugins that `config.json` names. Their code runs with the rights of the
+ * owner, so files that another user can change are rejected. If a plugin fails, the others run,
+ * unless it is required. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
@@ -28,22 +28,22 @@ export { readEntries } from "./entries.ts";
 export { resolvePluginFile } from "./foreign.ts";
 
 export interface PluginsOptions extends Places {
-  /** The launcher's own plugins that have settings. */
+  /** Built-in plugins that have settings. */
   readonly builtIn: readonly AnyPlugin[];
-  /** Names of its other plugins. */
+  /** Names of the other built-in plugins. */
   readonly taken: readonly string[];
-  /** Takes secrets out of what foreign code says. */
+  /** Removes secrets from messages of third-party code. */
   readonly redact: (text: string) => string;
 }
 
-/** An entry and what became of it so far. */
+/** An entry with its plugin, or with the reason why it failed to load. */
 export interface FoundPlugin extends PluginEntry {
-  /** Absent: it could not be loaded, and `problem` says why. */
+  /** Absent if loading failed; `problem` has the reason. */
   readonly plugin?: AnyPlugin;
   readonly problem?: string;
 }
 
-/** For the owner: which are named, and how each fares. */
+/** @returns The configured plugins and their states, for the dashboard and commands. */
 export function toPluginViews(
   found: readonly FoundPlugin[],
   { plugins }: Pick<Health, "plugins">,
@@ -71,21 +71,25 @@ const stateByPhase = {
   stopped: "stopped",
 } as const;
 
-/** Reads the settings of the launcher's own plugins and of those that `config.json` names.
- *  Rejects what `load` does, also when one of them could be changed by others, and when a
- *  required one cannot be loaded. */
+/**
+ * Loads the plugins that `config.json` names, and the settings of all plugins.
+ *
+ * @throws The errors of `load`.
+ * @throws FILE_WRITABLE_BY_OTHERS if another user can change a plugin or `config.json`.
+ * @throws The error of a required plugin that fails to load.
+ */
 export async function loadWithPlugins(
   options: PluginsOptions,
 ): Promise<Loaded & { readonly found: FoundPlugin[] }> {
   const { builtIn, home, config: file = join(home, "config.json") } = options;
-  // Only the list: what the files say else is read with the plugins that are in it.
+  // Reads only the list. The settings are read after the plugins are loaded.
   const { pluginEntries } = await load([], { home, config: file, env: {}, stray: "warn" });
   const entries = readEntries(pluginEntries, file);
   if (entries.length > 0) await assertTrusted([...(await withParentFolders(file)), home]);
   const found: FoundPlugin[] = [];
   for (const entry of entries) found.push(await loadEntry(entry, found, options));
   const plugins = found.flatMap(({ plugin }) => plugin ?? []);
-  // What a plugin that is missing would have read is no slip of the keyboard.
+  // An unknown section may belong to a plugin that failed to load, so it is only a warning.
   const stray = plugins.length < found.length ? "warn" : "refuse";
   return { ...(await load([...builtIn, ...plugins], { ...options, stray })), found };
 }
@@ -145,7 +149,7 @@ async function importPlugin(from: string, path: string): Promise<AnyPlugin> {
   return plugin;
 }
 
-/** Only its own keys: what another plugin of the section reads is that one's to check. */
+/** Checks the keys of this plugin only; other plugins of the section check their own. */
 async function checkSettings(
   plugin: AnyPlugin,
   others: readonly AnyPlugin[],

@@ -35,7 +35,7 @@ export interface LauncherOptions {
   readonly brand?: string;
   /** Path of `config.json`. @defaultValue in the home */
   readonly config?: string;
-  /** Settings of the section `createLauncher` that stand above files and environment. */
+  /** Settings of the section `launcher` that override files and environment. */
   readonly flags?: { readonly port?: number; readonly host?: string; readonly public?: boolean };
   readonly version: string;
   readonly log: Log;

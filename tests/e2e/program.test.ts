@@ -96,7 +96,7 @@ describe("Setting handler", () => {
     [
       "a command in one text",
       { command: "node agent.cjs" },
-      /"handler\.command" must be a list of words.*\["node", "agent\.cjs"\]/,
+      /"handler\.command" must be a list of the program.*\["node", "agent\.cjs"\]/,
     ],
     [
       "a program that is not there",

@@ -199,8 +199,8 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
       await page.keyboard.press("Enter");
       await page.locator(".message.answer").getByText("by way of the proxy").waitFor();
       await page.goto(at("doctor").href);
-      await page.getByText("This page could open one to its own address.").waitFor();
-      await page.getByText('"trusted_proxies" contains 127.0.0.1').waitFor();
+      await page.getByText("This page opened a WebSocket to its own address.").waitFor();
+      await page.getByText("Trusted: 127.0.0.1.").waitFor();
       expect(failed).toEqual([]);
     }));
 
@@ -212,9 +212,9 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
     return page(withoutUpgrade, async (page) => {
       await page.goto(at("doctor", withoutUpgrade).href);
       const found = page.locator(".checks li", {
-        hasText: "WebSockets come through as this page does",
+        hasText: "WebSockets pass through the proxy",
       });
-      await found.getByText("something between drops the header Upgrade").waitFor();
+      await found.getByText("a proxy drops the header Upgrade").waitFor();
       expect(await found.textContent()).toContain("Failed");
       expect(await found.locator(".fix").textContent()).toContain(
         "proxy_set_header Upgrade $http_upgrade;",

@@ -280,8 +280,8 @@ describe("the doctor", () => {
   });
 
   test.each([
-    ["SERVICE_LAUNCHER_TOKEN", "change SERVICE_LAUNCHER_TOKEN and start again"],
-    ["SERVICE_CHANNELS_PICO_TOKEN", "change SERVICE_CHANNELS_PICO_TOKEN and start again"],
+    ["SERVICE_LAUNCHER_TOKEN", "change SERVICE_LAUNCHER_TOKEN and restart"],
+    ["SERVICE_CHANNELS_PICO_TOKEN", "change SERVICE_CHANNELS_PICO_TOKEN and restart"],
   ])("sends whoever set a weak token in %s there: no command replaces it", (variable, fix) =>
     withHome(async (home) => {
       expect(
@@ -304,7 +304,7 @@ describe("the doctor", () => {
       await home.write("config.json", { channels: { letters: { token: STRONG } } });
       expect((await checks(home))["token-in-config"]?.reason).toContain("the token of: letters");
       expect((await checks(home))["token-places"]?.reason).toContain(
-        "letters (.security.yml wins over config.json)",
+        "letters (.security.yml overrides config.json)",
       );
     }));
 

@@ -31,20 +31,20 @@ describe("handler in config.json", () => {
   test.each([
     [
       "ehco",
-      '"handler" must be "echo", or a program with its words in a list: {"command": ["python3", "agent.py"]}.',
+      '"handler" must be "echo", or a program and its arguments as a list: {"command": ["python3", "agent.py"]}.',
     ],
     [
       "node bot.js",
-      '"handler" must be "echo", or a program with its words in a list: {"command":["node", "bot.js"]}.',
+      '"handler" must be "echo", or a program and its arguments as a list: {"command":["node", "bot.js"]}.',
     ],
     [["a"], '"handler" must be "echo"'],
     [
       {},
-      '"handler.command" must be a list of words, which no shell reads: {"command": ["python3", "agent.py"]}.',
+      '"handler.command" must be a list of the program and its arguments, without shell syntax: {"command": ["python3", "agent.py"]}.',
     ],
-    [{ command: "node bot.js -v" }, 'which no shell reads: {"command":["node", "bot.js", "-v"]}.'],
+    [{ command: "node bot.js -v" }, 'without shell syntax: {"command":["node", "bot.js", "-v"]}.'],
     [{ command: ["a", 1] }, '"handler.command.1" must be string'],
-    [{ command: ["a\0"] }, '"handler.command.0" must be a word without NUL'],
+    [{ command: ["a\0"] }, '"handler.command.0" must be text without NUL'],
     [{ comand: ["a"] }, '"handler.comand" is not a setting. Did you mean "command"?'],
     [{ command: ["a"], restart: "sometimes" }, '"handler.restart" must be'],
     [{ command: ["a"], timeout_s: -1 }, '"handler.timeout_s" must be'],
@@ -96,7 +96,7 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
     });
     await expect(resolveProgram({ command: ["./agent.py"] }, places)).rejects.toThrow(/chmod \+x/);
     await expect(resolveProgram({ command: ["agent"], cwd: "away" }, places)).rejects.toThrow(
-      /"handler\.cwd" must be a folder that exists/,
+      /"handler\.cwd" must be an existing folder/,
     );
   });
 

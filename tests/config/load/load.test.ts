@@ -79,7 +79,7 @@ describe("sections", () => {
       const config = home.at("ohter.json");
       const { warnings } = await load(list, { home: home.path, env: {}, config });
       expect(warnings).toEqual([
-        `${config} is not there: every setting has its default. Is the name right?`,
+        `${config} does not exist, so every setting has its default. Check the file name.`,
       ]);
     }));
 
@@ -214,7 +214,7 @@ describe("the environment", () => {
       const error = await refusal(from(home, {}, [...list, clash]));
       expect(error.code).toBe("ENV_AMBIGUOUS");
       expect(error.message).toContain(
-        'SERVICE_CHANNELS_PICO_ENABLED would mean both "channels.pico.enabled" and "channels.pico_enabled"',
+        'SERVICE_CHANNELS_PICO_ENABLED means both "channels.pico.enabled" and "channels.pico_enabled"',
       );
     }));
 
@@ -281,9 +281,9 @@ describe("unknown keys", () => {
       });
       const { warnings } = await from(home);
       expect(warnings).toEqual([
-        `${home.at("config.json")}: nothing reads "mine"`,
-        `${home.at("config.json")}: nothing reads "channels.signal"`,
-        `${home.at("config.json")}: nothing reads "port"; it is a setting of launcher-config.json`,
+        `${home.at("config.json")}: no plugin reads "mine"`,
+        `${home.at("config.json")}: no plugin reads "channels.signal"`,
+        `${home.at("config.json")}: no plugin reads "port"; it is a setting of launcher-config.json`,
       ]);
     }));
 

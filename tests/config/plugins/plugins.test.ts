@@ -223,7 +223,7 @@ describe("a plugin that config.json names", () => {
       await use(desk, ["./pica.js"], { channels: { pica: {} } });
       const { lines } = await desk.start();
       expect(lines.map(({ text }) => text)).toContainEqual(
-        expect.stringContaining('nothing reads "channels.pica"'),
+        expect.stringContaining('no plugin reads "channels.pica"'),
       );
     }));
 
