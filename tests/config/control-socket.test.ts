@@ -3,15 +3,15 @@ import { controlSocketPaths } from "../../config/control-socket.ts";
 
 const long = `/srv/${"deep/".repeat(20)}door`;
 
-describe("where commands reach the launcher", () => {
-  test("is in the home", () => {
+describe("controlSocketPaths", () => {
+  test("returns paths in the home", () => {
     expect(controlSocketPaths("/srv/door", {}, "linux")).toEqual({
       socket: "/srv/door/run/launcher.sock",
       note: "/srv/door/run/launcher.json",
     });
   });
 
-  test("is in the runtime folder when the home's path is too long for a socket, with a name of its own", () => {
+  test("uses the runtime folder if the home path is too long", () => {
     const { socket, note } = controlSocketPaths(long, { XDG_RUNTIME_DIR: "/run/user/7" }, "linux");
     expect(socket).toMatch(/^\/run\/user\/7\/doorward-[0-9a-f]{16}\.sock$/);
     expect(note).toBe(`${long}/run/launcher.json`);
@@ -20,12 +20,12 @@ describe("where commands reach the launcher", () => {
     ).not.toBe(socket);
   });
 
-  test("is nowhere when no path is short enough: a longer one would be cut to another file's", () => {
+  test("returns no socket if every path is too long", () => {
     expect(controlSocketPaths(long, {}, "linux").socket).toBeUndefined();
     expect(controlSocketPaths(long, { XDG_RUNTIME_DIR: long }, "linux").socket).toBeUndefined();
   });
 
-  test("is a named pipe on Windows", () => {
+  test("returns a named pipe on Windows", () => {
     expect(controlSocketPaths("/srv/door", {}, "win32").socket).toMatch(
       /^\\\\\.\\pipe\\doorward-[0-9a-f]{16}$/,
     );

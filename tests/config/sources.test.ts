@@ -20,8 +20,8 @@ const plugins = (tokens: TokenBackend) =>
   [tokenStore(tokens), channels(), http({ port: 0 }), picoServer()] as const;
 const token = "correct-horse-battery-staple";
 
-describe("from the environment alone", () => {
-  test("tokens and settings come from the variables of the brand, and no file is touched", async () => {
+describe("fromEnvironment", () => {
+  test("reads tokens and settings from the variables of the brand", async () => {
     const given = fromEnvironment(
       {
         ACME_CHANNELS_PICO_TOKEN: ` ${token} `,
@@ -45,7 +45,7 @@ describe("from the environment alone", () => {
     );
   });
 
-  test("a variable that does not fit is refused, a misspelt one is warned about", async () => {
+  test("rejects an invalid value and warns about a misspelt variable", async () => {
     const bad = fromEnvironment({ SERVICE_CHANNELS_PICO_ENABLED: "maybe" });
     expect(await codeFrom(bad.load(plugins(bad.tokens)))).toBe("ENV_BAD_VALUE");
     const odd = fromEnvironment({ SERVICE_CHANNELS_PICO_ENABLE: "true" });
@@ -54,7 +54,7 @@ describe("from the environment alone", () => {
     );
   });
 
-  describe("the token form keeps what every form keeps", () => {
+  describe("tokens", () => {
     storeFormConformance((tokens) => {
       const variables = Object.entries(tokens).map(([name, value]) => {
         const middle = name === "launcher" || name === "metrics" ? "" : "CHANNELS_";
@@ -65,8 +65,8 @@ describe("from the environment alone", () => {
   });
 });
 
-describe("from files", () => {
-  test("a home gives tokens and settings, the environment stands above when it is given", async () => {
+describe("fromFiles", () => {
+  test("reads the home and lets a passed environment override it", async () => {
     await writeFile(
       join(home, "config.json"),
       '{ "channels": { "pico": { "enabled": true, "max_connections": 7 } } }',
@@ -93,7 +93,7 @@ describe("from files", () => {
     }
   });
 
-  test("an empty home stays empty until something must be written", async () => {
+  test("leaves an empty home empty until the first write", async () => {
     const given = fromFiles(home);
     const list = plugins(given.tokens);
     const kernel = createKernel(list, {

@@ -16,7 +16,8 @@ interface Options {
   readonly running?: Partial<DoctorFacts>;
   readonly codes?: Partial<Record<TestResult["method"], string>>;
 }
-/** The checks of a home by id. A running launcher has its channel on unless said otherwise. */
+/** Runs the checks of a home and returns them by id. The channel of a running launcher is on by
+ *  default. */
 async function checks(
   home: Home,
   { env = {}, running, codes }: Options = {},
@@ -68,8 +69,8 @@ const program: NonNullable<DoctorFacts["program"]> = {
 };
 const on = { channels: { pico: { enabled: true } } };
 
-describe("the doctor", () => {
-  test("begins with the three things to look at when a token is refused", () =>
+describe("runDoctor", () => {
+  test("begins with the three checks that explain a rejected token", () =>
     withHome(async (home) => {
       const found = await runDoctor({ home: home.path, env: {}, now: NOW });
       expect(found.slice(0, 3).map(({ id }) => id)).toEqual([
@@ -79,7 +80,7 @@ describe("the doctor", () => {
       ]);
     }));
 
-  test("finds nothing failed in a fresh home, and gives every check that is not ok a fix", () =>
+  test("fails no check in a new home and suggests fixes", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { port: 0 });
       const found = Object.values(await checks(home));
@@ -104,7 +105,7 @@ describe("the doctor", () => {
       (home) => home.write("config.json", { channels: { pico: { token: STRONG } } }),
     ],
     [
-      "environment and file that disagree",
+      "different tokens in environment and file",
       "token-places",
       "warning",
       (home) => home.write(".security.yml", security(STRONG)),
@@ -123,47 +124,42 @@ describe("the doctor", () => {
       (home) => home.write(".security.yml", security("spaces and ünïcödé in it")),
     ],
     [
-      "a program that is not there",
+      "a missing program",
       "program",
       "failed",
       (home) => home.write("config.json", { handler: { command: ["agnet"] } }),
     ],
     [
-      "a program that has crashed",
+      "a crashed program",
       "program-running",
       "warning",
       async () => undefined,
       { running: { program } },
     ],
     [
-      "a program that does not stay",
+      "a program that keeps exiting",
       "program-running",
       "failed",
       async () => undefined,
       { running: { program: { ...program, state: "waiting" } } },
     ],
     [
-      "a program that is configured since the start",
+      "a program configured after the start",
       "program-running",
       "warning",
       (home) => home.write("config.json", { handler: { command: ["sh"] } }),
       { running: {} },
     ],
     [
-      "another program than runs",
+      "a configured program that is not the running one",
       "program-edited",
       "warning",
       (home) => home.write("config.json", { handler: { command: ["sh"] } }),
       { running: { program } },
     ],
+    ["an unreadable file", "files-readable", "failed", (home) => home.write("config.json", "{")],
     [
-      "a file that cannot be read",
-      "files-readable",
-      "failed",
-      (home) => home.write("config.json", "{"),
-    ],
-    [
-      "a secret open to others",
+      "a secret that other users can read",
       "file-modes",
       "warning",
       async (home) => {
@@ -194,7 +190,7 @@ describe("the doctor", () => {
       },
     ],
     [
-      "tokens in the address",
+      "tokens in the URL",
       "token-query",
       "warning",
       (home) => home.write("config.json", { channels: { pico: { allow_token_query: true } } }),
@@ -206,34 +202,34 @@ describe("the doctor", () => {
       (home) => home.write("launcher-config.json", { public: true, port: 0 }),
     ],
     [
-      "a name that only begins as this machine's do",
+      "a host name that begins with localhost",
       "public-without-tls",
       "warning",
       async () => undefined,
       { running: { addresses: [new URL("http://localhost.example:18800/")] } },
     ],
     [
-      "origins that are all",
+      "an origin list that allows all pages",
       "origins",
       "warning",
       (home) => home.write("config.json", { channels: { pico: { allow_origins: ["*"] } } }),
     ],
     [
-      "a handshake that is refused",
+      "a rejected handshake",
       "handshake-subprotocol",
       "failed",
       (home) => home.write("config.json", on),
       { codes: { subprotocol: "token_mismatch" } },
     ],
     [
-      "a proxy that is not trusted",
+      "an untrusted proxy",
       "proxy",
       "warning",
       (home) => home.write("config.json", on),
       { running: { forwarded: { from: "10.0.0.9", ignored: true, host: true } } },
     ],
     [
-      "a proxy that does not say how the browser came",
+      "a proxy that omits host and scheme",
       "proxy",
       "warning",
       (home) => home.write("config.json", on),
@@ -253,19 +249,19 @@ describe("the doctor", () => {
       { running: { upgrade: false } },
     ],
     [
-      "a client that was refused",
+      "a rejected client",
       "refused-clients",
       "warning",
       (home) => home.write("config.json", on),
       {
         running: {
           refusals: [
-            { at: NOW - 90_000, title: "Wrong token", detail: "header · 10.0.0.9", fix: "mend it" },
+            { at: NOW - 90_000, title: "Wrong token", detail: "header · 10.0.0.9", fix: "fix it" },
           ],
         },
       },
     ],
-  ])("sees %s", ([, id, result, spoil, options], { skip }) => {
+  ])("reports %s", ([, id, result, spoil, options], { skip }) => {
     skip(id === "secrets-in-git" && !git, "needs git");
     return withHome(async (home) => {
       await spoil(home);
@@ -282,7 +278,7 @@ describe("the doctor", () => {
   test.each([
     ["SERVICE_LAUNCHER_TOKEN", "change SERVICE_LAUNCHER_TOKEN and restart"],
     ["SERVICE_CHANNELS_PICO_TOKEN", "change SERVICE_CHANNELS_PICO_TOKEN and restart"],
-  ])("sends whoever set a weak token in %s there: no command replaces it", (variable, fix) =>
+  ])("names the variable as the fix for a weak token in %s", (variable, fix) =>
     withHome(async (home) => {
       expect(
         (await checks(home, { env: { [variable]: "short" } }))["token-strength"],
@@ -290,7 +286,7 @@ describe("the doctor", () => {
     }),
   );
 
-  test("looks at the tokens of channels by other authors too, by rules that hold for all", () =>
+  test("checks the tokens of third-party channels", () =>
     withHome(async (home) => {
       await home.write(
         ".security.yml",
@@ -308,7 +304,7 @@ describe("the doctor", () => {
       );
     }));
 
-  test("names who was refused lately and who is blocked for how long, and forgets what is long ago", () =>
+  test("lists recently rejected and blocked clients only", () =>
     withHome(async (home) => {
       const wrong = {
         at: NOW - 90_000,
@@ -334,7 +330,7 @@ describe("the doctor", () => {
       expect((await checks(home))["refused-clients"]).toBeUndefined();
     }));
 
-  test("sees that the port is in use", () =>
+  test("reports a port in use", () =>
     withHome(async (home) => {
       const other = createServer();
       await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
@@ -346,7 +342,7 @@ describe("the doctor", () => {
       other.close();
     }));
 
-  test("of a running launcher with everything in order has nothing but ok", () =>
+  test("passes all checks of a correctly configured running launcher", () =>
     withHome(async (home) => {
       await home.write("config.json", on);
       await home.write(".security.yml", security(STRONG));

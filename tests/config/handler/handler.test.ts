@@ -11,15 +11,15 @@ const problem = (raw: unknown): string => {
   } catch (error) {
     return (error as Error).message;
   }
-  return "taken";
+  return "accepted";
 };
 
-describe("handler in config.json", () => {
-  test.each([[undefined], [null], ["echo"]])("%s is the echo", (raw) => {
+describe("parseHandler", () => {
+  test.each([[undefined], [null], ["echo"]])("returns the echo for %s", (raw) => {
     expect(parseHandler(raw, file)).toBeUndefined();
   });
 
-  test("a program has defaults for all but its words", () => {
+  test("has defaults for everything but the command", () => {
     expect(parseHandler({ command: ["python3", "agent.py"] }, file)).toEqual({
       command: ["python3", "agent.py"],
       env: {},
@@ -49,11 +49,13 @@ describe("handler in config.json", () => {
     [{ command: ["a"], restart: "sometimes" }, '"handler.restart" must be'],
     [{ command: ["a"], timeout_s: -1 }, '"handler.timeout_s" must be'],
     [{ command: ["a"], env: { "A B": "" } }, '"handler.env'],
-  ])("%j is refused with what to write", (raw, sentence) => {
+  ])("rejects %j with an example", (raw, sentence) => {
     expect(problem(raw)).toContain(sentence);
   });
+});
 
-  test("values of its environment that look like secrets are told to the log", () => {
+describe("handlerSecrets", () => {
+  test("returns environment values that look like secrets", () => {
     expect(
       handlerSecrets({ env: { OPENAI_API_KEY: "k", MODE: "production", DB_PASSWORD: "p", N: 1 } }),
     ).toEqual(["k", "p"]);
@@ -61,7 +63,7 @@ describe("handler in config.json", () => {
   });
 });
 
-describe.skipIf(process.platform === "win32")("what is run", () => {
+describe.skipIf(process.platform === "win32")("resolveProgram", () => {
   function home() {
     const folder = temporaryFolder();
     const bin = join(folder, "bin");
@@ -75,7 +77,7 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
     return { folder, bin, places };
   }
 
-  test("the program is found as the system finds it, in the folder of config.json, without our variables", async () => {
+  test("searches PATH and removes variables of Doorward", async () => {
     const { folder, bin, places } = home();
     expect(
       await resolveProgram({ command: ["agent", "agent.py"], env: { LANG: "de" } }, places),
@@ -89,7 +91,7 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
     });
   });
 
-  test("what is not there, or no program, is named with the places looked at", async () => {
+  test("rejects missing and non-executable programs and missing folders", async () => {
     const { places } = home();
     await expect(resolveProgram({ command: ["agnet"] }, places)).rejects.toMatchObject({
       code: "PROGRAM_NOT_FOUND",
@@ -105,8 +107,8 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
     ["its folder", "."],
     ["the program", "bin/agent"],
     ["the program's folder", "bin"],
-    ["a file among its words", "agent.py"],
-  ])("refused when others can write %s", async (_, name) => {
+    ["a file among its arguments", "agent.py"],
+  ])("rejects a program if other users can write to %s", async (_, name) => {
     const { folder, places } = home();
     const path = name === "" ? places.file : join(folder, name);
     chmodSync(path, 0o777);
@@ -115,7 +117,7 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
     await expect(start).rejects.toThrow(`chmod go-w ${path}`);
   });
 
-  test("the command line stands above the file, which is not asked then", async () => {
+  test("prefers the command line and ignores the file", async () => {
     const { bin, places } = home();
     chmodSync(places.file, 0o666);
     const given = { command: ["./agent", "-x"] as const, cwd: bin };

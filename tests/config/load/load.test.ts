@@ -33,8 +33,8 @@ const from = (home: Home, env: Environment = {}, plugins: readonly AnyPlugin[] =
   load(plugins, { home: home.path, env });
 const secret = "correct-horse-battery-staple";
 
-describe("sections", () => {
-  test("without files and variables every section is empty", () =>
+describe("load", () => {
+  test("returns empty sections without files and variables", () =>
     withHome(async (home) => {
       expect(await from(home)).toMatchObject({
         config: { launcher: {}, "channels.pico": {} },
@@ -43,7 +43,7 @@ describe("sections", () => {
       });
     }));
 
-  test("the launcher's settings lie at the top of launcher-config.json, the others in config.json", () =>
+  test("reads the launcher from its own file, other sections from config.json", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { port: 81 });
       await home.write("config.json", { handler: "echo", channels: { pico: { enabled: true } } });
@@ -57,13 +57,13 @@ describe("sections", () => {
       expect(handler).toBe("echo");
     }));
 
-  test("the handler is read also when no section lies in config.json", () =>
+  test("reads the handler even if no section is in config.json", () =>
     withHome(async (home) => {
       await home.write("config.json", { handler: "echo" });
       expect((await from(home, {}, [list[0]!])).handler).toBe("echo");
     }));
 
-  test("config.json may be elsewhere", () =>
+  test("accepts a config.json outside the home", () =>
     withHome(async (home) => {
       await home.write("other.json", { channels: { pico: { enabled: true } } });
       const { config } = await load(list, {
@@ -74,7 +74,7 @@ describe("sections", () => {
       expect(config["channels.pico"]).toEqual({ enabled: true });
     }));
 
-  test("a file that was asked for by name and is not there is told of", () =>
+  test("warns about a missing file that was named", () =>
     withHome(async (home) => {
       const config = home.at("ohter.json");
       const { warnings } = await load(list, { home: home.path, env: {}, config });
@@ -83,7 +83,7 @@ describe("sections", () => {
       ]);
     }));
 
-  test("a corrupt file is refused with its place", () =>
+  test("rejects a corrupt file with line and column", () =>
     withHome(async (home) => {
       await home.write("config.json", '{\n  "channels": {\n}');
       await expect(from(home)).rejects.toThrow(/config\.json, line 3, column \d+: expected/);
@@ -93,7 +93,7 @@ describe("sections", () => {
     [{ channels: { pico: [] } }, "channels.pico"],
     [{ channels: { pico: "on" } }, "channels.pico"],
     [{ channels: 7 }, "channels"],
-  ])("what must be an object is named when it is none: %j", (content, path) =>
+  ])("rejects a section that is not an object: %j", (content, path) =>
     withHome(async (home) => {
       await home.write("config.json", content);
       const error = await refusal(from(home));
@@ -102,14 +102,14 @@ describe("sections", () => {
     }),
   );
 
-  test("null is like absent", () =>
+  test("treats null as absent", () =>
     withHome(async (home) => {
       await home.write("config.json", { channels: null });
       expect((await from(home)).config["channels.pico"]).toEqual({});
     }));
 });
 
-describe("the environment", () => {
+describe("load with an environment", () => {
   test.each([
     ["SERVICE_LAUNCHER_PORT", "8080", { launcher: { port: 8080 } }],
     ["SERVICE_LAUNCHER_PORT", "-1", { launcher: { port: -1 } }],
@@ -127,7 +127,7 @@ describe("the environment", () => {
       "https://a.example, https://b.example ,",
       { "channels.pico": { allow_origins: ["https://a.example", "https://b.example"] } },
     ],
-  ])("%s=%s is read by its type", (name, text, expected) =>
+  ])("parses %s=%s by its type", (name, text, expected) =>
     withHome(async (home) => {
       expect((await from(home, { [name]: text })).config).toMatchObject(expected);
     }),
@@ -140,7 +140,7 @@ describe("the environment", () => {
     ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "1.5", "a whole number"],
     ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "0x10", "a whole number"],
     ["SERVICE_CHANNELS_PICO_RATIO", "1,5", "a number"],
-  ])("%s=%s is refused, naming the variable and what it must be", (name, text, expected) =>
+  ])("rejects %s=%s and names the variable and expected type", (name, text, expected) =>
     withHome(async (home) => {
       const error = await refusal(from(home, { [name]: text }));
       expect(error.code).toBe("ENV_BAD_VALUE");
@@ -148,7 +148,7 @@ describe("the environment", () => {
     }),
   );
 
-  test.each(["", "  ", "\t", undefined])("blank is unset: %j", (text) =>
+  test.each(["", "  ", "\t", undefined])("treats a blank variable as unset: %j", (text) =>
     withHome(async (home) => {
       await home.write("config.json", { channels: { pico: { enabled: true } } });
       const { config, sources } = await from(home, { SERVICE_CHANNELS_PICO_ENABLED: text });
@@ -157,7 +157,7 @@ describe("the environment", () => {
     }),
   );
 
-  test("it wins over the file, field by field, also inside nested settings", () =>
+  test("overrides single fields of the file, including nested ones", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", {
         port: 81,
@@ -183,7 +183,7 @@ describe("the environment", () => {
       });
     }));
 
-  test("flags of the command line stand above it", () =>
+  test("lets command line flags override it", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { port: 81, host: "::" });
       const env = { SERVICE_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_TLS_CERT: "/env.pem" };
@@ -196,7 +196,7 @@ describe("the environment", () => {
       expect(sources.overlay("launcher", { port: 84 })).toMatchObject({ port: 83 });
     }));
 
-  test("another brand has its own prefix", () =>
+  test("uses the brand as prefix", () =>
     withHome(async (home) => {
       const env = { ACME_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_PORT: "83" };
       expect(
@@ -204,7 +204,7 @@ describe("the environment", () => {
       ).toEqual({ port: 82 });
     }));
 
-  test("two settings that give one variable stop the start", () =>
+  test("rejects two settings with the same variable", () =>
     withHome(async (home) => {
       const clash = part(
         "clash",
@@ -218,7 +218,7 @@ describe("the environment", () => {
       );
     }));
 
-  test("a slip in a name gets a warning that names the meant one, never the value", () =>
+  test("suggests the right name of a misspelt variable without its value", () =>
     withHome(async (home) => {
       const { warnings } = await from(home, { SERVICE_LAUNCHER_PROT: "hunter2" });
       expect(warnings).toEqual([
@@ -233,12 +233,12 @@ describe("the environment", () => {
     "SERVICE_LAUNCHER_TOKEN",
     "SERVICE_CHANNELS_PICO_TOKEN",
     "PATH",
-  ])("%s is somebody else's and gets none", (name) =>
+  ])("gives no warning about %s", (name) =>
     withHome(async (home) => expect((await from(home, { [name]: secret })).warnings).toEqual([])),
   );
 });
 
-describe("unknown keys", () => {
+describe("load with unknown keys", () => {
   test.each([
     [
       "config.json",
@@ -262,7 +262,7 @@ describe("unknown keys", () => {
     ],
     ["config.json", { handlr: "echo" }, '"handlr" is not a setting. Did you mean "handler"?'],
     ["launcher-config.json", { prot: 1 }, '"prot" is not a setting. Did you mean "port"?'],
-  ])("in %s: %j", (name, content, sentence) =>
+  ])("rejects in %s: %j", (name, content, sentence) =>
     withHome(async (home) => {
       await home.write(name, content);
       const error = await refusal(from(home));
@@ -271,7 +271,7 @@ describe("unknown keys", () => {
     }),
   );
 
-  test("what nobody could have meant is left alone with a warning", () =>
+  test("warns about keys that resemble no setting", () =>
     withHome(async (home) => {
       await home.write("config.json", {
         $schema: "x",
@@ -287,7 +287,7 @@ describe("unknown keys", () => {
       ]);
     }));
 
-  test("sections of plugins that are not loaded are left alone", () =>
+  test("ignores sections of plugins that are not loaded", () =>
     withHome(async (home) => {
       await home.write("config.json", {
         handler: "echo",
@@ -300,7 +300,7 @@ describe("unknown keys", () => {
       });
     }));
 
-  test("keys inside a nested setting are judged by their path", () =>
+  test("rejects an unknown nested key with its path", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { tls: { cret: "/a" } });
       const error = await refusal(from(home));
@@ -310,7 +310,7 @@ describe("unknown keys", () => {
     }));
 });
 
-test("a value that is not valid is named with the flag, the variable or the file it comes from", () =>
+test("names the flag, variable or file of an invalid value", () =>
   withHome(async (home) => {
     const limits = [
       part("http", "launcher", z.strictObject({ port: z.int().max(9).default(1) })),
@@ -333,7 +333,7 @@ test("a value that is not valid is named with the flag, the variable or the file
     );
   }));
 
-test("tokens and the keys of other owners are never handed to plugins", () =>
+test("never passes tokens and reserved keys to plugins", () =>
   withHome(async (home) => {
     await home.write("launcher-config.json", {
       port: 81,

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { withDesk, type Desk } from "../../support/command-context.ts";
 import { refusal } from "../../support/sample-plugins.ts";
 
-/* Plugins that config.json names, in the launcher itself: real files in a real home. */
+/* Tests third-party plugins in a launcher, with real files in a temporary home. */
 
 const isRoot = process.getuid?.() === 0;
 const schema = (properties: object) => `{ "~standard": {
@@ -12,7 +12,7 @@ const schema = (properties: object) => `{ "~standard": {
     ? { value: { port: 1, ...raw } } : { issues: [{ message: "Expected a number", path: ["port"] }] },
   jsonSchema: { input: () => (${JSON.stringify({ type: "object", properties })}) },
 } }`;
-/** A channel that writes down what it was given. */
+/** Source of a channel that logs its settings and token. */
 const channel = (name: string, more = "") => `export default () => ({
   name: ${JSON.stringify(name)}, api: 1, needs: { channels: true, tokens: true, tokenSecrets: true },
   config: { section: "channels.${name}", schema: ${schema({ port: { type: "integer" } })} },
@@ -34,8 +34,8 @@ const use = (desk: Desk, plugins: unknown, more: object = {}) =>
 const views = async (desk: Desk) =>
   (await desk.run("status -json")).json().plugins as Record<string, unknown>[];
 
-describe("a plugin that config.json names", () => {
-  test("a file of the home: its settings and token come from the same places, it starts last and stops", () =>
+describe("loadWithPlugins", () => {
+  test("loads a file of the home with its settings and token", () =>
     withDesk(async (desk) => {
       await put(desk, "letters.js", channel("letters"));
       await use(desk, ["./letters.js"], { channels: { letters: { port: 7 } } });
@@ -76,7 +76,7 @@ describe("a plugin that config.json names", () => {
       expect(lines).toContainEqual(expect.objectContaining({ text: "letters has stopped" }));
     }));
 
-  test("variables stand above the file, under names made of its section", () =>
+  test("lets variables named after the section override the file", () =>
     withDesk(
       async (desk) => {
         await put(desk, "letters.js", channel("letters"));
@@ -97,7 +97,7 @@ describe("a plugin that config.json names", () => {
       },
     ));
 
-  test("a package of the home, for import only, by its name", () =>
+  test("loads a package of the home that only exports for import", () =>
     withDesk(async (desk) => {
       const manifest = {
         name: "@ann/letters",
@@ -114,7 +114,7 @@ describe("a plugin that config.json names", () => {
     }));
 
   test.each<[string, string, RegExp]>([
-    ["is not there", "", /"\.\/letters\.js" is not in/],
+    ["is missing", "", /"\.\/letters\.js" is not in/],
     ["does not parse", "export default (", /cannot be loaded/],
     [
       "throws when it is loaded",
@@ -122,28 +122,28 @@ describe("a plugin that config.json names", () => {
       /cannot be loaded: no luck \(letters\.js:1:7\)/,
     ],
     [
-      "imports what is not installed",
+      "imports a missing package",
       "import 'tea-not-there';",
       /npm install --prefix \S+ tea-not-there/,
     ],
     [
-      "throws as it is made",
+      "throws in its factory",
       "export default () => { throw new Error('no luck'); };",
       /cannot be loaded: no luck/,
     ],
     ["exports no plugin", "export const letters = 1;", /default export/],
     [
-      "was made for another contract",
+      "has another API version",
       "export default { name: 'letters', api: 2, start() {} };",
       /version 2 of the pl/,
     ],
     [
-      "has no proper name",
+      "has an invalid name",
       "export default { name: 'Letters!', api: 1, start() {} };",
       /not a plugin name/,
     ],
     [
-      "is named as one of ours",
+      "has the name of a built-in plugin",
       "export default { name: 'http', api: 1, start() {} };",
       /named "http"/,
     ],
@@ -153,7 +153,7 @@ describe("a plugin that config.json names", () => {
       /Standard/,
     ],
     [
-      "needs what nobody offers",
+      "needs an unknown service",
       "export default { name: 'letters', api: 1, needs: { tea: true }, start() {} };",
       /needs the service "tea"/,
     ],
@@ -167,30 +167,28 @@ describe("a plugin that config.json names", () => {
       channel("letters", "onReady(() => { throw new Error('no broker'); });"),
       /start: no broker/,
     ],
-  ])(
-    "the launcher runs without one that %s, and says so; a required one stops the start",
-    (_, text, reason) =>
-      withDesk(async (desk) => {
-        if (text) await put(desk, "letters.js", text);
-        await use(desk, ["./letters.js"]);
-        const { kernel, lines } = await desk.start();
-        expect(await views(desk)).toMatchObject([
-          { from: "./letters.js", state: "failed", reason: expect.stringMatching(reason) },
-        ]);
-        expect((await desk.run("status")).out).toMatch(/^Plugin +\S+: failed: /m);
-        expect((await desk.run("doctor")).out).toMatch(reason);
-        expect(lines.some(({ level }) => level === "error")).toBe(true);
-        await kernel.stop();
+  ])("skips a plugin that %s, unless it is required", (_, text, reason) =>
+    withDesk(async (desk) => {
+      if (text) await put(desk, "letters.js", text);
+      await use(desk, ["./letters.js"]);
+      const { kernel, lines } = await desk.start();
+      expect(await views(desk)).toMatchObject([
+        { from: "./letters.js", state: "failed", reason: expect.stringMatching(reason) },
+      ]);
+      expect((await desk.run("status")).out).toMatch(/^Plugin +\S+: failed: /m);
+      expect((await desk.run("doctor")).out).toMatch(reason);
+      expect(lines.some(({ level }) => level === "error")).toBe(true);
+      await kernel.stop();
 
-        await use(desk, [{ name: "./letters.js", required: true }]);
-        expect((await refusal(desk.start())).message).toMatch(reason);
-      }),
+      await use(desk, [{ name: "./letters.js", required: true }]);
+      expect((await refusal(desk.start())).message).toMatch(reason);
+    }),
   );
 
   test.each<[string, object, string]>([
-    ["a setting that does not fit", { port: "seven" }, "channels.letters.port"],
-    ["a setting it does not have", { prt: 7 }, 'Did you mean "port"'],
-  ])("%s fails it alone, with the name of the setting", (_, letters, reason) =>
+    ["an invalid setting", { port: "seven" }, "channels.letters.port"],
+    ["an unknown setting", { prt: 7 }, 'Did you mean "port"'],
+  ])("fails only the plugin for %s and names the setting", (_, letters, reason) =>
     withDesk(async (desk) => {
       await put(desk, "letters.js", channel("letters"));
       await use(desk, ["./letters.js"], { channels: { letters } });
@@ -201,7 +199,7 @@ describe("a plugin that config.json names", () => {
     }),
   );
 
-  test("no name of the launcher's own plugins can be taken", () =>
+  test("rejects the names of all built-in plugins", () =>
     withDesk(async (desk) => {
       const { kernel } = await desk.start();
       const own = kernel.health().plugins.map(({ name }) => name);
@@ -218,7 +216,7 @@ describe("a plugin that config.json names", () => {
       );
     }));
 
-  test("what a failed one would have read is no slip of the keyboard", () =>
+  test("only warns about the section of a plugin that failed", () =>
     withDesk(async (desk) => {
       await use(desk, ["./pica.js"], { channels: { pica: {} } });
       const { lines } = await desk.start();
@@ -227,7 +225,7 @@ describe("a plugin that config.json names", () => {
       );
     }));
 
-  test("a token in what it throws is shown nowhere", () =>
+  test("redacts tokens in errors of a plugin", () =>
     withDesk(async (desk) => {
       const { createLauncher } = await import("../../../config/presets/launcher.ts");
       const { createCapturedLog } = await import("../../../kernel/testing.ts");
@@ -257,7 +255,7 @@ describe("a plugin that config.json names", () => {
     }));
 });
 
-describe("what config.json may say", () => {
+describe("readEntries", () => {
   test.each<[unknown, string]>([
     ["./letters.js", "a list of at most 50"],
     [["../letters.js"], "a file below the home"],
@@ -270,14 +268,14 @@ describe("what config.json may say", () => {
     [[{ name: "./letters.js", require: true }], 'Did you mean "required"'],
     [[{ name: "./letters.js", required: "yes" }], "true or false"],
     [["./letters.js", "./letters.js"], "twice"],
-  ])("%j stops the start", (plugins, expected) =>
+  ])("rejects %j", (plugins, expected) =>
     withDesk(async (desk) => {
       await use(desk, plugins);
       expect((await refusal(desk.start())).message).toContain(expected);
     }),
   );
 
-  test("a package is looked for in the home, not above it", () =>
+  test("searches for packages in the home only", () =>
     withDesk(async (desk) => {
       await use(desk, ["zod"]);
       await desk.start();
@@ -287,9 +285,9 @@ describe("what config.json may say", () => {
     }));
 });
 
-describe.skipIf(process.platform === "win32")("what another user could change", () => {
+describe.skipIf(process.platform === "win32")("loadWithPlugins with files of other users", () => {
   test.each(["letters.js", "deep/letters.js", "config.json", "deep", "."])(
-    "%s stops the start, with the remedy",
+    "rejects a writable %s with the fix",
     (path) =>
       withDesk(async (desk) => {
         await put(desk, "letters.js", channel("letters"));
@@ -308,7 +306,7 @@ describe.skipIf(process.platform === "win32")("what another user could change", 
       }),
   );
 
-  test.runIf(isRoot)("a file of another user stops the start", () =>
+  test.runIf(isRoot)("rejects a file of another user", () =>
     withDesk(async (desk) => {
       await put(desk, "letters.js", channel("letters"));
       await use(desk, ["./letters.js"]);
@@ -317,7 +315,7 @@ describe.skipIf(process.platform === "win32")("what another user could change", 
     }),
   );
 
-  test("a link is judged by what it leads to", () =>
+  test("checks the target of a symbolic link", () =>
     withDesk(async (desk) => {
       await put(desk, "elsewhere/letters.js", channel("letters"));
       await rename(join(desk.home, "elsewhere"), `${desk.home}-elsewhere`);
@@ -327,7 +325,7 @@ describe.skipIf(process.platform === "win32")("what another user could change", 
       expect((await refusal(desk.start())).message).toContain(`${desk.home}-elsewhere`);
     }));
 
-  test("the doctor says the same without a running launcher", () =>
+  test("reports the same in the doctor without a running launcher", () =>
     withDesk(async (desk) => {
       await put(desk, "letters.js", channel("letters"));
       await use(desk, ["./letters.js"]);
