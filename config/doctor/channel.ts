@@ -3,7 +3,8 @@ import type { CheckView, TestResult } from "../../plugins/dashboard/index.ts";
 import { createCheck, describeTokenSource, type Survey } from "./survey.ts";
 
 const turnOnFix =
-  'turn the channel on: "enabled": true in channels.pico of config.json, or the switch in the dashboard';
+  'turn the channel on: "enabled": true in channels.pico of config.json, ' +
+  "or the switch in the dashboard";
 
 /** Error code of a test handshake -> fix. */
 const fixByCode: Readonly<Record<string, string>> = {

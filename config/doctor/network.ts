@@ -50,7 +50,8 @@ function publicBind({ running, launcher }: Survey): CheckView {
   if (tls) return own.ok("Connections from other machines are encrypted.");
   return own.warning(
     "Other machines connect without encryption, so the network can read tokens.",
-    'set "tls" in launcher-config.json, or put a reverse proxy with https in front (docs/deploy.md)',
+    'set "tls" in launcher-config.json, or put a reverse proxy with https in front ' +
+      "(docs/deploy.md)",
   );
 }
 
@@ -90,8 +91,8 @@ function proxies({ launcher, running }: Survey): CheckView {
     return own.warning(
       `"trusted_proxies" contains ${loopback}: any program on this machine can set the client ` +
         "address of its requests, and so evade the limit on wrong tokens.",
-      "let the proxy connect from an address of its own (docs/deploy.md), or accept the risk on a " +
-        "machine that runs only your programs",
+      "let the proxy connect from an address of its own (docs/deploy.md), or accept the risk " +
+        "on a machine that runs only your programs",
     );
   }
   return own.ok(`Trusted: ${trusted.join(", ")}.`);
@@ -106,7 +107,8 @@ function upgrades({ running }: Survey): CheckView[] {
     own.failed(
       "This page could not open a WebSocket to its own address: " +
         "a proxy drops the header Upgrade.",
-      "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; (docs/deploy.md)",
+      "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; " +
+        "(docs/deploy.md)",
     ),
   ];
 }

@@ -57,7 +57,8 @@ function readEntry(entry: unknown, path: string, file: string): PluginEntry {
   if (isWithin && (packagePattern.test(name) || homePathPattern.test(name)))
     return { from: name, required };
   const forms =
-    'a file below the home like "./my-channel.js", the name of a package, or {"name": …, "required": true}';
+    'a file below the home like "./my-channel.js", the name of a package, ' +
+    'or {"name": …, "required": true}';
   const given = typeof name === "string" ? `, not ${JSON.stringify(name.slice(0, 100))}` : "";
   throw loadErrors.CONFIG_BAD_VALUE(file, path, `${forms}${given}`);
 }

@@ -153,8 +153,8 @@ export interface MessageAckFrame extends Envelope {
   readonly payload: { readonly request_id: string; readonly status: "accepted" | "duplicate" };
 }
 /**
- * Informs a client of extension 1 about its message. `decodeServer` omits `attachments`, because the
- * link ignores these frames.
+ * Informs a client of extension 1 about its message. `decodeServer` omits `attachments`, because
+ * the link ignores these frames.
  */
 export interface NoticeFrame extends Envelope {
   readonly type: "notice";

@@ -1,5 +1,6 @@
-// npm run reference [-- --update]: generates the API reference with TypeDoc into scripts/reference/dist. Fails if more
-// public names lack documentation than ceiling.json permits; --update lowers the ceiling.
+// npm run reference [-- --update]: generates the API reference with TypeDoc into
+// scripts/reference/dist. Fails if more public names lack documentation than ceiling.json permits;
+// --update lowers the ceiling.
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";

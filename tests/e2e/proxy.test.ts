@@ -200,7 +200,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
       await page.locator(".message.answer").getByText("by way of the proxy").waitFor();
       await page.goto(at("doctor").href);
       await page.getByText("This page opened a WebSocket to its own address.").waitFor();
-      await page.getByText("Trusted: 127.0.0.1.").waitFor();
+      await page.getByText('"trusted_proxies" contains 127.0.0.1').waitFor();
       expect(failed).toEqual([]);
     }));
 

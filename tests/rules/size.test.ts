@@ -13,17 +13,6 @@ const programs = filesUnder(
   program,
 );
 
-/** Path -> number of lines that are too wide, most of them texts. Add no entry. */
-const wideLines: Readonly<Record<string, number>> = {
-  "config/doctor/channel.ts": 2,
-  "config/doctor/network.ts": 4,
-  "config/handler/index.ts": 2,
-  "config/load/errors.ts": 1,
-  "config/plugins/entries.ts": 1,
-  "config/plugins/errors.ts": 3,
-  "scripts/reference/run.mjs": 1,
-};
-
 /** Path -> maximum number of lines of a test file that is too long. Add no entry. */
 const longTests: Readonly<Record<string, number>> = {
   "tests/config/doctor/doctor.test.ts": 356,
@@ -85,18 +74,8 @@ describe("sources", () => {
     expect(found).toEqual([]);
   });
 
-  test("contain no lines over 100 columns outside the exceptions", () => {
-    const found = programs
-      .map((path) => [path, wideLinesIn(path, maxColumns)] as const)
-      .filter(([path, lines]) => lines.length > (wideLines[path] ?? 0));
-    expect(found).toEqual([]);
-  });
-
-  test("need every exception for wide lines", () => {
-    const needless = Object.entries(wideLines).filter(
-      ([path, count]) => !programs.includes(path) || wideLinesIn(path, maxColumns).length < count,
-    );
-    expect(needless, "lower or remove these entries of wideLines").toEqual([]);
+  test("contain no lines over 100 columns", () => {
+    expect(programs.flatMap((path) => wideLinesIn(path, maxColumns))).toEqual([]);
   });
 });
 
