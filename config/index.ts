@@ -8,6 +8,7 @@ import { sectionsOf } from "./load/sections.ts";
 
 export { loadErrors, type Environment, type Loaded, type Sources } from "./load/index.ts";
 
+/** Tokens and settings from an environment. */
 export interface FromEnvironment {
   /** For `tokenStore`: `SERVICE_CHANNELS_PICO_TOKEN`, … */
   readonly tokens: TokenBackend;
@@ -39,13 +40,16 @@ export function fromEnvironment(
   };
 }
 
+/** Where `fromFiles` reads in addition to the home. */
 export interface FromFilesOptions {
   /** Environment that overrides the files. @defaultValue empty */
   readonly env?: Environment;
+  /** The prefix of environment variables, in lower case. @defaultValue `"service"` */
   readonly brand?: string;
   /** Path of `config.json`. @defaultValue in the home */
   readonly config?: string;
 }
+/** Tokens and settings from the files of a home. */
 export interface FromFiles {
   /** For `tokenStore`; writes generated and rotated tokens to the home. */
   readonly tokens: TokenBackend;

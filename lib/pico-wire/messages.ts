@@ -26,7 +26,9 @@ export interface InlineImage {
 export interface SkippedAttachment {
   /** The position in `media`; the positions of `attachments` follow. */
   readonly index: number;
+  /** The file name that the client sent. */
   readonly filename?: string;
+  /** The media type that the client sent. */
   readonly content_type?: string;
 }
 
@@ -137,8 +139,11 @@ export interface Gap {
 export interface Notice {
   /** `attachments_skipped`; a newer server may send others. */
   readonly code: string;
+  /** A sentence for people. */
   readonly message: string;
+  /** The `id` of the client message that the notice refers to. */
   readonly request_id?: string;
+  /** The attachments that the server skipped. */
   readonly attachments?: readonly SkippedAttachment[];
 }
 
