@@ -4,21 +4,23 @@ import { defineConfig } from "vitest/config";
 import { longestFirst } from "./support/longest-first.ts";
 
 const excluded = ["tests/long/**", "**/node_modules/**", "dist/**"];
-/** Files that look at their process as a whole, or start and kill others, get a process of their own. The
- *  others share processes and the modules loaded there, which saves a third of their time. */
+/** Files that inspect their whole process, or start and kill others, get a process of their own.
+ *  The others share processes and loaded modules, which saves a third of their time. */
 const alone = [
   "tests/security/http.test.ts",
   "tests/lib/files/atomic-write.test.ts",
   "tests/embedding/process.test.ts",
   "tests/plugins/program/*.test.ts",
-  "tests/plugins/http/server.test.ts",
+  "tests/plugins/http/{server,stop}.test.ts",
   "tests/plugins/tray/*.test.ts",
 ];
 
 const longest = [
   "pages",
+  "originals",
   "e2e/client",
   "day",
+  "unfinished",
   "start-and-stop",
   "walk-budget",
   "overview",
