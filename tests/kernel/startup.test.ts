@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { AnyPlugin } from "../../kernel/index.ts";
+import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
+import { createStoppedClock } from "../../kernel/testing.ts";
 import { createTestKernel, gate, plugin, refusal, turn } from "../support/sample-plugins.ts";
 
 describe("Kernel.start", () => {
@@ -89,6 +90,11 @@ describe("Kernel.start", () => {
     const { code, message } = await refusal(kernel.start());
     expect(code).toBe("KERNEL_NOT_A_PLUGIN");
     expect(message).toContain(`Place 2 of the plugin list holds ${sentence}`);
+  });
+
+  test("rejects a clock without a member", () => {
+    const clock = Object.assign(createStoppedClock(), { monotonic: undefined }) as never;
+    expect(() => createKernel([], { clock })).toThrow('no function "monotonic"');
   });
 
   test("asks for the contract version if a plugin has none", async () => {

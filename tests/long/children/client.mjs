@@ -7,6 +7,7 @@ import { memory, tokenStore } from "doorward/plugins/token-store";
 const { url, token, session, count, everyMs = 12 } = JSON.parse(process.argv[2]);
 const clock = {
   now: () => Date.now() * 20,
+  monotonic: () => performance.now() * 20,
   setTimeout: (run, ms) => setTimeout(() => run(), ms / 20),
   clearTimeout: (id) => clearTimeout(id),
 };
