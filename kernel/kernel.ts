@@ -41,11 +41,6 @@ function describeMistake(entry: unknown): readonly [what: string, fix: string] |
   return typeof start === "function" ? undefined : [`"${name}" without start()`, pluginForm];
 }
 
-/** Rejects an incomplete clock of a JavaScript host, before a timer needs it. */
-function checkClock(clock: Clock): void {
-  if (typeof clock.monotonic !== "function") throw kernelErrors.KERNEL_CLOCK("monotonic");
-}
-
 /** Throws KERNEL_NOT_A_PLUGIN, KERNEL_PLUGIN_NAME, KERNEL_PLUGIN_API or KERNEL_DUPLICATE_PLUGIN. */
 export function validatePlugins(plugins: readonly AnyPlugin[]): void {
   const names = new Set<string>();
@@ -187,7 +182,7 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
   options: KernelOptions<L> = {},
 ): Kernel<L> {
   const { clock = systemClock, random = systemRandom, signal, startTimeoutMs = 60_000 } = options;
-  checkClock(clock);
+  if (typeof clock.monotonic !== "function") throw kernelErrors.KERNEL_CLOCK();
   const log = createSafeLog(options.log ?? consoleLog);
   const list: readonly AnyPlugin[] = [...(plugins as L), ...(options.plugins ?? [])];
   const bus = createBus();
