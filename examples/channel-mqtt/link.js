@@ -23,7 +23,7 @@ const offline = Buffer.from("offline");
  * @property {string} clientId identifies the session that the broker keeps while this client is away
  * @property {string} prefix
  * @property {string} user
- * @property {() => string | undefined} called at every attempt
+ * @property {() => string | undefined} password called at every attempt
  * @property {string | undefined} ca
  * @property {import("doorward").Log} log
  * @property {(topic: string, payload: Buffer) => void} heard
