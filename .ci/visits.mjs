@@ -61,8 +61,8 @@ const visits = {
     expect(await refused(new URL("pico", at), { headers: { origin: at.origin } }), 401);
   },
   async "llm-stream"(at) {
-    const { connect } = await kit();
-    const client = await connect(new URL("pico", at), { token });
+    const { connectTestClient } = await kit();
+    const client = await connectTestClient(new URL("pico", at), { token });
     client.say("why");
     const { payload: thought } = await client.next("message.create");
     expect(thought.kind, "thought");
@@ -84,8 +84,8 @@ const visits = {
     const { joinSession } = await import(
       pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href
     );
-    const { connect } = await kit();
-    const client = await connect(new URL("pico", at), { token, session: "one" });
+    const { connectTestClient } = await kit();
+    const client = await connectTestClient(new URL("pico", at), { token, session: "one" });
     const ann = await joinSession(broker, "one");
     client.say("hello");
     expect((await ann.next()).content, "hello");
@@ -251,8 +251,8 @@ async function answered(name, interpreter, answer) {
         if (found) resolve(found);
       }),
     );
-    const { connect } = await kit();
-    const client = await connect(await within(30, `${name} to be served`, where), { token });
+    const { connectTestClient } = await kit();
+    const client = await connectTestClient(await within(30, `${name} to be served`, where), { token });
     client.say("two words");
     let payload;
     do ({ payload } = await client.next());
@@ -286,8 +286,8 @@ function kit() {
 }
 
 async function talk(channel, options) {
-  const { connect } = await kit();
-  const client = await connect(channel, options);
+  const { connectTestClient } = await kit();
+  const client = await connectTestClient(channel, options);
   client.say("hello");
   const { payload } = await client.next("message.create");
   await client.close();
@@ -317,8 +317,8 @@ async function clientHears(channel) {
 
 /** The status of a handshake that is turned away. */
 async function refused(channel, options) {
-  const { connect } = await kit();
-  return connect(channel, options).then(
+  const { connectTestClient } = await kit();
+  return connectTestClient(channel, options).then(
     () => "nothing",
     ({ details }) => details.status,
   );
