@@ -252,7 +252,9 @@ async function answered(name, interpreter, answer) {
       }),
     );
     const { connectTestClient } = await kit();
-    const client = await connectTestClient(await within(30, `${name} to be served`, where), { token });
+    const client = await connectTestClient(await within(30, `${name} to be served`, where), {
+      token,
+    });
     client.say("two words");
     let payload;
     do ({ payload } = await client.next());
