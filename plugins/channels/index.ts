@@ -30,6 +30,7 @@ export type {
   OutboundMessage,
   AdapterReceipt,
   Receipt,
+  Sender,
   StreamOptions,
   ToolCall,
 } from "./service.ts";

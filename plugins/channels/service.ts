@@ -6,6 +6,16 @@ export interface Address {
   readonly channel: string;
   readonly session: string;
 }
+/** The person or program that wrote a message, as the server knows it. Clients cannot set it. */
+export interface Sender {
+  /**
+   * `owner`: a sign-in of the dashboard. `token:NAME`: a client with that token. `host:ID`: the
+   * person that the host's `identify` named.
+   */
+  readonly id: string;
+  /** Name for people, if the host knows one. */
+  readonly name?: string;
+}
 /** A file or image of a message. */
 export interface Media {
   /** MIME type, or only its first part (`image`) if the sender gave no more. */

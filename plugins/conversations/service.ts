@@ -1,0 +1,164 @@
+/** Types of the conversations service: what people and applications can read of the log. */
+import type { Awaitable } from "../../kernel/index.ts";
+import type { Address, Media, Sender } from "../channels/index.ts";
+
+/**
+ * Identifies a conversation for the lifetime of its store: 1 to 64 characters of `A-Z a-z 0-9 _ -`,
+ * safe in a URL. Two conversations never have the same id, also after one of them was forgotten.
+ */
+export type ConversationId = string;
+
+/** One page of a longer list. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Pass it as `before` to read the next page; absent on the last one. */
+  readonly before?: string;
+}
+
+/** One conversation in a list, without its content. */
+export interface ConversationSummary extends Address {
+  readonly id: ConversationId;
+  /** The first words of the first message, or the name that a person gave. At most 200 characters. */
+  readonly title: string;
+  /** True if a person chose the title. */
+  readonly renamed: boolean;
+  /** Unix milliseconds of the first entry. */
+  readonly createdAt: number;
+  /** Unix milliseconds of the latest entry. */
+  readonly usedAt: number;
+  /** Turns of both sides that are not deleted. */
+  readonly turns: number;
+}
+
+/** What one side said: one per message id, with its latest text. */
+export interface Turn {
+  /** Id of the message. */
+  readonly id: string;
+  /** Position in the conversation: turns are ordered by it. A turn keeps it when it grows. */
+  readonly seq: number;
+  readonly role: "user" | "assistant";
+  readonly content: string;
+  /** Marks content that views may fold. Absent for plain text. */
+  readonly kind?: "thought" | "tool_calls";
+  /** Absent if the turn is complete; `false` if its application ended before the final text. */
+  readonly complete?: false;
+  /** Id of the message that this turn answers. */
+  readonly inReplyTo?: string;
+  /** Who wrote a turn of the role `user`, as the server knows it. */
+  readonly sender?: Sender;
+  /** Which door a turn of the role `user` came through, for example `pico` or `dashboard`. */
+  readonly door?: string;
+  /** Images and files. Bytes that are stored inside the log are `data:` URLs in `url`. */
+  readonly attachments?: readonly Media[];
+  /** Name of the language model. */
+  readonly model?: string;
+  /** Unix milliseconds of the first entry of this turn. */
+  readonly at: number;
+}
+
+/** One place where a search found its words. */
+export interface SearchHit {
+  readonly conversation: ConversationSummary;
+  readonly turn: Turn;
+  /** The words around the match: plain text of at most 200 characters, no markup. */
+  readonly excerpt: string;
+}
+
+/** Where a reader of turns stands: `EPOCH:SEQ`, as in the pico channel. */
+export type TurnCursor = string;
+
+/** The state of the store, for pages, doctor and metrics. */
+export interface StoreHealth {
+  readonly kind: "memory" | "sqlite" | "redis";
+  readonly state: "up" | "away";
+  /** Unix milliseconds since when it has been in this state. */
+  readonly since: number;
+  /** One sentence for the owner about what is wrong; absent while all is well. */
+  readonly problem?: string;
+  /** Path of the file, of the SQLite form. */
+  readonly path?: string;
+  /** Bytes on disk, of the SQLite form. */
+  readonly bytes?: number;
+  /** Number of conversations. */
+  readonly conversations: number;
+  /** Unix milliseconds of the oldest entry. */
+  readonly oldestAt?: number;
+  /** Bytes that wait to be stored. */
+  readonly waitingBytes: number;
+  /** False if `search` rejects with `not_supported`. */
+  readonly searches: boolean;
+}
+
+/**
+ * Reads, renames and forgets conversations. All calls may reject with `store_unavailable`; a call
+ * that names a conversation that does not exist rejects with `not_found`.
+ */
+export interface ConversationHistory {
+  /**
+   * Lists conversations, the latest used first.
+   *
+   * @param options.limit - 1 to 200. @defaultValue `50`
+   * @param options.before - The `before` of the previous page.
+   * @param options.query - Only conversations whose title contains this text. At most 200 characters.
+   */
+  list(options?: {
+    readonly before?: string;
+    readonly limit?: number;
+    readonly query?: string;
+  }): Promise<Page<ConversationSummary>>;
+  /** Finds the conversation of a session; undefined if nothing was ever said there. */
+  find(address: Address): Promise<ConversationSummary | undefined>;
+  /** Reads one summary. */
+  get(id: ConversationId): Promise<ConversationSummary>;
+  /**
+   * Reads turns in order, oldest first: the last `limit` ones, those before a cursor or those after
+   * one. The `before` of the result reads the turns that precede it.
+   *
+   * @param options.limit - 1 to 200. @defaultValue `50`
+   */
+  read(
+    id: ConversationId,
+    options?: {
+      readonly before?: TurnCursor;
+      readonly after?: TurnCursor;
+      readonly limit?: number;
+    },
+  ): Promise<Page<Turn>>;
+  /**
+   * Searches the text of both sides. Text that the index cannot parse is taken as plain words.
+   *
+   * @param text - At most 200 characters.
+   * @param options.limit - 1 to 100. @defaultValue `20`
+   * @throws not_supported if the store has no index.
+   */
+  search(text: string, options?: { readonly limit?: number }): Promise<readonly SearchHit[]>;
+  /** Sets the title. An empty title restores the one made of the first words. At most 200 characters. */
+  rename(id: ConversationId, title: string): Promise<void>;
+  /**
+   * Deletes a conversation with all traces in the store. Its session continues as a new conversation
+   * with a new epoch; clients that are connected are told so.
+   */
+  forget(id: ConversationId): Promise<void>;
+  /** Writes a conversation as one document, piece by piece. */
+  export(id: ConversationId, format: "json" | "markdown"): AsyncIterable<string>;
+}
+
+/** An id that was taken, with the digest of its message. */
+export interface TakenId {
+  readonly id: string;
+  readonly digest: string;
+  /** Milliseconds since it was taken. */
+  readonly ageMs: number;
+}
+
+/** The ids of messages that the application has taken. Each session has its own. */
+export interface TakenIds {
+  /** Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. */
+  known(address: Address): Awaitable<readonly TakenId[]>;
+  /**
+   * Records that the message was taken. Its acknowledgement waits for this.
+   *
+   * @throws store_unavailable if it could not be stored.
+   */
+  settle(address: Address, id: string, digest: string): Awaitable<void>;
+}

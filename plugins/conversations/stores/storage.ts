@@ -1,0 +1,90 @@
+/**
+ * What a durable form provides. The log of `stores/stored-log.ts` keeps live sessions in memory and
+ * writes through it; history is read from it directly.
+ */
+import type { Address } from "../../channels/index.ts";
+import type { ConversationHistory, StoreHealth, TakenId } from "../service.ts";
+
+/** One numbered frame, as it was sent. */
+export interface StoredFrame {
+  readonly seq: number;
+  /** Id of the message; undefined for frames without one. */
+  readonly message: string | undefined;
+  /** A complete Pico server frame: a JSON object in UTF-8, without its `seq` and `epoch`. */
+  readonly frame: Uint8Array;
+}
+
+/** A frame to be written, with what history needs to know of it. */
+export interface NewEntry extends Address {
+  readonly seq: number;
+  readonly message: string | undefined;
+  /**
+   * `user`: a turn of a person (`message.user`). `create`, `update`, `delete`: of the application.
+   * `other`: numbered, not part of history.
+   */
+  readonly op: "user" | "create" | "update" | "delete" | "other";
+  /** True if the text is complete; only then it is indexed for search. */
+  readonly final: boolean;
+  /** Unix milliseconds. */
+  readonly at: number;
+  readonly frame: Uint8Array;
+}
+
+/** How far the readers of a stream have got. All are numbers of its epoch. */
+export interface StreamPositions {
+  readonly written: number;
+  readonly plain: number;
+  readonly acknowledged: number;
+  readonly resumes: boolean;
+}
+
+/** A stream as it was left. */
+export interface StoredStream extends StreamPositions {
+  /** 16 hexadecimal digits. */
+  readonly epoch: string;
+  readonly seq: number;
+  /** The last frames without a hole, ending at `seq`: at most 256 and 512 KiB. */
+  readonly frames: readonly StoredFrame[];
+  /** Ids taken in the last ten minutes, at most 1,024, oldest first. */
+  readonly taken: readonly TakenId[];
+}
+
+/** Everything of one turn of the event loop: stored as a whole or not at all. */
+export interface Batch {
+  /** Streams that begin with this batch: they did not exist, or have a new epoch. */
+  readonly streams: readonly (Address & { readonly epoch: string; readonly seq: number })[];
+  /** In the order of the calls; the numbers of each stream are consecutive. */
+  readonly entries: readonly NewEntry[];
+  readonly taken: readonly (Address & {
+    readonly id: string;
+    readonly digest: string;
+    readonly at: number;
+  })[];
+  /** The latest positions of the streams that moved. */
+  readonly positions: readonly (Address & StreamPositions)[];
+}
+
+/** A durable store of conversations. */
+export interface ConversationStorage extends ConversationHistory {
+  /** Reads what a session needs to continue; undefined if it was never used, or forgotten. */
+  load(address: Address): Promise<StoredStream | undefined>;
+  /**
+   * Writes a batch in one transaction. Batches are written in the order of the calls.
+   *
+   * @throws store_unavailable if nothing of it was written, for example because the disk is full.
+   */
+  commit(batch: Batch): Promise<void>;
+  /**
+   * Deletes the least recently used conversations that are too old or do not fit.
+   *
+   * @param isLive - Returns true for sessions with a client; they are kept.
+   * @returns How many conversations were deleted.
+   */
+  retain(
+    limits: { readonly keepDays: number; readonly maxBytes: number },
+    isLive: (address: Address) => boolean,
+  ): Promise<number>;
+  health(): StoreHealth;
+  /** Writes everything that waits and closes the store. */
+  close(): Promise<void>;
+}
