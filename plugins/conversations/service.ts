@@ -1,4 +1,4 @@
-/** Types of the conversations service: what people and applications can read of the log. */
+/** Types of the conversations service: history for pages, commands and applications. */
 import type { Awaitable } from "../../kernel/index.ts";
 import type { Address, Media, Sender } from "../channels/index.ts";
 
@@ -18,7 +18,7 @@ export interface Page<T> {
 /** One conversation in a list, without its content. */
 export interface ConversationSummary extends Address {
   readonly id: ConversationId;
-  /** The first words of the first message, or the name that a person gave. At most 200 characters. */
+  /** The first words of the first message, or the name a person gave. At most 200 characters. */
   readonly title: string;
   /** True if a person chose the title. */
   readonly renamed: boolean;
@@ -30,7 +30,7 @@ export interface ConversationSummary extends Address {
   readonly turns: number;
 }
 
-/** What one side said: one per message id, with its latest text. */
+/** A message of one side with its latest text. There is one turn per message id. */
 export interface Turn {
   /** Id of the message. */
   readonly id: string;
@@ -44,9 +44,9 @@ export interface Turn {
   readonly complete?: false;
   /** Id of the message that this turn answers. */
   readonly inReplyTo?: string;
-  /** Who wrote a turn of the role `user`, as the server knows it. */
+  /** The author of a turn of the role `user`, as the server knows it. */
   readonly sender?: Sender;
-  /** Which door a turn of the role `user` came through, for example `pico` or `dashboard`. */
+  /** The protocol of a turn of the role `user`, for example `pico` or `dashboard`. */
   readonly door?: string;
   /** Images and files. Bytes that are stored inside the log are `data:` URLs in `url`. */
   readonly attachments?: readonly Media[];
@@ -99,7 +99,7 @@ export interface ConversationHistory {
    *
    * @param options.limit - 1 to 200. @defaultValue `50`
    * @param options.before - The `before` of the previous page.
-   * @param options.query - Only conversations whose title contains this text. At most 200 characters.
+   * @param options.query - Only conversations with this text in the title. At most 200 characters.
    */
   list(options?: {
     readonly before?: string;
@@ -125,38 +125,38 @@ export interface ConversationHistory {
     },
   ): Promise<Page<Turn>>;
   /**
-   * Searches the text of both sides. Text that the index cannot parse is taken as plain words.
+   * Searches the text of both sides. Text that the index cannot parse is searched as plain words.
    *
    * @param text - At most 200 characters.
    * @param options.limit - 1 to 100. @defaultValue `20`
    * @throws not_supported if the store has no index.
    */
   search(text: string, options?: { readonly limit?: number }): Promise<readonly SearchHit[]>;
-  /** Sets the title. An empty title restores the one made of the first words. At most 200 characters. */
+  /** Sets the title, at most 200 characters. An empty one restores the first words. */
   rename(id: ConversationId, title: string): Promise<void>;
   /**
-   * Deletes a conversation with all traces in the store. Its session continues as a new conversation
-   * with a new epoch; clients that are connected are told so.
+   * Deletes a conversation with all traces in the store. Its session continues as a new
+   * conversation with a new epoch, and connected clients receive a gap.
    */
   forget(id: ConversationId): Promise<void>;
   /** Writes a conversation as one document, piece by piece. */
   export(id: ConversationId, format: "json" | "markdown"): AsyncIterable<string>;
 }
 
-/** An id that was taken, with the digest of its message. */
+/** The id of an accepted message, with the digest of the message. */
 export interface TakenId {
   readonly id: string;
   readonly digest: string;
-  /** Milliseconds since it was taken. */
+  /** Milliseconds since the application accepted it. */
   readonly ageMs: number;
 }
 
-/** The ids of messages that the application has taken. Each session has its own. */
+/** The ids of messages that the application has accepted. Each session has its own. */
 export interface TakenIds {
   /** Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. */
   known(address: Address): Awaitable<readonly TakenId[]>;
   /**
-   * Records that the message was taken. Its acknowledgement waits for this.
+   * Records that the message was accepted. Its acknowledgement waits for this.
    *
    * @throws store_unavailable if it could not be stored.
    */

@@ -17,6 +17,15 @@ export const httpErrors = errorTable({
   HTTP_BASE_PATH: (path: string) =>
     `"${path}" is not a base path: use letters, digits, "-", "_", "." and "~" between slashes, ` +
     'such as "/agent".',
+  HTTP_HOST_NAME: (name: string) =>
+    `http({ hostName }) got "${name}": pass a host name without scheme and port, such as ` +
+    '"chat.example.org", together with server.',
+  HTTP_HOST_PATH: () =>
+    "A plugin, such as the dashboard, serves every path, and the server belongs to your program: " +
+    'pass http({ server, basePath: "/chat" }), or { server, hostName } for a host name of its own.',
+  HTTP_PATH_TAKEN: (path: string) =>
+    `Another kernel on this server already serves "${path}": ` +
+    "pass another basePath to http({ server, basePath }).",
   HTTP_ROUTE_TAKEN: (kind: string, path: string) =>
     `Two plugins register the ${kind} "${path}"; remove one of them.`,
   HTTP_LISTENER_TAKEN: (listener: string) =>

@@ -8,6 +8,25 @@ import { serveAsPlain, isWebSocketUpgrade } from "./upgrade.ts";
 
 type Emit = Server["emit"];
 
+const hostNamePattern =
+  /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+
+/**
+ * Returns the host name that Doorward serves on a server of a host, in lower case.
+ *
+ * @throws HTTP_HOST_NAME if it is not a host name, or there is no server.
+ */
+export function assertHostName(options: {
+  readonly server?: unknown;
+  readonly hostName?: string | undefined;
+}): string | undefined {
+  const name = options.hostName?.toLowerCase();
+  if (name === undefined) return undefined;
+  if (options.server === undefined || !hostNamePattern.test(name))
+    throw httpErrors.HTTP_HOST_NAME(String(options.hostName));
+  return name;
+}
+
 /**
  * Checks that a host has passed an HTTP server.
  *
@@ -28,12 +47,58 @@ export function assertServer(server: unknown): void {
     : httpErrors.HTTP_SERVER("an app, such as that of Fastify", "pass app.server");
 }
 
+/** The paths that one kernel serves on a server of a host. */
+export interface HostPaths {
+  /** Undefined for every host name. */
+  readonly hostName: string | undefined;
+  /** All route prefixes, with the base path. */
+  list(): readonly string[];
+}
+
+const pathsByServer = new WeakMap<Server, Set<HostPaths>>();
+
+const covers = (prefix: string, path: string): boolean =>
+  prefix === "/" || prefix === path || path.startsWith(`${prefix}/`);
+
+/**
+ * Checks a path that a plugin registers on a server of a host.
+ *
+ * @throws HTTP_HOST_PATH if it would take every path of the host.
+ * @throws HTTP_PATH_TAKEN if another kernel on the server serves it, a path below or one above.
+ */
+export function assertHostPath(server: Server, own: HostPaths, path: string): void {
+  if (path === "/" && own.hostName === undefined) throw httpErrors.HTTP_HOST_PATH();
+  assertPathsFree(server, own, [path]);
+}
+
+function assertPathsFree(server: Server, own: HostPaths, added = own.list()): void {
+  for (const other of pathsByServer.get(server) ?? []) {
+    if (other === own) continue;
+    const [name, otherName] = [own.hostName, other.hostName];
+    if (name !== undefined && otherName !== undefined && name !== otherName) continue;
+    const taken = other.list();
+    const clash = added.find((path) => taken.some((at) => covers(at, path) || covers(path, at)));
+    if (clash !== undefined) throw httpErrors.HTTP_PATH_TAKEN(clash);
+  }
+}
+
+/** Keeps the paths from other kernels until it is released. */
+function reservePaths(server: Server, paths: HostPaths): Release {
+  const all = pathsByServer.get(server) ?? new Set();
+  pathsByServer.set(server, all.add(paths));
+  return () => void all.delete(paths);
+}
+
 /**
  * Serves the routes on a server of a host. It wraps `emit`, because an event listener could not
  * keep a request from the other listeners of the server, such as those added later. Requests
  * without a route reach the host unchanged. It never calls `listen` or `close`.
+ *
+ * @throws HTTP_PATH_TAKEN if another kernel on the server serves one of the paths.
  */
-export function attachToHostServer(server: Server, router: Router): Release {
+export function attachToHostServer(server: Server, router: Router, paths: HostPaths): Release {
+  assertPathsFree(server, paths);
+  const releasePaths = reservePaths(server, paths);
   let active = true;
   const before: Emit = server.emit;
   const hadOwnEmit = Object.hasOwn(server, "emit");
@@ -64,6 +129,7 @@ export function attachToHostServer(server: Server, router: Router): Release {
 
   return () => {
     active = false;
+    releasePaths();
     server.off("upgrade", marker);
     // If other code has wrapped `emit` again, this wrapper stays and only forwards.
     if (server.emit !== (wrapped as Emit)) return;

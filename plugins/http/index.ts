@@ -3,20 +3,19 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Server as TlsServer } from "node:https";
 import type { Awaitable, Log, Plugin, Scope } from "../../kernel/index.ts";
 import { isLoopback, loopbackNetworks, serverUrls } from "./addresses.ts";
-import {
-  gatewaySchema,
-  launcherSchema,
-  type GatewayConfig,
-  type GatewayInput,
-  type HttpConfig,
-  type HttpInput,
-} from "./config.ts";
+import { launcherSchema, type HttpConfig, type HttpInput } from "./config.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
 import { openFilesLimit } from "./descriptor-guard.ts";
 import { httpErrors } from "./errors.ts";
-import { assertServer, attachToHostServer } from "./host-server.ts";
+import {
+  assertHostName,
+  assertHostPath,
+  assertServer,
+  attachToHostServer,
+  type HostPaths,
+} from "./host-server.ts";
 import { createHostIdentities, createIdentities } from "./identities.ts";
-import { createLimiter } from "./limiter.ts";
+import { createLimiters } from "./limiter.ts";
 import { createLogLimiter, type ClientFault, type LogLimiter } from "./log-limiter.ts";
 import { createPeerResolver, createTrust } from "./peers.ts";
 import { writeResponse } from "./responses.ts";
@@ -30,8 +29,8 @@ import {
 } from "./router.ts";
 import { createListenerSet, type ListenerSet } from "./listeners.ts";
 import { checkTls } from "./server.ts";
-import type { HostIdentity, Http, HttpEvents, Limiter } from "./service.ts";
-import { isBasePath, normaliseBasePath } from "./target.ts";
+import type { HostIdentity, Http, HttpEvents } from "./service.ts";
+import { fullPath, isBasePath, normaliseBasePath } from "./target.ts";
 
 export { isLoopback, loopbackNetworks } from "./addresses.ts";
 export type { HttpConfig, GatewayConfig } from "./config.ts";
@@ -46,6 +45,7 @@ export type {
   RouteOptions,
   Verdict,
 } from "./service.ts";
+export { gateway } from "./gateway.ts";
 export type { ClientFault } from "./log-limiter.ts";
 
 /** Options of `http()`. They override the settings. */
@@ -58,6 +58,9 @@ export interface HttpOptions {
   readonly host?: string;
   /** Prefix of all paths, such as `/agent`. */
   readonly basePath?: string;
+  /** With `server`: the host name that Doorward serves, such as `chat.example.org`. Requests for
+   *  other names reach the host. @defaultValue every host name */
+  readonly hostName?: string;
   /** Session check of a host, in addition to the sign-in of the dashboard. It runs once for each
    *  routed request. If it rejects, or takes longer than 5 s, the request is unauthenticated. */
   readonly identify?: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>;
@@ -138,12 +141,12 @@ function followSettings({ onConfig, log }: Scope<HttpShape>, options: HttpOption
 function openWhenReady(
   { onReady, emit, config }: Scope<HttpShape>,
   { server }: HttpOptions,
-  router: Router,
+  { router, paths }: Routing,
   listeners: ListenerSet,
 ): void {
   const { tls } = config();
   onReady(async () => {
-    const release = server ? attachToHostServer(server, router) : undefined;
+    const release = server ? attachToHostServer(server, router, paths) : undefined;
     try {
       await listeners.open(router, tls, (url) => emit("http:listening", { url: url.href }));
     } catch (error) {
@@ -162,18 +165,31 @@ type Addresses = Pick<Http, "url" | "addresses" | "isPublic" | "sharesOrigin" | 
 interface AddressOptions {
   readonly server: Server | undefined;
   readonly basePath: string;
+  readonly hostName: string | undefined;
   /** Undefined for all interfaces. */
   readonly bindHost: string | undefined;
   readonly listeners: ListenerSet;
 }
 
-function createAddresses({ server, basePath, bindHost, listeners }: AddressOptions): Addresses {
+function createAddresses({
+  server,
+  basePath,
+  hostName,
+  bindHost,
+  listeners,
+}: AddressOptions): Addresses {
+  const hostUrls = (of: Server): URL[] => {
+    const urls = serverUrls(of, basePath);
+    if (hostName === undefined) return urls;
+    for (const url of urls) url.hostname = hostName;
+    return urls.slice(0, 1);
+  };
   return {
     url: (path) => `${basePath}${path.startsWith("/") ? "" : "/"}${path}`,
     addresses: (listener = "dashboard") => {
       if (listener === "gateway" && listeners.isPlanned("gateway"))
         return listeners.addresses("gateway");
-      return server ? serverUrls(server, basePath) : listeners.addresses("dashboard");
+      return server ? hostUrls(server) : listeners.addresses("dashboard");
     },
     isPublic: () => {
       const hosts = server
@@ -181,7 +197,7 @@ function createAddresses({ server, basePath, bindHost, listeners }: AddressOptio
         : [bindHost];
       return hosts.some((name) => name === undefined || !isLoopback(name));
     },
-    sharesOrigin: () => basePath !== "" || server !== undefined,
+    sharesOrigin: () => basePath !== "" || (server !== undefined && hostName === undefined),
     open: (listener, { port, host }) =>
       listeners.plan(listener, {
         port,
@@ -191,23 +207,9 @@ function createAddresses({ server, basePath, bindHost, listeners }: AddressOptio
   };
 }
 
-type Limiters = Pick<Http, "limiter" | "unblock">;
-
-function createLimiters({ clock, random }: Scope<HttpShape>): Limiters {
-  const limiters: Limiter[] = [];
-  return {
-    limiter: ({ attempts } = {}) => {
-      const secret = random(32);
-      const limiter = createLimiter({ clock, secret, ...(attempts ? { attempts } : {}) });
-      limiters.push(limiter);
-      return limiter;
-    },
-    unblock: (address) => limiters.forEach((limiter) => limiter.unblock(address)),
-  };
-}
-
 interface Routing {
   readonly router: Router;
+  readonly paths: HostPaths;
   readonly requests: RouteTable<RequestHandler>;
   readonly upgrades: RouteTable<UpgradeHandler>;
   readonly identities: Pick<Http, "registerIdentity" | "identityOf">;
@@ -216,6 +218,7 @@ interface Routing {
 
 interface RoutingOptions {
   readonly basePath: string;
+  readonly hostName: string | undefined;
   readonly identify: HttpOptions["identify"];
   readonly isTrusted: (address: string) => boolean;
   readonly faults: LogLimiter;
@@ -225,7 +228,7 @@ interface RoutingOptions {
 /** Creates route tables and router, and registers the session check of the host. */
 function createRouting(
   { clock, log, emit }: Scope<HttpShape>,
-  { basePath, identify, isTrusted, faults, isGatewayPlanned }: RoutingOptions,
+  { basePath, hostName, identify, isTrusted, faults, isGatewayPlanned }: RoutingOptions,
 ): Routing {
   const requests = createRouteTable<RequestHandler>(isGatewayPlanned);
   const upgrades = createRouteTable<UpgradeHandler>(isGatewayPlanned);
@@ -238,6 +241,7 @@ function createRouting(
   }
   const router = createRouter({
     basePath,
+    hostName,
     requests,
     upgrades,
     peer,
@@ -247,7 +251,11 @@ function createRouting(
     note: (fault) => faults.note(log, fault),
     arrive: host?.ask,
   });
-  return { router, requests, upgrades, identities, peer };
+  const paths: HostPaths = {
+    hostName,
+    list: () => [...requests.paths(), ...upgrades.paths()].map((path) => fullPath(basePath, path)),
+  };
+  return { router, paths, requests, upgrades, identities, peer };
 }
 
 /**
@@ -273,6 +281,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
     start(scope) {
       const { config, onStop, clock, log } = scope;
       if ("server" in options) assertServer(options.server);
+      const hostName = assertHostName(options);
       const settings = config();
       const basePath = resolveBasePath(options, settings);
       const bindHost = options.host ?? settings.host ?? (settings.public ? undefined : "127.0.0.1");
@@ -283,8 +292,9 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
       const isTrusted = createTrust(() => config().trusted_proxies);
       const limits = createConnectionLimits(scope, isTrusted, faults);
       const listeners = createListenerSet({ basePath, now: () => clock.now(), log, limits, note });
-      const { router, requests, upgrades, identities, peer } = createRouting(scope, {
+      const routing = createRouting(scope, {
         basePath,
+        hostName,
         identify: options.identify,
         isTrusted,
         faults,
@@ -298,12 +308,22 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
       onStop(listeners.finish);
       warnOfLoopback(settings, log);
       followSettings(scope, options);
-      openWhenReady(scope, options, router, listeners);
+      openWhenReady(scope, options, routing, listeners);
 
+      const { router, requests, upgrades, identities, peer } = routing;
+      const checkPath = (path: string): void => {
+        if (options.server) assertHostPath(options.server, routing.paths, fullPath(basePath, path));
+      };
       const offered: Http = {
-        request: (prefix, handle, route = {}) =>
-          requests.add("path", normaliseBasePath(prefix) || "/", handle, route),
-        upgrade: (path, handle, route = {}) => upgrades.add("upgrade", path, handle, route),
+        request(prefix, handle, route = {}) {
+          const path = normaliseBasePath(prefix) || "/";
+          checkPath(path);
+          requests.add("path", path, handle, route);
+        },
+        upgrade(path, handle, route = {}) {
+          checkPath(path);
+          upgrades.add("upgrade", path, handle, route);
+        },
         rejectUpgrade: writeResponse,
         ...identities,
         peer,
@@ -311,40 +331,11 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
         noteFault: faults.note,
         clientFaults: faults.counts,
         listener: (request) => router.listener(request),
-        ...createAddresses({ server: options.server, basePath, bindHost, listeners }),
+        ...createAddresses({ server: options.server, basePath, hostName, bindHost, listeners }),
         ...createLimiters(scope),
         openFiles: openFilesLimit,
       };
       return { http: offered };
-    },
-  };
-}
-
-/**
- * Creates the gateway plugin: a separate listener for the channels. It opens if `gateway.port` is
- * set.
- *
- * @throws HTTP_PORT_IN_USE and the other errors of `http()` if the listener cannot be opened.
- * @example
- * const kernel = createKernel([tokenStore(memory()), channels(), http(), gateway(), picoServer()]);
- */
-export function gateway(): Plugin<{
-  config: GatewayConfig;
-  section: { gateway: GatewayInput };
-  needs: { http: Http };
-}> {
-  return {
-    name: "gateway",
-    api: 1,
-    needs: { http: true },
-    config: { section: "gateway", schema: gatewaySchema },
-
-    start({ needs, config, onConfig }) {
-      const { port, host } = config();
-      if (port !== undefined) needs.http.open("gateway", { port, host });
-      onConfig((next, before) => ({
-        afterRestart: (["port", "host"] as const).filter((key) => next[key] !== before[key]),
-      }));
     },
   };
 }

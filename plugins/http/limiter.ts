@@ -2,7 +2,7 @@
 import { hash as digestOf } from "node:crypto";
 import type { Awaitable, Clock } from "../../kernel/index.ts";
 import { addressKey } from "./addresses.ts";
-import type { Limiter, Verdict } from "./service.ts";
+import type { Http, Limiter, Verdict } from "./service.ts";
 
 const windowMs = 60_000;
 const sweepIntervalMs = 1_000;
@@ -36,6 +36,26 @@ interface KeyState {
 }
 
 export const createLimiter = (options: LimiterOptions): Limiter => new AttemptLimiter(options);
+
+/** Creates the limiters of the plugins. */
+export function createLimiters({
+  clock,
+  random,
+}: {
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Uint8Array;
+}): Pick<Http, "limiter" | "unblock"> {
+  const limiters: Limiter[] = [];
+  return {
+    limiter: ({ attempts } = {}) => {
+      const secret = random(32);
+      const limiter = createLimiter({ clock, secret, ...(attempts ? { attempts } : {}) });
+      limiters.push(limiter);
+      return limiter;
+    },
+    unblock: (address) => limiters.forEach((limiter) => limiter.unblock(address)),
+  };
+}
 
 class AttemptLimiter implements Limiter {
   private readonly clock: Clock;

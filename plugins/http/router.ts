@@ -36,6 +36,8 @@ export interface Router {
 
 export interface RouterOptions {
   readonly basePath: string;
+  /** The only host name that is served. Undefined for every host name. */
+  readonly hostName: string | undefined;
   readonly requests: RouteTable<RequestHandler>;
   readonly upgrades: RouteTable<UpgradeHandler>;
   readonly peer: (request: IncomingMessage) => Peer;
@@ -150,9 +152,17 @@ class HttpRouter implements Router {
     match: (path: string) => Route<H> | undefined,
   ): MatchedRoute<H> | undefined {
     const target = parseTarget(request.url ?? "");
-    const path = target && stripBasePath(this.options.basePath, target.path);
+    const { basePath, hostName: served } = this.options;
+    if (served !== undefined && target && this.hostNameOf(request, target) !== served)
+      return undefined;
+    const path = target && stripBasePath(basePath, target.path);
     const route = path === undefined ? undefined : match(path);
     return target && route && { target, route };
+  }
+
+  private hostNameOf(request: IncomingMessage, target: RequestTarget): string {
+    const host = target.host?.toLowerCase() ?? this.options.peer(request).host;
+    return host.replace(/:\d*$/, "");
   }
 
   private findRequest(
@@ -259,6 +269,8 @@ export interface RouteTable<H> {
   exact(listener: Listener, path: string): Route<H> | undefined;
   /** Finds the longest registered path that equals the path or a prefix of whole segments. */
   longest(listener: Listener, path: string): Route<H> | undefined;
+  /** Returns the registered paths that the dashboard listener serves. */
+  paths(): string[];
 }
 
 /**
@@ -277,6 +289,8 @@ export function createRouteTable<H>(gatewayOpen: () => boolean): RouteTable<H> {
 
   return {
     exact,
+
+    paths: () => [...tables.dashboard.keys(), ...(gatewayOpen() ? [] : tables.gateway.keys())],
 
     add(kind, path, handle, options) {
       const table = tables[options.listener ?? "dashboard"];

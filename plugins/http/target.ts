@@ -16,6 +16,10 @@ export function normaliseBasePath(path: string): string {
   return inner === "" ? "" : `/${inner}`;
 }
 
+/** Puts the base path before a path. */
+export const fullPath = (basePath: string, path: string): string =>
+  path === "/" ? basePath || "/" : `${basePath}${path}`;
+
 /** A parsed request target. `host` is set if the target was in absolute form. */
 export interface RequestTarget {
   readonly path: string;

@@ -1,6 +1,6 @@
 /**
- * What a durable form provides. The log of `stores/stored-log.ts` keeps live sessions in memory and
- * writes through it; history is read from it directly.
+ * The interface of a durable store. The log of `stores/stored-log.ts` keeps live sessions in memory
+ * and writes through it; history is read from it directly.
  */
 import type { Address } from "../../channels/index.ts";
 import type { ConversationHistory, StoreHealth, TakenId } from "../service.ts";
@@ -85,6 +85,6 @@ export interface ConversationStorage extends ConversationHistory {
     isLive: (address: Address) => boolean,
   ): Promise<number>;
   health(): StoreHealth;
-  /** Writes everything that waits and closes the store. */
+  /** Writes all waiting batches and closes the store. */
   close(): Promise<void>;
 }

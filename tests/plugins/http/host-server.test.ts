@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { createKernel } from "../../../kernel/index.ts";
+import { createKernel, type Plugin } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
 import { get, raw } from "../../support/http-client.ts";
@@ -41,6 +41,15 @@ async function hosted(
 const site: RequestListener = (request, response) => void response.end(`theirs ${request.url}`);
 const upgradeTo = (path: string, protocol = "websocket"): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nUpgrade: ${protocol}\r\n\r\n`;
+
+/** Serves every path, as the dashboard does. */
+const all: Plugin<{ needs: { http: Http } }> = {
+  name: "all",
+  api: 1,
+  needs: { http: true },
+  start: ({ needs }) =>
+    needs.http.request("/", (request, response) => void response.end(`doorward ${request.url}`)),
+};
 
 type Door = ReturnType<typeof createKernel<[ReturnType<typeof http>]>>;
 
@@ -141,6 +150,62 @@ describe("attachToHostServer", () => {
     await two.stop();
     expect((await get(port, "/two")).body).toContain("theirs /two");
     server.close();
+  });
+
+  test.each([
+    ["/door", "/door"],
+    ["/door", "/door/inner"],
+    ["/door/inner", "/door"],
+  ])("rejects a second kernel at %s and %s", async (first, second) => {
+    const server = createServer(site);
+    const kernels = [first, second].map((basePath) =>
+      createKernel([http({ server, basePath }), all]),
+    );
+    await kernels[0]!.start();
+    await expect(kernels[1]!.start()).rejects.toMatchObject({ code: "HTTP_PATH_TAKEN" });
+    await kernels[0]!.stop();
+    await kernels[1]!.start();
+    await kernels[1]!.stop();
+  });
+
+  test("rejects a route that another kernel serves", async () => {
+    const server = createServer(site);
+    const kernels = [1, 2].map(() => createKernel([http({ server })])) as [Door, Door];
+    for (const kernel of kernels) await kernel.start();
+    const [one, two] = kernels.map(({ services }) => services.http) as [Http, Http];
+    one.request("/api", () => undefined);
+    expect(() => two.request("/api/inner", () => undefined)).toThrow(
+      /already serves "\/api\/inner"/,
+    );
+    expect(() => two.upgrade("/api", () => undefined)).toThrow(/already serves/);
+    two.request("/other", () => undefined);
+    for (const kernel of kernels) await kernel.stop();
+  });
+
+  test("rejects a route for every path without a base path", async () => {
+    const kernel = createKernel([http({ server: createServer(site) }), all]);
+    await expect(kernel.start()).rejects.toMatchObject({ code: "HTTP_HOST_PATH" });
+  });
+
+  test("serves one host name and leaves the others to the host", async () => {
+    const server = createServer(site).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    await withKernel([http({ server, hostName: "Door.Example.org" }), all], async ({ kernel }) => {
+      expect(kernel.services.http.addresses().map(String)).toEqual([
+        `http://door.example.org:${port}/`,
+      ]);
+      expect((await get(port, "/x", [`Host: door.example.org:${port}`])).body).toContain(
+        "doorward /x",
+      );
+      expect((await get(port, "/x", ["Host: www.example.org"])).body).toContain("theirs /x");
+    });
+    server.close();
+  });
+
+  test.each(["", "https://a.example", "a b"])("rejects the host name %j", async (hostName) => {
+    const kernel = createKernel([http({ server: createServer(site), hostName })]);
+    await expect(kernel.start()).rejects.toMatchObject({ code: "HTTP_HOST_NAME" });
   });
 
   test("keeps connections of the host open after stop", async () => {

@@ -1,0 +1,33 @@
+/** The gateway plugin: a separate listener for the channels. */
+import type { Plugin } from "../../kernel/index.ts";
+import { gatewaySchema, type GatewayConfig, type GatewayInput } from "./config.ts";
+import type { Http } from "./service.ts";
+
+/**
+ * Creates the gateway plugin: a separate listener for the channels. It opens if `gateway.port` is
+ * set.
+ *
+ * @throws HTTP_PORT_IN_USE and the other errors of `http()` if the listener cannot be opened.
+ * @example
+ * const kernel = createKernel([tokenStore(memory()), channels(), http(), gateway(), picoServer()]);
+ */
+export function gateway(): Plugin<{
+  config: GatewayConfig;
+  section: { gateway: GatewayInput };
+  needs: { http: Http };
+}> {
+  return {
+    name: "gateway",
+    api: 1,
+    needs: { http: true },
+    config: { section: "gateway", schema: gatewaySchema },
+
+    start({ needs, config, onConfig }) {
+      const { port, host } = config();
+      if (port !== undefined) needs.http.open("gateway", { port, host });
+      onConfig((next, before) => ({
+        afterRestart: (["port", "host"] as const).filter((key) => next[key] !== before[key]),
+      }));
+    },
+  };
+}
