@@ -9,6 +9,7 @@ export const channelsErrors = errorTable({
     "No application receives messages; add application() or echo() to the plugin list.",
   id_reused: "Another message already used this id; give each message its own id.",
   loop: "The message has crossed too many bridges; check the bridges for a loop.",
+  no_client: "The reply was aborted because no client of the session is connected.",
   not_running: "Messages can be sent and received only while Doorward is running.",
   unsupported: (channel: string, action: string) =>
     `The channel "${channel}" cannot ${action} messages.`,

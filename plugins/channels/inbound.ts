@@ -11,7 +11,7 @@ import type {
   Message,
   OutboundMessage,
 } from "./service.ts";
-import { createSessionQueues, type SessionQueues } from "./session-queues.ts";
+import { createSessionQueues, type SessionQueues, type Slot } from "./session-queues.ts";
 
 /** One delivery; it settles once. */
 export interface PendingDelivery {
@@ -266,36 +266,35 @@ export class Inbound {
   private enqueue(inboundMessage: InboundMessage, deliveryCallbacks: DeliveryCallbacks): void {
     const pendingDelivery = this.pendingDeliveries.open(deliveryCallbacks);
     this.options.received(inboundMessage);
-    this.queues.add(inboundMessage.channel, inboundMessage.session, (done) =>
-      this.run(inboundMessage, pendingDelivery, done),
+    this.queues.add(inboundMessage.channel, inboundMessage.session, (slot) =>
+      this.run(inboundMessage, pendingDelivery, slot),
     );
   }
 
-  private run(
-    inboundMessage: InboundMessage,
-    pendingDelivery: PendingDelivery,
-    done: () => void,
-  ): void {
+  private run(inboundMessage: InboundMessage, pendingDelivery: PendingDelivery, slot: Slot): void {
     const { pendingDeliveries, current, stopping } = this;
+    let hasReleased = false;
     const onSuccess = (): void => {
       pendingDeliveries.accept(pendingDelivery);
-      done();
+      slot.end(hasReleased);
     };
     const onFailure = (error: unknown): void => {
       if (!pendingDeliveries.reject(pendingDelivery, error))
         this.failedAfterAcceptance(inboundMessage, error);
-      done();
+      slot.end(hasReleased);
+    };
+    const accept = (): void => {
+      if (!pendingDeliveries.accept(pendingDelivery)) return;
+      hasReleased = true;
+      slot.release();
     };
     if (!current || !stopping) {
       pendingDeliveries.reject(pendingDelivery, channelsErrors.no_application());
-      return done();
+      return slot.end(hasReleased);
     }
     let result: void | Promise<void>;
     try {
-      result = current.application(
-        this.toMessage(inboundMessage, () => void pendingDeliveries.accept(pendingDelivery)),
-        stopping.signal,
-      );
+      result = current.application(this.toMessage(inboundMessage, accept), stopping.signal);
     } catch (error) {
       return onFailure(error);
     }

@@ -72,8 +72,15 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
     typing(session, on) {
       if (isAttached()) emit("channels:typing-changed", () => ({ channel: name, session, on }));
     },
+    sessionActive(session) {
+      if (!isAttached()) return;
+      streams.sessionActive({ channel: name, session });
+      emit("channels:session-joined", () => ({ channel: name, session }));
+    },
     sessionIdle(session) {
-      if (isAttached()) streams.sessionIdle({ channel: name, session });
+      if (!isAttached()) return;
+      streams.sessionIdle({ channel: name, session });
+      emit("channels:session-left", () => ({ channel: name, session }));
     },
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
     close() {
@@ -144,6 +151,7 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
       const streams = createReplyStreams({
         ...outbound,
         updates: ({ channel }) => adapters.get(channel)?.update !== undefined,
+        resumeMs: ({ channel }) => adapters.get(channel)?.resumeMs ?? 0,
         clock,
         after,
       });

@@ -18,14 +18,18 @@ const transientCodes: readonly string[] = ["undeliverable", "rate_limited", "bus
 export interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
   /** Returns whether the channel can update a sent message. */
   readonly updates: (to: Address) => boolean;
+  /** Returns how long the channel lets clients of a session resume. */
+  readonly resumeMs: (to: Address) => number;
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;
 }
 
 export interface ReplyStreams {
   open(to: Address, options?: StreamOptions): ReplyStream;
-  /** Aborts streams with `cancelWhenAlone`: no client of this session is connected. */
+  /** Aborts streams with `cancelWhenAlone` unless a client returns in time. */
   sessionIdle(to: Address): void;
+  /** A client of the session is connected again. */
+  sessionActive(to: Address): void;
   /** Aborts all streams. Resolves when their text so far was sent, as far as possible. */
   stop(): Promise<void>;
 }
@@ -45,10 +49,11 @@ export function createReplyStreams(options: ReplyStreamOptions): ReplyStreams {
       writers.add(writer);
       return writer.stream;
     },
-    sessionIdle({ channel, session }) {
-      for (const { to, cancelWhenAlone, stream } of [...writers]) {
-        if (cancelWhenAlone && to.channel === channel && to.session === session) stream.abort();
-      }
+    sessionIdle(to) {
+      for (const writer of [...writers]) if (writer.isFor(to)) writer.left();
+    },
+    sessionActive(to) {
+      for (const writer of writers) if (writer.isFor(to)) writer.returned();
     },
     async stop() {
       const all = [...writers];
@@ -58,14 +63,23 @@ export function createReplyStreams(options: ReplyStreamOptions): ReplyStreams {
   };
 }
 
+const aloneMsOf = (
+  cancelWhenAlone: StreamOptions["cancelWhenAlone"],
+  resumeMs: () => number,
+): number | undefined => {
+  if (typeof cancelWhenAlone === "object") return cancelWhenAlone.afterMs;
+  return cancelWhenAlone === true ? resumeMs() : undefined;
+};
+
 const isUndelivered = ({ status }: Receipt): boolean =>
   status === "buffered" || status === "undelivered";
 
 /** State of one growing reply. */
 class ReplyWriter {
-  readonly to: Address;
-  readonly cancelWhenAlone: boolean;
   readonly stream: ReplyStream;
+  private readonly to: Address;
+  /** Milliseconds without a client after which the stream aborts; undefined for never. */
+  private readonly aloneMs: number | undefined;
   private readonly options: ReplyStreamOptions;
   private readonly onClose: () => void;
   private readonly controller = new AbortController();
@@ -77,6 +91,7 @@ class ReplyWriter {
   private receipt: Receipt | undefined;
   private shownAt = -Infinity;
   private cancelTimer: Release | undefined;
+  private cancelAloneTimer: Release | undefined;
   /** The current call to the channel; never rejects. */
   private pending: Promise<void> | undefined;
   private failure: unknown;
@@ -91,7 +106,7 @@ class ReplyWriter {
   ) {
     this.options = options;
     this.to = to;
-    this.cancelWhenAlone = cancelWhenAlone;
+    this.aloneMs = aloneMsOf(cancelWhenAlone, () => options.resumeMs(to));
     this.first = first;
     this.onClose = onClose;
     const { kind, inReplyTo } = first;
@@ -105,6 +120,24 @@ class ReplyWriter {
       write: (more) => this.write(more),
       end: (last) => this.end(last),
     };
+  }
+
+  isFor({ channel, session }: Address): boolean {
+    return this.to.session === session && this.to.channel === channel;
+  }
+
+  /** No client is connected: aborts after the time that `cancelWhenAlone` allows. */
+  left(): void {
+    const { aloneMs, options } = this;
+    if (aloneMs === undefined || this.cancelAloneTimer || this.ended) return;
+    const abort = (): void => this.abort(channelsErrors.no_client());
+    if (aloneMs === 0) abort();
+    else this.cancelAloneTimer = options.after(aloneMs, abort);
+  }
+
+  returned(): void {
+    this.cancelAloneTimer?.();
+    this.cancelAloneTimer = undefined;
   }
 
   /** Resolves when the final update was sent or failed. */
@@ -138,6 +171,7 @@ class ReplyWriter {
     this.ended = true;
     this.cancelTimer?.();
     this.cancelTimer = undefined;
+    this.returned();
     this.onClose();
     return true;
   }
@@ -155,11 +189,11 @@ class ReplyWriter {
         ? await options.update(to, this.receipt.id, this.withText(content))
         : await options.send(to, { ...this.first, content, final: false });
       this.shown = content;
-      if (this.cancelWhenAlone && isUndelivered(this.receipt)) this.abort();
+      if (isUndelivered(this.receipt)) this.left();
     } catch (error) {
       const code = codeOf(error);
       if (!transientCodes.includes(code)) this.abort((this.failure = error));
-      else if (this.cancelWhenAlone && code === "undeliverable") this.abort();
+      else if (code === "undeliverable") this.left();
     }
   }
 

@@ -85,7 +85,8 @@ export interface Receipt {
 }
 /** A message as the application receives it. */
 export interface Message extends InboundMessage {
-  /** Acknowledges the message before the application returns, for work that takes minutes. */
+  /** Acknowledges the message before the application returns, for work that takes minutes. The next
+   *  message of the session may then arrive, for example a request to stop. */
   accept(): void;
   /** Sends a reply to this message. */
   reply(message: OutboundMessage): Promise<Receipt>;
@@ -95,9 +96,11 @@ export interface Message extends InboundMessage {
 
 /** Options of a growing reply. */
 export interface StreamOptions extends Pick<OutboundMessage, "kind" | "inReplyTo" | "model"> {
-  /** Aborts the stream when no client of the session is connected. Without it the reply continues
-   *  for clients that return. @defaultValue `false` */
-  readonly cancelWhenAlone?: boolean;
+  /** Aborts the stream with `no_client` when no client of the session has been connected for
+   *  `afterMs`, or for the time in which the channel lets clients resume: 300 s for pico, 0 if the
+   *  channel names none. Without it the reply continues for clients that return.
+   *  @defaultValue `false` */
+  readonly cancelWhenAlone?: boolean | { readonly afterMs: number };
 }
 /**
  * A message that is shown while it grows. The first text sends it; updates with the full text so
@@ -123,8 +126,9 @@ export interface ReplyStream {
   /** Ends the reply with the text so far. */
   abort(reason?: unknown): void;
   /**
-   * Aborts when the stream does: by `abort`, when the kernel stops, when the channel rejects the
-   * text, and with `cancelWhenAlone` when no client is connected. Pass it to the text generator.
+   * Aborts when the stream does: by `abort`, when the kernel stops (`not_running`), when the
+   * channel rejects the text, and with `cancelWhenAlone` (`no_client`). Pass it to the text
+   * generator.
    */
   readonly signal: AbortSignal;
 }
@@ -133,7 +137,8 @@ export type Application = (message: Message, signal: AbortSignal) => Awaitable<v
 
 /** Options of an application. */
 export interface ApplicationOptions {
-  /** Messages of one session that run in parallel. @defaultValue `1`: in order */
+  /** Messages of one session that run in parallel until they are accepted. @defaultValue `1`: in
+   *  order */
   readonly perSession?: number;
 }
 
@@ -205,7 +210,9 @@ export interface ChannelHandle {
   receipt(session: string, receipt: Receipt): void;
   /** Reports that the client of a session began or stopped typing. */
   typing(session: string, on: boolean): void;
-  /** Reports that no client of the session is connected. */
+  /** Reports that the first client of the session has connected. */
+  sessionActive(session: string): void;
+  /** Reports that the last client of the session has disconnected. */
   sessionIdle(session: string): void;
   /** Returns true while the application processes a message of this session (default: of any
    *  session), even after it has acknowledged the message. */
@@ -223,6 +230,8 @@ export interface AdapterReceipt extends Receipt {
 /** A plugin's implementation of a channel. A missing method is rejected as `unsupported`. */
 export interface ChannelAdapter {
   readonly name: string;
+  /** How long a client may be away and still receive what it missed. @defaultValue `0` */
+  readonly resumeMs?: number;
   send(
     session: string,
     id: string,
@@ -251,6 +260,10 @@ export type ChannelsEvents = {
   };
   /** A client began or stopped typing. */
   "channels:typing-changed": Address & { readonly on: boolean };
+  /** The first client of a session connected. */
+  "channels:session-joined": Address;
+  /** The last client of a session disconnected. */
+  "channels:session-left": Address;
   /** The status of a sent message advanced. */
   "channels:receipt-changed": Address & Receipt;
 };

@@ -1,7 +1,15 @@
 /** Runs tasks of one session in order, and tasks of different sessions in parallel. */
 
-/** Calls `done` once, now or later. */
-export type Task = (done: () => void) => void;
+/** The place of a running task in its queue. One object per queue: it belongs to no single task. */
+export interface Slot {
+  /** Frees the place for the next task, while this one continues. At most once, before `end`. */
+  release(): void;
+  /** Ends the task. */
+  end(wasReleased: boolean): void;
+}
+
+/** Calls `end` of its slot once, now or later. */
+export type Task = (slot: Slot) => void;
 
 /** Idle queues that are kept for reuse, because most sessions continue. */
 const maxIdleQueues = 1_024;
@@ -17,14 +25,17 @@ export interface SessionQueues {
 
 interface SessionQueue {
   waiting: Task[];
+  /** Tasks that occupy a place. */
   running: number;
+  /** Tasks that have released their place and continue. */
+  released: number;
   /** True while `runNext` is on the stack; prevents re-entrant calls. */
   isDraining: boolean;
-  readonly done: () => void;
+  readonly slot: Slot;
 }
 
-const isIdle = ({ running, waiting }: SessionQueue): boolean =>
-  running === 0 && waiting.length === 0;
+const isIdle = ({ running, released, waiting }: SessionQueue): boolean =>
+  running === 0 && released === 0 && waiting.length === 0;
 
 /** @param width - Returns how many tasks of one session may run in parallel. */
 export function createSessionQueues(width: () => number): SessionQueues {
@@ -37,7 +48,7 @@ export function createSessionQueues(width: () => number): SessionQueues {
       const task = queue.waiting.shift();
       if (task === undefined) break;
       queue.running += 1;
-      task(queue.done);
+      task(queue.slot);
     }
     queue.isDraining = false;
     if (isIdle(queue) && queues.size > maxIdleQueues && queues.get(name) === queue)
@@ -45,11 +56,19 @@ export function createSessionQueues(width: () => number): SessionQueues {
   }
 
   function open(queues: Map<string, SessionQueue>, name: string): SessionQueue {
-    const done = (): void => {
-      queue.running -= 1;
-      runNext(queues, name, queue);
+    const slot: Slot = {
+      release() {
+        queue.running -= 1;
+        queue.released += 1;
+        runNext(queues, name, queue);
+      },
+      end(wasReleased) {
+        if (wasReleased) queue.released -= 1;
+        else queue.running -= 1;
+        runNext(queues, name, queue);
+      },
     };
-    const queue: SessionQueue = { waiting: [], running: 0, isDraining: false, done };
+    const queue: SessionQueue = { waiting: [], running: 0, released: 0, isDraining: false, slot };
     queues.set(name, queue);
     return queue;
   }

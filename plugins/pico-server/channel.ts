@@ -81,6 +81,7 @@ export class PicoChannel {
       random,
       now: () => clock.monotonic?.() ?? clock.now(),
       after,
+      sessionActive: (session) => this.channel.sessionActive(session),
       sessionIdle: (session) => this.channel.sessionIdle(session),
       onReceipt: (session, id, status, reason) =>
         this.channel.receipt(session, { id, status, ...(reason && { reason }) }),

@@ -18,6 +18,7 @@ import {
 } from "../../../lib/pico-wire/index.ts";
 import { picoErrors } from "../errors.ts";
 import { toMessageError } from "./mapping.ts";
+import { retentionMs } from "./memory-session-log.ts";
 import type { AppendResult, SessionLog } from "./session-log.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
 
@@ -93,6 +94,7 @@ function toPayload(id: string, message: OutboundUpdate, final: boolean | undefin
 
 class PicoChannelAdapter implements ChannelAdapter {
   readonly name = "pico";
+  readonly resumeMs = retentionMs;
   private readonly sessions: SessionLog;
   private readonly clock: Clock;
   private readonly onSent: () => void;

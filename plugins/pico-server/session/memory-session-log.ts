@@ -47,6 +47,8 @@ export interface MemorySessionLogOptions {
   /** How long a stream is kept after its last subscriber left. @defaultValue 300,000 */
   readonly retentionMs?: number;
   readonly onReceipt?: ReceiptListener;
+  /** Called when the first subscriber of a session has joined. */
+  readonly sessionActive?: (session: string) => void;
   /** Called when the last subscriber of a session has left. */
   readonly sessionIdle?: (session: string) => void;
 }
@@ -136,8 +138,10 @@ class InProcessSessionLog implements MemorySessionLog {
     const stream = this.open(session);
     stream.resumes ||= resumes;
     this.idle.delete(session);
+    const isFirst = subscriberCount(stream) === 0;
     addSubscriber(stream, subscriber);
     this.makeRoom(session);
+    if (isFirst) this.options.sessionActive?.(session);
   }
 
   unsubscribe(session: string, subscriber: Subscriber): void {

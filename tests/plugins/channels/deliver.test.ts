@@ -103,22 +103,42 @@ describe("ChannelHandle.deliver", () => {
     );
   });
 
-  test("resolves on accept() while the next message of the session waits", async () => {
+  test("delivers the next message of the session after accept()", async () => {
     const { plugin, inlet, message } = toy();
     const done = gate();
     const seen: string[] = [];
     const handler: Application = async (received) => {
       seen.push(received.id);
       received.accept();
+      received.accept();
       if (received.id === "first") await done.opened;
     };
     await withKernel([channels(), plugin, application(handler)], async () => {
       expect(await inlet().deliver(message({ id: "first" }))).toBe("accepted");
+      expect(await inlet().deliver(message({ id: "second" }))).toBe("accepted");
+      expect(seen).toEqual(["first", "second"]);
+      expect(inlet().isBusy("s")).toBe(true);
+      done.open();
+      await expect.poll(() => inlet().isBusy("s")).toBe(false);
+    });
+  });
+
+  test("keeps the order of a session until accept()", async () => {
+    const { plugin, inlet, message } = toy();
+    const done = gate();
+    const seen: string[] = [];
+    const handler: Application = async ({ id, accept }) => {
+      seen.push(id);
+      if (id === "first") await done.opened;
+      accept();
+    };
+    await withKernel([channels(), plugin, application(handler)], async () => {
+      const first = inlet().deliver(message({ id: "first" }));
       const second = inlet().deliver(message({ id: "second" }));
       await new Promise(setImmediate);
       expect(seen).toEqual(["first"]);
       done.open();
-      expect(await second).toBe("accepted");
+      expect(await Promise.all([first, second])).toEqual(["accepted", "accepted"]);
       expect(seen).toEqual(["first", "second"]);
     });
   });

@@ -269,6 +269,27 @@ describe("ReplyStream without a connected client", () => {
     );
   });
 
+  test.each([
+    ["the time of the option", { afterMs: 2_000 }, 2_000, undefined],
+    ["the resume time of the channel", true, 5_000, 5_000],
+  ])("waits %s for a client", async (_, cancelWhenAlone, waitMs, resumeMs) => {
+    const channel = updatable(resumeMs === undefined ? {} : { resumeMs });
+    await streaming(
+      channel,
+      async ({ answer, clock }) => {
+        channel.inlet().sessionIdle("s");
+        clock.increment(waitMs - 1);
+        channel.inlet().sessionActive("s");
+        clock.increment(waitMs);
+        expect(answer.signal.aborted).toBe(false);
+        channel.inlet().sessionIdle("s");
+        clock.increment(waitMs);
+        expect(answer.signal.reason).toMatchObject({ code: "no_client" });
+      },
+      { cancelWhenAlone },
+    );
+  });
+
   test("ends a begun message if the session becomes idle during the send", async () => {
     const channel: Toy = updatable({
       send(session, id, message) {

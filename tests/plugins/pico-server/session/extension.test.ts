@@ -312,7 +312,7 @@ describe("conn", () => {
     const ghost = await resuming(door);
     const answer = door.services.channels.stream(
       { channel: "pico", session: "s1" },
-      { cancelWhenAlone: true },
+      { cancelWhenAlone: { afterMs: 0 } },
     );
     answer.write("one");
     const again = await resuming(door, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);

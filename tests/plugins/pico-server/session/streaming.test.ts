@@ -74,7 +74,8 @@ describe("a streamed reply", () => {
     const answers: ReplyStream[] = [];
     await using door = await stand({
       app: ({ stream }) => {
-        for (const cancelWhenAlone of [true, false]) answers.push(stream({ cancelWhenAlone }));
+        for (const cancelWhenAlone of [{ afterMs: 0 }, false])
+          answers.push(stream({ cancelWhenAlone }));
       },
     });
     const path = "/pico?session_id=shared";
