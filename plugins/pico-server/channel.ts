@@ -5,7 +5,7 @@ import type { ChannelHandle } from "../channels/index.ts";
 import type { TokenStoreEvents } from "../token-store/index.ts";
 import { messageRateOf, type PicoServerConfig } from "./config.ts";
 import { Connection } from "./connection/connection.ts";
-import type { ConnectionContext } from "./connection/context.ts";
+import type { ConnectionContext, RuntimeContext } from "./connection/context.ts";
 import { createMemoryBudget, type MemoryBudget } from "./connection/memory-budget.ts";
 import {
   connectionInfo,
@@ -103,10 +103,11 @@ export class PicoChannel {
   }
 
   registerRoutes(): void {
-    const { clock, log, config, emit, needs } = this.scope;
+    const { emit, needs } = this.scope;
     const { http } = needs;
     const { connections, admissionControl, counters, sessionGuard } = this;
-    const { newId, isBusy, sessions, budget } = this.context;
+    const { runtime, delivery, sessions } = this.context;
+    const { log, config, newId } = runtime;
     const reportRejection = createRejectionReporter({
       counters,
       http,
@@ -114,7 +115,7 @@ export class PicoChannel {
       admissionControl,
       emit,
     });
-    const shared = {
+    const handshake = createHandshake({
       http,
       admissionControl,
       sessionGuard,
@@ -123,22 +124,24 @@ export class PicoChannel {
       newId,
       reportRejection,
       connections,
-    };
-    const handshake = createHandshake({
-      ...shared,
       upgrader: createUpgrader(() => config().max_payload),
       opened: (...opened) => this.addConnection(...opened),
     });
     const router = createRouter({
-      ...shared,
-      clock,
-      sessions,
-      deliver: (message, options) => {
-        this.messagesIn += 1;
-        return this.channel.deliver(message, options);
+      http,
+      runtime,
+      access: { admissionControl, sessionGuard },
+      delivery: {
+        isBusy: delivery.isBusy,
+        budget: delivery.budget,
+        deliver: (message, options) => {
+          this.messagesIn += 1;
+          return this.channel.deliver(message, options);
+        },
       },
-      isBusy,
-      budget,
+      connections,
+      sessions,
+      reportRejection,
       openStream: (...stream) => this.addEventStream(...stream),
     });
     const route = { listener: "gateway", anyAuthorization: true } as const;
@@ -223,28 +226,31 @@ export class PicoChannel {
   private createContext(isBusy: (session?: string) => boolean): ConnectionContext {
     const { clock, log, config, random } = this.scope;
     const { counters, sessions, budget, channel, connections } = this;
+    const newId = (): string => Buffer.from(random(16)).toString("hex");
+    const runtime: RuntimeContext = { clock, log, config, newId };
     return {
-      clock,
-      log,
-      config,
-      newId: () => Buffer.from(random(16)).toString("hex"),
-      counters,
-      sessions,
-      budget,
-      deliver: (message, callbacks, options) => {
-        this.messagesIn += 1;
-        channel.hand(message, callbacks, options);
+      runtime,
+      delivery: {
+        deliver: (message, callbacks, options) => {
+          this.messagesIn += 1;
+          channel.hand(message, callbacks, options);
+        },
+        typing: channel.typing,
+        isBusy,
+        isToken: this.sessionGuard.isToken,
+        budget,
+        messageRate: messageRateOf(config),
       },
-      isBusy,
-      isToken: this.sessionGuard.isToken,
-      typing: channel.typing,
-      wheelClock: connections.wheelClock,
-      reschedule: connections.reschedule,
-      messageRate: messageRateOf(config),
+      registry: {
+        wheelClock: connections.wheelClock,
+        reschedule: connections.reschedule,
+        closed: (peer, event) => this.removePeer(peer, event),
+      },
+      sessions,
+      counters,
       written: memoizeLast(({ session, cursor: { epoch, seq } }) =>
         sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
       ),
-      closed: (peer, event) => this.removePeer(peer, event),
     };
   }
 
@@ -255,7 +261,12 @@ export class PicoChannel {
   ): void {
     const { context, counters } = this;
     counters.handshakes["accepted"]! += 1;
-    const connection = new Connection(context, context.newId(), acceptedHandshake, admission);
+    const connection = new Connection(
+      context,
+      context.runtime.newId(),
+      acceptedHandshake,
+      admission,
+    );
     this.addPeer(connection, acceptedHandshake.session, handshakeRequest, admission);
   }
 
@@ -270,7 +281,7 @@ export class PicoChannel {
     const peer = createEventStream(context, {
       response,
       headers,
-      id: context.newId(),
+      id: context.runtime.newId(),
       session,
       after,
       tokenVersion: admission.version,

@@ -125,9 +125,9 @@ export class Connection
     this.session = session;
     this.tokenVersion = admission.version;
     this.acknowledges = extension !== undefined;
-    this.conn = extension && context.newId();
+    this.conn = extension && context.runtime.newId();
     this.resumes = extension?.resume !== undefined;
-    this.liveness = new Liveness(socket as Socket, context.wheelClock.now());
+    this.liveness = new Liveness(socket as Socket, context.registry.wheelClock.now());
     this.byteCounter = new ByteCounter(socket as Socket);
     this.sink = new WebSocketSink(ws, socket);
     this.outbox = new Outbox(context, this, this.sink);
@@ -153,7 +153,7 @@ export class Connection
     return (
       this.inbound.isPending() ||
       this.outbox.waiting() > 0 ||
-      this.subscriptions.some(this.context.isBusy)
+      this.subscriptions.some(this.context.delivery.isBusy)
     );
   }
 
@@ -162,26 +162,19 @@ export class Connection
   }
 
   traffic(): Traffic {
-    const {
-      messagesIn,
-      messagesOut,
-      liveness,
-      context: { clock, wheelClock },
-    } = this;
-    const lastHeardAt = clock.now() - (wheelClock.now() - liveness.receivedAt);
+    const { messagesIn, messagesOut, liveness, context } = this;
+    const silentMs = context.registry.wheelClock.now() - liveness.receivedAt;
+    const lastHeardAt = context.runtime.clock.now() - silentMs;
     return { messagesIn, messagesOut, queuedBytes: this.outbox.waiting(), lastHeardAt };
   }
 
   check(): number {
-    const {
-      liveness,
-      outbox,
-      inbound,
-      context: { wheelClock, config },
-    } = this;
+    const { liveness, outbox, inbound, context } = this;
+    const { wheelClock } = context.registry;
     const now = wheelClock.now();
-    const { read_timeout, write_timeout } = config();
-    const pingIntervalMs = pingEveryMs(config());
+    const config = context.runtime.config();
+    const { read_timeout, write_timeout } = config;
+    const pingIntervalMs = pingEveryMs(config);
     if (this.sentClose) return pingIntervalMs;
     if (inbound.isPaused) liveness.touch(now);
     if (inbound.hasDeadline) inbound.checkDeadline(now);
@@ -219,12 +212,12 @@ export class Connection
   pong(): void {
     this.countControl();
     if (this.inbound.isUnfinished())
-      this.liveness.touchDuringMessage(this.context.wheelClock.now());
+      this.liveness.touchDuringMessage(this.context.registry.wheelClock.now());
     else this.touch();
   }
 
   private countControl(): void {
-    const second = Math.floor(this.context.wheelClock.now() / 1_000);
+    const second = Math.floor(this.context.registry.wheelClock.now() / 1_000);
     if (second !== this.controlSecond) this.controlFrames = 0;
     this.controlSecond = second;
     this.controlFrames += 1;
@@ -232,7 +225,7 @@ export class Connection
   }
 
   private touch(): void {
-    this.liveness.touch(this.context.wheelClock.now());
+    this.liveness.touch(this.context.registry.wheelClock.now());
   }
 
   protocolError({ code }: NodeJS.ErrnoException): void {
@@ -252,18 +245,18 @@ export class Connection
       reason,
       this.sentClose ?? (this.hasProtocolError ? this.ws.closedWith : undefined),
     );
-    this.context.closed(this, { connection: this.id, session: this.session, ...outcome });
+    this.context.registry.closed(this, { connection: this.id, session: this.session, ...outcome });
   }
 
   respond(frame: ServerFrame): void {
-    const { counters, clock } = this.context;
+    const { counters, runtime } = this.context;
     counters.framesOut[frame.type] += 1;
-    this.outbox.send(frameText(encodeResponse(frame, clock.now())));
+    this.outbox.send(frameText(encodeResponse(frame, runtime.clock.now())));
   }
 
   deliver(...message: Parameters<DeliverMessage>): void {
     this.messagesIn += 1;
-    this.context.deliver(...message);
+    this.context.delivery.deliver(...message);
   }
 
   use(session: string): void {
@@ -289,21 +282,17 @@ export class Connection
 
   /** Sends `hello`, and `gap` if frames are missing, to a client of the extension. */
   streamStarted(start: StreamStart): void {
-    const {
-      session,
-      conn = "",
-      resumes,
-      context: { counters, config },
-    } = this;
-    countResume(counters, resumes, start);
-    for (const frame of helloFrames({ conn, session, resumes, replay: start, config: config() }))
+    const { session, conn = "", resumes, context } = this;
+    const config = context.runtime.config();
+    countResume(context.counters, resumes, start);
+    for (const frame of helloFrames({ conn, session, resumes, replay: start, config }))
       this.respond(frame);
     this.hasSentHello = true;
     this.ws.resume();
   }
 
   failed(error: unknown): void {
-    this.context.log.error({ err: error, connection: this.id }, "Connection failed");
+    this.context.runtime.log.error({ err: error, connection: this.id }, "Connection failed");
     this.close("internal");
   }
 
@@ -325,7 +314,7 @@ export class Connection
   }
 
   scheduleCheck(): void {
-    this.context.reschedule(this);
+    this.context.registry.reschedule(this);
   }
 
   private release(): void {

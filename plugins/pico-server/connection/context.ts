@@ -13,31 +13,46 @@ import type { WheelClock } from "./timer-wheel.ts";
 export type DeliverMessage = ChannelHandle["hand"];
 export type DisconnectedEvent = PicoServerEvents["pico-server:disconnected"];
 
-/** One object, so that each connection stores a single pointer. */
-export interface ConnectionContext {
+/** What the plugin scope provides. */
+export interface RuntimeContext {
   readonly clock: Clock;
-  readonly wheelClock: WheelClock;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
-  readonly messageRate: () => Rate;
   readonly newId: () => string;
-  readonly counters: Counters;
-  readonly sessions: SessionLog;
-  /**
-   * Called after a numbered entry was written to a socket whose client sends no acknowledgements.
-   */
-  readonly written: (entry: SequencedEntry) => void;
-  /** Limits the bytes that were read and the application has not accepted. */
-  readonly budget: MemoryBudget;
+}
+
+/** The way of messages to the application, and its limits. */
+export interface DeliveryContext {
   readonly deliver: DeliverMessage;
-  /** True if this session id is a token of this process. */
-  readonly isToken: (session: string) => Promise<boolean>;
   /** Reports that a user of this session started or stopped typing. */
   readonly typing: ChannelHandle["typing"];
   /** True while the application processes a message of this session. */
   readonly isBusy: (session: string) => boolean;
+  /** True if this session id is a token of this process. */
+  readonly isToken: (session: string) => Promise<boolean>;
+  /** Limits the bytes that were read and the application has not accepted. */
+  readonly budget: MemoryBudget;
+  readonly messageRate: () => Rate;
+}
+
+/** The registry, as its members use it. */
+export interface RegistryContext {
+  readonly wheelClock: WheelClock;
   /** Checks the peer within a second. */
   readonly reschedule: (peer: Peer) => void;
   /** Called after the socket closed. */
   readonly closed: (peer: Peer, event: DisconnectedEvent) => void;
+}
+
+/** One object, so that each connection stores a single pointer. */
+export interface ConnectionContext {
+  readonly runtime: RuntimeContext;
+  readonly delivery: DeliveryContext;
+  readonly registry: RegistryContext;
+  readonly sessions: SessionLog;
+  readonly counters: Counters;
+  /**
+   * Called after a numbered entry was written to a socket whose client sends no acknowledgements.
+   */
+  readonly written: (entry: SequencedEntry) => void;
 }

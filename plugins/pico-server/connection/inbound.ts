@@ -121,8 +121,8 @@ export class Inbound implements BudgetMember {
 
   accept(data: Uint8Array): void {
     if (this.isStopped) return;
-    const { clock, messageRate, budget } = this.context;
-    const now = clock.now();
+    const { messageRate, budget } = this.context.delivery;
+    const now = this.context.runtime.clock.now();
     this.rate ??= createTokenBucket(messageRate, now);
     if (!this.rate(now)) return this.rejectTooFast(data);
     if (this.isFull() || this.hasQueued()) {
@@ -163,7 +163,7 @@ export class Inbound implements BudgetMember {
 
   /** The socket closed, and the library has released the unfinished message. */
   closed(): void {
-    const { budget } = this.context;
+    const { budget } = this.context.delivery;
     budget.arrive(this, 0);
     budget.leave(this);
   }
@@ -179,7 +179,7 @@ export class Inbound implements BudgetMember {
   }
 
   stop(): void {
-    const { budget } = this.context;
+    const { budget } = this.context.delivery;
     this.isStopped = true;
     for (const { byteLength } of this.queued ?? []) budget.shrink(this, byteLength);
     this.queued = undefined;
@@ -187,11 +187,11 @@ export class Inbound implements BudgetMember {
   }
 
   private setArrived(weight: number): void {
-    const { budget, config } = this.context;
-    budget.arrive(this, weight);
+    const { runtime, delivery } = this.context;
+    delivery.budget.arrive(this, weight);
     // The budget may have paused this connection before the message started.
     if (this.isPausedByBudget) this.drain();
-    const limit = Math.max(minWeightLimit, weightFactor * config().max_payload);
+    const limit = Math.max(minWeightLimit, weightFactor * runtime.config().max_payload);
     if (weight > limit) this.owner.close("too_big");
   }
 
@@ -205,14 +205,14 @@ export class Inbound implements BudgetMember {
   }
 
   private rejectTooFast(data: Uint8Array): void {
-    const { counters, clock } = this.context;
+    const { counters, runtime } = this.context;
     counters.framesIn.invalid += 1;
     const frame = data.byteLength <= maxRejectedFrame ? decodeFrame(data) : undefined;
     const ids =
       frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
     this.reject("rate_limited", ids);
     this.rateStrikes ??= createStrikeCounter(5, minuteMs);
-    if (this.rateStrikes(clock.now())) this.owner.close("rate_limited", 5_000);
+    if (this.rateStrikes(runtime.clock.now())) this.owner.close("rate_limited", 5_000);
   }
 
   acknowledge({ session, id }: InboundMessage, status: "accepted" | "duplicate"): void {
@@ -223,13 +223,13 @@ export class Inbound implements BudgetMember {
   failed({ session, id }: InboundMessage, error: unknown): void {
     const { code, message } = toMessageError(error);
     if (code === "internal")
-      this.context.log.error({ err: error, session, id }, "Message could not be processed");
+      this.context.runtime.log.error({ err: error, session, id }, "Message could not be processed");
     this.reject(code, { requestId: id, sessionId: session }, message);
   }
 
   settled(bytes: number): void {
     this.pending -= 1;
-    this.context.budget.shrink(this, bytes);
+    this.context.delivery.budget.shrink(this, bytes);
     this.drain();
   }
 
@@ -239,17 +239,15 @@ export class Inbound implements BudgetMember {
     session: string,
     payload: MessagePayload,
   ): void {
-    const {
-      owner,
-      context: { budget, clock, newId },
-    } = this;
+    const { owner } = this;
+    const { runtime, delivery } = this.context;
     const { content, hops, skipped } = payload;
-    const id = givenId ?? newId();
+    const id = givenId ?? runtime.newId();
     const media = toChannelMedia(payload.media);
-    const message = { channel: "pico", session, id, content, media, at: clock.now(), hops };
+    const message = { channel: "pico", session, id, content, media, at: runtime.clock.now(), hops };
     const isKnown = owner.acknowledges && givenId !== undefined;
     this.pending += 1;
-    budget.grow(this, bytes);
+    delivery.budget.grow(this, bytes);
     if (skipped && owner.acknowledges) owner.respond(toSkippedNotice(session, givenId, skipped));
     const callbacks = new DeliveryAck(this, message, bytes, isKnown);
     owner.deliver(message, callbacks, isKnown ? withDedupe : withoutDedupe);
@@ -265,17 +263,17 @@ export class Inbound implements BudgetMember {
   }
 
   private rejectFrame(error: WireError): void {
-    const { counters, clock } = this.context;
+    const { counters, runtime } = this.context;
     counters.framesIn.invalid += 1;
     this.reject(error.code, error, error.message);
     if (error.code !== "invalid_message") return;
     this.malformedStrikes ??= createStrikeCounter(20, minuteMs);
-    if (this.malformedStrikes(clock.now())) this.owner.close("bad_request");
+    if (this.malformedStrikes(runtime.clock.now())) this.owner.close("bad_request");
   }
 
   /** Runs before the connection uses a session for the first time. */
   private async checkSession(frame: ClientFrame, session: string, bytes: number): Promise<void> {
-    const { budget, isToken } = this.context;
+    const { budget, isToken } = this.context.delivery;
     this.isChecking = true;
     this.pending += 1;
     budget.grow(this, bytes);
@@ -295,10 +293,8 @@ export class Inbound implements BudgetMember {
   }
 
   private process(frame: ClientFrame, bytes: number): void {
-    const {
-      owner,
-      context: { counters, typing },
-    } = this;
+    const { owner, context } = this;
+    const { counters, delivery } = context;
     const session = frame.session_id ?? owner.session;
     owner.use(session);
     if (this.isStopped) return; // the replay exceeded the send queue, so the connection closed
@@ -309,7 +305,8 @@ export class Inbound implements BudgetMember {
     if (type === "message.send" || type === "media.send")
       this.deliver(bytes, id, session, frame.payload);
     if (type === "ack" && owner.acknowledges) owner.acknowledged(frame.payload.seq);
-    if (type === "typing.start" || type === "typing.stop") typing(session, type === "typing.start");
+    if (type === "typing.start" || type === "typing.stop")
+      delivery.typing(session, type === "typing.start");
   }
 
   private hasQueued(): boolean {
@@ -331,7 +328,7 @@ export class Inbound implements BudgetMember {
     if (this.isDraining) return;
     this.isDraining = true;
     for (let data = this.next(); data; data = this.next()) {
-      this.context.budget.shrink(this, data.byteLength);
+      this.context.delivery.budget.shrink(this, data.byteLength);
       this.handle(data);
     }
     this.isDraining = false;

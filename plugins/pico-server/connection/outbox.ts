@@ -53,7 +53,7 @@ export interface OutboxOwner {
  * dropped or replaced.
  */
 export class Outbox implements SinkSource {
-  private readonly context: Pick<ConnectionContext, "counters" | "wheelClock">;
+  private readonly context: Pick<ConnectionContext, "counters" | "registry">;
   private readonly owner: OutboxOwner;
   private readonly sink: Sink;
   private queue: QueuedFrame[] | undefined = undefined;
@@ -72,7 +72,7 @@ export class Outbox implements SinkSource {
   private pong: EncodedFrame | undefined = undefined;
 
   constructor(
-    context: Pick<ConnectionContext, "counters" | "wheelClock">,
+    context: Pick<ConnectionContext, "counters" | "registry">,
     owner: OutboxOwner,
     sink: Sink,
   ) {
@@ -140,7 +140,7 @@ export class Outbox implements SinkSource {
   onPending(): void {
     if (this.isPending) return;
     this.isPending = true;
-    this.progressAt = this.context.wheelClock.now();
+    this.progressAt = this.context.registry.wheelClock.now();
     this.leftAtCheck = this.writtenBytes - this.sink.pending();
     this.kernelQueueAtCheck = this.sink.kernelQueueBytes();
     this.owner.scheduleCheck();

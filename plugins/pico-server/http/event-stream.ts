@@ -69,7 +69,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.after = after;
     this.tokenVersion = tokenVersion;
     this.response = response;
-    this.keptAliveAt = context.wheelClock.now();
+    this.keptAliveAt = context.registry.wheelClock.now();
     response.writeHead(200, {
       "Content-Type": "text/event-stream; charset=utf-8",
       "Cache-Control": "no-store",
@@ -90,10 +90,8 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
 
   close(name: CloseName, retryMs?: number): void {
     if (this.sentClose) return;
-    const {
-      response,
-      context: { clock },
-    } = this;
+    const { response, context } = this;
+    const { clock } = context.runtime;
     this.sentClose = { code: closeCodes[name].code, reason: closeReason(name, retryMs) };
     this.reader.stop();
     if (retryMs !== undefined) this.send(Buffer.from(`retry: ${Math.round(retryMs)}\n\n`));
@@ -108,28 +106,28 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   }
 
   isBusy(): boolean {
-    return this.outbox.waiting() > 0 || this.context.isBusy(this.session);
+    return this.outbox.waiting() > 0 || this.context.delivery.isBusy(this.session);
   }
 
   traffic(): Traffic {
-    const { clock, wheelClock } = this.context;
+    const { runtime, registry } = this.context;
+    const silentMs = registry.wheelClock.now() - this.keptAliveAt;
     return {
       messagesIn: 0,
       messagesOut: this.messagesOut,
       queuedBytes: this.outbox.waiting(),
-      lastHeardAt: clock.now() - (wheelClock.now() - this.keptAliveAt),
+      lastHeardAt: runtime.clock.now() - silentMs,
     };
   }
 
   check(): number {
-    const {
-      outbox,
-      context: { wheelClock, config },
-    } = this;
+    const { outbox, context } = this;
+    const { wheelClock } = context.registry;
+    const config = context.runtime.config();
     const now = wheelClock.now();
-    const intervalMs = pingEveryMs(config());
+    const intervalMs = pingEveryMs(config);
     if (this.sentClose) return intervalMs;
-    const isStalled = outbox.stalledFor(now) >= config().write_timeout * 1_000;
+    const isStalled = outbox.stalledFor(now) >= config.write_timeout * 1_000;
     if (isStalled && !recentlySuspended(wheelClock)) this.close("slow_consumer");
     else if (now - this.keptAliveAt >= intervalMs) {
       this.keptAliveAt = now;
@@ -139,17 +137,14 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   }
 
   begin(_: SessionReader, { top, gap, frames }: StreamStart): void {
-    const { counters, clock } = this.context;
+    const { counters, runtime } = this.context;
     countResume(counters, this.after !== undefined, gap ? { gap } : {});
     this.send(encodePreamble({ ...top, seq: top.seq - frames.length }));
     if (!gap) return;
     counters.framesOut.gap += 1;
     const { session } = this;
-    this.send(
-      encodeEvent(
-        encode({ type: "gap", session_id: session, payload: gap, timestamp: clock.now() }),
-      ),
-    );
+    const timestamp = runtime.clock.now();
+    this.send(encodeEvent(encode({ type: "gap", session_id: session, payload: gap, timestamp })));
   }
 
   accept(_: SessionReader, entry: SequencedEntry): void {
@@ -158,7 +153,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   }
 
   failed(error: unknown): void {
-    this.context.log.error({ err: error, connection: this.id }, "Event stream failed");
+    this.context.runtime.log.error({ err: error, connection: this.id }, "Event stream failed");
   }
 
   queueFull(): void {
@@ -166,7 +161,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   }
 
   scheduleCheck(): void {
-    this.context.reschedule(this);
+    this.context.registry.reschedule(this);
   }
 
   written(entry: SequencedEntry): void {
@@ -183,7 +178,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     const { sentClose, id: connection, session } = this;
     const outcome = sentClose ?? { code: closeCodes.normal.code, reason: "" };
     const initiator = sentClose ? "server" : "client";
-    this.context.closed(this, { connection, session, ...outcome, initiator });
+    this.context.registry.closed(this, { connection, session, ...outcome, initiator });
   }
 }
 

@@ -1,6 +1,5 @@
 // POST /pico/messages: delivers one message and, with ?wait=, responds with the replies to it.
 import type { ServerResponse } from "node:http";
-import type { Clock, Log } from "../../../kernel/index.ts";
 import {
   WireError,
   decodeRequest,
@@ -9,7 +8,8 @@ import {
   type SkippedAttachment,
 } from "../../../lib/pico-wire/index.ts";
 import type { InboundMessage } from "../../channels/index.ts";
-import { messageRateOf, type PicoServerConfig } from "../config.ts";
+import { messageRateOf } from "../config.ts";
+import type { RuntimeContext } from "../connection/context.ts";
 import type { MemoryBudget } from "../connection/memory-budget.ts";
 import { createKeyedBuckets } from "../connection/rate-limit.ts";
 import type { ConnectionRegistry } from "../connection/registry.ts";
@@ -23,15 +23,14 @@ import { readBody } from "./read-body.ts";
 import type { JsonResponse } from "./router.ts";
 import { maxWaitSeconds, readWait, waitForReply } from "./wait-for-reply.ts";
 
-export interface PostMessageOptions {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly config: () => PicoServerConfig;
-  readonly connections: ConnectionRegistry;
-  readonly admissionControl: Pick<AdmissionControl, "expired">;
+/** Decides which requests are served. */
+export interface AccessContext<Control> {
+  readonly admissionControl: Control;
   readonly sessionGuard: Pick<SessionGuard, "check">;
-  readonly sessions: SessionLog;
-  readonly newId: () => string;
+}
+
+/** The way of posted messages to the application. */
+export interface PostDelivery {
   readonly isBusy: (session: string) => boolean;
   /** Limits the bytes of all messages that the application has not accepted. */
   readonly budget: MemoryBudget;
@@ -39,6 +38,14 @@ export interface PostMessageOptions {
     message: InboundMessage,
     options: { dedupe: boolean },
   ) => Promise<DeliveryStatus>;
+}
+
+export interface PostMessageOptions {
+  readonly runtime: RuntimeContext;
+  readonly access: AccessContext<Pick<AdmissionControl, "expired">>;
+  readonly delivery: PostDelivery;
+  readonly connections: ConnectionRegistry;
+  readonly sessions: SessionLog;
 }
 
 type DeliveryStatus = "accepted" | "duplicate";
@@ -91,7 +98,7 @@ class MessagePoster {
 
   constructor(options: PostMessageOptions) {
     this.options = options;
-    this.isWithinRate = createKeyedBuckets(messageRateOf(options.config));
+    this.isWithinRate = createKeyedBuckets(messageRateOf(options.runtime.config));
   }
 
   /** @returns The response, or undefined if the client has closed the connection. */
@@ -100,7 +107,9 @@ class MessagePoster {
     response: ServerResponse,
     admission: Admission,
   ): Promise<JsonResponse | Rejection | undefined> {
-    const { config, clock, connections, admissionControl, newId, budget } = this.options;
+    const { runtime, access, delivery, connections } = this.options;
+    const { config, clock, newId } = runtime;
+    const { admissionControl } = access;
     const { request, peer, params } = handshakeRequest;
     if (!this.isWithinRate(peer.key, clock.now()))
       return { code: "rate_limited", message: messageErrors.rate_limited.message };
@@ -109,7 +118,7 @@ class MessagePoster {
       const message = `wait must be a number of seconds, at most ${maxWaitSeconds}.`;
       return { code: "invalid_message", message };
     }
-    const bodyBudget = new BodyBudget(budget);
+    const bodyBudget = new BodyBudget(delivery.budget);
     let isDelivering = false;
     try {
       const body = await readBody(request, {
@@ -148,7 +157,7 @@ class MessagePoster {
 
   private async checkSession({ session_id }: MessageRequest): Promise<Rejection | undefined> {
     if (session_id === undefined) return undefined;
-    const rejection = await this.options.sessionGuard.check(session_id);
+    const rejection = await this.options.access.sessionGuard.check(session_id);
     return rejection?.code === "invalid_session_id"
       ? { code: "invalid_message", message: tokenSessionMessage }
       : rejection;
@@ -159,7 +168,7 @@ class MessagePoster {
     { id, payload }: MessageRequest,
     { request_id, session_id: session }: MessageIds,
   ): Promise<DeliveryStatus> {
-    const { clock, deliver } = this.options;
+    const { runtime, delivery } = this.options;
     const { content, media, hops } = payload;
     const message = {
       channel: "pico",
@@ -167,10 +176,10 @@ class MessagePoster {
       id: request_id,
       content,
       media: toChannelMedia(media),
-      at: clock.now(),
+      at: runtime.clock.now(),
       hops,
     };
-    return deliver(message, { dedupe: id !== undefined });
+    return delivery.deliver(message, { dedupe: id !== undefined });
   }
 
   /** Subscribes to the session before the delivery, so that no reply is missed. */
@@ -179,25 +188,26 @@ class MessagePoster {
     ids: MessageIds,
     { seconds, response, tokenVersion }: ReplyWait,
   ): Promise<JsonResponse | Rejection> {
-    const { connections, sessions, clock, newId, isBusy } = this.options;
-    const pending = waitForReply({
-      response,
-      id: newId(),
-      request: ids.request_id,
-      session: ids.session_id,
-      seconds,
-      tokenVersion,
-      sessions,
-      clock,
-      isBusy,
-    });
+    const { connections, sessions, runtime, delivery } = this.options;
+    const { clock, newId } = runtime;
+    const pending = waitForReply(
+      { sessions, clock, isBusy: delivery.isBusy },
+      {
+        response,
+        id: newId(),
+        request: ids.request_id,
+        session: ids.session_id,
+        seconds,
+        tokenVersion,
+      },
+    );
     connections.add(pending.peer);
     try {
-      const delivery = deliver();
-      const outcome = await Promise.race([delivery, pending.ended]);
+      const accepted = deliver();
+      const outcome = await Promise.race([accepted, pending.ended]);
       // The client has its response already, so a later failure is only logged.
       if (outcome === "closed" || outcome === "timed_out")
-        delivery.catch((error) => this.toRejection(error));
+        accepted.catch((error) => this.toRejection(error));
       if (outcome === "closed") return { code: "unavailable" };
       const replies = await pending.replies();
       const body = { status: outcome === "timed_out" ? "pending" : outcome, ...ids };
@@ -214,7 +224,7 @@ class MessagePoster {
     if (error instanceof WireError) return { code: error.code, message: error.message };
     const rejection = toMessageError(error);
     if (rejection.code === "internal")
-      this.options.log.error({ err: error }, "Posted message could not be processed");
+      this.options.runtime.log.error({ err: error }, "Posted message could not be processed");
     return rejection;
   }
 }

@@ -1,10 +1,8 @@
 // Routes plain HTTP requests under /pico: the probe, posted messages and event streams.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock, Log } from "../../../kernel/index.ts";
 import { isSessionId, limits, parseCursor, type Cursor } from "../../../lib/pico-wire/index.ts";
 import type { Http } from "../../http/index.ts";
-import type { PicoServerConfig } from "../config.ts";
-import { detachString, type ConnectionRegistry } from "../connection/registry.ts";
+import { detachString } from "../connection/registry.ts";
 import {
   corsHeadersFor,
   isRejection,
@@ -13,8 +11,7 @@ import {
 } from "../handshake/admission.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
-import type { SessionLog } from "../session/session-log.ts";
-import { createPostHandler, type PostMessageOptions } from "./post-message.ts";
+import { createPostHandler, type AccessContext, type PostMessageOptions } from "./post-message.ts";
 
 export interface JsonResponse {
   readonly status: number;
@@ -51,12 +48,7 @@ export interface EventStreamRequest {
 
 export interface RouterOptions extends PostMessageOptions {
   readonly http: Http;
-  readonly admissionControl: AdmissionControl;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly config: () => PicoServerConfig;
-  readonly connections: ConnectionRegistry;
-  readonly sessions: SessionLog;
+  readonly access: AccessContext<AdmissionControl>;
   readonly reportRejection: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
   /** Turns the response into an event stream. */
   readonly openStream: (
@@ -98,12 +90,12 @@ class PicoRouter {
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { http, admissionControl, log } = this.options;
+    const { http, access, runtime } = this.options;
     const handshakeRequest = parseHandshakeRequest(http, request, false);
-    const cors = corsHeadersFor(admissionControl, handshakeRequest);
+    const cors = corsHeadersFor(access.admissionControl, handshakeRequest);
     const route = this.route(handshakeRequest, response);
     const result = await route.catch((error: unknown): Rejection => {
-      log.error({ err: error }, "Request failed");
+      runtime.log.error({ err: error }, "Request failed");
       return { code: "internal" };
     });
     if (result === undefined || response.destroyed) return;
@@ -117,7 +109,7 @@ class PicoRouter {
     handshakeRequest: HandshakeRequest,
     response: ServerResponse,
   ): Promise<RouteResult> {
-    const { admissionControl } = this.options;
+    const { admissionControl } = this.options.access;
     const { path, request } = handshakeRequest;
     const methods = allowedMethods[path];
     const closed = admissionControl.isServing(handshakeRequest);
@@ -139,9 +131,10 @@ class PicoRouter {
   }
 
   private describe(): JsonResponse {
-    const { config, connections } = this.options;
-    const { max_payload, max_connections, message_rate, message_burst } = config();
-    const { ping_interval, read_timeout } = config();
+    const { runtime, connections } = this.options;
+    const config = runtime.config();
+    const { max_payload, max_connections, message_rate, message_burst } = config;
+    const { ping_interval, read_timeout } = config;
     return {
       status: 200,
       body: {
@@ -171,7 +164,7 @@ class PicoRouter {
     const [session = "", ...more] = params.getAll("session_id");
     if (session === "") return { code: "invalid_session_id", message: missingSessionMessage };
     if (more.length > 0 || !isSessionId(session)) return { code: "invalid_session_id" };
-    const rejection = await this.options.sessionGuard.check(session);
+    const rejection = await this.options.access.sessionGuard.check(session);
     if (rejection) return rejection;
     const lastId = request.headers["last-event-id"];
     const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;
@@ -184,10 +177,10 @@ class PicoRouter {
     handshakeRequest: HandshakeRequest,
     admission: Admission,
   ): Rejection | undefined {
-    const { admissionControl, connections, config } = this.options;
-    const hasFreeSlot = connections.count() < config().max_connections;
+    const { access, connections, runtime } = this.options;
+    const hasFreeSlot = connections.count() < runtime.config().max_connections;
     return (
-      admissionControl.expired(handshakeRequest, admission) ??
+      access.admissionControl.expired(handshakeRequest, admission) ??
       (hasFreeSlot ? undefined : { code: "too_many_connections" })
     );
   }

@@ -26,6 +26,9 @@ export interface ReplyWaitOptions {
   readonly session: string;
   readonly seconds: number;
   readonly tokenVersion: number | undefined;
+}
+
+export interface ReplyWaitContext {
   readonly sessions: SessionLog;
   readonly clock: Clock;
   readonly isBusy: (session: string) => boolean;
@@ -81,6 +84,7 @@ class ReplyCollector {
 class ReplyWaiter implements PendingReply, Subscriber {
   readonly peer: Peer;
   readonly ended: Promise<WaitEnd>;
+  private readonly context: ReplyWaitContext;
   private readonly options: ReplyWaitOptions;
   private readonly collector: ReplyCollector;
   private readonly received: { readonly frame: ReplyFrame; readonly cursor: Cursor }[] = [];
@@ -88,8 +92,10 @@ class ReplyWaiter implements PendingReply, Subscriber {
   private readonly onClose: () => void;
   private onComplete = (): void => undefined;
 
-  constructor(options: ReplyWaitOptions) {
-    const { response, request, session, seconds, sessions, clock } = options;
+  constructor(context: ReplyWaitContext, options: ReplyWaitOptions) {
+    const { sessions, clock } = context;
+    const { response, request, session, seconds } = options;
+    this.context = context;
     this.options = options;
     this.collector = new ReplyCollector(request);
     let end: (how: WaitEnd) => void = () => undefined;
@@ -117,7 +123,8 @@ class ReplyWaiter implements PendingReply, Subscriber {
   }
 
   stop(): void {
-    const { clock, response, sessions, session } = this.options;
+    const { clock, sessions } = this.context;
+    const { response, session } = this.options;
     clock.clearTimeout(this.timer);
     response.off("close", this.onClose);
     sessions.unsubscribe(session, this);
@@ -125,16 +132,17 @@ class ReplyWaiter implements PendingReply, Subscriber {
 
   private collect(): CollectedReplies {
     const { received } = this;
-    const { response, sessions, session } = this.options;
+    const { response, session } = this.options;
     const last = received.at(-1)?.cursor;
     if (!last || response.destroyed) return { messages: [] };
     const range = { epoch: last.epoch, after: received[0]!.cursor.seq - 1, upTo: last.seq };
-    sessions.note(session, range, "answered");
+    this.context.sessions.note(session, range, "answered");
     return { messages: received.map(({ frame }) => frame), cursor: formatCursor(last) };
   }
 
   private createPeer(): Peer {
-    const { id, tokenVersion, session, clock, isBusy } = this.options;
+    const { clock, isBusy } = this.context;
+    const { id, tokenVersion, session } = this.options;
     const startedAt = clock.now();
     return {
       id,
@@ -155,4 +163,5 @@ class ReplyWaiter implements PendingReply, Subscriber {
 }
 
 /** Subscribes to the session immediately. The caller must call `stop`. */
-export const waitForReply = (options: ReplyWaitOptions): PendingReply => new ReplyWaiter(options);
+export const waitForReply = (context: ReplyWaitContext, options: ReplyWaitOptions): PendingReply =>
+  new ReplyWaiter(context, options);
