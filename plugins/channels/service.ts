@@ -3,7 +3,12 @@ import type { Awaitable, Release } from "../../kernel/index.ts";
 
 /** The destination of a message: a session of a channel. */
 export interface Address {
+  /** Name of an attached channel, as its adapter declares it: `pico`. */
   readonly channel: string;
+  /**
+   * Session id within the channel, chosen by the client or the channel. At most 256 bytes of UTF-8
+   * without control characters on `pico`; other channels may use other forms.
+   */
   readonly session: string;
 }
 /** The person or program that wrote a message, as the server knows it. Clients cannot set it. */
@@ -20,20 +25,33 @@ export interface Sender {
 export interface Media {
   /** MIME type, or only its first part (`image`) if the sender gave no more. */
   readonly type: string;
+  /** The decoded file. A message needs `bytes` or `url`; `bytes` wins if both are set. */
   readonly bytes?: Uint8Array;
+  /**
+   * An `https:` or `data:` URL. The channel does not fetch it. `pico` rejects other schemes as
+   * `unsupported`.
+   */
   readonly url?: string;
+  /** A name for users. From a client it is untrusted: do not use it as a path. */
   readonly filename?: string;
 }
 /** A tool call of a language model. */
 export interface ToolCall {
+  /**
+   * Identifies the call among the calls of one message. The language model makes it; Doorward
+   * passes it on unchanged.
+   */
   readonly id: string;
+  /** Name of the function that the model calls. */
   readonly name: string;
   /** JSON. */
   readonly arguments: string;
 }
 /** Use of a language model's context window, in tokens. */
 export interface ContextUsage {
+  /** Tokens that the conversation, instructions and tools occupy now. */
   readonly used: number;
+  /** Tokens that the context window of the model holds. */
   readonly total: number;
   /** Tokens of the conversation so far, without instructions and tools. */
   readonly history?: number;
@@ -46,6 +64,10 @@ export interface ContextUsage {
 }
 /** A message to a client. */
 export interface OutboundMessage {
+  /**
+   * Text for the client; in an update, the full text so far. May be empty. On `pico`, the whole
+   * message has at most 512 KiB as JSON, and a larger one is rejected as `too_large`.
+   */
   readonly content: string;
   /** Marks content that clients may fold: thoughts and tool calls. */
   readonly kind?: "thought" | "tool_calls";
@@ -54,10 +76,13 @@ export interface OutboundMessage {
   readonly placeholder?: boolean;
   /** Set with `kind: "tool_calls"`. */
   readonly toolCalls?: readonly ToolCall[];
+  /** Files for the client, in order. Absent means none. */
   readonly attachments?: readonly Media[];
+  /** Id of the client message that this one answers. `reply` and `stream` of a message set it. */
   readonly inReplyTo?: string;
   /** Name of the language model that wrote the message. */
   readonly model?: string;
+  /** Token counts that the client may show. `pico` sends them as `context_usage`. */
   readonly contextUsage?: ContextUsage;
   /** Bridges the message has crossed. A bridge sets the received number plus one. More than 4 is
    *  rejected as `loop`. A channel transmits the number if its protocol allows it. */
@@ -65,9 +90,25 @@ export interface OutboundMessage {
 }
 /** A message from a client. */
 export interface InboundMessage extends Address {
+  /**
+   * Identifies the message within its session. The client chooses it; if it sends none, the channel
+   * makes one. At most 256 bytes of UTF-8 without control characters on `pico`.
+   */
   readonly id: string;
+  /**
+   * Text from the client, never trusted. At most 1 MiB of UTF-8 on `pico`. Empty only if `media`
+   * has an item.
+   */
   readonly content: string;
+  /**
+   * Images from the client, in order; empty without any. On `pico` at most 64, each with at most 20
+   * MiB of `bytes`.
+   */
   readonly media: readonly Media[];
+  /**
+   * Name or id of the person, if the channel knows it. Absent on `pico`, whose clients share one
+   * token.
+   */
   readonly sender?: string;
   /** Id of the sent message that this one replies to, if the client names it. */
   readonly inReplyTo?: string;
@@ -79,8 +120,15 @@ export interface InboundMessage extends Address {
 /** Delivery status of a sent message. It only advances: written or buffered, then delivered or
  *  undelivered. */
 export interface Receipt {
+  /** Id of the sent message: 32 hexadecimal digits, made by the channels plugin. Empty if a reply
+   *  stream ended without text. */
   readonly id: string;
+  /**
+   * `written`: given to a socket. `buffered`: kept, because no client is connected. `delivered`:
+   * acknowledged by the client. `undelivered`: lost, for `reason`.
+   */
   readonly status: "written" | "buffered" | "delivered" | "undelivered";
+  /** Why the message is `undelivered`: a short code such as `overflow`, `expired` or `aborted`. */
   readonly reason?: string;
 }
 /** A message as the application receives it. */
@@ -179,7 +227,12 @@ export interface Channels {
 
 /** Callbacks for the outcome of a delivery: one of them runs, once. */
 export interface DeliveryCallbacks {
+  /** The application accepted the message, now or (`duplicate`) when it was delivered before. */
   accepted(status: "accepted" | "duplicate"): void;
+  /**
+   * The application or Doorward rejected the message. Errors of Doorward have the codes of
+   * `deliver`; errors of the application are passed on as they were thrown.
+   */
   rejected(error: unknown): void;
 }
 
@@ -229,20 +282,32 @@ export interface AdapterReceipt extends Receipt {
 
 /** A plugin's implementation of a channel. A missing method is rejected as `unsupported`. */
 export interface ChannelAdapter {
+  /** Value of `channel` in addresses and messages. Each name can be attached once in a kernel. */
   readonly name: string;
-  /** How long a client may be away and still receive what it missed. @defaultValue `0` */
+  /** Milliseconds that a client may be away and still receive what it missed. @defaultValue `0` */
   readonly resumeMs?: number;
+  /**
+   * Sends a new message. With `final: false`, updates follow, and the last one has `final: true`.
+   *
+   * @param id - Id for later updates: 32 hexadecimal digits, never used before.
+   * @returns The receipt, with the same id.
+   * @throws too_large, rate_limited or undeliverable, which reach the caller of `Channels.send`. An
+   *   error without a code becomes `undeliverable`.
+   */
   send(
     session: string,
     id: string,
     message: OutboundMessage & { readonly final?: boolean },
   ): Awaitable<AdapterReceipt>;
+  /** Replaces the content of a sent message by the full text so far. Fails like `send`. */
   update?(
     session: string,
     id: string,
     message: OutboundMessage & { readonly final?: boolean },
   ): Awaitable<AdapterReceipt>;
+  /** Removes a sent message for all clients of the session. Fails like `send`. */
   remove?(session: string, id: string): Awaitable<AdapterReceipt>;
+  /** Shows or hides the typing indicator. A loss is harmless, so it has no receipt. */
   typing?(session: string, on: boolean): void;
   /** Reports that the application failed after it had accepted this message, so that the client
    *  stops waiting for a reply. */
@@ -254,12 +319,21 @@ export type ChannelsEvents = {
   /** A channel delivered a message; emitted before the application runs, not for duplicates.
    *  Without content. */
   "channels:message-received": Address & {
+    /** Id of the message within its session, as in `InboundMessage`. */
     readonly id: string;
+    /**
+     * Size of the content as UTF-8 plus its media. A medium without bytes counts the characters of
+     * its URL.
+     */
     readonly bytes: number;
+    /** Unix milliseconds at which the message arrived. */
     readonly at: number;
   };
   /** A client began or stopped typing. */
-  "channels:typing-changed": Address & { readonly on: boolean };
+  "channels:typing-changed": Address & {
+    /** True while the client types. */
+    readonly on: boolean;
+  };
   /** The first client of a session connected. */
   "channels:session-joined": Address;
   /** The last client of a session disconnected. */
