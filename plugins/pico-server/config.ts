@@ -123,6 +123,10 @@ export const picoSchema = z.strictObject({
     ),
 });
 
+/**
+ * The validated section `channels.pico`, with defaults filled in. `docs/configuration.md` lists the
+ * fields with units and ranges.
+ */
 export type PicoServerConfig = z.output<typeof picoSchema>;
 /** The section as users write it. */
 export type PicoServerInput = z.input<typeof picoSchema>;

@@ -1,6 +1,10 @@
 // Error table of the pico channel.
 import { errorTable } from "../../kernel/index.ts";
 
+/**
+ * Errors of the plugin. `PICO_TOKEN_MISSING` and `PICO_DESCRIPTORS` fail the start; the others
+ * reject calls of the channels service. Compare `error.code`, not the message.
+ */
 export const picoErrors = errorTable({
   PICO_TOKEN_MISSING: (prefix: string | undefined) =>
     "The pico channel is enabled but has no token. " +

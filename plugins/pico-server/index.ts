@@ -42,8 +42,7 @@ export interface PicoServerOptions {
 /**
  * Creates the WebSocket channel plugin, served at `/pico`.
  *
- * @param options.envPrefix - Prefix of the environment variables that error messages name.
- *   @defaultValue `"SERVICE"`
+ * @param options - The prefix of the environment variables that error messages name.
  * @throws PICO_TOKEN_MISSING at start, if the channel is enabled and has no token.
  * @throws PICO_DESCRIPTORS at start, if the process may not open enough files.
  * @example

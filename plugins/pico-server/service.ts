@@ -7,11 +7,18 @@ import type { PicoServerConfig, PicoServerInput } from "./config.ts";
 
 /** A summary of the channel. */
 export interface PicoServerStatus {
+  /** Whether the setting `channels.pico.enabled` is on, so that clients can connect. */
   readonly enabled: boolean;
   /** Path of the channel, including the base path. */
   readonly path: string;
+  /**
+   * `gateway`: the channel has a port of its own (plugin `gateway`). `dashboard`: it shares the
+   * port of the http plugin.
+   */
   readonly listener: "dashboard" | "gateway";
+  /** Open WebSockets, event streams and waiting `POST` requests. */
   readonly connections: number;
+  /** The setting `channels.pico.max_connections`: handshakes beyond it receive 503. Default 100. */
   readonly maxConnections: number;
   /** Messages from clients since startup. */
   readonly messagesIn: number;
@@ -21,12 +28,23 @@ export interface PicoServerStatus {
 
 /** An open connection. */
 export interface PicoConnection {
+  /**
+   * Identifies the connection in events and for `disconnect`: 32 hexadecimal digits, made by the
+   * server.
+   */
   readonly id: string;
   /** Session id from the URL. The connection may use other sessions too. */
   readonly session: string;
+  /** IP address of the client; behind a trusted proxy, the address that the proxy forwarded. */
   readonly address: string;
+  /**
+   * How the client sent its token. `dashboard`: a page of the dashboard, which has a sign-in
+   * instead.
+   */
   readonly method: "header" | "subprotocol" | "query" | "dashboard";
+  /** `Origin` header (RFC 6454) of the handshake: the page that connected. Absent for programs. */
   readonly origin?: string;
+  /** `User-Agent` header of the handshake. Untrusted text. Absent if the client sent none. */
   readonly userAgent?: string;
   /** Unix time in milliseconds. */
   readonly since: number;
@@ -46,6 +64,7 @@ type CountByName = Readonly<Record<string, number>>;
 
 /** Counters since startup, and current gauges. All label sets are fixed. */
 export interface PicoMetrics {
+  /** Connections that are open now. */
   readonly connections: number;
   /** WebSocket handshakes by result: `accepted`, or the rejection code. */
   readonly handshakes: CountByName;
@@ -56,6 +75,7 @@ export interface PicoMetrics {
   readonly closes: Readonly<Record<"client" | "server" | "network", CountByName>>;
   /** Frames by type, of WebSockets and event streams. */
   readonly frames: Readonly<Record<"in" | "out", CountByName>>;
+  /** Bytes on connections after their handshake since startup: `in` from clients, `out` to them. */
   readonly bytes: Readonly<Record<"in" | "out", number>>;
   /** Bytes that wait to be sent, of all connections. */
   readonly queueBytes: number;
@@ -99,17 +119,27 @@ export interface PicoServer {
 export type PicoServerEvents = {
   /** A connection was opened. */
   "pico-server:connected": {
+    /** Id of the connection: 32 hexadecimal digits, as in {@link PicoConnection}. */
     connection: string;
+    /** Session id from the URL, or the one that the server made. */
     session: string;
+    /** IP address of the client, as forwarded by a trusted proxy. */
     address: string;
+    /** How the client sent its token. `dashboard`: a page of the dashboard. */
     method: "header" | "subprotocol" | "query" | "dashboard";
   };
   /** A connection was closed. */
   "pico-server:disconnected": {
+    /** Id of the connection: 32 hexadecimal digits, as in {@link PicoConnection}. */
     connection: string;
+    /** Session id from the URL, or the one that the server made. */
     session: string;
+    /** WebSocket close code (RFC 6455 §7.4); 1006 if the connection broke. */
     code: number;
+    /** Text of the close frame: a name such as `heartbeat`, then `; retry=<ms>` if the server sent
+     *  one. Untrusted text if the client closed; may be empty. */
     reason: string;
+    /** The side that closed the connection. `network`: it broke without a close frame. */
     initiator: "client" | "server" | "network";
   };
   /**
@@ -118,21 +148,36 @@ export type PicoServerEvents = {
    * many wrong tokens.
    */
   "pico-server:refused": {
+    /** Code of the rejection: one of `rejections` of `doorward/plugins/pico-wire`. */
     code: string;
+    /** IP address of the client, as forwarded by a trusted proxy. */
     address: string;
+    /** How the first token was sent. Absent without a token. */
     method?: "header" | "subprotocol" | "query";
+    /** The `Origin` header that is not allowed. */
     origin?: string;
+    /** Seconds until the address may try again, if it is blocked. */
     retryAfterSeconds?: number;
   };
 };
 
 /** The plugin's configuration, events and services. */
 export type PicoServerShape = {
+  /** The validated section `channels.pico`. */
   config: PicoServerConfig;
+  /** The section as users write it: every field is optional. */
   section: { "channels.pico": PicoServerInput };
+  /** Connections that open and close, and rejected clients. */
   emits: PicoServerEvents;
+  /** A rotated or removed channel token closes the connections that used it. */
   listens: Pick<TokenStoreEvents, "token-store:rotated" | "token-store:removed">;
+  /**
+   * The token store for the channel token, the http plugin for its routes, the channels service for
+   * messages.
+   */
   needs: { tokens: Tokens; http: Http; channels: Channels };
+  /** The settings service, which can turn the channel on while the kernel runs. */
   uses: { settings: Settings };
+  /** The state of the channel and control over its connections. */
   offers: { picoServer: PicoServer };
 };

@@ -28,6 +28,7 @@ export interface LogEntry {
 }
 /** A log entry with its session and position. */
 export interface SequencedEntry extends LogEntry {
+  /** Session that the entry belongs to: at most 256 bytes of UTF-8. */
   readonly session: string;
   /** The position of a numbered entry; for other entries, the position of the last numbered one. */
   readonly cursor: Cursor;
@@ -64,8 +65,11 @@ export interface Replay {
 
 /** The numbers from `after + 1` to `upTo`. */
 export interface SequenceRange {
+  /** Epoch that the numbers belong to: 16 hexadecimal digits, made when a stream is created. */
   readonly epoch: string;
+  /** Number before the first of the range; 0 starts at the first frame. */
   readonly after: number;
+  /** Last number of the range, inclusive. */
   readonly upTo: number;
 }
 /**
