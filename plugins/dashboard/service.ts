@@ -108,11 +108,18 @@ export interface RequestObservations {
 
 /** State of a running launcher, as input of the doctor checks. */
 export interface DoctorFacts extends RequestObservations {
+  /** State of the launcher: `unconfigured`, `setup`, `running` or `rotating`. */
   readonly state: string;
   /** Unix milliseconds. */
   readonly now: number;
+  /** Addresses at which the dashboard listens; empty before the port is open. */
   readonly addresses: readonly URL[];
+  /**
+   * Whether the pico channel is on, and its path including the base path. Undefined if the pico
+   * server is not loaded.
+   */
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
+  /** Claimed tokens without their values. */
   readonly tokens: readonly TokenRow[];
   /** The application, if it is a program. */
   readonly program?: ProgramView | undefined;
@@ -130,6 +137,7 @@ export interface ControlSocketOptions {
   readonly socket: string;
   /** A file (mode 0600) with the addresses and the process id, for people. */
   readonly note: string;
+  /** Process id of the launcher, written to the note. */
   readonly pid: number;
 }
 
@@ -141,19 +149,38 @@ export type DashboardEvents = {
     address: string;
     via: "form" | "link" | "query" | "setup" | "host";
   };
+  /**
+   * A sign-in failed or was rate-limited. `code`: the error code of the response. `address`: IP
+   * address of the browser. `via`: how it tried to sign in, as in `dashboard:signed-in`.
+   */
   "dashboard:sign-in-refused": { code: string; address: string; via: string };
+  /**
+   * A sign-in ended. `signIn`: the first 8 hex digits of the session digest. `evicted`: too many
+   * sign-ins were open. `maker-ended`: the sign-in whose link opened this one ended.
+   */
   "dashboard:signed-out": {
     signIn: string;
     reason: "sign-out" | "revoked" | "expired" | "evicted" | "rotated" | "replaced" | "maker-ended";
   };
 };
 
+/** The plugin's configuration, events and services. */
 export type DashboardShape = {
+  /** The validated part of the section `launcher` that belongs to the dashboard. */
   config: DashboardConfig;
+  /** The section as users write it: every field is optional. */
   section: { launcher: DashboardInput };
+  /** Sign-ins, failed sign-ins and sign-outs. */
   emits: DashboardEvents;
+  /** A rotated launcher token signs out all browsers. */
   listens: Pick<TokenStoreEvents, "token-store:rotated">;
+  /** The token store for the launcher token, the http plugin for pages and routes. */
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
+  /**
+   * Services that add pages: settings, the pico channel, the program. Absent ones leave their pages
+   * out.
+   */
   uses: { settings: Settings; picoServer: PicoServer; program: Program };
+  /** Routes below the dashboard for other plugins, and one-time sign-in links. */
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };
 };

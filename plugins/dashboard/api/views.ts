@@ -7,8 +7,11 @@
 
 /** A token without its value. */
 export interface TokenRow {
+  /** Name of the token: `launcher`, `pico`, `pico_client`, `metrics`, or one of another channel. */
   readonly name: string;
+  /** Where the value in use came from. `random`: made at the first start. `none`: not set. */
   readonly source: "env" | "security" | "config" | "random" | "host" | "none";
+  /** True if an environment variable sets it, so that the dashboard cannot rotate it. */
   readonly managedByEnv: boolean;
   /** The environment variable that can set the token. */
   readonly variable?: string;
@@ -102,10 +105,13 @@ export interface ConnectionsView {
 export type TestMethod = "header" | "subprotocol" | "query" | "requests";
 /** Result of one test handshake. */
 export interface TestResult {
+  /** How the test sent the token. `requests`: in a plain HTTP request. */
   readonly method: TestMethod;
+  /** True if the server accepted it: `code` is `101`, or `200` for `requests`. */
   readonly ok: boolean;
   /** `101` or `200`, or an error code of the channel or the network. */
   readonly code: string;
+  /** Milliseconds from the request to the response. A test waits at most 5,000. */
   readonly ms: number;
 }
 export interface TestView {
@@ -114,9 +120,13 @@ export interface TestView {
 
 /** Result of one doctor check. */
 export interface CheckView {
+  /** Stable name of the check in lower case, for example `token-strength`. */
   readonly id: string;
+  /** Plain text for users: the condition that the check confirms. */
   readonly title: string;
+  /** `warning`: works, but is unsafe or unusual. `failed`: does not work. */
   readonly result: "ok" | "warning" | "failed";
+  /** One or two sentences for users about what was found. Contains no secret. */
   readonly reason: string;
   /** The command or setting that fixes the problem. */
   readonly fix?: string;
@@ -139,12 +149,17 @@ export interface DoctorView {
 
 /** Log levels, lowest first. */
 export const logLevels = ["debug", "info", "warn", "error"] as const;
+/** Severity of a log line; a filter with a level also matches the higher ones. */
 export type LogLevel = (typeof logLevels)[number];
 /** One log line without secrets. */
 export interface LogLineView {
+  /** Unix milliseconds. */
   readonly at: number;
+  /** Severity at which the line was written. */
   readonly level: LogLevel;
+  /** The message of the line, without its fields. */
   readonly text: string;
+  /** Structured values of the line, in JSON. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 /** Log lines that match a request. */
@@ -219,12 +234,17 @@ export interface FeedEvents {
 
 /** Content of the overview and response of `GET /api/status`. No field contains a token. */
 export interface StatusView {
+  /** State of the launcher. `setup`: the owner has not yet chosen the launcher token. */
   readonly state: "unconfigured" | "setup" | "running" | "rotating";
+  /** Version from the dashboard options; empty if the host gives none. */
   readonly version: string;
   /** Unix milliseconds. */
   readonly startedAt: number;
+  /** Unix milliseconds at the server, to compare with the clock of the browser. */
   readonly now: number;
+  /** URLs at which the dashboard listens. */
   readonly addresses: readonly string[];
+  /** Claimed tokens without their values. */
   readonly tokens: readonly TokenView[];
   /** Undefined if no pico channel is loaded. */
   readonly channel?: ChannelView;
@@ -232,6 +252,7 @@ export interface StatusView {
   readonly signIns: readonly SignInView[];
   /** Newest first, at most 10. */
   readonly refusals: readonly RejectionView[];
+  /** Problems that the owner should fix, each with the fix. */
   readonly warnings: readonly WarningView[];
   /** The application, if it is a program. */
   readonly program?: ProgramView;
@@ -261,7 +282,9 @@ export interface PluginView {
   readonly name: string;
   /** The entry of `config.json`. */
   readonly from: string;
+  /** True if the launcher does not start without the plugin. */
   readonly required: boolean;
+  /** `failed`: it could not be loaded or started, for `reason`. */
   readonly state: "starting" | "started" | "failed" | "stopped";
   /** The reason of a failure. */
   readonly reason?: string;
