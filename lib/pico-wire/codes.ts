@@ -155,8 +155,11 @@ export const closeCodes = {
   normal: { code: 1000, client: "stop" },
   /** The server stops, or the channel was turned off. */
   going_away: { code: 1001, client: "retry-slowly" },
+  /** A frame broke the protocol: RFC 6455 §7.4.1. The reason is empty. */
   protocol_error: { code: 1002, client: "retry" },
+  /** The receiver does not accept this type of data: RFC 6455 §7.4.1. The reason is empty. */
   unsupported_data: { code: 1003, client: "retry" },
+  /** Text that is not UTF-8: RFC 6455 §7.4.1. The reason is empty. */
   invalid_data: { code: 1007, client: "retry" },
   /** The sign-in that the connection of the dashboard belongs to has ended. */
   session_ended: { code: 1008, client: "stop" },
@@ -164,6 +167,7 @@ export const closeCodes = {
   too_big: { code: 1009, client: "smaller" },
   /** An internal error of the server. */
   internal: { code: 1011, client: "retry" },
+  /** The server restarts; `retry` spreads the reconnects. */
   restart: { code: 1012, client: "retry-after" },
   /** The token of the connection was replaced. */
   token_rotated: { code: 1012, client: "retry-after" },
@@ -190,10 +194,15 @@ export const closeCodes = {
  */
 export const gapReasons = ["overflow", "epoch_changed"] as const;
 
+/** A reason of `gapReasons`. */
 export type GapReason = (typeof gapReasons)[number];
+/** A code of `rejections`: the field `error` of an HTTP body. */
 export type RejectionCode = keyof typeof rejections;
+/** A code of `messageErrors`: the field `code` of an `error` frame. */
 export type ErrorCode = keyof typeof messageErrors;
+/** A name of `closeCodes`: the start of the reason of a close frame. */
 export type CloseName = keyof typeof closeCodes;
+/** Any code of the channel. A code has one meaning, whichever way it is sent. */
 export type AnyCode = RejectionCode | ErrorCode | CloseName;
 
 /**
@@ -201,7 +210,9 @@ export type AnyCode = RejectionCode | ErrorCode | CloseName;
  * not know.
  */
 export interface ReceivedClose {
+  /** Why the server closed, if this version knows the name. */
   readonly name: CloseName | undefined;
+  /** The reaction that the protocol asks of the client. Unknown closes mean `retry`. */
   readonly client: ClientAction;
   /** Milliseconds to wait, if the server sent them. */
   readonly retryMs: number | undefined;

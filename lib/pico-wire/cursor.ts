@@ -6,6 +6,10 @@ import { isId } from "./json.ts";
  * new epoch.
  */
 export interface Cursor {
+  /**
+   * Epoch of the stream: at most 256 bytes without control characters; 16 hexadecimal digits from
+   * this server.
+   */
   readonly epoch: string;
   /** The number of the last numbered frame; 0 before the first. */
   readonly seq: number;

@@ -6,9 +6,13 @@ import { messageErrors, type ErrorCode } from "./codes.ts";
  * they could be read from a client frame.
  */
 export class WireError extends Error {
+  /** Recognise the error by this name: two copies of the package may be loaded. */
   override readonly name = "WireError";
+  /** Reason of the rejection, as sent in an `error` frame. */
   readonly code: ErrorCode;
+  /** The `id` of the frame: at most 256 bytes without control characters. */
   declare readonly requestId?: string;
+  /** The `session_id` of the frame: at most 256 bytes without control characters. */
   declare readonly sessionId?: string;
 
   constructor(code: ErrorCode, message: string) {

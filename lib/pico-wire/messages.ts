@@ -7,6 +7,10 @@ export type Role = "client" | "server";
 export interface Envelope {
   /** Identifies the frame; replies repeat it as `request_id`. */
   readonly id?: string;
+  /**
+   * Session that the frame belongs to: at most 256 bytes of UTF-8 without control characters.
+   * Absent in a client frame means the session of the URL. Empty text counts as absent.
+   */
   readonly session_id?: string;
   /** Unix milliseconds. */
   readonly timestamp?: number;
@@ -34,20 +38,27 @@ export interface SkippedAttachment {
 
 /** The content of a client message. */
 export interface MessagePayload {
+  /** Text of the message: at most 1 MiB as UTF-8. Empty or blank only if `media` has an item. */
   readonly content: string;
+  /**
+   * Images in `data:` URLs, in the order of the client. At most 64, each at most 20 MiB decoded.
+   */
   readonly media: readonly InlineImage[];
   /** Attachments that the application does not receive. Absent if there are none. */
   readonly skipped?: readonly SkippedAttachment[];
-  /** The number of bridges that the message has crossed. */
+  /** Bridges that the message has crossed, 0 to 255; 0 if the client names none. */
   readonly hops: number;
 }
 
 /** A file that a server message refers to. */
 export interface Attachment {
+  /** Kind of the file for display: `image`, `audio`, `video` or `file`. */
   readonly type?: string;
   /** `data:`, `https:`, or a path on the server; the link resolves paths. */
   readonly url: string;
+  /** A name for users; not safe as a path. */
   readonly filename?: string;
+  /** Media type such as `image/png`, if the server knows it. */
   readonly content_type?: string;
 }
 
@@ -57,7 +68,11 @@ export interface Attachment {
  * extension 1 receive them.
  */
 export interface StreamPosition {
+  /**
+   * Number of the frame in its epoch, counting from 1. The client repeats it in `ack` and `resume`.
+   */
   readonly seq?: number;
+  /** Epoch that `seq` belongs to: at most 256 bytes; 16 hexadecimal digits from this server. */
   readonly epoch?: string;
 }
 
@@ -65,19 +80,31 @@ export interface StreamPosition {
 export interface ServerMessage {
   /** Empty in a create of a server that does not name its messages. */
   readonly message_id: string;
+  /** Text for the user; in an update, the full text so far. May be empty. */
   readonly content: string;
   /** The `id` of the client message that it answers. */
   readonly request_id?: string;
+  /** Marks messages that precede a reply and that clients may fold. Absent for replies. */
   readonly kind?: "thought" | "tool_calls";
   /** Present together with `kind: "thought"`. */
   readonly thought?: boolean;
+  /**
+   * `{"id", "type": "function", "function": {"name", "arguments"}}`, where `arguments` is JSON
+   * text. Not validated by the decoder.
+   */
   readonly tool_calls?: readonly unknown[];
   /** Shows that the application works; the real message replaces it. */
   readonly placeholder?: boolean;
   /** The text is complete. On creates and updates of extension 1. */
   readonly final?: boolean;
+  /** Files in the order of the application, at most 64. Absent means none. */
   readonly attachments?: readonly Attachment[];
+  /** Name of the language model that wrote the message. For display only. */
   readonly model_name?: string;
+  /**
+   * `{"used_tokens", "total_tokens", "history_tokens"?, "compress_at_tokens"?,
+   * "summarize_at_tokens"?, "used_percent"?}`. Not validated by the decoder.
+   */
   readonly context_usage?: unknown;
 }
 
@@ -85,7 +112,12 @@ export interface ServerMessage {
 export interface ErrorPayload {
   /** One of `messageErrors`; a newer server may send others. */
   readonly code: string;
+  /**
+   * A sentence for people that names the cause and the fix. Its wording may change; programs
+   * compare `code`.
+   */
   readonly message: string;
+  /** The `id` of the client message that was rejected. Absent if the frame had none. */
   readonly request_id?: string;
 }
 
@@ -98,6 +130,7 @@ export interface Hello {
    * connection.
    */
   readonly conn_id: string;
+  /** Session of the connection: the one of the URL, or one that the server made. */
   readonly session_id: string;
   /** Never empty, because a connection opens the stream of its session. */
   readonly epoch: string;
@@ -128,6 +161,7 @@ export interface Hello {
  * Frames that the client will not receive. Without a range, the numbers belong to an earlier epoch.
  */
 export interface Gap {
+  /** First missing number. Absent with `epoch_changed`. */
   readonly from?: number;
   /** Inclusive. */
   readonly to?: number;
@@ -149,12 +183,16 @@ export interface Notice {
 
 /** Greets a client of extension 1. */
 export interface HelloFrame extends Envelope {
+  /** Always the first frame of a connection with extension 1. */
   readonly type: "hello";
+  /** Everything that a later resume needs. */
   readonly payload: Hello;
 }
 /** The application accepted the message, now or (`duplicate`) when it was sent before. */
 export interface MessageAckFrame extends Envelope {
+  /** Sent to clients of extension 1 only; keep a message until its ack. */
   readonly type: "message.ack";
+  /** `request_id` is the `id` of the client message. */
   readonly payload: { readonly request_id: string; readonly status: "accepted" | "duplicate" };
 }
 /**
@@ -162,41 +200,58 @@ export interface MessageAckFrame extends Envelope {
  * the link ignores these frames.
  */
 export interface NoticeFrame extends Envelope {
+  /** Ignore notices with an unknown `code`. */
   readonly type: "notice";
+  /** The client message, and what happened to it. */
   readonly payload: Notice;
 }
 /** Reports frames that cannot be replayed. */
 export interface GapFrame extends Envelope {
+  /** Precedes the frames that follow the gap. */
   readonly type: "gap";
+  /** Range and reason of the missing frames. */
   readonly payload: Gap;
 }
 /** The client has received everything up to `seq`. */
 export interface AckFrame extends Envelope {
+  /** Clients of extension 1 send it once per second or every 32 numbers. */
   readonly type: "ack";
+  /** `seq` acknowledges all numbers of the epoch up to this one. */
   readonly payload: { readonly seq: number };
 }
 /** Removes a message. */
 export interface DeleteFrame extends Envelope, StreamPosition {
+  /** Has a sequence number, so it survives a reconnect. */
   readonly type: "message.delete";
+  /** `message_id` of the `message.create` that is removed for all clients. */
   readonly payload: { readonly message_id: string };
 }
 
 /** Starts or stops the typing indicator. */
 export interface TypingFrame extends Envelope {
+  /** Both sides may send it. It has no reply and no number, and may be lost. */
   readonly type: "typing.start" | "typing.stop";
 }
 /** Answers a `ping` frame. */
 export interface PongFrame extends Envelope {
+  /** Repeats the `id` of the `ping`. */
   readonly type: "pong";
 }
 /** Reports a rejected message or an error of the server. */
 export interface ErrorFrame extends Envelope {
+  /** The connection stays open, unless a close frame follows. */
   readonly type: "error";
+  /** Code and text of the error. */
   readonly payload: ErrorPayload;
 }
 /** Creates or updates a message. */
 export interface ServerMessageFrame extends Envelope, StreamPosition {
+  /**
+   * An update replaces the message with the same `message_id`. `media.create` is a create with
+   * attachments.
+   */
   readonly type: "message.create" | "message.update" | "media.create";
+  /** The complete message, also in an update. */
   readonly payload: ServerMessage;
 }
 
@@ -224,7 +279,17 @@ export type Frame = ClientFrame | ServerFrame;
 
 /** The body of `POST /pico/messages`. */
 export interface MessageRequest {
+  /**
+   * Identifies the message within its session, so that a repeated request is a duplicate: at most
+   * 256 bytes without control characters, chosen by the client. Without it, no request counts as a
+   * duplicate.
+   */
   readonly id?: string;
+  /**
+   * Session of the message: at most 256 bytes without control characters. Without it, the server
+   * makes one.
+   */
   readonly session_id?: string;
+  /** The message; on the wire its fields are next to `id`, without `payload`. */
   readonly payload: MessagePayload;
 }
