@@ -3,6 +3,7 @@
 export interface ErrorContext {
   /** Values for programs and for the log; never a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
+  /** The error that led to this one, for the log. @defaultValue none */
   readonly cause?: unknown;
 }
 
@@ -11,8 +12,16 @@ export interface ErrorContext {
  * on.
  */
 export class DoorwardError extends Error {
+  /**
+   * Recognise the error by this name, or with `codeOf`: two copies of the package may be loaded.
+   */
   override readonly name = "DoorwardError";
+  /**
+   * Stable identifier of the error. Upper case for errors of configuration and start, lower case
+   * for errors of calls; `docs/errors.md` lists both.
+   */
   readonly code: string;
+  /** Values for programs and for the log; empty without any. Never a secret. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(code: string, message: string, { details = {}, cause }: ErrorContext = {}) {

@@ -77,7 +77,9 @@ export interface KernelOptions<L extends readonly unknown[] = readonly unknown[]
   readonly startTimeoutMs?: number;
   /** @defaultValue Warnings and errors to the console. */
   readonly log?: Log;
+  /** Time and timers of all plugins. @defaultValue the system clock */
   readonly clock?: Clock;
+  /** Returns this many random bytes for tokens and ids. @defaultValue `crypto.getRandomValues` */
   readonly random?: (bytes: number) => Uint8Array;
   /** Stops the kernel when it aborts. */
   readonly signal?: AbortSignal;
@@ -90,8 +92,11 @@ export interface KernelOptions<L extends readonly unknown[] = readonly unknown[]
 
 /** The health of a kernel. */
 export interface Health {
+  /** False once the kernel has stopped or failed: restart the process. */
   readonly live: boolean;
+  /** True while all plugins are ready, from the last ready step until the stop begins. */
   readonly ready: boolean;
+  /** State of the kernel in its statechart. */
   readonly process: ProcessState;
   /** `reason`: the message of the error, which may quote what the plugin was passed. */
   readonly plugins: { name: string; phase: PluginPhase; reason?: string }[];
@@ -99,6 +104,7 @@ export interface Health {
 
 /** A list of plugins that starts and stops together. */
 export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
+  /** Services by name, as the plugins offer them. Complete when `start` has resolved. */
   readonly services: ServicesOf<L>;
   /**
    * Starts all plugins in list order.
@@ -117,8 +123,16 @@ export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
    * @param options.timeoutMs - Milliseconds. @defaultValue 10,000
    */
   stop(options?: { timeoutMs?: number }): Promise<void>;
+  /** The state of the launcher: `running` if no plugin drives it and the kernel has started. */
   state(): LauncherState;
+  /** Describes the kernel and each plugin, in every state. */
   health(): Health;
+  /**
+   * Subscribes a listener of the host. It begins after the listeners that subscribed before, and is
+   * not awaited; if it throws, the event `kernel:fault` follows.
+   *
+   * @returns A function that ends the subscription.
+   */
   on<K extends keyof EventsOf<L>>(
     type: K,
     handler: (payload: EventsOf<L>[K]) => Awaitable<void>,

@@ -70,6 +70,10 @@ export type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never
 
 /** Standard Schema with JSON Schema. Zod 4 objects fit as they are. */
 export interface Schema<T> {
+  /**
+   * Version 1 of https://standardschema.dev. `validate` returns `{ value }` or `{ issues }`; a
+   * promise is rejected with `KERNEL_BAD_CONFIG`. `jsonSchema.input` describes what users write.
+   */
   readonly "~standard": {
     validate(raw: unknown): unknown;
     readonly jsonSchema: { input(options: { target: "draft-07" }): object };
@@ -79,7 +83,15 @@ export interface Schema<T> {
 
 /** An object in the configuration: `channels.pico`, `launcher`. Several plugins may share one. */
 export interface Section<T, Name extends string = string> {
+  /**
+   * Path in `config.json` with dots: lower-case words, such as `channels.pico`. `launcher` is
+   * `launcher-config.json`.
+   */
   readonly section: Name;
+  /**
+   * Validates an object with the keys that it declares, and fills in its defaults. Keys of other
+   * plugins of the section are removed before.
+   */
   readonly schema: Schema<T>;
 }
 
@@ -142,12 +154,22 @@ interface Driver {
  * Everything that a plugin may use. Whatever it registers here is cleaned up when the plugin stops.
  */
 export interface Scope<S extends PluginShape> {
+  /**
+   * Services of earlier plugins that the shape requires. Reading another one throws
+   * `KERNEL_NEED_UNMET`.
+   */
   readonly needs: ShapePart<S, "needs", EmptyMap>;
+  /** Services that the shape names and an earlier plugin offers; the others are undefined. */
   readonly uses: Partial<ShapePart<S, "uses", EmptyMap>>;
+  /** Writes lines with the name of the plugin. Never pass a secret. */
   readonly log: Log;
+  /** Reads the time. Use `after` for timers: they end with the plugin. */
   readonly clock: Clock;
+  /** The state of the launcher. Only plugins with `drives` in their shape can send commands. */
   readonly lifecycle: { state(): LauncherState } & (S extends { drives: true } ? Driver : unknown);
+  /** Reads and changes all sections. Undefined without `configures` in the shape. */
   readonly configuration: S extends { configures: true } ? Configuration : undefined;
+  /** Returns this many random bytes from a secure source, unless a test injects another one. */
   random(bytes: number): Uint8Array;
   /** Always the current, validated value. */
   config(): ShapePart<S, "config", undefined>;
@@ -189,6 +211,7 @@ export interface Scope<S extends PluginShape> {
 
 /** Reads and changes the configuration at run time. */
 export interface Configuration {
+  /** Lists the sections of all plugins: path, JSON Schema (draft-07) and validated value. */
   describe(): { section: string; schema: object; value: unknown }[];
   /**
    * Applies `raw` to every plugin of the section, or to none.
@@ -210,7 +233,13 @@ export interface Clock {
    * durations with it.
    */
   monotonic(): number;
+  /**
+   * Runs a function once after this many milliseconds.
+   *
+   * @returns A handle for `clearTimeout`.
+   */
   setTimeout(run: () => void, ms: number): unknown;
+  /** Cancels a timer. Does nothing if it has run or the handle is unknown. */
   clearTimeout(id: unknown): void;
 }
 
@@ -218,9 +247,13 @@ export interface Clock {
 export type LogLine = (fields: object, text: string) => void;
 /** A pino logger fits. */
 export interface Log {
+  /** Details for developers of a plugin. The default log drops them. */
   readonly debug: LogLine;
+  /** Normal changes of state. The default log drops them. */
   readonly info: LogLine;
+  /** Unsafe or unusual, but it works. */
   readonly warn: LogLine;
+  /** A failure: something did not happen. A line about an exception has the field `err`. */
   readonly error: LogLine;
 }
 
@@ -229,10 +262,14 @@ export type KernelEvents = {
   /** Emitted once when everything is ready (`from: null`), then at every transition. */
   "kernel:state-changed": { from: LauncherState | null; to: LauncherState };
   /**
-   * A ready kernel begins to stop. Everything still works, and all plugins together have this much
-   * time.
+   * A ready kernel begins to stop. Everything still works, and all plugins together have this many
+   * milliseconds.
    */
   "kernel:stop-begun": { timeoutMs: number };
-  /** A listener, timer or cleanup step threw, or an optional plugin failed. */
+  /**
+   * A listener, timer or cleanup step threw, or an optional plugin failed. `plugin`: its name,
+   * `host` for listeners of the host. `during`: the event or step. `code` and `message` of the
+   * error; `internal` and `internal error` without a code.
+   */
   "kernel:fault": { plugin: string; during: string; code: string; message: string };
 };

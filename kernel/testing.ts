@@ -4,8 +4,11 @@ import { createKernel, type Kernel, type KernelOptions } from "./kernel.ts";
 import type { Clock, Log, LogLine } from "./plugin.ts";
 import type { AnyPlugin, Wired } from "./wiring.ts";
 
+/** One captured log line: its fields, level and text. */
 export interface LogEntry {
+  /** The method of `Log` that wrote the line. */
   readonly level: keyof Log;
+  /** The text of the line, without its fields. */
   readonly text: string;
   readonly [field: string]: unknown;
 }
@@ -25,6 +28,7 @@ export function createCapturedLog(): { log: Log; lines: LogEntry[] } {
 
 /** A clock that only a test advances; `increment` runs the timers that are due. */
 export interface StoppedClock extends Clock {
+  /** Advances the time by this many milliseconds, and runs the timers that are due in order. */
   increment(ms: number): void;
   /** Unix milliseconds. */
   set(now: number): void;
@@ -35,9 +39,13 @@ export function createStoppedClock(): StoppedClock {
   return Object.assign(clock, { monotonic: () => clock.now() });
 }
 
+/** A started kernel with the means to control and observe it. */
 export interface TestKernel<L extends readonly unknown[]> {
+  /** Started; `withKernel` stops it after the visit. */
   readonly kernel: Kernel<L>;
+  /** The clock of all plugins. It only moves when the test moves it. */
   readonly clock: StoppedClock;
+  /** Log lines so far, oldest first; later lines are added. */
   readonly lines: readonly LogEntry[];
 }
 
