@@ -14,6 +14,7 @@ const maxEntries = 100;
 export interface ClientFault {
   /** One of a fixed set of values, because it is also a metric label. */
   readonly reason: string;
+  /** IP address of the client. Addresses of one IPv6 /64 share a log line. */
   readonly address: string;
   /** Text of the log line. */
   readonly text: string;

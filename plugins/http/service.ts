@@ -6,6 +6,7 @@ import type { ClientFault } from "./log-limiter.ts";
 
 /** The network endpoint of a request, after trusted forwarded headers were applied. */
 export interface Peer {
+  /** IP address of the client in text form; with a trusted proxy, the address that it forwarded. */
   readonly address: string;
   /** Limiter key: an IPv4 address, or the /64 of an IPv6 address. */
   readonly key: string;
@@ -17,18 +18,32 @@ export interface Peer {
 
 /** An authenticated session of a request. `onEnd` registers a callback for its end. */
 export interface Identity {
+  /**
+   * Identifies the session among those of its kind. For `dashboard` sign-ins 8 hexadecimal digits;
+   * for a host, the id that its session check returned. Never the secret of a cookie.
+   */
   readonly id: string;
+  /**
+   * Calls a function once when the session ends.
+   *
+   * @returns A function that ends the registration.
+   */
   onEnd(ended: (reason: string) => void): Release;
 }
 
 /** The identity that the session check of a host returns. */
 export interface HostIdentity {
+  /**
+   * Identifies the session at the host. Events and log lines show it, so it must not be a secret.
+   */
   readonly id: string;
   /** Grants the same access to the dashboard as the launcher token. Without it, the identity may
    *  use the channel only, from pages of the same origin. @defaultValue `false` */
   readonly owner?: boolean;
-  /** Registers a callback for the end of the session, which closes its connections. Without it they
-   *  stay open. */
+  /**
+   * Registers a callback for the end of the session, which closes its connections. Without it they
+   * stay open.
+   */
   readonly onEnd?: (ended: (reason: string) => void) => Release;
 }
 
