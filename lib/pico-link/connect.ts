@@ -30,7 +30,12 @@ export interface ConnectOptions extends LinkHandlers {
    * false in browsers.
    */
   readonly headers?: boolean;
+  /**
+   * Loads attachments, and finds the HTTP status of a rejected handshake. @defaultValue `fetch` of
+   * the platform
+   */
   readonly fetch?: typeof globalThis.fetch;
+  /** Time and timers of the link, for tests. @defaultValue the system clock */
   readonly clock?: Clock;
   /** Returns this many random bytes. @defaultValue `crypto.getRandomValues` */
   readonly random?: (bytes: number) => Uint8Array;

@@ -12,7 +12,12 @@ export const linkErrors = {
 
 /** An error of a link. `code` is a key of `linkErrors` or a code of the server. */
 export interface LinkError extends Error {
+  /** Recognise the error by this name: two copies of the package may be loaded. */
   readonly name: "LinkError";
+  /**
+   * `outbox_full`, `too_large`, `id_reused`, `expired`, `stopped`, `media_unavailable`,
+   * `media_too_large`, or a code of the server from `docs/errors.md`.
+   */
   readonly code: string;
 }
 

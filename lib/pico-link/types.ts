@@ -17,7 +17,9 @@ export interface Clock {
 
 /** A change of the link state. */
 export interface LinkChange {
+  /** State before the change. */
   readonly from: LinkState;
+  /** State after the change; the same one if only the reason changed. */
   readonly to: LinkState;
   /** The number of failures in a row. */
   readonly attempt: number;
@@ -31,6 +33,10 @@ export interface LinkChange {
 
 /** The present state of a server message. */
 export interface LinkMessage {
+  /**
+   * Identifies the message on the server: its `message_id`, or an id made by the link for servers
+   * that do not name their messages. At most 256 bytes.
+   */
   readonly id: string;
   /** The full text so far. */
   readonly content: string;
@@ -39,6 +45,10 @@ export interface LinkMessage {
    * client in this conversation.
    */
   readonly requestId?: string;
+  /**
+   * Files of the message; empty without any. Paths on the server are resolved to full URLs.
+   * `fetchMedia` loads them.
+   */
   readonly attachments: readonly Attachment[];
   /** Unix milliseconds. */
   readonly at: number;
@@ -56,7 +66,9 @@ export interface LinkMessage {
  * the server started a new stream and cannot know the numbers.
  */
 export interface LinkGap {
+  /** First missing number. Absent with `epoch_changed`. */
   readonly from?: number;
+  /** Last missing number, inclusive. Absent with `epoch_changed`. */
   readonly to?: number;
   /** `overflow`, `epoch_changed`, or `missing` if the server skipped numbers. */
   readonly reason: string;
@@ -67,7 +79,9 @@ export interface LinkGap {
  * nothing.
  */
 export interface LinkReceipt {
+  /** Id of the message: the one of `LinkOutgoing`, or 32 hexadecimal digits. */
   readonly id: string;
+  /** How far the message got when the promise resolved. */
   readonly status: "delivered" | "written";
 }
 
@@ -218,8 +232,11 @@ export interface LinkNotifications {
   readonly onUpdate: LinkMessage;
   /** The id of a message that the server removed. */
   readonly onRemoved: string;
+  /** True while the application types, false when it stops. */
   readonly onTyping: boolean;
+  /** Each change of the link state, the first connection included. */
   readonly onState: LinkChange;
+  /** Messages that will not arrive, before the first one after the gap. */
   readonly onGap: LinkGap;
   /** An error of the server that does not belong to a sent message. */
   readonly onError: { readonly code: string; readonly message: string };
@@ -272,6 +289,7 @@ export interface LinkOptions extends LinkHandlers {
 
 /** A message to send. */
 export interface LinkOutgoing {
+  /** Text for the application: at most 1 MiB as UTF-8. Blank text needs an item in `media`. */
   readonly content: string;
   /** Images as `data:` URLs. */
   readonly media?: readonly (string | { readonly url: string; readonly filename?: string })[];
@@ -283,6 +301,10 @@ export interface LinkOutgoing {
 
 /** A connection to a channel that reconnects by itself. */
 export interface Link {
+  /**
+   * The conversation: at most 256 bytes of UTF-8 without control characters. Pass it to a later
+   * `connect` to continue.
+   */
   readonly sessionId: string;
   start(): void;
   /**
@@ -293,7 +315,12 @@ export interface Link {
    * message with this id is unconfirmed), or a code of the server.
    */
   send(message: string | LinkOutgoing): Promise<LinkReceipt>;
+  /**
+   * Shows or hides the typing indicator at the application. A loss is harmless; while the link is
+   * not open, nothing is sent.
+   */
   typing(on: boolean): void;
+  /** The present state; `onState` reports the changes. */
   state(): LinkState;
   /**
    * Attempts to connect immediately instead of waiting, for example because the token has changed
