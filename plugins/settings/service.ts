@@ -2,9 +2,14 @@
 
 /** One section of the configuration, as pages and commands show it. */
 export interface SettingsSection {
+  /** Path with dots, for example `channels.pico`; `launcher` is `launcher-config.json`. */
   readonly section: string;
   /** JSON Schema (draft-07) of the section. Properties with `"editable": true` can be changed. */
   readonly schema: object;
+  /**
+   * The value in use, with defaults filled in and overridden by environment and flags. Contains no
+   * token.
+   */
   readonly value: unknown;
   /** Fields whose value comes from the environment. */
   readonly managedByEnv: string[];
@@ -57,6 +62,7 @@ type RawSettings = Readonly<Record<string, unknown>>;
 /** Locations of the sections and the values that override the files. `config/load` or a host
  *  creates them. */
 export interface SettingsSources {
+  /** Absolute path of the home directory. */
   readonly home: string;
   /** The file of a section and the path of its object in that file. */
   file(section: string): { path: string; keys: readonly string[] };
