@@ -1,6 +1,7 @@
 /** Errors of the token store. */
 import { errorTable } from "../../kernel/index.ts";
 
+/** Errors of the token services; none contains a token. Compare `error.code`, not the message. */
 export const tokenErrors = errorTable({
   token_unclaimed: (name: string) => `No plugin has claimed the token "${name}".`,
   token_claimed_twice: (name: string) =>

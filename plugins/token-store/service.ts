@@ -10,7 +10,9 @@ export type TokenSource = "env" | "security" | "config" | "random" | "host" | "n
 export interface TokenInfo {
   /** Grows by one with every replacement; 0 if there is no token. */
   readonly version: number;
+  /** Where the value in use came from; `none` without a value. */
   readonly source: TokenSource;
+  /** True if an environment variable sets it, so that it cannot be replaced here. */
   readonly managedByEnv: boolean;
 }
 
@@ -72,7 +74,9 @@ export interface TokenSecrets {
 
 /** A token as a backend returns it. */
 export interface ResolvedToken {
+  /** The token, a secret. White space around it is ignored, and blank text counts as no token. */
   readonly value: string;
+  /** Location that the value was read from; it is shown to users. */
   readonly source: TokenSource;
   /** True if the value was generated, and its owner has neither confirmed nor replaced it. */
   readonly setupPending?: boolean;
@@ -80,7 +84,9 @@ export interface ResolvedToken {
 
 /** A location that contains a value of a token. */
 export interface TokenLocation {
+  /** Which location it is; the order of precedence is env, security, config. */
   readonly source: TokenSource;
+  /** The value at this location. A secret. */
   readonly value: string;
   /** Unix milliseconds of the last write. */
   readonly changedAt?: number;
@@ -88,6 +94,7 @@ export interface TokenLocation {
 
 /** A token as pages and commands show it, without its value. */
 export interface TokenDescription extends TokenInfo {
+  /** Name under which a plugin claimed the token. */
   readonly name: TokenName;
   /** The environment variable that can set it. */
   readonly variable?: string;
@@ -150,7 +157,12 @@ export type TokenStoreEvents = {
 
 /** The plugin shape of the token store. */
 export type TokenStoreShape = {
+  /** The launcher state follows the launcher token. */
   drives: true;
+  /** Claims, rotations and removals, without values. */
   emits: TokenStoreEvents;
+  /**
+   * `tokens` verifies tokens and may go to any plugin. `tokenSecrets` reveals and replaces them.
+   */
   offers: { tokens: Tokens; tokenSecrets: TokenSecrets };
 };
