@@ -59,12 +59,19 @@ export interface PicoClientOptions {
 
 /** Types of the pico client for the kernel. */
 export interface PicoClientShape {
+  /** The validated section `channels.pico_client`. */
   readonly config: PicoClientConfig;
+  /** The section as users write it: every field is optional. */
   readonly section: { "channels.pico_client": PicoClientInput };
+  /** Changes of the link state. */
   readonly emits: PicoClientEvents;
+  /** A rotated token `pico_client` reconnects the link. */
   readonly listens: Pick<TokenStoreEvents, "token-store:rotated">;
+  /** The token store, for the token of the server. */
   readonly needs: { tokens: Tokens; tokenSecrets: TokenSecrets };
+  /** With the channels service, the client is a channel: its messages reach the application. */
   readonly uses: { channels: Channels };
+  /** Sends to the server and receives from it. */
   readonly offers: { picoLink: PicoLink };
 }
 
