@@ -9,6 +9,7 @@ export type ProgramState = "running" | "waiting" | "ended" | "stopped";
 
 /** Status of the program for pages and the doctor. */
 export interface ProgramStatus {
+  /** State of the process; `since` is its start. */
   readonly state: ProgramState;
   /** Program and arguments, without known secrets. */
   readonly command: string;
@@ -35,11 +36,13 @@ export interface ProgramStatus {
 export interface StderrLine {
   /** Unix milliseconds. */
   readonly at: number;
+  /** The line without its end and without known secrets. Long lines are cut. */
   readonly text: string;
 }
 
 /** Service with the status of the program. */
 export interface Program {
+  /** Describes the process, its queue and its latest output. */
   status(): ProgramStatus;
 }
 
@@ -51,7 +54,10 @@ export type ProgramEvents = {
 
 /** Types of the program plugin for the kernel. */
 export type ProgramShape = {
+  /** Changes of the program state. */
   emits: ProgramEvents;
+  /** The channels service, whose messages the program receives. */
   needs: { channels: Channels };
+  /** The status of the program, and the mark of the one application of a kernel. */
   offers: { program: Program; application: string };
 };
