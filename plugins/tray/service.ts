@@ -32,8 +32,14 @@ export interface TrayOptions {
 
 /** Types of the tray plugin for the kernel. */
 export type TrayShape = {
+  /** A rotated launcher token updates the menu. */
   listens: Pick<TokenStoreEvents, "token-store:rotated">;
+  /**
+   * The token store for the launcher token, the http plugin for the address, sign-in links to open
+   * the dashboard.
+   */
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http; signInLinks: SignInLinks };
+  /** The pico channel, for its status in the menu. */
   uses: { picoServer: PicoServer };
 };
 
