@@ -25,6 +25,7 @@ export async function withTimeout<T>(ms: number, what: string, event: Promise<T>
 
 /** Items that have arrived and were not read yet. */
 export interface Queue<T> {
+  /** Adds an item, and gives it to the oldest matching wait. */
   push(item: T): void;
   /**
    * Removes and returns the oldest matching item, when it arrives. Items before it stay.
@@ -37,6 +38,7 @@ export interface Queue<T> {
    * description.
    */
   end(reason: (what: string) => Error): void;
+  /** Items that were not read, oldest first. */
   readonly waiting: readonly T[];
 }
 
@@ -97,6 +99,7 @@ export interface ClientOptions {
   readonly token?: string;
   /** The session id. @defaultValue The server assigns one. */
   readonly session?: string;
+  /** Additional headers of the handshake. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
   /** Subprotocols that are offered before the one with the token. */
   readonly protocols?: readonly string[];
@@ -106,10 +109,15 @@ export interface ClientOptions {
 
 /** A received frame. */
 export interface ReceivedFrame {
+  /** Type of the frame, for example `message.create`. */
   readonly type: string;
+  /** The `id` of the frame; replies such as `pong` repeat the one of the request. */
   readonly id?: string;
+  /** Session that the frame belongs to. */
   readonly session_id?: string;
+  /** Unix milliseconds at the server. */
   readonly timestamp?: number;
+  /** Content of the frame as parsed JSON, not validated. */
   readonly payload?: Readonly<Record<string, unknown>>;
   readonly [field: string]: unknown;
 }
@@ -132,7 +140,9 @@ export interface TestClient extends AsyncDisposable {
   readonly waiting: readonly ReceivedFrame[];
   /** Resolves when the server has read everything sent before, and its replies have arrived. */
   settled(): Promise<void>;
+  /** Resolves with code and reason when the connection has closed; never rejects. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
+  /** Closes without a code, and resolves when the connection has closed. */
   close(): Promise<void>;
 }
 

@@ -107,7 +107,9 @@ export function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLi
 
 /** Faults by direction: `up` to the server, `down` to the client. */
 export interface Faults {
+  /** Bytes from the client to the server. */
   readonly up: Fault;
+  /** Bytes from the server to the client. */
   readonly down: Fault;
 }
 

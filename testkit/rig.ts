@@ -157,6 +157,7 @@ export type PeerEvent =
 export interface Peer {
   /** The session of this peer. */
   readonly session: string;
+  /** Sends a text message as this peer. It may resolve before the channel has read it. */
   say(content: string): Awaitable<unknown>;
   /** Waits for the next event, in the order of arrival. */
   next(): Promise<PeerEvent>;
