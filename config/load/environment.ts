@@ -3,6 +3,7 @@ import { didYouMean } from "../../kernel/index.ts";
 import { loadErrors } from "./errors.ts";
 import type { SectionInfo } from "./sections.ts";
 
+/** Environment variables by name, such as `process.env`. Unset variables are undefined. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 interface JsonSchema {
   readonly type?: string | readonly string[];

@@ -1,6 +1,10 @@
 // Errors of settings in files and environment variables.
 import { errorTable } from "../../kernel/index.ts";
 
+/**
+ * Errors of settings in files and environment variables. The message names the file or the
+ * variable. Compare `error.code`, not the message.
+ */
 export const loadErrors = errorTable({
   CONFIG_UNKNOWN_KEY: (file: string, path: string, hint: string) =>
     `${file}: "${path}" is not a setting.${hint}`,

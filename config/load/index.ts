@@ -35,6 +35,7 @@ export interface Places {
 
 /** The file of each section, and the variables and flags that override it. */
 export interface Sources {
+  /** Absolute path of the home directory. */
   readonly home: string;
   /** @returns The file of a section and the path of its object in the file. */
   file(section: string): { path: string; keys: readonly string[] };
@@ -51,14 +52,17 @@ export interface Sources {
   loaded(section: string): RawSection | undefined;
 }
 
+/** The settings of plugins, and where they came from. */
 export interface Loaded {
   /** For `createKernel`: raw sections by path. */
   readonly config: Record<string, RawSection>;
+  /** For `settings()`, so that the dashboard can change the files. */
   readonly sources: Sources;
   /** Unparsed `handler` of `config.json`, which names the application. */
   readonly handler: unknown;
   /** Unparsed `plugins` of `config.json`. */
   readonly pluginEntries: unknown;
+  /** Sentences for the log: misspelt, unused and ignored settings and variables. */
   readonly warnings: readonly string[];
   /** The subset of `warnings` about settings of PicoClaw, which are ignored. */
   readonly foreign: readonly string[];
