@@ -98,7 +98,10 @@ export interface Health {
   readonly ready: boolean;
   /** State of the kernel in its statechart. */
   readonly process: ProcessState;
-  /** `reason`: the message of the error, which may quote what the plugin was passed. */
+  /**
+   * In list order. `phase`: `waiting`, `starting`, `started`, `ready`, `stopping`, `stopped` or
+   * `failed`. `reason`: the message of the error, which may quote what the plugin was passed.
+   */
   readonly plugins: { name: string; phase: PluginPhase; reason?: string }[];
 }
 

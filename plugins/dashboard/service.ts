@@ -143,7 +143,11 @@ export interface ControlSocketOptions {
 
 /** Events of the dashboard. */
 export type DashboardEvents = {
-  /** `signIn`: the first 8 hex digits of the session digest, never the session id. */
+  /**
+   * A browser signed in. `signIn`: the first 8 hex digits of the session digest, never the session
+   * id. `address`: IP address of the browser. `via`: the form, a sign-in link, `?token=`, the setup
+   * page, or a session of the host.
+   */
   "dashboard:signed-in": {
     signIn: string;
     address: string;

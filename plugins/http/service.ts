@@ -183,8 +183,10 @@ export interface Limiter {
 
 /** Events of the HTTP plugin. */
 export type HttpEvents = {
-  /** The listener is open. */
+  /** A port is open. `url`: its address with base path and final slash, without a token. */
   "http:listening": { url: string };
-  /** A client requested a WebSocket at a path without a WebSocket route. */
+  /**
+   * A client requested a WebSocket at a path without a WebSocket route. `address`: its IP address.
+   */
   "http:upgrade-unserved": { address: string };
 };

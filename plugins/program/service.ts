@@ -48,7 +48,10 @@ export interface Program {
 
 /** Events of the program plugin. */
 export type ProgramEvents = {
-  /** The program started, ended, or wrote to standard error (at most once per second). */
+  /**
+   * The program started, ended, or wrote to standard error (at most once per second). `restarts`:
+   * since the kernel started.
+   */
   "program:state-changed": { state: ProgramState; restarts: number };
 };
 

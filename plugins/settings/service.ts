@@ -50,10 +50,15 @@ export interface Settings {
 
 /** Events of the settings plugin. */
 export type SettingsEvents = {
-  /** Every `onConfig` of the section accepted the change. `keys` is a comma-separated list. It is
-   *  empty if a rejected edit of the file was undone. */
+  /**
+   * Every `onConfig` of the section accepted the change. `section`: its path with dots. `keys`: a
+   * comma-separated list of fields; empty if a rejected edit of the file was undone.
+   */
   "settings:changed": { section: string; keys: string };
-  /** An edit of the file was invalid, or a plugin rejected it; the previous values stay. */
+  /**
+   * An edit of the file was invalid, or a plugin rejected it; the previous values stay. `section`:
+   * its path with dots. `message`: a sentence for the owner that names the field.
+   */
   "settings:rejected": { section: string; message: string };
 };
 

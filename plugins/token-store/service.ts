@@ -142,16 +142,19 @@ export interface TokenBackend {
 
 /** Events of the token store. */
 export type TokenStoreEvents = {
-  /** A plugin claimed a token. */
+  /** A plugin claimed a token, and its source is known. `version` is 0 without a token. */
   "token-store:resolved": {
     name: TokenName;
     version: number;
     source: TokenSource;
     managedByEnv: boolean;
   };
-  /** The new token is stored, and the old one no longer verifies. */
+  /**
+   * The new token is stored, and the old one no longer verifies. `version`: of the new token.
+   * `graceS`: seconds over which connections of the old token close.
+   */
   "token-store:rotated": { name: TokenName; version: number; graceS: number };
-  /** An edit removed the token, and no location contains another one. */
+  /** An edit removed the token `name`, and no location contains another one. */
   "token-store:removed": { name: TokenName };
 };
 
