@@ -22,7 +22,18 @@ export interface FromEnvironment {
   load(plugins: readonly AnyPlugin[]): Promise<Pick<Loaded, "config" | "warnings">>;
 }
 
-/** Takes tokens and settings from an environment only; reads and writes no files. */
+/**
+ * Takes tokens and settings from an environment only; reads and writes no files.
+ *
+ * @example
+ * import { createKernel } from "doorward";
+ * import { fromEnvironment } from "doorward/config";
+ * import { http } from "doorward/plugins/http";
+ * import { tokenStore } from "doorward/plugins/token-store";
+ * const { tokens, load } = fromEnvironment(process.env);
+ * const plugins = [tokenStore(tokens), http()] as const;
+ * const kernel = createKernel(plugins, await load(plugins));
+ */
 export function fromEnvironment(
   env: Environment,
   { brand = "service" }: { brand?: string } = {},
@@ -60,8 +71,20 @@ export interface FromFiles {
   load(plugins: readonly AnyPlugin[]): Promise<Loaded>;
 }
 
-/** Takes tokens and settings from the files of a home: `config.json`, `launcher-config.json` and
- *  `.security.yml`. */
+/**
+ * Takes tokens and settings from the files of a home: `config.json`, `launcher-config.json` and
+ *  `.security.yml`.
+ *
+ * @example
+ * import { createKernel } from "doorward";
+ * import { fromFiles } from "doorward/config";
+ * import { http } from "doorward/plugins/http";
+ * import { tokenStore } from "doorward/plugins/token-store";
+ * const { tokens, load } = fromFiles("/var/lib/agent", { env: process.env });
+ * const plugins = [tokenStore(tokens), http()] as const;
+ * const { config } = await load(plugins);
+ * const kernel = createKernel(plugins, { config });
+ */
 export function fromFiles(
   home: string,
   { env = {}, brand = "service", config }: FromFilesOptions = {},

@@ -43,6 +43,7 @@ type ErrorFactories<T> = { readonly [K in keyof T]: ErrorFactory<T[K]> };
  * values it contains.
  *
  * @example
+ * import { errorTable } from "doorward";
  * const errors = errorTable({ PORT_IN_USE: (port: number) => `Port ${port} is in use.` });
  * throw errors.PORT_IN_USE(8080);
  */

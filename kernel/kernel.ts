@@ -190,6 +190,11 @@ function readHealth(list: readonly AnyPlugin[], lifecycle: Lifecycle): Health {
  * needs.
  *
  * @example
+ * import { createKernel } from "doorward";
+ * import { channels } from "doorward/plugins/channels";
+ * import { http } from "doorward/plugins/http";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
  * const plugins = [tokenStore(memory({ pico: token })), channels(), http(), picoServer()] as const;
  * const kernel = createKernel(plugins, { config: { "channels.pico": { enabled: true } } });
  * await kernel.start();

@@ -125,6 +125,7 @@ type DependencyFlags<S, K extends "needs" | "uses"> =
  * A plugin of a shape.
  *
  * @example
+ * import type { Plugin } from "doorward";
  * const greeter: Plugin<{ listens: { "http:listening": { url: string } } }> = {
  *   name: "greeter",
  *   api: 1,

@@ -47,6 +47,7 @@ export interface Queue<T> {
  *
  * @param timeoutMs - Maximum wait in real milliseconds. @defaultValue 10,000
  * @example
+ * import { createQueue } from "doorward/testing";
  * const messages = createQueue<string>();
  * messages.push("hello");
  * await messages.next("a greeting"); // "hello"
@@ -153,6 +154,8 @@ export interface TestClient extends AsyncDisposable {
  * @throws TEST_REFUSED with the HTTP status if the handshake is rejected.
  * @throws TEST_WAITED if the connection is not open in time.
  * @example
+ * import { connectTestClient, testTokens } from "doorward/testing";
+ * const url = "ws://127.0.0.1:18800/pico";
  * const client = await connectTestClient(url, { token: testTokens.pico });
  * client.say("hello");
  * const reply = await client.next("message.create");

@@ -232,7 +232,8 @@ export interface ChannelConformance<
  * @throws CHANNEL_NOT_CONFORMING with the broken rules and how they were broken; `details.broken`
  * lists them.
  * @example
- * await runChannelConformance(udp(), { join: ({ channels }) => connectPeer(channels) });
+ * import { runChannelConformance } from "doorward/testing";
+ * await runChannelConformance(udp(), { join: () => connectPeer() });
  */
 export async function runChannelConformance<
   const L extends readonly AnyPlugin[] = readonly [],

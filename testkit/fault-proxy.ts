@@ -156,8 +156,10 @@ interface SocketPair {
  * Creates a proxy that listens on a free TCP port of `127.0.0.1`.
  *
  * @example
- * await using proxy = await createFaultProxy({ port });
- * const client = await connectTestClient(proxy.through(url), { token });
+ * import { connectTestClient, createFaultProxy, testTokens } from "doorward/testing";
+ * await using proxy = await createFaultProxy({ port: 18_800 });
+ * const url = proxy.through("ws://127.0.0.1:18800/pico");
+ * const client = await connectTestClient(url, { token: testTokens.pico });
  * proxy.cut();
  */
 export async function createFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {

@@ -41,7 +41,15 @@ export const testTokens = {
  *
  * @param tokens - Tokens by name. @defaultValue `testTokens`
  * @example
- * const kernel = createKernel([memoryTokens(), channels(), http({ port: 0 }), picoServer()]);
+ * import { channels } from "doorward/plugins/channels";
+ * import { http } from "doorward/plugins/http";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memoryTokens, withKernel } from "doorward/testing";
+ * const plugins = [memoryTokens(), channels(), http({ port: 0 }), picoServer()] as const;
+ * await withKernel(plugins, async ({ kernel, clock }) => {
+ *   clock.increment(60_000);
+ *   console.log(kernel.health().ready);
+ * });
  */
 export const memoryTokens = (
   tokens: Readonly<Record<string, string>> = testTokens,

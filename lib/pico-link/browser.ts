@@ -10,7 +10,9 @@ export type * from "./client.ts";
  *
  * @throws TypeError if the platform has no WebSocket and the options name none.
  * @example
- * const chat = connect({ url: "/pico", token, onMessage: ({ content }) => show(content) });
+ * import { connect } from "doorward/client";
+ * const show = ({ content }: { content: string }) => document.body.append(content);
+ * const chat = connect({ url: "/pico", token, onMessage: show });
  */
 export function connect(options: ConnectOptions): Client {
   const Socket = options.WebSocket ?? platformWebSocket();

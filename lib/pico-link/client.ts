@@ -28,12 +28,14 @@ const isNode =
  *
  * @returns The client. Call `stop` to close it.
  * @example
+ * import { connect } from "doorward/client";
  * const chat = connect({
  *   url: "wss://example.org/pico",
  *   token,
- *   onMessage: ({ content }) => show(content),
+ *   onMessage: ({ content }) => console.log(content),
  * });
  * await chat.send("hello"); // resolves when the application has accepted it
+ * chat.stop();
  */
 export function connect(options: ConnectOptions): Client {
   const { headers = isNode } = options;

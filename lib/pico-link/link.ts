@@ -174,13 +174,7 @@ function reportUncaught(run: () => void): void {
   }
 }
 
-/**
- * Creates a link that runs the pure steps on sockets and timers.
- *
- * @example
- * const link = createLink({ url, token, sessionId, dial, clock, random: Math.random, newId });
- * link.start();
- */
+/** Creates a link that runs the pure steps on sockets and timers. */
 export function createLink(options: LinkOptions): Link {
   const { url, sessionId, clock, newId } = options;
   const base = httpUrl(url);

@@ -9,7 +9,9 @@ import type { ClientFrame, Frame, Role, ServerFrame } from "./messages.ts";
  * @param sender - The role that sent the frame.
  * @throws WireError and nothing else, whatever the input.
  * @example
- * const frame = decode(text, "server");
+ * import { decode } from "doorward/plugins/pico-wire";
+ * const frame = decode('{"type":"message.create","payload":{"content":"hello"}}', "server");
+ * if (frame.type === "message.create") console.log(frame.payload.content);
  */
 export function decode(input: string | Uint8Array, sender: "client"): ClientFrame;
 export function decode(input: string | Uint8Array, sender: "server"): ServerFrame;

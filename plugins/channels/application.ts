@@ -8,8 +8,16 @@ import type { Application, ApplicationOptions, Channels } from "./service.ts";
  *
  * @throws application_taken if the kernel already has an application.
  * @example
+ * import { createKernel } from "doorward";
+ * import { application, channels } from "doorward/plugins/channels";
+ * import { http } from "doorward/plugins/http";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
  * const kernel = createKernel([
- *   tokenStore(memory()), channels(), picoServer(),
+ *   tokenStore(memory({ pico: token })),
+ *   channels(),
+ *   http(),
+ *   picoServer(),
  *   application(async ({ content, reply }) => void (await reply({ content }))),
  * ]);
  */

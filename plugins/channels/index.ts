@@ -126,7 +126,16 @@ function createInbound(
  * still be sent until the channels stop.
  *
  * @example
- * const kernel = createKernel([tokenStore(memory()), channels(), picoServer(), echo()]);
+ * import { createKernel } from "doorward";
+ * import { channels } from "doorward/plugins/channels";
+ * import { echo } from "doorward/plugins/echo";
+ * import { http } from "doorward/plugins/http";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * const own = [tokenStore(memory({ pico: token })), channels(), http(), picoServer()] as const;
+ * const kernel = createKernel([...own, echo()]);
+ * await kernel.start();
+ * await kernel.services.channels.send({ channel: "pico", session: "demo" }, { content: "hello" });
  */
 export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: Channels } }> {
   return {

@@ -81,6 +81,10 @@ export interface DashboardOptions {
  * @returns A plugin that needs the token store and the http plugin. It uses the settings, the pico
  *   server and the program if they are loaded.
  * @example
+ * import { createKernel } from "doorward";
+ * import { dashboard } from "doorward/plugins/dashboard";
+ * import { http } from "doorward/plugins/http";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
  * const kernel = createKernel([
  *   tokenStore(memory({ launcher: token })),
  *   http({ port: 18800 }),

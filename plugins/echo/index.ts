@@ -8,7 +8,14 @@ import type { Channels } from "../channels/index.ts";
  *
  * @throws application_taken if the kernel already has an application.
  * @example
- * const kernel = createKernel([tokenStore(memory()), channels(), picoServer(), echo()]);
+ * import { createKernel } from "doorward";
+ * import { channels } from "doorward/plugins/channels";
+ * import { echo } from "doorward/plugins/echo";
+ * import { http } from "doorward/plugins/http";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * const own = [tokenStore(memory({ pico: token })), channels(), http(), picoServer()] as const;
+ * const kernel = createKernel([...own, echo()]);
  */
 export function echo(): Plugin<{ needs: { channels: Channels }; offers: { application: string } }> {
   return {

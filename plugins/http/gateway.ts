@@ -9,7 +9,11 @@ import type { Http } from "./service.ts";
  *
  * @throws HTTP_PORT_IN_USE and the other errors of `http()` if the listener cannot be opened.
  * @example
- * const kernel = createKernel([tokenStore(memory()), channels(), http(), gateway(), picoServer()]);
+ * import { createKernel } from "doorward";
+ * import { gateway, http } from "doorward/plugins/http";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * const config = { gateway: { port: 18_801 } };
+ * const kernel = createKernel([tokenStore(memory()), http(), gateway()], { config });
  */
 export function gateway(): Plugin<{
   config: GatewayConfig;

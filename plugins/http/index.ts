@@ -270,7 +270,12 @@ function createRouting(
  * @throws HTTP_LISTEN_FAILED if the port cannot be opened for another reason.
  * @throws HTTP_TLS_UNREADABLE if certificate or key cannot be used.
  * @example
- * const kernel = createKernel([tokenStore(memory()), channels(), http({ port: 0 }), picoServer()]);
+ * import { createKernel } from "doorward";
+ * import { http } from "doorward/plugins/http";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * const kernel = createKernel([tokenStore(memory()), http({ port: 0, basePath: "/agent" })]);
+ * await kernel.start();
+ * console.log(kernel.services.http.addresses()[0]); // http://127.0.0.1:34567/agent/
  */
 export function http(options: HttpOptions = {}): Plugin<HttpShape> {
   return {

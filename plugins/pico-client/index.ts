@@ -19,6 +19,9 @@ export type { PicoClientEvents, PicoClientOptions, PicoClientShape, PicoLink } f
  * @throws PICO_CLIENT_CA_UNREADABLE if `ca_file` cannot be read.
  * @throws PICO_CLIENT_BAD_PROXY if a proxy variable is not the address of a proxy.
  * @example
+ * import { createKernel } from "doorward";
+ * import { picoClient } from "doorward/plugins/pico-client";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
  * const kernel = createKernel(
  *   [tokenStore(memory({ pico_client: token })), picoClient()],
  *   { config: { "channels.pico_client": { enabled: true, url: "wss://example.org/pico" } } },

@@ -46,6 +46,11 @@ export interface PicoServerOptions {
  * @throws PICO_TOKEN_MISSING at start, if the channel is enabled and has no token.
  * @throws PICO_DESCRIPTORS at start, if the process may not open enough files.
  * @example
+ * import { createKernel } from "doorward";
+ * import { channels } from "doorward/plugins/channels";
+ * import { http } from "doorward/plugins/http";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
  * const kernel = createKernel(
  *   [tokenStore(memory({ pico: token })), channels(), http({ port: 0 }), picoServer()],
  *   { config: { "channels.pico": { enabled: true } } },

@@ -53,12 +53,20 @@ const eventIntervalMs = 1_000;
  * is ready. It ends together with all its child processes when the kernel stops.
  *
  * @example
- * const echo = program({
- *   command: ["python3", "echo.py"],
- *   env: programEnvironment(process.env, "SERVICE"),
- * });
- * const kernel = createKernel([tokenStore(memory({ pico: token })), channels(), http({ port: 0 }),
- *   picoServer(), echo]);
+ * import { createKernel } from "doorward";
+ * import { channels } from "doorward/plugins/channels";
+ * import { http } from "doorward/plugins/http";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { program, programEnvironment } from "doorward/plugins/program";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * const env = programEnvironment(process.env, "SERVICE");
+ * const kernel = createKernel([
+ *   tokenStore(memory({ pico: token })),
+ *   channels(),
+ *   http(),
+ *   picoServer(),
+ *   program({ command: ["python3", "echo.py"], env }),
+ * ]);
  */
 export function program(options: ProgramOptions): Plugin<ProgramShape> {
   return {

@@ -37,7 +37,16 @@ async function ensureInstance(
  *
  * @param sources - Locations of the sections, and the values that override the files.
  * @example
- * const kernel = createKernel([settings(sources), tokenStore(files({ home, env })), http()]);
+ * import { createKernel } from "doorward";
+ * import { fromFiles } from "doorward/config";
+ * import { dashboard } from "doorward/plugins/dashboard";
+ * import { http } from "doorward/plugins/http";
+ * import { settings } from "doorward/plugins/settings";
+ * import { tokenStore } from "doorward/plugins/token-store";
+ * const { tokens, load } = fromFiles(home);
+ * const plugins = [tokenStore(tokens), http(), dashboard()] as const;
+ * const { config, sources } = await load(plugins);
+ * const kernel = createKernel([settings(sources), ...plugins], { config });
  */
 export function settings(sources: SettingsSources): Plugin<{
   emits: SettingsEvents;

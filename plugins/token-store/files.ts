@@ -142,6 +142,7 @@ const pendingMark = (token: string): string =>
  *
  * @throws FILE_CORRUPT from its calls if a file cannot be parsed.
  * @example
+ * import { files, tokenStore } from "doorward/plugins/token-store";
  * const store = tokenStore(files({ home, env: process.env }));
  */
 export function files(options: FileBackendOptions): TokenBackend {

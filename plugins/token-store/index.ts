@@ -26,6 +26,9 @@ export { files, type FileBackendOptions } from "./files.ts";
  *
  * @param backend - The token storage: `files()`, `memory()`, `environment()` or one of a host.
  * @example
+ * import { createKernel } from "doorward";
+ * import { http } from "doorward/plugins/http";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
  * const kernel = createKernel([tokenStore(memory({ launcher: token })), http()]);
  */
 export function tokenStore(backend: TokenBackend): Plugin<TokenStoreShape> {

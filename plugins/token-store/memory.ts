@@ -6,6 +6,7 @@ import type { ResolvedToken, TokenBackend, TokenName } from "./service.ts";
  *
  * @param tokens - Token name -> value.
  * @example
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
  * const store = tokenStore(memory({ pico: token }));
  */
 export function memory(tokens: Readonly<Record<TokenName, string>> = {}): TokenBackend {
@@ -55,6 +56,7 @@ export const tokenVariable = (name: TokenName, brand = "service"): string =>
  * chosen during setup, is lost when the process exits.
  *
  * @example
+ * import { environment, tokenStore } from "doorward/plugins/token-store";
  * const store = tokenStore(environment({ env: process.env }));
  */
 export function environment({ env, brand }: EnvironmentOptions): TokenBackend {

@@ -15,11 +15,18 @@ export { trayErrors } from "./errors.ts";
  *
  * @throws TRAY_UNAVAILABLE if `required` is true and there is no desktop, session bus or panel.
  * @example
- * tray({
+ * import { createKernel } from "doorward";
+ * import { dashboard } from "doorward/plugins/dashboard";
+ * import { http } from "doorward/plugins/http";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * import { tray } from "doorward/plugins/tray";
+ * const icon = tray({
  *   env: process.env,
- *   open: async (url) => openBrowser(url),
- *   quit: () => void kernel.stop(),
+ *   open: (url) => openBrowser(url),
+ *   quit: () => process.kill(process.pid, "SIGTERM"),
  * });
+ * const store = tokenStore(memory({ launcher: token }));
+ * const kernel = createKernel([store, http(), dashboard(), icon]);
  */
 export function tray(options: TrayOptions): Plugin<TrayShape> {
   const { env, required = false, platform = process.platform } = options;
