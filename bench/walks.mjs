@@ -5,7 +5,7 @@
 //
 // Each walk runs several times, and a file counts if every run entered it. Consequences after the
 // response count too, such as those of a changed file, without the files that the launcher enters
-// in an idle time of the same length.
+// while it is idle. A connection is open only for the walks that use it: its pings are background.
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -21,20 +21,25 @@ import { launcherToken, picoToken } from "./settings.mjs";
 /**
  * @typedef {object} Walk
  * @property {number} settleMs How long consequences after the response are awaited
- * @property {boolean} [connects] Whether each run needs a connection with the current token
+ * @property {"kept" | "new"} [connection] Whether the runs share a connection to the channel, or
+ *   each needs a new one
  * @property {(at: Place) => Promise<unknown>} run
  */
 /**
  * @typedef {object} Place
  * @property {(method: string, path: string, body?: object, etag?: string) => Promise<any>} ask
  *   Sends a request as the signed-in owner. Resolves to the body of the response.
- * @property {() => Promise<void>} connect Opens the connection to the channel
+ * @property {() => Promise<void>} connect Opens a connection with the current token of the channel,
+ *   and closes the previous one
+ * @property {() => Promise<void>} disconnect Closes the connection, if there is one
  * @property {() => WebSocket} socket That connection
  */
 
 const runs = 3;
 /** Between runs, so that one leaves no timer for the next. */
 const pauseMs = 300;
+/** Covers the longest interval of a background task: the 2 s at which files are polled. */
+const idleMs = 2_500;
 const dist = new URL("../dist/", import.meta.url).href;
 const { version } = createRequire(import.meta.url)("../package.json");
 let connections = 1_000;
@@ -47,6 +52,7 @@ const walks = {
   },
   message: {
     settleMs: 0,
+    connection: "kept",
     run: async ({ socket }) => {
       socket().send('{"type":"message.send","payload":{"content":"hello"}}');
       await nextFrame(socket(), "message.create");
@@ -54,7 +60,7 @@ const walks = {
   },
   rotation: {
     settleMs: 1_000,
-    connects: true,
+    connection: "new",
     run: async ({ ask, socket }) => {
       const closed = once(socket(), "close");
       await ask("POST", "/api/token/rotate", { which: "pico", current: launcherToken });
@@ -110,7 +116,6 @@ async function measure(names) {
       const walk = walks[name];
       if (walk) found[name] = await filesOf(walk, place, session);
     }
-    place.socket().terminate();
     return found;
   } finally {
     session.disconnect();
@@ -120,17 +125,20 @@ async function measure(names) {
 }
 
 /** @param {Walk} walk @param {Place} place @param {Session} session */
-async function filesOf({ run, settleMs, connects }, place, session) {
+async function filesOf({ run, settleMs, connection }, place, session) {
   /** @type {Set<string>[]} */
   const entered = [];
   /** @type {Set<string>[]} */
   const later = [];
-  /** @type {Set<string>} */
-  const idle = new Set();
-  for (let n = 0; n <= runs; n += 1) {
-    if (connects) await place.connect();
+  await place.disconnect();
+  if (connection === "kept") await place.connect();
+  const prepare = async () => {
+    if (connection === "new") await place.connect();
     await wait(pauseMs);
     await takeCoverage(session);
+  };
+  for (let n = 0; n <= runs; n += 1) {
+    await prepare();
     await run(place);
     const files = await takeCoverage(session);
     // The first run may enter files that later ones do not need: it does not count.
@@ -138,11 +146,11 @@ async function filesOf({ run, settleMs, connects }, place, session) {
     if (settleMs === 0) continue;
     await wait(settleMs);
     later.push(await takeCoverage(session));
-    await wait(pauseMs);
-    await takeCoverage(session);
-    await wait(settleMs);
-    for (const file of await takeCoverage(session)) idle.add(file);
   }
+  if (settleMs === 0) return inAll(entered).sort();
+  await prepare();
+  await wait(idleMs);
+  const idle = await takeCoverage(session);
   const consequences = inAll(later).filter((file) => !idle.has(file));
   return [...new Set([...inAll(entered), ...consequences])].sort();
 }
@@ -189,7 +197,7 @@ async function startLauncher(home) {
 async function visit(kernel, home) {
   const [base] = kernel.services.http.addresses();
   let cookie = "";
-  /** @type {WebSocket} */
+  /** @type {WebSocket | undefined} */
   let socket;
   /** @type {Place["ask"]} */
   const ask = async (method, path, body, etag) => {
@@ -204,16 +212,26 @@ async function visit(kernel, home) {
     if (set) [cookie = ""] = set.split(";");
     return JSON.parse(text);
   };
+  const disconnect = async () => {
+    if (socket && socket.readyState !== WebSocket.CLOSED) {
+      socket.terminate();
+      await once(socket, "close");
+    }
+    socket = undefined;
+  };
   const connect = async () => {
     const text = await readFile(path.join(home, ".security.yml"), "utf8");
     const [, token] = /token: ["']?([^\s"']+)/.exec(text) ?? [];
-    socket?.terminate();
+    await disconnect();
     socket = new WebSocket(new URL("/pico", base), [`token.${token}`]);
     await once(socket, "open");
   };
+  const current = () => {
+    if (!socket) throw new Error("This walk has no connection. Set `connection`.");
+    return socket;
+  };
   await ask("POST", "/login", { token: launcherToken });
-  await connect();
-  return { ask, connect, socket: () => socket };
+  return { ask, connect, disconnect, socket: current };
 }
 
 /** @param {WebSocket} socket @param {string} type */
