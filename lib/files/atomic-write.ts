@@ -1,24 +1,9 @@
 // Replaces a file in one step, so that a crash leaves the old content or the new one.
 import { randomBytes } from "node:crypto";
-import { lstat, open, readdir, readlink, realpath, rename, stat, unlink } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
-import { errnoOf, unwritableError } from "./errors.ts";
-import { hostId, isAlive } from "./process.ts";
-
-/** The file that `path` names after all symbolic links, also if the target does not exist yet. */
-export async function resolveTarget(path: string): Promise<string> {
-  let current = resolve(path);
-  for (let links = 0; links < 40; links++) {
-    const real = await realpath(current).catch((error: unknown) => {
-      if (errnoOf(error) !== "ENOENT") throw error;
-    });
-    if (real !== undefined) return real;
-    const link = await readlink(current).catch(() => undefined);
-    if (link === undefined) return join(await realpath(dirname(current)), basename(current));
-    current = resolve(dirname(current), link);
-  }
-  throw Object.assign(new Error("too many symbolic links"), { code: "ELOOP" });
-}
+import { lstat, open, readdir, rename, stat, unlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { unwritableError } from "./errors.ts";
+import { hostId, isAlive, resolveTarget } from "./lock.ts";
 
 type Content = string | Uint8Array;
 

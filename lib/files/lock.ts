@@ -1,12 +1,19 @@
-// Locks a file between processes.
-import { randomBytes } from "node:crypto";
-import { closeSync, constants, openSync, unlinkSync, writeSync, type Stats } from "node:fs";
-import { lstat, open, unlink, utimes } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+// Locks a file between processes, and identifies this host and the processes on it.
+import { createHash, randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  writeSync,
+  type Stats,
+} from "node:fs";
+import { lstat, open, readlink, realpath, unlink, utimes } from "node:fs/promises";
+import { hostname } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
 import { codeOf } from "../../kernel/index.ts";
-import { resolveTarget } from "./atomic-write.ts";
 import { errnoOf, fileErrors, describeErrno } from "./errors.ts";
-import { hostId, isAlive, processStartTime } from "./process.ts";
 
 /*
  * A lock is a file created with O_EXCL. Its content names the holder: `host pid start nonce`. The
@@ -225,3 +232,58 @@ const describeHolder = (lockRecord: LockRecord) =>
 const manyHolders = "other processes, one after the other";
 
 const sleep = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
+
+/** The file that `path` names after all symbolic links, also if the target does not exist yet. */
+export async function resolveTarget(path: string): Promise<string> {
+  let current = resolve(path);
+  for (let links = 0; links < 40; links++) {
+    const real = await realpath(current).catch((error: unknown) => {
+      if (errnoOf(error) !== "ENOENT") throw error;
+    });
+    if (real !== undefined) return real;
+    const link = await readlink(current).catch(() => undefined);
+    if (link === undefined) return join(await realpath(dirname(current)), basename(current));
+    current = resolve(dirname(current), link);
+  }
+  throw Object.assign(new Error("too many symbolic links"), { code: "ELOOP" });
+}
+
+/**
+ * Eight hex digits that distinguish this machine or container from others that mount the same
+ * folder.
+ */
+export const hostId = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
+
+/**
+ * On Linux: the start time of the process, and whether it is a zombie. Zombies remain in containers
+ * whose first process does not collect exit statuses.
+ */
+function readProcStat(pid: number): { start: string; isOver: boolean } {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    // The second field is the program name in parentheses and may contain anything. Fields 3 and 22
+    // are the state and the start time.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return { start: fields[19] ?? "", isOver: fields[0] === "Z" || fields[0] === "X" };
+  } catch {
+    return { start: "", isOver: false };
+  }
+}
+
+/**
+ * The start time distinguishes a process from a later one with the same pid.
+ *
+ * @returns An empty string if the system does not provide it.
+ */
+const processStartTime = (pid: number): string => readProcStat(pid).start;
+
+/** Whether the process runs on this host. With `start`, whether it is still the same process. */
+export function isAlive(pid: number, start = ""): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
+  }
+  const now = readProcStat(pid);
+  return !now.isOver && (start === "" || now.start === "" || now.start === start);
+}

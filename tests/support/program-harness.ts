@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isAlive as isThere } from "../../lib/files/process.ts";
+import { isAlive as isThere } from "../../lib/files/lock.ts";
 import { createKernel, type Clock } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
 import { channels, type ChannelAdapter, type Media } from "../../plugins/channels/index.ts";
