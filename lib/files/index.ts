@@ -1,8 +1,6 @@
 // Reads, edits and writes JSON and YAML files with settings and secrets. Errors say how to fix a
 // file, an edit leaves all other bytes unchanged, and a write survives a crash and other processes.
 // These modules do not know what the files mean.
-export { writeFileAtomic } from "./atomic-write.ts";
-export { updateFile, type UpdateOptions } from "./update.ts";
 export { fileErrors } from "./errors.ts";
 export { parseJson, readJson, editJson, type ParsedFile, type JsonEdit } from "./json.ts";
 export { lockFile, type FileLock } from "./lock.ts";
@@ -16,3 +14,4 @@ export {
 } from "./permissions.ts";
 export { cachedByStamp, watchFiles } from "./watch.ts";
 export { parseYaml, readYaml, editYaml } from "./yaml.ts";
+export { writeFileAtomic, updateFile, type UpdateOptions } from "./write.ts";

@@ -279,7 +279,7 @@ describe("violations", () => {
     ["plugins/pico-server/session/a.ts", `import { x } from "../connection/b.ts";`],
     ["testkit/a.ts", `import { createLimiter } from "../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { createLimiter } from "../../plugins/http/limiter.ts";`],
-    ["config/presets/a.ts", `import { replaceFile } from "../../lib/files/atomic-write.ts";`],
+    ["config/presets/a.ts", `import { replaceFile } from "../../lib/files/write.ts";`],
     ["plugins/http/config.ts", `import { z } from "zod";`],
     ["bin/a.ts", `import { leftPad } from "left-pad";`],
   ])("rejects in %s: %s", (path, text) => {
