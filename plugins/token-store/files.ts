@@ -18,7 +18,6 @@ import {
   type ParsedFile,
 } from "../../lib/files/index.ts";
 import { tokenErrors } from "./errors.ts";
-import { tokenVariable } from "./memory.ts";
 import type {
   ResolvedToken,
   TokenBackend,
@@ -26,6 +25,7 @@ import type {
   TokenName,
   TokenSource,
 } from "./service.ts";
+import { tokenVariable } from "./token.ts";
 
 /**
  * Converts a value of a file to a token. A token of digits parses as a number; it is accepted if it

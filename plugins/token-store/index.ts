@@ -17,8 +17,8 @@ export type {
   TokenStoreShape,
 } from "./service.ts";
 export { tokenErrors } from "./errors.ts";
-export { environment, tokenVariable, memory, type EnvironmentOptions } from "./memory.ts";
-export { tokenWarning, generateToken, weakTokenReason } from "./rules.ts";
+export { environment, memory, type EnvironmentOptions } from "./memory.ts";
+export { tokenVariable, tokenWarning, generateToken, weakTokenReason } from "./token.ts";
 export { files, type FileBackendOptions } from "./files.ts";
 
 /**

@@ -1,5 +1,6 @@
 /** Token backends without files: tokens from the host and from environment variables. */
 import type { ResolvedToken, TokenBackend, TokenName } from "./service.ts";
+import { tokenVariable } from "./token.ts";
 
 /**
  * Creates a backend with tokens from the host. It keeps them in this process only.
@@ -37,19 +38,6 @@ export interface EnvironmentOptions {
   /** Prefix of the variables, in lower case. @defaultValue `"service"` */
   readonly brand?: string;
 }
-
-const tokensOutsideChannels: readonly TokenName[] = ["launcher", "metrics"];
-
-/**
- * Returns the name of the environment variable of a token.
- *
- * @param brand - Prefix of the variable, in lower case. @defaultValue `"service"`
- * @returns For example `SERVICE_LAUNCHER_TOKEN` or `SERVICE_CHANNELS_PICO_TOKEN`.
- */
-export const tokenVariable = (name: TokenName, brand = "service"): string =>
-  [brand, ...(tokensOutsideChannels.includes(name) ? [] : ["channels"]), name, "token"]
-    .join("_")
-    .toUpperCase();
 
 /**
  * Creates a backend that reads tokens from environment variables. A generated token, and one

@@ -7,7 +7,6 @@ import {
   replacements,
   storeUnavailableError,
 } from "./replacement.ts";
-import { generateToken, isGuessable, tokenWarning, weakTokenReason } from "./rules.ts";
 import type {
   ResolvedToken,
   TokenBackend,
@@ -21,8 +20,12 @@ import {
   createComparison,
   createTokenRecord,
   describeToken,
+  generateToken,
+  isGuessable,
   setToken,
+  tokenWarning,
   toTokenInfo,
+  weakTokenReason,
   type TokenRecord,
 } from "./token.ts";
 import { TokenWatcher } from "./watch.ts";

@@ -1,10 +1,15 @@
 /** Applies edits of token files while the kernel runs. */
 import { createHash } from "node:crypto";
 import { codeOf, type Scope } from "../../kernel/index.ts";
-import { clearToken, setToken, type TokenRecord } from "./token.ts";
 import { replacements } from "./replacement.ts";
-import { tokenWarning, invalidTokenReason } from "./rules.ts";
 import type { ResolvedToken, TokenBackend, TokenName, TokenStoreShape } from "./service.ts";
+import {
+  clearToken,
+  invalidTokenReason,
+  setToken,
+  tokenWarning,
+  type TokenRecord,
+} from "./token.ts";
 
 /** Compares the locations of a backend with the tokens in use. */
 export class TokenWatcher {
