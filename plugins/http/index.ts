@@ -4,8 +4,7 @@ import type { Server as TlsServer } from "node:https";
 import type { Awaitable, Log, Plugin, Scope } from "../../kernel/index.ts";
 import { isLoopback, loopbackNetworks, serverUrls } from "./addresses.ts";
 import { launcherSchema, type HttpConfig, type HttpInput } from "./config.ts";
-import { ConnectionLimits } from "./connection-limits.ts";
-import { openFilesLimit } from "./descriptor-guard.ts";
+import { ConnectionLimits, openFilesLimit } from "./connection-limits.ts";
 import { httpErrors } from "./errors.ts";
 import {
   assertHostName,

@@ -5,8 +5,11 @@ import type { Duplex } from "node:stream";
 import { Server as TlsServer } from "node:tls";
 import type { Log } from "../../kernel/index.ts";
 import { cacheServerUrls, serverUrls } from "./addresses.ts";
-import type { ConnectionLimits } from "./connection-limits.ts";
-import { createDescriptorGuard, openFilesLimit } from "./descriptor-guard.ts";
+import {
+  createDescriptorGuard,
+  openFilesLimit,
+  type ConnectionLimits,
+} from "./connection-limits.ts";
 import { httpErrors } from "./errors.ts";
 import type { ClientFault } from "./log-limiter.ts";
 import type { Router } from "./router.ts";

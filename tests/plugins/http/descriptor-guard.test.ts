@@ -7,7 +7,7 @@ import {
   createDescriptorGuard,
   parseOpenFilesLimit,
   reservedDescriptors,
-} from "../../../plugins/http/descriptor-guard.ts";
+} from "../../../plugins/http/connection-limits.ts";
 
 const limits = (soft: string): string =>
   [
