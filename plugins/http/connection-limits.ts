@@ -5,7 +5,7 @@
  * @module
  */
 import { readFile } from "node:fs/promises";
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import type { Duplex } from "node:stream";
@@ -62,10 +62,9 @@ export class ConnectionLimits {
     });
   }
 
-  /** Exempts a connection that has presented a valid token or sign-in. */
-  markAuthenticated(socket: Duplex): void {
+  /** Exempts the connection of a request with a valid token or sign-in. Needs no `this`. */
+  readonly markAuthenticated = ({ socket }: Pick<IncomingMessage, "socket">): void =>
     this.release(this.carriers.get(socket) ?? socket);
-  }
 
   /** Returns the number of unauthenticated connections. */
   count(): number {

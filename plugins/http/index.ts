@@ -221,16 +221,16 @@ interface RoutingOptions {
   readonly identify: HttpOptions["identify"];
   readonly isTrusted: (address: string) => boolean;
   readonly faults: LogLimiter;
-  readonly isGatewayPlanned: () => boolean;
+  readonly listeners: ListenerSet;
 }
 
 /** Creates route tables and router, and registers the session check of the host. */
 function createRouting(
   { clock, log, emit }: Scope<HttpShape>,
-  { basePath, hostName, identify, isTrusted, faults, isGatewayPlanned }: RoutingOptions,
+  { basePath, hostName, identify, isTrusted, faults, listeners }: RoutingOptions,
 ): Routing {
-  const requests = createRouteTable<RequestHandler>(isGatewayPlanned);
-  const upgrades = createRouteTable<UpgradeHandler>(isGatewayPlanned);
+  const requests = createRouteTable<RequestHandler>(listeners);
+  const upgrades = createRouteTable<UpgradeHandler>(listeners);
   const peer = createPeerResolver(isTrusted, log);
   const identities = createIdentities(peer);
   const host = identify && createHostIdentities(identify, log, clock);
@@ -293,7 +293,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
       const faults = createLogLimiter(clock);
       onStop(faults.stop);
       const note = (fault: ClientFault): void => faults.note(log, fault);
-      const isTrusted = createTrust(() => config().trusted_proxies);
+      const isTrusted = createTrust(config);
       const limits = createConnectionLimits(scope, isTrusted, faults);
       const listeners = createListenerSet({ basePath, now: () => clock.now(), log, limits, note });
       const routing = createRouting(scope, {
@@ -302,7 +302,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
         identify: options.identify,
         isTrusted,
         faults,
-        isGatewayPlanned: () => listeners.isPlanned("gateway"),
+        listeners,
       });
 
       const port = options.port ?? settings.port;
@@ -331,7 +331,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
         rejectUpgrade: writeResponse,
         ...identities,
         peer,
-        markAuthenticated: ({ socket }) => limits.markAuthenticated(socket),
+        markAuthenticated: limits.markAuthenticated,
         noteFault: faults.note,
         clientFaults: faults.counts,
         listener: (request) => router.listener(request),

@@ -28,12 +28,15 @@ function parseForwardedAddress(part: string): string | undefined {
 }
 
 /** Creates a function that returns whether an address is in the currently set networks. */
-export function createTrust(trustedProxies: () => readonly string[]): (address: string) => boolean {
+export function createTrust(
+  config: () => { readonly trusted_proxies: readonly string[] },
+): (address: string) => boolean {
   let networks: readonly string[] = [];
   let inNetworks = createNetworkMatcher([]);
   return (address) => {
-    if (networks !== trustedProxies()) {
-      networks = trustedProxies();
+    const { trusted_proxies } = config();
+    if (networks !== trusted_proxies) {
+      networks = trusted_proxies;
       inNetworks = createNetworkMatcher(networks);
     }
     return networks.length > 0 && inNetworks(address);

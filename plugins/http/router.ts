@@ -274,23 +274,31 @@ export interface RouteTable<H> {
 }
 
 /**
- * Creates a route table. While `gatewayOpen` returns false, the dashboard listener also serves the
- * routes of the gateway; its own routes precede them.
+ * Creates a route table. Unless a listener is planned for the gateway, the dashboard listener also
+ * serves its routes; its own routes precede them.
  */
-export function createRouteTable<H>(gatewayOpen: () => boolean): RouteTable<H> {
+export function createRouteTable<H>(listeners: {
+  isPlanned(listener: Listener): boolean;
+}): RouteTable<H> {
   const tables = { dashboard: new Map<string, Route<H>>(), gateway: new Map<string, Route<H>>() };
 
   function exact(listener: Listener, path: string): Route<H> | undefined {
     const route = tables[listener].get(path);
     return (
-      route ?? (listener === "dashboard" && !gatewayOpen() ? tables.gateway.get(path) : undefined)
+      route ??
+      (listener === "dashboard" && !listeners.isPlanned("gateway")
+        ? tables.gateway.get(path)
+        : undefined)
     );
   }
 
   return {
     exact,
 
-    paths: () => [...tables.dashboard.keys(), ...(gatewayOpen() ? [] : tables.gateway.keys())],
+    paths: () => [
+      ...tables.dashboard.keys(),
+      ...(listeners.isPlanned("gateway") ? [] : tables.gateway.keys()),
+    ],
 
     add(kind, path, handle, options) {
       const table = tables[options.listener ?? "dashboard"];

@@ -52,7 +52,7 @@ function setUp(total: number, perAddress: number, trusted: readonly string[] = [
   };
   const openAll = (address: string, count: number) =>
     Array.from({ length: count }, () => open(address)).filter(({ destroyed }) => !destroyed).length;
-  const authenticate = (socket: object) => limits.markAuthenticated(socket as never);
+  const authenticate = (socket: object) => limits.markAuthenticated({ socket } as never);
   return { limits, rejected, open, openAll, authenticate };
 }
 
