@@ -41,6 +41,8 @@ export interface SiteContext {
   readonly brand: string;
   readonly version: string;
   readonly privateHost: PrivateHost;
+  /** Names the cookies. Undefined in a deployment without settings, or without a writable home. */
+  readonly instance: string | undefined;
   /** @returns The path with the base path in front. */
   url(path: string): string;
   /** @returns Where the owner of this deployment can read the launcher token. */

@@ -232,6 +232,7 @@ function createContext(
       brand,
       version,
       privateHost,
+      instance: uses.settings?.instance(),
       url: (path) => http.url(path),
       tokenHints: ways,
     },

@@ -106,8 +106,8 @@ export const hasCookie = (request: FastifyRequest, name: string): boolean =>
 const setupCookieSeconds = 900;
 
 /** @returns The instance of the home; without settings, which know it, the port. */
-const instanceName = (context: DashboardContext): string =>
-  context.services.settings?.instance() ?? (context.http.addresses()[0]?.port || "80");
+const instanceName = ({ site, http }: DashboardContext): string =>
+  site.instance ?? (http.addresses()[0]?.port || "80");
 const cookieOptions = (
   context: DashboardContext,
   kind: "session" | "setup",
