@@ -7,7 +7,7 @@ import { maxBodyBytes, registerBodyParsers, requestState } from "./request.ts";
 import { docsRoutes, pageRoutes } from "./api/pages.ts";
 import { type DashboardContext } from "./context.ts";
 import { HttpError } from "./errors.ts";
-import { guard, requireLiveSession } from "./auth/guard.ts";
+import { registerGuard } from "./auth/guard.ts";
 import { metricsRoute } from "./metrics/route.ts";
 import { overviewRoutes } from "./api/status.ts";
 import type { PluginRoutes } from "./api/plugin-routes.ts";
@@ -41,11 +41,7 @@ export async function createApp(
   });
   await app.register(cookie);
   registerBodyParsers(app);
-  app.addHook("onRequest", async (request, reply) => {
-    await guard(context, request, reply);
-    if (reply.sent) return reply;
-  });
-  app.addHook("preHandler", async (request) => requireLiveSession(context.auth, request));
+  registerGuard(app, context);
   app.setErrorHandler((error, request, reply) =>
     sendError(
       context.site,

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Http, Peer } from "../../http/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
@@ -110,8 +110,17 @@ export const hostIsAllowed = (context: DashboardContext, peer: Peer): boolean =>
 export const isSameOrigin = ({ headers }: IncomingMessage, peer: Peer): boolean =>
   headers.origin?.toLowerCase() === ownOrigin(peer);
 
+/** Checks every request on arrival, and again when its body is complete. */
+export function registerGuard(app: FastifyInstance, context: DashboardContext): void {
+  app.addHook("onRequest", async (request, reply) => {
+    await guard(context, request, reply);
+    if (reply.sent) return reply;
+  });
+  app.addHook("preHandler", async (request) => requireLiveSession(context.auth, request));
+}
+
 /** Runs the checks of a request in order. The first one that fails determines the response. */
-export async function guard(
+async function guard(
   context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -229,7 +238,7 @@ export async function requireOwner(
 }
 
 /** Repeats the check after the body has arrived, which may take half a minute. */
-export function requireLiveSession(auth: AuthContext, request: FastifyRequest): void {
+function requireLiveSession(auth: AuthContext, request: FastifyRequest): void {
   if (request.is404 || request.routeOptions.config.access !== undefined) return;
   const { session, bearer } = requestState(request);
   const isRotated = bearer !== undefined && bearer !== auth.tokens.info("launcher").version;
