@@ -265,7 +265,7 @@ describe("violations", () => {
     ["lib/util.ts", `import { readFile } from "node:fs/promises";`],
     ["plugins/one/index.ts", `import { http } from "../http/index.ts";`],
     ["plugins/one/index.ts", `import type { Peers } from "../http/peers.ts";`],
-    ["plugins/one/index.ts", `import { scope } from "../../kernel/scope.ts";`],
+    ["plugins/one/index.ts", `import { PluginRun } from "../../kernel/plugin-run.ts";`],
     ["plugins/one/index.ts", `import { readJson } from "../../lib/files/index.ts";`],
     ["plugins/one/index.ts", `import fastify from "fastify";`],
     ["plugins/one/index.ts", `import { z } from "zod";`],
