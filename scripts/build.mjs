@@ -6,7 +6,7 @@ import { chmod, copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundlePages, bundleProgram } from "./bundle.mjs";
+import { bundleFramework, bundlePages, bundleProgram } from "./bundle.mjs";
 import { writeDocs } from "./docs.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -29,7 +29,12 @@ const compiled = await Promise.all([
 ]);
 // No package entry point uses the program, so the bundle replaces its modules and declarations.
 await rm(path.join(dist, "bin"), { recursive: true, force: true });
-compiled.push(await bundleProgram(root, path.join(dist, "bin")));
+compiled.push(
+  ...(await Promise.all([
+    bundleProgram(root, path.join(dist, "bin")),
+    bundleFramework(root, path.join(dist, "plugins", "dashboard")),
+  ])),
+);
 await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
   if (error.code !== "ENOENT") throw error;
 });

@@ -1,5 +1,5 @@
 // Bundles the program into one file per part that is loaded separately, instead of about 240
-// modules at each start. Also bundles the scripts and styles of the dashboard pages.
+// modules at each start. Also bundles the web framework, and the scripts and styles of the pages.
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -100,9 +100,35 @@ export async function bundleProgram(root, folder) {
       );
     }),
   );
-  const files = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
-  const text = await notices(files.map((file) => path.resolve(root, file)));
-  await writeFile(path.join(folder, "THIRD-PARTY-NOTICES.txt"), text);
+  await writeNotices(root, folder, outputs);
+  return true;
+}
+
+/**
+ * Replaces the compiled `web-framework.js` in `target` by a bundle of its packages, with their
+ * license notices, so that they are not dependencies of the package.
+ *
+ * @returns False if there were errors.
+ */
+export async function bundleFramework(root, target) {
+  const result = await built({
+    ...node,
+    absWorkingDir: root,
+    entryPoints: ["plugins/dashboard/web-framework.ts"],
+    outdir: target,
+    allowOverwrite: true,
+    bundle: true,
+    format: "esm",
+    metafile: true,
+    external: unused,
+    minifyWhitespace: true,
+    legalComments: "none",
+    banner: {
+      js: `import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);`,
+    },
+  });
+  if (!result) return false;
+  await writeNotices(root, target, result.metafile.outputs);
   return true;
 }
 
@@ -141,13 +167,20 @@ async function built(options) {
   }
 }
 
+/** Writes the licenses of all packages that these outputs contain. */
+async function writeNotices(root, folder, outputs) {
+  const files = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  const text = await notices(files.map((file) => path.resolve(root, file)));
+  await writeFile(path.join(folder, "THIRD-PARTY-NOTICES.txt"), text);
+}
+
 /** Collects the license of every package that one of these files belongs to. */
 async function notices(files) {
   const ofPackage = /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/;
   const folders = new Set(files.flatMap((file) => ofPackage.exec(file)?.[0] ?? []));
   const texts = await Promise.all([...folders].map(noticeOf));
   const intro =
-    "The program contains code of these packages. The license of Doorward is in the file LICENSE.";
+    "The files of this folder contain code of these packages. The license of Doorward is in the file LICENSE.";
   return `${[intro, ...texts.sort()].join(`\n\n${"-".repeat(80)}\n\n`)}\n`;
 }
 

@@ -1,7 +1,6 @@
 /** Creates the Fastify application with all routes of the dashboard. @module */
-import cookie from "@fastify/cookie";
-import fastify, { type FastifyInstance } from "fastify";
 import { createServer } from "node:http";
+import type { FastifyInstance } from "fastify";
 import { apiRoutes } from "./api/index.ts";
 import { maxBodyBytes, registerBodyParsers, requestState } from "./request.ts";
 import { docsRoutes, pageRoutes } from "./api/pages.ts";
@@ -15,6 +14,7 @@ import { toHttpError, sendError } from "./reply.ts";
 import { setupRoutes } from "./auth/setup.ts";
 import { signInRoutes } from "./auth/sign-in.ts";
 import { signOutRoute } from "./auth/sign-out.ts";
+import { cookie, fastify } from "./web-framework.ts";
 
 const routableMethods = ["GET", "POST", "PUT", "DELETE"] as const;
 

@@ -18,8 +18,8 @@ const isKernelIndex = ({ path }: Import): boolean => path === "kernel/index.ts";
 const packages: Readonly<Record<string, RegExp>> = {
   xstate: /^(kernel\/(lifecycle|testing)|plugins\/pico-client\/machine)\.ts$/,
   mitt: /^kernel\/bus\.ts$/,
-  fastify: /^plugins\/dashboard\//,
-  "@fastify/cookie": /^plugins\/dashboard\//,
+  fastify: /^plugins\/dashboard\//, // only its types; see frameworkRule
+  "@fastify/cookie": /^plugins\/dashboard\/web-framework\.ts$/,
   "prom-client": /^plugins\/dashboard\/metrics\/exposition\.ts$/,
   ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
   zod: /^plugins\/([^/]+\/config|dashboard\/(request|auth\/sign-in-keeper)|program\/protocol)\.ts$/,
@@ -46,6 +46,12 @@ const packageRule: Rule = (file, wanted) => {
 const wholeRule: Rule = (_, { specifier, names, typeOnly }) =>
   specifier === "zod" && names.length > 0 && !typeOnly
     ? 'this package is imported as "* as z"'
+    : undefined;
+
+/** The package contains the framework as one bundled module, so nothing else may load it. */
+const frameworkRule: Rule = (file, { specifier, typeOnly }) =>
+  specifier === "fastify" && !typeOnly && file !== "plugins/dashboard/web-framework.ts"
+    ? "import the framework from plugins/dashboard/web-framework.ts"
     : undefined;
 
 const kernelRule: Rule = (_, wanted) =>
@@ -118,7 +124,7 @@ const layers: Readonly<Record<string, { order: readonly string[]; shared: RegExp
   },
   dashboard: {
     order: ["control", "api", "auth"],
-    shared: /^(request|reply|errors|config|assets)\.ts$|^(pages|ui)\//,
+    shared: /^(request|reply|errors|config|assets|web-framework)\.ts$|^(pages|ui)\//,
   },
 };
 const layerRule: Rule = (file, { path = "", typeOnly }) => {
@@ -174,6 +180,7 @@ function violations(files: readonly Importer[]): string[] {
       const reason =
         packageRule(path, wanted) ??
         wholeRule(path, wanted) ??
+        frameworkRule(path, wanted) ??
         (wanted.path === undefined ? undefined : ruleFor(path)(path, wanted));
       return reason === undefined ? [] : [`${path} imports "${wanted.specifier}": ${reason}`];
     }),
@@ -274,6 +281,7 @@ describe("violations", () => {
     ["plugins/dashboard/index.ts", `import { decode } from "../../lib/pico-wire/index.ts";`],
     ["plugins/dashboard/browser/a.ts", `import { x } from "../auth/cookies.ts";`],
     ["plugins/dashboard/ui/text/a.ts", `import { x } from "../../browser/b.ts";`],
+    ["plugins/dashboard/app.ts", `import fastify from "fastify";`],
     ["plugins/dashboard/reply.ts", `import { x } from "./browser/b.ts";`],
     ["plugins/dashboard/auth/a.ts", `import { x } from "../api/b.ts";`],
     ["plugins/pico-server/session/a.ts", `import { x } from "../connection/b.ts";`],

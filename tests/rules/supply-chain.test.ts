@@ -1,5 +1,5 @@
-// Checks the dependencies of the package: reasons, versions, install scripts, licences and lock
-// files.
+// Checks the dependencies of the package and the packages in its bundles: reasons, versions, install
+// scripts, licences and lock files.
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
@@ -11,6 +11,7 @@ interface Locked {
   readonly version: string;
   readonly license?: string;
   readonly integrity?: string;
+  readonly resolved?: string;
   readonly dev?: boolean;
   readonly hasInstallScript?: boolean;
   readonly link?: boolean;
@@ -26,6 +27,13 @@ const lockedIn = (lockFile: string): readonly (Locked & { readonly name: string 
 const locked = lockedIn("package-lock.json");
 const installed = locked.filter(({ dev }) => !dev);
 
+/** The packages in the bundles of `dist/`, from the headings of their notices. */
+const bundled = ["bin", "plugins/dashboard"].flatMap((folder) =>
+  [
+    ...read(`dist/${folder}/THIRD-PARTY-NOTICES.txt`).matchAll(/^-{80}\n\n(\S+) \S+ \((.+)\)$/gm),
+  ].map(([, name = "", license = ""]) => ({ name, license })),
+);
+
 /** Licences that require only a notice from programs that use the package. */
 const licences = new Set(["MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "Apache-2.0"]);
 
@@ -35,11 +43,20 @@ describe("dependencies", () => {
     const listed = [...section.split("\n## ")[0]!.matchAll(/^\| `([^`]+)` +\|/gm)].map(
       ([, name]) => name,
     );
-    expect(listed.sort()).toEqual(Object.keys(dependencies).sort());
+    const inBundles = bundled.map(({ name }) => name).filter((name) => name in devDependencies);
+    const direct = new Set([...Object.keys(dependencies), ...inBundles]);
+    expect(listed.sort()).toEqual([...direct].sort());
   });
 
-  test("have exact versions", () => {
-    const all = Object.entries({ ...dependencies, ...devDependencies });
+  test("start their range at the tested version", () => {
+    const tested = installed
+      .filter(({ name }) => name in dependencies)
+      .map(({ name, version }) => [name, `^${version}`]);
+    expect(Object.fromEntries(tested)).toEqual(dependencies);
+  });
+
+  test("used only in development have exact versions", () => {
+    const all = Object.entries(devDependencies);
     expect(all.filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   });
 
@@ -48,7 +65,8 @@ describe("dependencies", () => {
   });
 
   test("have licences that require only a notice", () => {
-    const others = installed.filter(({ license = "" }) => !licences.has(license));
+    expect(bundled.length).toBeGreaterThan(30);
+    const others = [...installed, ...bundled].filter(({ license = "" }) => !licences.has(license));
     expect(others.map(({ name, license }) => [name, license])).toEqual([]);
   });
 });
@@ -63,5 +81,15 @@ describe("lock file", () => {
       ({ link, integrity = "" }) => !link && !integrity.startsWith("sha512-"),
     );
     expect(loose).toEqual([]);
+  });
+
+  test.each([
+    "package-lock.json",
+    "bench/package-lock.json",
+    "scripts/reference/package-lock.json",
+  ])("%s contains no download addresses", (lockFile) => {
+    expect(lockedIn(lockFile).filter(({ link, resolved }) => !link && resolved)).toEqual([]);
+    const settings = read(lockFile.replace("package-lock.json", ".npmrc"));
+    expect(settings).toContain("omit-lockfile-registry-resolved=true");
   });
 });

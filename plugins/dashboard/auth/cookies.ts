@@ -1,12 +1,12 @@
 /** Sets, reads and clears the session cookie and the setup cookie. @module */
 import type { IncomingMessage } from "node:http";
-import { Signer } from "@fastify/cookie";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Peer } from "../../http/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { requestState } from "../request.ts";
+import { Signer } from "../web-framework.ts";
 import type { VerifiedCredential } from "./credentials.ts";
 import { expiresIn, isUnexpired, type SignInSession } from "./sessions.ts";
 
