@@ -1,5 +1,5 @@
 // Builds dist/: the program, the browser modules and documentation of the dashboard, and copied
-// files.
+// files. Builds the package of the client in dist-client/.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, copyFile, mkdir, readdir, rm } from "node:fs/promises";
@@ -7,6 +7,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundleFramework, bundlePages, bundleProgram } from "./bundle.mjs";
+import { writeClientPackage } from "./client-package.mjs";
 import { writeDocs } from "./docs.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -38,6 +39,7 @@ compiled.push(
 await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
   if (error.code !== "ENOENT") throw error;
 });
+if (compiled[0]) await writeClientPackage(root, dist, path.join(root, "dist-client"));
 process.exitCode = compiled.every(Boolean) ? 0 : 1;
 
 /**

@@ -124,7 +124,9 @@ export async function bundleFramework(root, target) {
     minifyWhitespace: true,
     legalComments: "none",
     banner: {
-      js: `import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);`,
+      js:
+        'import { createRequire } from "node:module";\n' +
+        "const require = createRequire(import.meta.url);",
     },
   });
   if (!result) return false;
@@ -180,7 +182,7 @@ async function notices(files) {
   const folders = new Set(files.flatMap((file) => ofPackage.exec(file)?.[0] ?? []));
   const texts = await Promise.all([...folders].map(noticeOf));
   const intro =
-    "The files of this folder contain code of these packages. The license of Doorward is in the file LICENSE.";
+    "These files contain code of the packages below. The license of Doorward is in the file LICENSE.";
   return `${[intro, ...texts.sort()].join(`\n\n${"-".repeat(80)}\n\n`)}\n`;
 }
 

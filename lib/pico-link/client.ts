@@ -1,4 +1,5 @@
 import { connectWith, platformWebSocket, type Client, type ConnectOptions } from "./connect.ts";
+import { linkError } from "./errors.ts";
 
 // Entry point of doorward/client for Node and browsers. Bundlers for browsers use browser.ts
 // instead.
@@ -40,6 +41,11 @@ const isNode =
 export function connect(options: ConnectOptions): Client {
   const { headers = isNode } = options;
   const Socket =
-    options.WebSocket ?? platformWebSocket() ?? import("ws").then(({ WebSocket }) => WebSocket);
+    options.WebSocket ??
+    platformWebSocket() ??
+    import("ws").then(
+      ({ WebSocket }) => WebSocket,
+      () => Promise.reject(linkError("no_websocket")),
+    );
   return connectWith({ ...options, headers }, Socket);
 }

@@ -72,6 +72,8 @@ export function connectWith(
 ): Client {
   const { clock = systemClock, random = randomBytes, headers, fetch } = options;
   const dial = async (): Promise<Dial> => createDialer(await Socket, { headers, clock, fetch });
+  const dialing = dial();
+  dialing.catch(() => undefined); // The link reports it when it connects.
   const newId = (): string =>
     [...random(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const { token } = options;
@@ -83,7 +85,7 @@ export function connectWith(
     clock,
     random: () => random(4).reduce((sum, byte) => (sum + byte) / 256, 0),
     newId,
-    dial: dial(),
+    dial: dialing,
   });
   start();
   const source: MediaSource = {

@@ -6,6 +6,7 @@ export const linkErrors = {
   id_reused: "Another message with this id is waiting.",
   expired: "The server did not confirm the message; it may have arrived.",
   stopped: "The link was stopped; the message may have arrived.",
+  no_websocket: "The platform has no WebSocket.",
   media_unavailable: "The attachment could not be fetched.",
   media_too_large: "The attachment is too large.",
 } as const;
@@ -25,3 +26,7 @@ export function linkError(code: string, message?: string): LinkError {
   const text = message ?? linkErrors[code as keyof typeof linkErrors] ?? code;
   return Object.assign(new Error(text), { name: "LinkError" as const, code });
 }
+
+/** @returns The code of an error of a link; undefined for any other thrown value. */
+export const linkCode = (error: unknown): string | undefined =>
+  error instanceof Error && error.name === "LinkError" ? (error as LinkError).code : undefined;

@@ -1,7 +1,7 @@
 // Runs the pure steps of a link on sockets and timers.
 import { decodeServer, encodeUtf8, type ServerFrame } from "../pico-wire/index.ts";
 import { dialUrl, httpUrl, type OpenSocket, type SocketListener } from "./dial.ts";
-import { linkError } from "./errors.ts";
+import { linkCode, linkError } from "./errors.ts";
 import { initialData } from "./step-context.ts";
 import { nextAt, step } from "./step.ts";
 import type {
@@ -163,6 +163,12 @@ function createFlushPoll(
   };
 }
 
+const failureOf = ({ generation }: ConnectEffect, error: unknown): LinkEvent => ({
+  type: "failed",
+  generation,
+  code: linkCode(error),
+});
+
 /** If a handler throws, the link continues. The error becomes an uncaught error of the platform. */
 function reportUncaught(run: () => void): void {
   try {
@@ -221,7 +227,7 @@ export function createLink(options: LinkOptions): Link {
   function perform(effect: Effect): void {
     switch (effect.type) {
       case "connect":
-        connect(effect).catch(() => dispatch({ type: "failed", generation: effect.generation }));
+        connect(effect).catch((error: unknown) => dispatch(failureOf(effect, error)));
         return;
       case "drop":
         socket?.close();

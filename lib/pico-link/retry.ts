@@ -47,6 +47,7 @@ const adviceByMethod: Readonly<Record<string, string>> = {
   bad_request: "Are address and session_id right?",
   not_found: "Is the path right, and the channel enabled?",
   upgrade_required: "Does a proxy strip Upgrade?",
+  no_websocket: "Node 20 needs the package ws: npm install ws",
 };
 const codeByStatus: Readonly<Record<number, string>> = {
   400: "bad_request",
@@ -116,6 +117,7 @@ export function handleFailure(
   const known = status === undefined ? undefined : codeByStatus[status];
   const reason = code || known || (status === undefined ? "network" : `http_${status}`);
   if (status === 401 || status === 403) return handleRejection(context, reason, retryAfterMs);
+  if (reason === "no_websocket") return enterBlocked(context, reason);
   const mayPass = status === 426 && context.core.reason !== reason;
   if (known && !mayPass) return enterBlocked(context, reason, adviceByMethod[known]);
   scheduleRetry(context, reason, retryAfterMs);
