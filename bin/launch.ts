@@ -12,6 +12,7 @@ import { writeCache } from "./compile-cache/cache.ts";
 import type { CompiledFiles } from "./compile-cache/loader.ts";
 import { isRemote } from "./desktop.ts";
 import { homeOf, createRandom } from "./environment.ts";
+import { watchNpm } from "./npm-parent.ts";
 import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
@@ -34,7 +35,7 @@ export async function launch(options: LaunchOptions): Promise<number> {
   try {
     const quitting = new AbortController();
     kernel = await buildKernel(home, log, { ...options, pages }, () => quitting.abort());
-    shutdownSignal = waitForShutdown(kernel, log, quitting.signal);
+    shutdownSignal = waitForShutdown(kernel, log, quitting.signal, env);
     await kernel.start();
     removeUsed(pages, kernel);
     await printBanner(kernel, home, pages, options);
@@ -188,12 +189,13 @@ interface ShutdownSignal {
   hasBegun(): boolean;
 }
 
-/** Stops the kernel at a signal, by the tray, and with exit code 1 after an uncaught error, for
+/** Stops the kernel at a signal, by the tray, after the end of npm, and with exit code 1 after an uncaught error, for
  *  example of a third-party plugin. A second such event, except SIGHUP, exits immediately. */
 function waitForShutdown(
   kernel: Launcher,
   log: LauncherLog,
   quitting: AbortSignal,
+  env: Environment,
 ): ShutdownSignal {
   let stopping = false;
   const code = new Promise<number>((done) => {
@@ -202,7 +204,7 @@ function waitForShutdown(
       stopping = true;
       void kernel.stop({ timeoutMs: stopTimeoutMs(kernel) }).then(() => done(exitCode));
     };
-    const stopFor = (signal: NodeJS.Signals | "quit"): void => {
+    const stopFor = (signal: NodeJS.Signals | "quit" | "npm ended"): void => {
       log.log.info({ signal }, "stopping");
       stop(0);
     };
@@ -211,6 +213,12 @@ function waitForShutdown(
       if (!stopping) stopFor(signal); // a closing terminal sends it twice
     });
     quitting.addEventListener("abort", () => stopFor("quit"));
+    watchNpm({
+      env,
+      ended: () => {
+        if (!stopping) stopFor("npm ended"); // Ctrl+C in a terminal reaches both
+      },
+    });
     process.on("uncaughtException", (error) => {
       log.log.error({ err: error }, "uncaught error: stopping");
       process.stderr.write("doorward: stopped after an internal error; see launcher.log\n");

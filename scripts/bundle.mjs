@@ -182,7 +182,7 @@ async function notices(files) {
   const folders = new Set(files.flatMap((file) => ofPackage.exec(file)?.[0] ?? []));
   const texts = await Promise.all([...folders].map(noticeOf));
   const intro =
-    "These files contain code of the packages below. The license of Doorward is in the file LICENSE.";
+    "These files contain code of the packages below. The file LICENSE is for Doorward itself.";
   return `${[intro, ...texts.sort()].join(`\n\n${"-".repeat(80)}\n\n`)}\n`;
 }
 

@@ -12,6 +12,7 @@ export {
   withParentFolders,
   type HomeState,
 } from "./permissions.ts";
+export { isAlive, processStartTime } from "./process.ts";
 export { cachedByStamp, watchFiles } from "./watch.ts";
 export { parseYaml, readYaml, editYaml } from "./yaml.ts";
 export { writeFileAtomic, updateFile, type UpdateOptions } from "./write.ts";
