@@ -3,7 +3,7 @@
 // These modules do not know what the files mean.
 export { fileErrors } from "./errors.ts";
 export { parseJson, readJson, editJson, type ParsedFile, type JsonEdit } from "./json.ts";
-export { lockFile, type FileLock } from "./lock.ts";
+export { isAlive, lockFile, processStartTime, type FileLock } from "./lock.ts";
 export {
   ensureHome,
   createPrivateFolder,
@@ -12,7 +12,6 @@ export {
   withParentFolders,
   type HomeState,
 } from "./permissions.ts";
-export { isAlive, processStartTime } from "./process.ts";
 export { cachedByStamp, watchFiles } from "./watch.ts";
 export { parseYaml, readYaml, editYaml } from "./yaml.ts";
 export { writeFileAtomic, updateFile, type UpdateOptions } from "./write.ts";

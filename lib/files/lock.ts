@@ -275,7 +275,7 @@ function readProcStat(pid: number): { start: string; isOver: boolean } {
  *
  * @returns An empty string if the system does not provide it.
  */
-const processStartTime = (pid: number): string => readProcStat(pid).start;
+export const processStartTime = (pid: number): string => readProcStat(pid).start;
 
 /** Whether the process runs on this host. With `start`, whether it is still the same process. */
 export function isAlive(pid: number, start = ""): boolean {
