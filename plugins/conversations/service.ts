@@ -1,6 +1,7 @@
 /** Types of the conversations service: history for pages, commands and applications. */
 import type { Awaitable } from "../../kernel/index.ts";
 import type { Address, Media, Sender } from "../channels/index.ts";
+import type { LogListeners, SessionLog } from "./log/session-log.ts";
 
 /**
  * Identifies a conversation for the lifetime of its store: 1 to 64 characters of `A-Z a-z 0-9 _ -`,
@@ -162,3 +163,16 @@ export interface TakenIds {
    */
   settle(address: Address, id: string, digest: string): Awaitable<void>;
 }
+
+/** The service of the plugin: the log of every channel, and the history of what was said. */
+export interface Conversations extends ConversationHistory {
+  /** Opens the log of a channel. Each channel opens its log once. */
+  open(channel: string, listeners: LogListeners): SessionLog;
+  readonly taken: TakenIds;
+  health(): StoreHealth;
+}
+
+/** The services of the plugin. */
+export type ConversationsShape = {
+  offers: { conversations: Conversations };
+};

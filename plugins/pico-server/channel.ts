@@ -2,6 +2,8 @@
 import type { ServerResponse } from "node:http";
 import type { Plugin } from "../../kernel/index.ts";
 import type { ChannelHandle } from "../channels/index.ts";
+import type { LogListeners, SessionLog } from "../conversations/index.ts";
+import { createMemorySessionLog } from "../conversations/log/index.ts";
 import type { TokenStoreEvents } from "../token-store/index.ts";
 import { messageRateOf, type PicoServerConfig } from "./config.ts";
 import { Connection } from "./connection/connection.ts";
@@ -30,13 +32,12 @@ import { createRouter, type EventStreamRequest, type HeaderMap } from "./http/ro
 import { countClose, createCounters, readMetrics } from "./metrics.ts";
 import type { PicoServer, PicoServerEvents, PicoServerShape } from "./service.ts";
 import { createChannelAdapter } from "./session/channel-adapter.ts";
-import { createMemorySessionLog, type MemorySessionLog } from "./session/memory-session-log.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
 import { assertSettings, type CheckDependencies } from "./startup-checks.ts";
 
 type ChannelScope = Pick<
   Parameters<Plugin<PicoServerShape>["start"]>[0],
-  "needs" | "clock" | "log" | "config" | "emit" | "random" | "after" | "lifecycle"
+  "needs" | "uses" | "clock" | "log" | "config" | "emit" | "random" | "after" | "lifecycle"
 >;
 
 const upgradePaths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
@@ -58,7 +59,7 @@ export class PicoChannel {
   private readonly counters = createCounters();
   private readonly connections: ConnectionRegistry;
   private readonly budget: MemoryBudget;
-  private readonly sessions: MemorySessionLog;
+  private readonly sessions: SessionLog;
   private readonly channel: ChannelHandle;
   private readonly shutdown: Shutdown;
   private readonly admissionControl: AdmissionControl;
@@ -70,22 +71,22 @@ export class PicoChannel {
   private messagesOut = 0;
 
   constructor(scope: ChannelScope, checks: CheckDependencies) {
-    const { needs, clock, log, config, random, after, lifecycle } = scope;
+    const { needs, uses, clock, log, config, random, after, lifecycle } = scope;
     const { tokens, http, channels } = needs;
     this.scope = scope;
     this.checks = checks;
     const reconnectRate = (): number => config().reconnect_rate;
     this.connections = createRegistry({ clock, after, random, reconnectRate });
     this.budget = createMemoryBudget(() => Math.max(minBudget, 2 * config().max_payload));
-    this.sessions = createMemorySessionLog({
-      random,
-      now: () => clock.monotonic?.() ?? clock.now(),
-      after,
+    const listeners: LogListeners = {
       sessionActive: (session) => this.channel.sessionActive(session),
       sessionIdle: (session) => this.channel.sessionIdle(session),
       onReceipt: (session, id, status, reason) =>
         this.channel.receipt(session, { id, status, ...(reason && { reason }) }),
-    });
+    };
+    this.sessions =
+      uses.conversations?.open("pico", listeners) ??
+      createMemorySessionLog({ random, now: () => clock.monotonic(), after, ...listeners });
     const countSent = (): void => void (this.messagesOut += 1);
     this.channel = channels.attach(createChannelAdapter(this.sessions, clock, countSent));
     const isBusy = (session?: string): boolean => this.channel.isBusy(session);

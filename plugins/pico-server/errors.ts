@@ -19,8 +19,5 @@ export const picoErrors = errorTable({
     `max_connections to ${Math.max(1, has - needs + connections)}.`,
   too_large: (bytes: number, maxBytes: number) =>
     `The message has ${bytes} bytes. At most ${maxBytes} bytes are allowed.`,
-  undeliverable:
-    "No client is connected to this session, and the session log is full. Send the message again " +
-    "after a client has connected.",
   unsupported: "An attachment needs bytes, or a URL that starts with https: or data:.",
 });

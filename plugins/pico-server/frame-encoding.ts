@@ -3,14 +3,9 @@
  * subscribers. Contains the fast paths of the message path.
  */
 import { encode, type ServerFrame } from "../../lib/pico-wire/index.ts";
-import type { Cursor, LogEntry, SequencedEntry } from "./session/session-log.ts";
+import type { Cursor, EncodedFrame, LogEntry, SequencedEntry } from "../conversations/index.ts";
 
-/**
- * A complete WebSocket message. Short messages are Latin-1 strings in which each character is one
- * byte: Node copies such a string to the socket in one step, while each buffer has to be allocated,
- * filled and collected.
- */
-export type EncodedFrame = string | Buffer;
+export type { EncodedFrame } from "../conversations/index.ts";
 
 /** Longest message, in bytes, that is encoded as a string: Node writes these without allocating. */
 const maxLatin1Bytes = 16 * 1024;
@@ -260,34 +255,5 @@ export class EncodedEntry implements LogEntry {
 
   rest(): void {
     this.framed = flattenFrame(this.framed);
-  }
-}
-
-/** The entry that subscribers receive. It decodes the frame only when a subscriber needs it. */
-export class DeliveredEntry implements SequencedEntry {
-  readonly session: string;
-  readonly cursor: Cursor;
-  readonly numbered: boolean;
-  readonly message: string | undefined;
-  private readonly entry: LogEntry;
-
-  constructor(session: string, cursor: Cursor, entry: LogEntry) {
-    this.session = session;
-    this.cursor = cursor;
-    this.numbered = entry.numbered;
-    this.message = entry.message;
-    this.entry = entry;
-  }
-
-  get frame(): Uint8Array {
-    return this.entry.frame;
-  }
-
-  get framed(): EncodedFrame | undefined {
-    return this.entry.framed;
-  }
-
-  get type(): ServerFrame["type"] | undefined {
-    return this.entry.type;
   }
 }

@@ -17,17 +17,6 @@ export type {
 export { toWebSocketUrl } from "./channel.ts";
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";
-export type {
-  AppendResult,
-  Cursor,
-  LogEntry,
-  Gap,
-  SequencedEntry,
-  DeliveryProgress,
-  SequenceRange,
-  SessionLog,
-  Replay,
-} from "./session/session-log.ts";
 
 /** Options of {@link picoServer}. */
 export interface PicoServerOptions {

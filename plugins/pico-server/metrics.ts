@@ -14,7 +14,7 @@ import type { ConnectionRegistry } from "./connection/registry.ts";
 import type { Rejection } from "./handshake/rejection.ts";
 import type { HandshakeRequest } from "./handshake/request.ts";
 import type { PicoMetrics, PicoServerEvents } from "./service.ts";
-import type { Replay } from "./session/session-log.ts";
+import type { Replay } from "../conversations/index.ts";
 
 type CountByName<K extends string> = Record<K, number>;
 

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Awaitable } from "../../kernel/index.ts";
-import type { Cursor, SequencedEntry, SessionLog } from "../../plugins/pico-server/index.ts";
+import type { Cursor, SequencedEntry, SessionLog } from "../../plugins/conversations/index.ts";
 
 export interface LogStand {
   readonly log: SessionLog;

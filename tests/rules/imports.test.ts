@@ -81,8 +81,15 @@ const libRule: Rule = (file, wanted) => {
 /** Library -> plugins that may import its index. */
 const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
   "lib/files/index.ts": new Set(["token-store", "settings", "pico-client", "dashboard"]),
-  "lib/pico-wire/index.ts": new Set(["pico-server", "pico-client"]),
+  "lib/pico-wire/index.ts": new Set(["conversations", "pico-server", "pico-client"]),
   "lib/pico-link/index.ts": new Set(["pico-client"]),
+};
+/**
+ * Part of a plugin -> plugins that may import values from it. A channel makes the session log in
+ * memory itself where the plugin `conversations` is not listed.
+ */
+const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
+  "plugins/conversations/log/index.ts": new Set(["pico-server"]),
 };
 const inBrowser = /^plugins\/dashboard\/(browser|ui)\//;
 
@@ -95,6 +102,7 @@ const pluginRule: Rule = (file, wanted) => {
   if (isKernelIndex(wanted)) return undefined;
   if (path.startsWith("lib/"))
     return libraries[path]?.has(own) ? undefined : "this plugin does not use this library";
+  if (sharedParts[path]?.has(own)) return undefined;
   const other = pluginOf(path);
   if (other === undefined) return "import only the kernel, libraries and types of plugins";
   if (path !== `plugins/${other}/index.ts`) return "import plugins by their index.ts";
@@ -122,6 +130,7 @@ const layers: Readonly<Record<string, { order: readonly string[]; shared: RegExp
     order: ["http", "handshake", "connection", "session"],
     shared: /^(frame-encoding|metrics|config|errors)\.ts$/,
   },
+  conversations: { order: ["stores", "log"], shared: /^(errors|config)\.ts$/ },
   dashboard: {
     order: ["control", "api", "auth"],
     shared: /^(request|reply|errors|config|assets|web-framework)\.ts$|^(pages|ui)\//,
@@ -285,6 +294,8 @@ describe("violations", () => {
     ["plugins/dashboard/reply.ts", `import { x } from "./browser/b.ts";`],
     ["plugins/dashboard/auth/a.ts", `import { x } from "../api/b.ts";`],
     ["plugins/pico-server/session/a.ts", `import { x } from "../connection/b.ts";`],
+    ["plugins/http/a.ts", `import { x } from "../conversations/log/index.ts";`],
+    ["plugins/conversations/log/a.ts", `import { x } from "../stores/b.ts";`],
     ["testkit/a.ts", `import { createLimiter } from "../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { createLimiter } from "../../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { replaceFile } from "../../lib/files/write.ts";`],

@@ -171,6 +171,7 @@ describe("loaded modules", () => {
       "kernel",
       "lib/pico-wire",
       "plugins/channels",
+      "plugins/conversations",
       "plugins/http",
       "plugins/pico-server",
     ]);

@@ -39,6 +39,8 @@ export interface StandOptions {
   readonly token?: string;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly app?: Application | null;
+  /** Started before `channels`. */
+  readonly first?: AnyPlugin;
   /** Started last. */
   readonly plugins?: readonly AnyPlugin[];
   readonly random?: (bytes: number) => Uint8Array;
@@ -99,8 +101,10 @@ export async function stand(options: StandOptions = {}) {
   };
   const silent: Application = () => undefined;
   const pico = { enabled: true, drain_timeout: 0, ...options.config };
+  const nothing: Plugin = { name: "nothing", api: 1, start: () => undefined };
+  const first = (options.first ?? nothing) as Plugin;
   const kernel = createKernel(
-    [tokens.plugin, editor, channels(), http({ port: 0 }), gateway(), picoServer()],
+    [tokens.plugin, editor, first, channels(), http({ port: 0 }), gateway(), picoServer()],
     {
       plugins: [
         ...(options.app === null ? [] : [application(options.app ?? silent)]),

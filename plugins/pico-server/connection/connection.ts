@@ -16,7 +16,7 @@ import type { Admission } from "../handshake/admission.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
 import { countResume } from "../metrics.ts";
 import { helloFrames } from "../session/hello.ts";
-import type { SequencedEntry } from "../session/session-log.ts";
+import type { SequencedEntry } from "../../conversations/index.ts";
 import {
   Subscriptions,
   type StreamStart,
@@ -285,7 +285,8 @@ export class Connection
     const { session, conn = "", resumes, context } = this;
     const config = context.runtime.config();
     countResume(context.counters, resumes, start);
-    for (const frame of helloFrames({ conn, session, resumes, replay: start, config }))
+    const { limits } = context.sessions;
+    for (const frame of helloFrames({ conn, session, resumes, replay: start, config, limits }))
       this.respond(frame);
     this.hasSentHello = true;
     this.ws.resume();

@@ -7,13 +7,13 @@ import type { Peer } from "./registry.ts";
 import type { Counters } from "../metrics.ts";
 import type { PicoServerEvents } from "../service.ts";
 import type { Rate } from "./rate-limit.ts";
-import type { SequencedEntry, SessionLog } from "../session/session-log.ts";
+import type { SequencedEntry, SessionLog } from "../../conversations/index.ts";
 import type { WheelClock } from "./timer-wheel.ts";
 
 export type DeliverMessage = ChannelHandle["hand"];
 export type DisconnectedEvent = PicoServerEvents["pico-server:disconnected"];
 
-/** What the plugin scope provides. */
+/** The parts of the plugin scope that connections use. */
 export interface RuntimeContext {
   readonly clock: Clock;
   readonly log: Log;

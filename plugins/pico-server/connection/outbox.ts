@@ -1,6 +1,6 @@
 // The send queue of one connection: a slow client delays no other client.
 import { frameTypeOf, pongFrame, type EncodedFrame } from "../frame-encoding.ts";
-import type { SequencedEntry } from "../session/session-log.ts";
+import type { SequencedEntry } from "../../conversations/index.ts";
 import type { ConnectionContext } from "./context.ts";
 import type { SinkSource, Sink } from "./sink.ts";
 

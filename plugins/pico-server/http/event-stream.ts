@@ -18,7 +18,7 @@ import { unscheduled } from "../connection/timer-wheel.ts";
 import { memoizeLast } from "../frame-encoding.ts";
 import { countResume } from "../metrics.ts";
 import { retryBounds } from "../session/hello.ts";
-import type { Cursor, SequencedEntry } from "../session/session-log.ts";
+import type { Cursor, SequencedEntry } from "../../conversations/index.ts";
 import { SessionReader, type ReaderListener, type StreamStart } from "../session/subscriptions.ts";
 
 export interface EventStreamOptions {

@@ -18,7 +18,7 @@ import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import { tokenSessionMessage, type SessionGuard } from "../session/session-guard.ts";
 import { toChannelMedia, toMessageError } from "../session/mapping.ts";
-import type { SessionLog } from "../session/session-log.ts";
+import type { SessionLog } from "../../conversations/index.ts";
 import { readBody } from "./read-body.ts";
 import type { JsonResponse } from "./router.ts";
 import { maxWaitSeconds, readWait, waitForReply } from "./wait-for-reply.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "../../../kernel/index.ts";
 import { formatCursor, type ServerMessage } from "../../../lib/pico-wire/index.ts";
 import type { Peer } from "../connection/registry.ts";
 import { splitNumberedFrame } from "../frame-encoding.ts";
-import type { Cursor, SequencedEntry, SessionLog, Subscriber } from "../session/session-log.ts";
+import type { Cursor, SequencedEntry, SessionLog, Subscriber } from "../../conversations/index.ts";
 import { unscheduled } from "../connection/timer-wheel.ts";
 
 /** Longest time in seconds that a request may wait for replies. */

@@ -18,8 +18,7 @@ import {
 } from "../../../lib/pico-wire/index.ts";
 import { picoErrors } from "../errors.ts";
 import { toMessageError } from "./mapping.ts";
-import { retentionMs } from "./memory-session-log.ts";
-import type { AppendResult, SessionLog } from "./session-log.ts";
+import type { AppendResult, SessionLog } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
 
 const mediaKinds = ["image", "audio", "video"];
@@ -94,13 +93,14 @@ function toPayload(id: string, message: OutboundUpdate, final: boolean | undefin
 
 class PicoChannelAdapter implements ChannelAdapter {
   readonly name = "pico";
-  readonly resumeMs = retentionMs;
+  readonly resumeMs: number;
   private readonly sessions: SessionLog;
   private readonly clock: Clock;
   private readonly onSent: () => void;
 
   constructor(sessions: SessionLog, clock: Clock, onSent: () => void) {
     this.sessions = sessions;
+    this.resumeMs = sessions.limits.retentionMs;
     this.clock = clock;
     this.onSent = onSent;
   }

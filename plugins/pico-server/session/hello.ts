@@ -3,8 +3,7 @@
  */
 import type { GapFrame, HelloFrame } from "../../../lib/pico-wire/index.ts";
 import { pingEveryMs, type PicoServerConfig } from "../config.ts";
-import { retentionMs, replayWindow } from "./memory-session-log.ts";
-import type { Cursor, Replay } from "./session-log.ts";
+import type { Cursor, LogLimits, Replay } from "../../conversations/index.ts";
 
 const extensionVersion = 1;
 /** Bounds of the reconnect delay of clients, in milliseconds. */
@@ -17,6 +16,7 @@ export interface HelloOptions {
   readonly resumes: boolean;
   readonly replay: Replay & { readonly top: Cursor };
   readonly config: PicoServerConfig;
+  readonly limits: LogLimits;
 }
 
 export function helloFrames({
@@ -25,8 +25,10 @@ export function helloFrames({
   resumes,
   replay,
   config,
+  limits,
 }: HelloOptions): (HelloFrame | GapFrame)[] {
-  const { top, gap, frames } = replay;
+  const { top, gap, frames: replayed } = replay;
+  const { frames, bytes, retentionMs } = limits;
   const hello: HelloFrame = {
     type: "hello",
     session_id: session,
@@ -37,12 +39,12 @@ export function helloFrames({
       epoch: top.epoch,
       seq: top.seq,
       resumed: resumes && !gap,
-      replay: frames.length,
+      replay: replayed.length,
       gap: gap !== undefined,
       ping_interval: Math.max(1, Math.floor(pingEveryMs(config) / 1_000)),
       read_timeout: config.read_timeout,
       max_payload: config.max_payload,
-      window: { ...replayWindow, ttl_s: retentionMs / 1_000 },
+      window: { frames, bytes, ttl_s: retentionMs / 1_000 },
       retry: retryBounds,
     },
   };

@@ -12,7 +12,7 @@ import type {
   SequencedEntry,
   SessionLog,
   Subscriber,
-} from "./session-log.ts";
+} from "../../conversations/index.ts";
 
 /** The position of the stream and the frames to replay, which follow immediately. */
 export type StreamStart = Replay & { readonly top: Cursor };

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { encode } from "../../../lib/pico-wire/index.ts";
+import { DeliveredEntry } from "../../../plugins/conversations/log/stream.ts";
 import {
   splitNumberedFrame,
   frameWithPosition,
   frameBytes,
   frameText,
-  DeliveredEntry,
   EncodedEntry,
   encodeResponse,
   encodeTextMessage,

@@ -4,7 +4,7 @@ import { SimulatedClock } from "xstate";
 import {
   createMemorySessionLog,
   type MemorySessionLogOptions,
-} from "../../../../plugins/pico-server/session/memory-session-log.ts";
+} from "../../../../plugins/conversations/log/memory-session-log.ts";
 import { numbered, partial, sessionLogConformance } from "../../../conformance/session-log.ts";
 
 const retentionMs = 300_000;

@@ -1,9 +1,15 @@
 // The interface of the session log: every message to a session passes through it.
 import type { Awaitable } from "../../../kernel/index.ts";
 import type { Cursor, ServerFrame } from "../../../lib/pico-wire/index.ts";
-import type { EncodedFrame } from "../frame-encoding.ts";
 
 export type { Cursor } from "../../../lib/pico-wire/index.ts";
+
+/**
+ * A complete WebSocket message. Short messages are Latin-1 strings in which each character is one
+ * byte: Node copies such a string to the socket in one step, while each buffer has to be allocated,
+ * filled and collected.
+ */
+export type EncodedFrame = string | Buffer;
 
 /** A frame for the log. */
 export interface LogEntry {
@@ -100,11 +106,30 @@ export type ReceiptListener = (
   reason?: "overflow" | "expired",
 ) => void;
 
+/** How much a log keeps for clients that return, and for how long. */
+export interface LogLimits {
+  /** Frames of one session, and their bytes. */
+  readonly frames: number;
+  readonly bytes: number;
+  /** Milliseconds that a stream is kept after its last subscriber left. */
+  readonly retentionMs: number;
+}
+
+/** The callbacks of a channel that opened a log. */
+export interface LogListeners {
+  readonly onReceipt: ReceiptListener;
+  /** The first subscriber of this session has joined. */
+  readonly sessionActive: (session: string) => void;
+  /** The last subscriber of this session has left. */
+  readonly sessionIdle: (session: string) => void;
+}
+
 /**
  * Stores and distributes the frames of all sessions. Callers must not assume that one process has
  * the whole log.
  */
 export interface SessionLog {
+  readonly limits: LogLimits;
   /**
    * Appends an entry. A numbered entry creates the stream of the session.
    * @throws undeliverable if there is no room for another stream.

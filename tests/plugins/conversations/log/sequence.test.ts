@@ -1,9 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  PendingReceipts,
-  SequenceBuffer,
-} from "../../../../plugins/pico-server/session/sequence.ts";
+import { PendingReceipts, SequenceBuffer } from "../../../../plugins/conversations/log/sequence.ts";
 
 describe("SequenceBuffer", () => {
   test("keeps items by number until they are removed", () => {

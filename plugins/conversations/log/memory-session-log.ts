@@ -1,12 +1,13 @@
 // Keeps the streams of all sessions in the memory of one process.
 import type { Release } from "../../../kernel/index.ts";
-import { picoErrors } from "../errors.ts";
+import { conversationsErrors } from "../errors.ts";
 import type {
   AppendResult,
   Cursor,
   DefaultStart,
   DeliveryProgress,
   LogEntry,
+  LogLimits,
   ReceiptListener,
   Replay,
   SequenceRange,
@@ -14,6 +15,7 @@ import type {
   Subscriber,
 } from "./session-log.ts";
 import {
+  DeliveredEntry,
   addSubscriber,
   costOf,
   cursorOf,
@@ -31,7 +33,6 @@ import {
   type Stream,
   type ReplayWindow,
 } from "./stream.ts";
-import { DeliveredEntry } from "../frame-encoding.ts";
 
 const MiB = 1024 * 1024;
 
@@ -53,10 +54,10 @@ export interface MemorySessionLogOptions {
   readonly sessionIdle?: (session: string) => void;
 }
 
-export const replayWindow: ReplayWindow = { frames: 256, bytes: 512 * 1024 };
+const replayWindow: ReplayWindow = { frames: 256, bytes: 512 * 1024 };
 /** Frames are stored with their WebSocket header: a frame that fills the window must fit. */
 const storedWindow: ReplayWindow = { ...replayWindow, bytes: replayWindow.bytes + 10 };
-export const retentionMs = 300_000;
+const defaultRetentionMs = 300_000;
 /**
  * 256 MiB, less the memory that `channels` may need to recognise repeated messages: 65,536 ids of
  * up to 256 characters.
@@ -68,12 +69,14 @@ export interface MemorySessionLog extends SessionLog {
   append(session: string, entry: LogEntry): AppendResult;
   readAfter(session: string, cursor: Cursor | undefined, defaultStart?: DefaultStart): Replay;
   top(session: string): Cursor | undefined;
+  /** How many sessions have a stream. */
+  streamCount(): number;
 }
 
 /** A stream exists while it has a subscriber and for the retention time after that. */
 class InProcessSessionLog implements MemorySessionLog {
+  readonly limits: LogLimits;
   private readonly options: MemorySessionLogOptions;
-  private readonly retentionMs: number;
   private readonly window: ReplayWindow;
   private readonly bounds: { readonly streams: number; readonly bytes: number };
   /**
@@ -91,7 +94,7 @@ class InProcessSessionLog implements MemorySessionLog {
   constructor(options: MemorySessionLogOptions) {
     const { bounds = defaultBounds, window = storedWindow, onReceipt = () => undefined } = options;
     this.options = options;
-    this.retentionMs = options.retentionMs ?? retentionMs;
+    this.limits = { ...replayWindow, retentionMs: options.retentionMs ?? defaultRetentionMs };
     this.window = window;
     this.bounds = bounds;
     const streams = bounds.streams - Math.floor(bounds.streams / 100);
@@ -176,6 +179,10 @@ class InProcessSessionLog implements MemorySessionLog {
     this.bytes += costOf(stream) - before;
   }
 
+  streamCount(): number {
+    return this.streams.size;
+  }
+
   /** Changes a stream and keeps the sum of all costs correct. */
   private change<T>(stream: Stream, run: () => T): T {
     const before = costOf(stream);
@@ -195,11 +202,12 @@ class InProcessSessionLog implements MemorySessionLog {
 
   private readonly expire = (): void => {
     const { now, after } = this.options;
+    const { retentionMs } = this.limits;
     this.stopTimer?.();
     this.stopTimer = undefined;
     for (const [session, since] of this.idle) {
       // At most the retention time, because the clock may have been set back.
-      const leftMs = Math.min(this.retentionMs, since + this.retentionMs - now());
+      const leftMs = Math.min(retentionMs, since + retentionMs - now());
       if (leftMs > 0) {
         this.stopTimer = after(leftMs, this.expire);
         return;
@@ -248,7 +256,7 @@ class InProcessSessionLog implements MemorySessionLog {
   /** Opens a stream without a subscriber. A session with a subscriber is always opened. */
   private openIdle(session: string): Stream {
     if (this.streams.size >= this.bounds.streams && this.idle.size === 0)
-      throw picoErrors.undeliverable();
+      throw conversationsErrors.undeliverable();
     const stream = this.open(session);
     this.markIdle(session);
     return stream;

@@ -3,12 +3,14 @@ import { PendingReceipts, SequenceBuffer } from "./sequence.ts";
 import type {
   DefaultStart,
   Cursor,
+  EncodedFrame,
   LogEntry,
   Gap,
   Subscriber,
   SequenceRange,
   ReceiptListener,
   Replay,
+  SequencedEntry,
 } from "./session-log.ts";
 
 /** Limits of the frames that a stream keeps for replay. */
@@ -207,4 +209,33 @@ export function replayAfter(
   if (isForeign) return { top, gap: { reason: "epoch_changed" }, frames: [], partials };
   const missing = overflowGap(stream, cursor.seq, seq);
   return { top, ...missing, frames: missing.gap ? [] : framesAfter(cursor.seq), partials };
+}
+
+/** The entry that subscribers receive. It decodes the frame only when a subscriber needs it. */
+export class DeliveredEntry implements SequencedEntry {
+  readonly session: string;
+  readonly cursor: Cursor;
+  readonly numbered: boolean;
+  readonly message: string | undefined;
+  private readonly entry: LogEntry;
+
+  constructor(session: string, cursor: Cursor, entry: LogEntry) {
+    this.session = session;
+    this.cursor = cursor;
+    this.numbered = entry.numbered;
+    this.message = entry.message;
+    this.entry = entry;
+  }
+
+  get frame(): Uint8Array {
+    return this.entry.frame;
+  }
+
+  get framed(): EncodedFrame | undefined {
+    return this.entry.framed;
+  }
+
+  get type(): LogEntry["type"] {
+    return this.entry.type;
+  }
 }

@@ -1,0 +1,11 @@
+// Error table of the conversations.
+import { errorTable } from "../../kernel/index.ts";
+
+export const conversationsErrors = errorTable({
+  undeliverable:
+    "No client is connected to this session, and the session log is full. Send the message again " +
+    "after a client has connected.",
+  not_found: "There is no conversation with this id. List the conversations to find it.",
+  not_supported: (action: string) =>
+    `This store cannot ${action}. Set store.kind to "sqlite" to keep conversations on disk.`,
+});

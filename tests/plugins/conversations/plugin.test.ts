@@ -1,0 +1,52 @@
+import { describe, expect, test } from "vitest";
+import { conversations, type Conversations } from "../../../plugins/conversations/index.ts";
+import { stand } from "../../support/pico-server-harness.ts";
+
+const service = (services: object): Conversations =>
+  (services as { conversations: Conversations }).conversations;
+
+describe("conversations", () => {
+  test("provides the session log of the pico channel", async () => {
+    await using server = await stand({ first: conversations() });
+    const history = service(server.services);
+    expect(history.health()).toMatchObject({ kind: "memory", state: "up", conversations: 0 });
+    await server.say("s1", "hello");
+    expect(history.health().conversations).toBe(1);
+    const client = await server.connect("/pico?session_id=s1&pico_ext=1");
+    expect(await client.next()).toMatchObject({ type: "hello", payload: { replay: 1 } });
+    expect(await client.next()).toMatchObject({ payload: { content: "hello" } });
+  });
+
+  test("keeps the retention time of a server without the plugin", async () => {
+    await using server = await stand({ first: conversations() });
+    await server.say("s1", "hello");
+    await server.pass(299);
+    expect(service(server.services).health().conversations).toBe(1);
+    await server.pass(1);
+    expect(service(server.services).health().conversations).toBe(0);
+  });
+
+  test("rejects calls that need a history in memory", async () => {
+    await using server = await stand({ first: conversations() });
+    const history = service(server.services);
+    const rejections = [
+      history.list(),
+      history.search("hello"),
+      history.get("1"),
+      history.read("1"),
+      history.rename("1", "title"),
+      history.forget("1"),
+    ].map((call) => call.catch(({ code }: { code: string }) => code));
+    expect(await Promise.all(rejections)).toEqual([
+      "not_supported",
+      "not_supported",
+      "not_found",
+      "not_found",
+      "not_found",
+      "not_found",
+    ]);
+    expect(await history.find({ channel: "pico", session: "s1" })).toBeUndefined();
+    const pieces = history.export("1", "json")[Symbol.asyncIterator]();
+    await expect(pieces.next()).rejects.toMatchObject({ code: "not_found" });
+  });
+});
