@@ -44,6 +44,7 @@ const adviceByMethod: Readonly<Record<string, string>> = {
   token_malformed: header,
   token_query_disabled: query,
   origin_not_allowed: "Does allow_origins list this origin?",
+  session_forbidden: "May this sign-in use the session?",
   bad_request: "Are address and session_id right?",
   not_found: "Is the path right, and the channel enabled?",
   upgrade_required: "Does a proxy strip Upgrade?",

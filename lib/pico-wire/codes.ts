@@ -64,6 +64,10 @@ export const rejections = {
     status: 400,
     message: "A session_id has at most 256 bytes and no control characters.",
   },
+  session_forbidden: {
+    status: 403,
+    message: "Your sign-in may not use this session; name one of your own.",
+  },
   too_many_connections: {
     status: 503,
     message: "The limit max_connections is reached; try again shortly.",
@@ -100,6 +104,10 @@ export const messageErrors = {
   empty_content: {
     status: 422,
     message: 'A message needs "content" that is not blank, or at least one medium.',
+  },
+  session_forbidden: {
+    status: 403,
+    message: "Your sign-in may not use this session; name one of your own.",
   },
   rate_limited: {
     status: 429,

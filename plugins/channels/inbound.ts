@@ -303,8 +303,9 @@ export class Inbound {
   }
 
   private failedAfterAcceptance(inboundMessage: InboundMessage, error: unknown): void {
-    const { channel, session, id } = inboundMessage;
-    const fields = { channel, session, id, code: codeOf(error), err: error };
+    const { channel, session, id, sender } = inboundMessage;
+    const user = sender && { user: sender.id };
+    const fields = { channel, session, id, ...user, code: codeOf(error), err: error };
     this.options.log.error(fields, "the application failed after it had accepted a message");
     this.options.failed(inboundMessage, error);
   }
@@ -315,12 +316,11 @@ export class Inbound {
     const to = { channel, session };
     const reply: Message["reply"] = (message) => send(to, toReply(id, message));
     const stream: Message["stream"] = (options) => openStream(to, { inReplyTo: id, ...options });
-    const message = { channel, session, id, content, media, at, hops, accept, reply, stream };
-    if (sender === undefined && inReplyTo === undefined) return message;
-    return {
-      ...message,
-      ...(sender !== undefined && { sender }),
-      ...(inReplyTo !== undefined && { inReplyTo }),
-    };
+    // literals without spread, because V8 gives each spread copy its own hidden class
+    const message =
+      sender === undefined
+        ? { channel, session, id, content, media, at, hops, accept, reply, stream }
+        : { channel, session, id, content, media, sender, at, hops, accept, reply, stream };
+    return inReplyTo === undefined ? message : { ...message, inReplyTo };
   }
 }

@@ -112,8 +112,9 @@ function createInbound(
     },
     received: (message) =>
       emit("channels:message-received", () => {
-        const { channel, session, id, at } = message;
-        return { channel, session, id, bytes: bytesOf(message), at };
+        const { channel, session, id, sender, at } = message;
+        const user = sender && { sender: sender.id };
+        return { channel, session, id, ...user, bytes: bytesOf(message), at };
       }),
   });
 }

@@ -106,10 +106,10 @@ export interface InboundMessage extends Address {
    */
   readonly media: readonly Media[];
   /**
-   * Name or id of the person, if the channel knows it. Absent on `pico`, whose clients share one
-   * token.
+   * The person or program that wrote the message, as the channel knows it: never what the client
+   * claims. Always set on `pico`.
    */
-  readonly sender?: string;
+  readonly sender?: Sender;
   /** Id of the sent message that this one replies to, if the client names it. */
   readonly inReplyTo?: string;
   /** Unix milliseconds. */
@@ -321,6 +321,8 @@ export type ChannelsEvents = {
   "channels:message-received": Address & {
     /** Id of the message within its session, as in `InboundMessage`. */
     readonly id: string;
+    /** Id of the sender, if the channel knows it. */
+    readonly sender?: string;
     /**
      * Size of the content as UTF-8 plus its media. A medium without bytes counts the characters of
      * its URL.

@@ -1,7 +1,10 @@
 /** Finds the identity of a request: a dashboard sign-in, or a session of the host. */
 import type { IncomingMessage } from "node:http";
 import type { Awaitable, Clock, Log } from "../../kernel/index.ts";
-import type { HostIdentity, Http, Identity, Peer } from "./service.ts";
+import type { HostIdentity, Http, Identity, Peer, SessionAccess } from "./service.ts";
+
+/** Kind of the people whom a host names without making them owners. */
+export const hostKind = "host";
 
 type IdentityResolver = (request: IncomingMessage, peer: Peer) => Identity | undefined;
 
@@ -14,16 +17,67 @@ export function createIdentities(
     registerIdentity: (kind, find) => void kinds.set(kind, find),
 
     identityOf(request) {
+      let ofHost: Identity | undefined;
       for (const [kind, find] of kinds) {
         const identity = find(request, peer(request));
-        if (identity) return { kind, identity };
+        if (identity && kind !== hostKind) return { kind, identity };
+        ofHost ??= identity;
       }
-      return undefined;
+      return ofHost && { kind: hostKind, identity: ofHost };
     },
   };
 }
 
 const hostCheckTimeoutMs = 5_000;
+const maxIdBytes = 128;
+const maxNameLength = 200;
+/** Control characters and halves of surrogate pairs. */
+const unprintable = /[\p{Cc}\p{Cs}]/u;
+
+interface HostPerson extends Identity {
+  readonly owner: boolean;
+}
+
+function isValidId(id: unknown): id is string {
+  if (typeof id !== "string" || id === "" || unprintable.test(id)) return false;
+  // session names contain the id with these two characters escaped
+  return Buffer.byteLength(id.replace(/[%/]/g, "%00")) <= maxIdBytes;
+}
+
+function isSessionAccess(sessions: unknown): sessions is SessionAccess {
+  if (Array.isArray(sessions)) return sessions.every((name) => typeof name === "string");
+  return sessions === "own" || sessions === "all" || typeof sessions === "function";
+}
+
+/**
+ * Copies and checks what the host returned: hosts in JavaScript have no type check.
+ * @throws TypeError that names the wrong field. The request is then unauthenticated.
+ */
+function toPerson({ id, name, sessions, owner, onEnd }: HostIdentity): HostPerson {
+  if (!isValidId(id))
+    throw new TypeError(
+      "identify() must return an id: 1 to 128 bytes without control characters, the same for " +
+        "all devices of a person",
+    );
+  if (name !== undefined && typeof name !== "string")
+    throw new TypeError("name of identify() must be a string, or absent");
+  const isOwner = owner === true;
+  const access = sessions === undefined ? (isOwner ? "all" : "own") : sessions;
+  if (!isSessionAccess(access))
+    throw new TypeError(
+      'sessions of identify() must be "own", "all", a list of names or a function',
+    );
+  return {
+    id,
+    ...(name !== undefined && { name: toPrintable(name) }),
+    sessions: access,
+    owner: isOwner,
+    onEnd: (ended) => onEnd?.(ended) ?? (() => undefined),
+  };
+}
+
+const toPrintable = (name: string): string =>
+  [...name.slice(0, maxNameLength)].map((char) => (unprintable.test(char) ? " " : char)).join("");
 
 export interface HostIdentities {
   /** Runs the check of the host. Returns a promise only if the check does; it resolves after five
@@ -40,10 +94,10 @@ export function createHostIdentities(
   log: Log,
   clock: Clock,
 ): HostIdentities {
-  const known = new WeakMap<IncomingMessage, Identity & { readonly owner?: boolean }>();
+  const known = new WeakMap<IncomingMessage, HostPerson>();
 
   function keep(request: IncomingMessage, found: HostIdentity | undefined): void {
-    if (found) known.set(request, { onEnd: () => () => undefined, ...found });
+    if (found) known.set(request, toPerson(found));
   }
   function failed(error: unknown): void {
     log.error({ err: error }, "the host's session check failed: the request is unauthenticated");
@@ -66,7 +120,7 @@ export function createHostIdentities(
     find: (request) => known.get(request),
     findOwner(request) {
       const found = known.get(request);
-      return found?.owner === true ? found : undefined;
+      return found?.owner ? found : undefined;
     },
     ask(request) {
       try {

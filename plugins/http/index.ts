@@ -13,7 +13,7 @@ import {
   attachToHostServer,
   type HostPaths,
 } from "./host-server.ts";
-import { createHostIdentities, createIdentities } from "./identities.ts";
+import { createHostIdentities, createIdentities, hostKind } from "./identities.ts";
 import { createLimiters } from "./limiter.ts";
 import { createLogLimiter, type ClientFault, type LogLimiter } from "./log-limiter.ts";
 import { createPeerResolver, createTrust } from "./peers.ts";
@@ -42,6 +42,7 @@ export type {
   Listener,
   Peer,
   RouteOptions,
+  SessionAccess,
   Verdict,
 } from "./service.ts";
 export { gateway } from "./gateway.ts";
@@ -60,8 +61,9 @@ export interface HttpOptions {
   /** With `server`: the host name that Doorward serves, such as `chat.example.org`. Requests for
    *  other names reach the host. @defaultValue every host name */
   readonly hostName?: string;
-  /** Session check of a host, in addition to the sign-in of the dashboard. It runs once for each
-   *  routed request. If it rejects, or takes longer than 5 s, the request is unauthenticated. */
+  /** Session check of a host, in addition to the sign-in of the dashboard: names the person of a
+   *  request and the sessions they may use. It runs once for each routed request. If it rejects,
+   *  takes longer than 5 s or returns an invalid identity, the request is unauthenticated. */
   readonly identify?: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>;
 }
 
@@ -236,7 +238,7 @@ function createRouting(
   const host = identify && createHostIdentities(identify, log, clock);
   if (host) {
     identities.registerIdentity("owner", host.findOwner);
-    identities.registerIdentity("host", host.find);
+    identities.registerIdentity(hostKind, host.find);
   }
   const router = createRouter({
     basePath,

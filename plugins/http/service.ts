@@ -16,13 +16,31 @@ export interface Peer {
   readonly host: string;
 }
 
-/** An authenticated session of a request. `onEnd` registers a callback for its end. */
+/**
+ * The sessions that an identified person may read and write.
+ *
+ * - `"own"`: sessions of the person alone. Doorward puts `host:ID/` before every name that the
+ *   person's clients give, so two people who both name `home` never meet.
+ * - `"all"`: every session, like the holder of the channel token.
+ * - A list: these sessions, by their exact names.
+ * - A function: the sessions for which it returns `true`. It must be synchronous, fast and without
+ *   side effects, because it is called for every request and frame of the person's clients. A
+ *   promise, an error and every other result reject the session. It is not called for messages that
+ *   an open connection receives: `onEnd` closes these connections.
+ */
+export type SessionAccess = "own" | "all" | readonly string[] | ((session: string) => boolean);
+
+/** An authenticated session of a request. */
 export interface Identity {
   /**
-   * Identifies the session among those of its kind. For `dashboard` sign-ins 8 hexadecimal digits;
-   * for a host, the id that its session check returned. Never the secret of a cookie.
+   * Identifies the sign-in among those of its kind: for the dashboard 8 hexadecimal digits; for a
+   * host, the id of the person. Never the secret of a cookie.
    */
   readonly id: string;
+  /** Name for people, if the host gave one. */
+  readonly name?: string;
+  /** Absent for a sign-in of the dashboard, which may use every session. */
+  readonly sessions?: SessionAccess;
   /**
    * Calls a function once when the session ends.
    *
@@ -31,14 +49,39 @@ export interface Identity {
   onEnd(ended: (reason: string) => void): Release;
 }
 
-/** The identity that the session check of a host returns. */
+/**
+ * The person that the session check of a host names.
+ *
+ * @example
+ * import { createServer } from "node:http";
+ * import { http } from "doorward/plugins/http";
+ *
+ * const users = new Map([["cookie-of-ann", { id: "ann", name: "Ann", team: "garden" }]]);
+ * http({
+ *   server: createServer(),
+ *   identify({ headers }) {
+ *     const user = users.get(headers.cookie ?? "");
+ *     return user && { id: user.id, name: user.name, sessions: ["lobby", `team-${user.team}`] };
+ *   },
+ * });
+ */
 export interface HostIdentity {
   /**
-   * Identifies the session at the host. Events and log lines show it, so it must not be a secret.
+   * Identifies the person permanently: the same for all their devices, and never another person's.
+   * Pages, events and logs show it as `host:ID`, so it must not be a secret such as a cookie. 1 to
+   * 128 bytes without control characters; `/` and `%` count as three. Without a valid id, the
+   * request is unauthenticated.
    */
   readonly id: string;
-  /** Grants the same access to the dashboard as the launcher token. Without it, the identity may
-   *  use the channel only, from pages of the same origin. @defaultValue `false` */
+  /** Name for people, which the application receives with each message. At most 200 characters are
+   *  kept. */
+  readonly name?: string;
+  /** The sessions that this person may read and write in the channel.
+   *  @defaultValue `"own"`; with `owner: true` `"all"` */
+  readonly sessions?: SessionAccess;
+  /** Grants the same access to the dashboard as the launcher token, which shows all sessions.
+   *  Without it, the person may use the channel only, from pages of the same origin.
+   *  @defaultValue `false` */
   readonly owner?: boolean;
   /**
    * Registers a callback for the end of the session, which closes its connections. Without it they
@@ -101,7 +144,8 @@ export interface Http {
     kind: string,
     find: (request: IncomingMessage, peer: Peer) => Identity | undefined,
   ): void;
-  /** @returns The first identity that a registered function finds. */
+  /** @returns The identity that a registered function finds. One of the kind `host` only if there
+   *  is no other, because all others have more rights. */
   identityOf(
     request: IncomingMessage,
   ): { readonly kind: string; readonly identity: Identity } | undefined;

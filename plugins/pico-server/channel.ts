@@ -96,6 +96,7 @@ export class PicoChannel {
       tokens,
       limiter: http.limiter(),
       config,
+      log,
       isOpen: () => this.isServing && lifecycle.state() !== "unconfigured",
       retryAfterSeconds: this.shutdown.retryAfterSeconds,
     });
@@ -285,7 +286,7 @@ export class PicoChannel {
       id: context.runtime.newId(),
       session,
       after,
-      tokenVersion: admission.version,
+      admission,
     });
     this.addPeer(peer, session, handshakeRequest, admission);
   }
@@ -294,12 +295,13 @@ export class PicoChannel {
     peer: Peer,
     session: string,
     { peer: { address }, request }: HandshakeRequest,
-    { method }: Admission,
+    { method, sender }: Admission,
   ): void {
     const { clock, emit } = this.scope;
     peer.known = connectionInfo({ session, address, method }, request.headers, clock.now());
     this.connections.add(peer);
-    emit("pico-server:connected", { connection: peer.id, session, address, method });
+    const { id: connection } = peer;
+    emit("pico-server:connected", { connection, session, address, method, user: sender.id });
   }
 
   private removePeer(peer: Peer, event: PicoServerEvents["pico-server:disconnected"]): void {

@@ -43,6 +43,10 @@ export interface PicoConnection {
    * instead.
    */
   readonly method: "header" | "subprotocol" | "query" | "dashboard";
+  /** Id of the sender of its messages: `owner`, `token:pico` or `host:ID`. */
+  readonly user: string;
+  /** Name of the user, if the host gave one. */
+  readonly userName?: string;
   /** `Origin` header (RFC 6454) of the handshake: the page that connected. Absent for programs. */
   readonly origin?: string;
   /** `User-Agent` header of the handshake. Untrusted text. Absent if the client sent none. */
@@ -128,6 +132,8 @@ export type PicoServerEvents = {
     address: string;
     /** How the client sent its token. `dashboard`: a page of the dashboard. */
     method: "header" | "subprotocol" | "query" | "dashboard";
+    /** Id of the sender of its messages: `owner`, `token:pico` or `host:ID`. */
+    user: string;
   };
   /** A connection was closed. */
   "pico-server:disconnected": {
@@ -159,6 +165,8 @@ export type PicoServerEvents = {
     origin?: string;
     /** Seconds until the address may try again, if it is blocked. */
     retryAfterSeconds?: number;
+    /** The identified person who named a session of others. */
+    user?: string;
   };
 };
 

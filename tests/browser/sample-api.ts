@@ -83,6 +83,8 @@ export const connection = (at: number): ConnectionView => ({
   session: ["kitchen", "laptop", "garden"][at] ?? `robot-${at}`,
   address: `192.168.178.${20 + (at % 200)}`,
   method: (["header", "subprotocol", "dashboard"] as const)[at % 3]!,
+  user: at % 3 === 2 ? "host:ann" : "token:pico",
+  ...(at % 3 === 2 && { userName: "Ann Example" }),
   ...(at % 3 === 1 && { origin: "https://home.example.org", userAgent: firefox }),
   since: now - (200 - at) * minute,
   messagesIn: 1284 * (at + 1),

@@ -25,6 +25,8 @@ const matchesFilter = (connection: PicoConnection, text: string): boolean =>
     connection.session,
     connection.address,
     connection.method,
+    connection.user,
+    connection.userName,
     connection.origin,
     connection.userAgent,
   ].some((field) => field?.toLowerCase().includes(text));

@@ -88,6 +88,8 @@ export interface ConnectionView {
   readonly session: string;
   readonly address: string;
   readonly method: "header" | "subprotocol" | "query" | "dashboard";
+  readonly user: string;
+  readonly userName?: string;
   readonly origin?: string;
   readonly userAgent?: string;
   readonly since: number;

@@ -95,7 +95,7 @@ function row(first: ConnectionView): Row<ConnectionView> {
     { role: "row" },
     cell("Session", el("span", { class: "mono", title: `connection ${first.id}` }, first.session)),
     cell("Client", client),
-    cell("Authentication", el("span", {}, methodLabel(first.method)), "nowrap"),
+    cell("Authentication", authentication(first), "nowrap"),
     cell("Connected", since, "nowrap"),
     cell("In", received, "num"),
     cell("Out", sent, "num"),
@@ -110,6 +110,17 @@ function row(first: ConnectionView): Row<ConnectionView> {
     setTime(lastActive, connection.lastHeardAt);
   };
   return { element, update };
+}
+
+/** The method, and the person if a host identified one. */
+function authentication({ method, user, userName }: ConnectionView): HTMLElement {
+  const person = /^host:(.*)$/s.exec(user)?.[1];
+  return el(
+    "div",
+    {},
+    el("span", {}, methodLabel(method)),
+    person !== undefined && el("small", { title: user }, userName ?? person),
+  );
 }
 
 async function disconnect({ id, session }: ConnectionView): Promise<void> {

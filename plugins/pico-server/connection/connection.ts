@@ -10,9 +10,11 @@ import {
   type CloseName,
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
+import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
 import { encodeResponse, frameText, pingFrame, type EncodedFrame } from "../frame-encoding.ts";
 import type { Admission } from "../handshake/admission.ts";
+import type { SessionScope } from "../handshake/identity.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
 import { countResume } from "../metrics.ts";
 import { helloFrames } from "../session/hello.ts";
@@ -86,6 +88,8 @@ export class Connection
   readonly conn: string | undefined;
   readonly session: string;
   readonly tokenVersion: number | undefined;
+  readonly sender: Sender;
+  readonly scope: SessionScope | undefined;
   readonly acknowledges: boolean;
   known: ConnectionInfo | undefined = undefined;
   slot = unscheduled;
@@ -124,6 +128,8 @@ export class Connection
     this.socket = socket;
     this.session = session;
     this.tokenVersion = admission.version;
+    this.sender = admission.sender;
+    this.scope = admission.scope;
     this.acknowledges = extension !== undefined;
     this.conn = extension && context.runtime.newId();
     this.resumes = extension?.resume !== undefined;

@@ -2,7 +2,6 @@
 import { codeOf } from "../../../kernel/index.ts";
 import {
   WireError,
-  decode,
   messageErrors,
   type ClientFrame,
   type CloseName,
@@ -10,8 +9,10 @@ import {
   type MessagePayload,
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
-import type { InboundMessage } from "../../channels/index.ts";
+import type { InboundMessage, Sender } from "../../channels/index.ts";
+import { sessionForbiddenError, type SessionScope } from "../handshake/identity.ts";
 import {
+  decodeFrame,
   DeliveryAck,
   toChannelMedia,
   toMessageError,
@@ -52,6 +53,9 @@ const deadlineRetryMs = 5_000;
 export interface InboundOwner {
   /** The session of frames that have no `session_id`. */
   readonly session: string;
+  readonly sender: Sender;
+  /** Undefined: every session. */
+  readonly scope: SessionScope | undefined;
   /** The client receives acknowledgements, and repeated messages are delivered once. */
   readonly acknowledges: boolean;
   /** The client has received everything up to this sequence number. */
@@ -75,15 +79,6 @@ export interface InboundOwner {
 interface FrameIds {
   readonly requestId?: string | undefined;
   readonly sessionId?: string | undefined;
-}
-
-function decodeFrame(data: Uint8Array): ClientFrame | WireError {
-  try {
-    return decode(data, "client");
-  } catch (error) {
-    if (error instanceof WireError) return error;
-    throw error;
-  }
 }
 
 /**
@@ -220,10 +215,11 @@ export class Inbound implements BudgetMember {
     this.owner.respond({ type: "message.ack", session_id: session, payload });
   }
 
-  failed({ session, id }: InboundMessage, error: unknown): void {
+  failed({ session, id, sender }: InboundMessage, error: unknown): void {
+    const { log } = this.context.runtime;
     const { code, message } = toMessageError(error);
     if (code === "internal")
-      this.context.runtime.log.error({ err: error, session, id }, "Message could not be processed");
+      log.error({ err: error, session, id, user: sender?.id }, "Message could not be processed");
     this.reject(code, { requestId: id, sessionId: session }, message);
   }
 
@@ -244,7 +240,9 @@ export class Inbound implements BudgetMember {
     const { content, hops, skipped } = payload;
     const id = givenId ?? runtime.newId();
     const media = toChannelMedia(payload.media);
-    const message = { channel: "pico", session, id, content, media, at: runtime.clock.now(), hops };
+    const at = runtime.clock.now();
+    const { sender } = owner;
+    const message = { channel: "pico", session, id, content, media, sender, at, hops };
     const isKnown = owner.acknowledges && givenId !== undefined;
     this.pending += 1;
     delivery.budget.grow(this, bytes);
@@ -256,9 +254,11 @@ export class Inbound implements BudgetMember {
   private handle(data: Uint8Array): void {
     const frame = decodeFrame(data);
     if (frame instanceof WireError) return this.rejectFrame(frame);
-    const { session_id: session } = frame;
-    if (session === undefined || this.owner.usesSession(session))
-      this.process(frame, data.byteLength);
+    const { session: own, scope } = this.owner;
+    const { session_id: name = own } = frame;
+    const session = scope === undefined ? name : scope.resolve(name);
+    if (session === undefined) this.rejectFrame(sessionForbiddenError(frame));
+    else if (this.owner.usesSession(session)) this.process(frame, session, data.byteLength);
     else void this.checkSession(frame, session, data.byteLength);
   }
 
@@ -282,7 +282,7 @@ export class Inbound implements BudgetMember {
       this.isChecking = false;
       if (this.isStopped) return;
       if (isRejected) this.rejectFrame(tokenSessionError(frame));
-      else this.process(frame, bytes);
+      else this.process(frame, session, bytes);
     } catch (error) {
       this.isChecking = false;
       if (codeOf(error) === "store_unavailable") this.reject("busy", { requestId: frame.id });
@@ -292,10 +292,9 @@ export class Inbound implements BudgetMember {
     }
   }
 
-  private process(frame: ClientFrame, bytes: number): void {
+  private process(frame: ClientFrame, session: string, bytes: number): void {
     const { owner, context } = this;
     const { counters, delivery } = context;
-    const session = frame.session_id ?? owner.session;
     owner.use(session);
     if (this.isStopped) return; // the replay exceeded the send queue, so the connection closed
     const { type, id } = frame;

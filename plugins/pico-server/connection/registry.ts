@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock, Release } from "../../../kernel/index.ts";
 import type { CloseName } from "../../../lib/pico-wire/index.ts";
+import type { Sender } from "../../channels/index.ts";
 import type { PicoConnection } from "../service.ts";
 import type { ByteCounts } from "./liveness.ts";
 import { createTimerWheel, type Timer, type WheelClock } from "./timer-wheel.ts";
@@ -23,8 +24,10 @@ export interface Peer extends Timer {
    * one.
    */
   readonly conn?: string | undefined;
-  /** Version of the token that was used; undefined for a page of the dashboard. */
+  /** Version of the token that was used; undefined for a page of the dashboard or of a host. */
   readonly tokenVersion: number | undefined;
+  /** The user of the connection. */
+  readonly sender: Sender;
   /** Sends the close code, and destroys the socket after a second if the peer does not respond. */
   close(name: CloseName, retryMs?: number): void;
   /** Data for pages. Undefined for a posted message with `wait`, which pages do not show. */
@@ -53,13 +56,13 @@ export interface ConnectionRegistry {
   lateSeconds(): number;
   add(connection: Peer): void;
   remove(connection: Peer): void;
-  /** True if an open connection has this secret. */
-  knows(conn: string): boolean;
+  /** True if an open connection of this user has this secret. */
+  knows(conn: string, user: string): boolean;
   /**
    * Closes the connection with this secret and frees its slot immediately for the client that
-   * reconnected.
+   * reconnected. Does nothing to a connection of another user.
    */
-  replace(conn: string): void;
+  replace(conn: string, user: string): void;
   close(name: CloseName, which?: (connection: Peer) => boolean): void;
   /** Closes connections that used an older token, spread over `graceS` seconds. */
   endBefore(version: number, graceS: number): void;
@@ -106,7 +109,7 @@ export function createRegistry({
       for (const each of peer ? [peer] : all.values()) wheel.reschedule(each);
     },
     lateSeconds: () => wheel.lateMs() / 1_000,
-    knows: (conn) => byConn.has(conn),
+    knows: (conn, user) => byConn.get(conn)?.sender.id === user,
     add(connection) {
       all.set(connection.id, connection);
       if (connection.conn !== undefined) byConn.set(connection.conn, connection);
@@ -120,9 +123,9 @@ export function createRegistry({
       if (all.size > 0) return;
       waiters.splice(0).forEach((done) => done());
     },
-    replace(conn) {
+    replace(conn, user) {
       const old = byConn.get(conn);
-      if (!old) return;
+      if (old?.sender.id !== user) return;
       byConn.delete(conn);
       replaced.add(old);
       old.close("replaced");
@@ -188,11 +191,13 @@ function toView(
   peer: Peer,
   { session, address, method, since, origin, userAgent }: ConnectionInfo,
 ): PicoConnection {
+  const { id: user, name: userName } = peer.sender;
   const names = {
+    ...(userName !== undefined && { userName }),
     ...(origin !== undefined && { origin }),
     ...(userAgent !== undefined && { userAgent }),
   };
-  return { id: peer.id, session, address, method, since, ...names, ...peer.traffic() };
+  return { id: peer.id, session, address, method, since, user, ...names, ...peer.traffic() };
 }
 
 /** Lists the connections for pages, and closes single ones. */

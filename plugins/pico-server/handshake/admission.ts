@@ -1,8 +1,9 @@
 // Checks a request to the channel in order: state, listener, origin, credentials.
-import { codeOf } from "../../../kernel/index.ts";
+import { codeOf, type Log } from "../../../kernel/index.ts";
 import type { Http, Identity, Limiter, Verdict } from "../../http/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
 import type { PicoServerConfig } from "../config.ts";
+import { scopeOf, senderOf, tokenSender, type Person } from "./identity.ts";
 import {
   readCredentials,
   type OfferedToken,
@@ -13,7 +14,7 @@ import {
 import { corsHeaders, isOriginAllowed, isOwnHost } from "./origins.ts";
 import type { Rejection } from "./rejection.ts";
 
-export interface Admission {
+export interface Admission extends Person {
   readonly method: TokenMethod | "dashboard";
   /** Version of the token; undefined for a page of the dashboard. */
   readonly version: number | undefined;
@@ -28,6 +29,7 @@ export interface AdmissionOptions {
   readonly tokens: Tokens;
   readonly limiter: Limiter;
   readonly config: () => PicoServerConfig;
+  readonly log: Log;
   /** True while the service is started, not stopping, and has its tokens. */
   readonly isOpen: () => boolean;
   /** The `Retry-After` of clients that connect while the service stops. */
@@ -60,6 +62,8 @@ interface TokenMatch {
  * of a host with its own session check.
  */
 const trustedIdentityKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
+/** Kinds that may also post messages and read event streams. */
+const hostIdentityKinds: ReadonlySet<string> = new Set(["host", "owner"]);
 
 const malformedProtocolMessage =
   "token64. must be followed by the token in base64url without padding.";
@@ -78,6 +82,17 @@ export const corsHeadersFor = (
 
 const ownOrigin = ({ peer }: HandshakeRequest): string =>
   `${peer.secure ? "https" : "http"}://${peer.host}`;
+
+/**
+ * Browsers send no `Origin` with a GET request of the same origin. Pages cannot set
+ * `Sec-Fetch-Site`.
+ */
+function isFromSameOrigin(handshakeRequest: HandshakeRequest): boolean {
+  const { origin, isUpgrade, request } = handshakeRequest;
+  if (origin !== undefined) return origin === ownOrigin(handshakeRequest);
+  const isRead = !isUpgrade && request.method === "GET";
+  return isRead && request.headers["sec-fetch-site"] === "same-origin";
+}
 
 function distinctTokens(offered: OfferedCredentials["tokens"]): OfferedToken[] {
   const distinct: OfferedToken[] = [];
@@ -146,7 +161,7 @@ class ChannelAdmissionControl implements AdmissionControl {
     credentials: OfferedCredentials,
   ): Promise<Admission | Rejection> {
     const { http } = this.options;
-    const page = this.admitDashboardPage(handshakeRequest, credentials);
+    const page = this.admitPage(handshakeRequest, credentials);
     if (page) {
       http.markAuthenticated(handshakeRequest.request);
       return page;
@@ -170,24 +185,31 @@ class ChannelAdmissionControl implements AdmissionControl {
     return this.options.http.listener(request) === "dashboard";
   }
 
-  /** A signed-in page of the dashboard may open a WebSocket, and only from the same origin. */
-  private admitDashboardPage(
+  /**
+   * A signed-in page may open a WebSocket, and a page of a host may also send requests; both only
+   * from the same origin.
+   */
+  private admitPage(
     handshakeRequest: HandshakeRequest,
     { tokens, duplicateTokens }: OfferedCredentials,
   ): Admission | undefined {
-    const { http } = this.options;
-    const { request, isUpgrade, origin } = handshakeRequest;
+    const { http, log } = this.options;
+    const { request, isUpgrade } = handshakeRequest;
     const hasToken = tokens.length > 0 || duplicateTokens !== undefined;
-    if (!isUpgrade || hasToken || !this.isOnDashboard(handshakeRequest)) return undefined;
-    if (origin === undefined || origin !== ownOrigin(handshakeRequest)) return undefined;
-    const findIdentity = (): Identity | undefined => {
-      const found = http.identityOf(request);
-      return found && trustedIdentityKinds.has(found.kind) ? found.identity : undefined;
+    if (hasToken || !this.isOnDashboard(handshakeRequest)) return undefined;
+    if (!isFromSameOrigin(handshakeRequest)) return undefined;
+    const kinds = isUpgrade ? trustedIdentityKinds : hostIdentityKinds;
+    const found = http.identityOf(request);
+    if (!found || !kinds.has(found.kind)) return undefined;
+    const { kind, identity } = found;
+    const isCurrent = (): boolean => {
+      const now = http.identityOf(request);
+      return now?.kind === kind && now.identity.id === identity.id;
     };
-    const identity = findIdentity();
-    if (!identity) return undefined;
-    const isCurrent = (): boolean => findIdentity() !== undefined;
-    return { method: "dashboard", version: undefined, identity, echo: undefined, isCurrent };
+    const sender = senderOf(kind, identity);
+    const scope = scopeOf(kind, identity, log);
+    const version = undefined;
+    return { method: "dashboard", version, identity, sender, scope, echo: undefined, isCurrent };
   }
 
   private rejectDuplicates({ peer }: HandshakeRequest, duplicateTokens: string): Rejection {
@@ -246,7 +268,8 @@ class ChannelAdmissionControl implements AdmissionControl {
   private toAdmission({ version, token: { method, echo } }: TokenMatch): Admission {
     const { tokens } = this.options;
     const isCurrent = (): boolean => tokens.info("pico").version === version;
-    return { method, version, identity: undefined, echo, isCurrent };
+    const person = { sender: tokenSender, scope: undefined, identity: undefined };
+    return { method, version, ...person, echo, isCurrent };
   }
 }
 

@@ -12,6 +12,7 @@ import {
   type HandshakeRequest,
   type OfferedCredentials,
 } from "./request.ts";
+import { resolveSession, sessionForbidden } from "./identity.ts";
 import { detachString } from "../connection/registry.ts";
 import { toHttpRejection, type Rejection } from "./rejection.ts";
 import type { SessionGuard } from "../session/session-guard.ts";
@@ -49,6 +50,8 @@ export interface HandshakeOptions {
 
 interface VerifiedRequest {
   readonly admission: Admission;
+  /** Session of the connection. */
+  readonly session: string;
   readonly credentials: OfferedCredentials;
 }
 
@@ -108,7 +111,7 @@ function readExtension(params: URLSearchParams): {
 
 /** Runs the asynchronous checks. */
 async function admit(
-  { admissionControl, sessionGuard }: HandshakeOptions,
+  { admissionControl, sessionGuard, newId }: HandshakeOptions,
   handshakeRequest: HandshakeRequest,
 ): Promise<VerifiedRequest | Rejection> {
   const closed = admissionControl.isServing(handshakeRequest);
@@ -118,9 +121,13 @@ async function admit(
   const credentials = admissionControl.credentials(handshakeRequest);
   const admission = await admissionControl.admit(handshakeRequest, credentials);
   if (isRejection(admission)) return admission;
-  const session = params.get("session_id") ?? "";
-  const rejection = isSessionId(session) ? await sessionGuard.check(session) : undefined;
-  return rejection ?? { admission, credentials };
+  const name = params.get("session_id") ?? "";
+  // the protocol check, which comes first, rejects the name
+  if (name !== "" && !isSessionId(name)) return { admission, credentials, session: name };
+  const session = resolveSession(admission, detachString(name), newId);
+  if (session === undefined) return sessionForbidden(admission);
+  const rejection = name === "" ? undefined : await sessionGuard.check(session);
+  return rejection ?? { admission, credentials, session };
 }
 
 /** Creates the handler for upgrade requests. */
@@ -141,8 +148,9 @@ export function createHandshake(
       checkProtocol(handshakeRequest, credentials) ??
       admissionControl.expired(handshakeRequest, admission);
     if (failed) return failed;
+    const { conn } = readExtension(handshakeRequest.params);
     const hasFreeSlot = connections.count() < config().max_connections;
-    return hasFreeSlot || connections.knows(readExtension(handshakeRequest.params).conn)
+    return hasFreeSlot || connections.knows(conn, admission.sender.id)
       ? undefined
       : { code: "too_many_connections" };
   }
@@ -167,9 +175,8 @@ export function createHandshake(
     const rejection = check(handshakeRequest, verified);
     if (rejection) return reject(handshakeRequest, socket, rejection);
     socket.off("error", onError);
-    const { admission, credentials } = verified;
+    const { admission, credentials, session } = verified;
     const { params } = handshakeRequest;
-    const session = detachString(params.get("session_id") ?? "") || options.newId();
     const { isAsked, resume, conn } = readExtension(params);
     const extension = isAsked ? { resume: parseCursor(resume) } : undefined;
     upgrader.upgrade(
@@ -180,7 +187,7 @@ export function createHandshake(
       (ws) => {
         options.opened({ ws, socket, session, extension }, handshakeRequest, admission);
         // The new connection has subscribed already, so the session never was without a subscriber.
-        connections.replace(conn);
+        connections.replace(conn, admission.sender.id);
       },
     );
   }

@@ -23,6 +23,8 @@ export interface Rejection {
    * counted.
    */
   readonly counted?: number;
+  /** Id of the identified person whose request was rejected. */
+  readonly user?: string;
   /** How the token was sent. */
   readonly method?: TokenMethod;
   /** Replaces the default sentence of the code. */
@@ -51,12 +53,13 @@ const maxOriginLength = 300;
 export function toRejectedEvent(
   { peer, origin }: HandshakeRequest,
   { tokens: [offered] }: OfferedCredentials,
-  { code, retryAfterSeconds }: Rejection,
+  { code, retryAfterSeconds, user }: Rejection,
 ): PicoServerEvents["pico-server:refused"] {
   return {
     code,
     address: peer.address,
     ...(offered && { method: offered.method }),
+    ...(user !== undefined && { user }),
     ...(code === "origin_not_allowed" &&
       origin !== undefined && { origin: origin.slice(0, maxOriginLength) }),
     ...(code === "rate_limited" && retryAfterSeconds !== undefined && { retryAfterSeconds }),
@@ -105,10 +108,10 @@ export function createRejectionReporter({
   emit,
 }: RejectionReporterOptions) {
   return (handshakeRequest: HandshakeRequest, rejection: Rejection): void => {
-    const { code, counted } = rejection;
+    const { code, counted, user } = rejection;
     const { address } = handshakeRequest.peer;
     countRejection(counters, handshakeRequest, rejection);
-    const fields = { via: "pico" };
+    const fields = { via: "pico", ...(user !== undefined && { user }) };
     if (counted === undefined)
       http.noteFault(log, { reason: code, address, text: "refused", fields });
     else log.warn({ reason: code, ip: address, ...fields, count: counted }, "refused");

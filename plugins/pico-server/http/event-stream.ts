@@ -7,6 +7,7 @@ import {
   formatCursor,
   type CloseName,
 } from "../../../lib/pico-wire/index.ts";
+import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
 import type { CloseFrame } from "../connection/connection.ts";
 import type { ConnectionContext } from "../connection/context.ts";
@@ -16,6 +17,7 @@ import type { ConnectionInfo, Peer, Traffic } from "../connection/registry.ts";
 import { createResponseSink } from "../connection/sink.ts";
 import { unscheduled } from "../connection/timer-wheel.ts";
 import { memoizeLast } from "../frame-encoding.ts";
+import type { Admission } from "../handshake/admission.ts";
 import { countResume } from "../metrics.ts";
 import { retryBounds } from "../session/hello.ts";
 import type { Cursor, SequencedEntry } from "../../conversations/index.ts";
@@ -27,7 +29,7 @@ export interface EventStreamOptions {
   readonly id: string;
   readonly session: string;
   readonly after: Cursor | undefined;
-  readonly tokenVersion: number | undefined;
+  readonly admission: Pick<Admission, "version" | "sender" | "identity">;
 }
 
 /** The event id is the cursor after the event: `Last-Event-ID` resumes there. */
@@ -48,6 +50,7 @@ const closeGraceMs = 1_000;
 class EventStream implements Peer, OutboxOwner, ReaderListener {
   readonly id: string;
   readonly tokenVersion: number | undefined;
+  readonly sender: Sender;
   slot = unscheduled;
   known: ConnectionInfo | undefined = undefined;
   private readonly context: ConnectionContext;
@@ -57,17 +60,19 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   private readonly byteCounter: ByteCounter;
   private readonly outbox: Outbox;
   private readonly reader: SessionReader;
+  private readonly stopSignOutWatch: (() => void) | undefined;
   private sentClose: CloseFrame | undefined;
   private messagesOut = 0;
   private keptAliveAt: number;
 
   constructor(context: ConnectionContext, options: EventStreamOptions) {
-    const { response, headers, id, session, after, tokenVersion } = options;
+    const { response, headers, id, session, after, admission } = options;
     this.context = context;
     this.id = id;
     this.session = session;
     this.after = after;
-    this.tokenVersion = tokenVersion;
+    this.tokenVersion = admission.version;
+    this.sender = admission.sender;
     this.response = response;
     this.keptAliveAt = context.registry.wheelClock.now();
     response.writeHead(200, {
@@ -82,6 +87,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.reader = new SessionReader(context.sessions, session, this);
     response.on("error", () => undefined);
     response.on("close", () => this.onClose());
+    this.stopSignOutWatch = admission.identity?.onEnd(() => this.close("session_ended"));
   }
 
   start(): void {
@@ -175,6 +181,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   private onClose(): void {
     this.reader.stop();
     this.outbox.clear();
+    this.stopSignOutWatch?.();
     const { sentClose, id: connection, session } = this;
     const outcome = sentClose ?? { code: closeCodes.normal.code, reason: "" };
     const initiator = sentClose ? "server" : "client";

@@ -7,13 +7,14 @@ import {
   type MessageRequest,
   type SkippedAttachment,
 } from "../../../lib/pico-wire/index.ts";
-import type { InboundMessage } from "../../channels/index.ts";
+import type { InboundMessage, Sender } from "../../channels/index.ts";
 import { messageRateOf } from "../config.ts";
 import type { RuntimeContext } from "../connection/context.ts";
 import type { MemoryBudget } from "../connection/memory-budget.ts";
 import { createKeyedBuckets } from "../connection/rate-limit.ts";
 import type { ConnectionRegistry } from "../connection/registry.ts";
 import type { Admission, AdmissionControl } from "../handshake/admission.ts";
+import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import { tokenSessionMessage, type SessionGuard } from "../session/session-guard.ts";
@@ -54,7 +55,7 @@ type DeliveryStatus = "accepted" | "duplicate";
 interface ReplyWait {
   readonly seconds: number;
   readonly response: ServerResponse;
-  readonly tokenVersion: number | undefined;
+  readonly admission: Admission;
 }
 
 /** The part of the response that identifies the message. */
@@ -130,24 +131,26 @@ class MessagePoster {
       const expired = admissionControl.expired(handshakeRequest, admission);
       if (expired) return expired;
       const message = decodeRequest(body);
+      const session = resolveSession(admission, message.session_id, newId);
+      if (session === undefined) return sessionForbidden(admission);
       const rejection =
-        (await this.checkSession(message)) ?? admissionControl.expired(handshakeRequest, admission);
+        (await this.checkSession(message, session)) ??
+        admissionControl.expired(handshakeRequest, admission);
       if (rejection) return rejection;
       if (seconds > 0 && connections.count() >= config().max_connections)
         return { code: "too_many_connections" };
       const { skipped } = message.payload;
       const ids = {
         request_id: message.id ?? newId(),
-        session_id: message.session_id ?? newId(),
+        session_id: session,
         ...(skipped && { skipped }),
       };
       const deliver = (): Promise<DeliveryStatus> => {
         isDelivering = true;
-        return this.deliver(message, ids).finally(() => bodyBudget.release());
+        return this.deliver(message, ids, admission.sender).finally(() => bodyBudget.release());
       };
       if (seconds === 0) return { status: 202, body: { status: await deliver(), ...ids } };
-      const { version: tokenVersion } = admission;
-      return await this.deliverAndWait(deliver, ids, { seconds, response, tokenVersion });
+      return await this.deliverAndWait(deliver, ids, { seconds, response, admission });
     } catch (error) {
       return this.toRejection(error);
     } finally {
@@ -155,9 +158,12 @@ class MessagePoster {
     }
   }
 
-  private async checkSession({ session_id }: MessageRequest): Promise<Rejection | undefined> {
-    if (session_id === undefined) return undefined;
-    const rejection = await this.options.access.sessionGuard.check(session_id);
+  private async checkSession(
+    { session_id: name }: MessageRequest,
+    session: string,
+  ): Promise<Rejection | undefined> {
+    if (name === undefined) return undefined;
+    const rejection = await this.options.access.sessionGuard.check(session);
     return rejection?.code === "invalid_session_id"
       ? { code: "invalid_message", message: tokenSessionMessage }
       : rejection;
@@ -167,6 +173,7 @@ class MessagePoster {
   private deliver(
     { id, payload }: MessageRequest,
     { request_id, session_id: session }: MessageIds,
+    sender: Sender,
   ): Promise<DeliveryStatus> {
     const { runtime, delivery } = this.options;
     const { content, media, hops } = payload;
@@ -176,6 +183,7 @@ class MessagePoster {
       id: request_id,
       content,
       media: toChannelMedia(media),
+      sender,
       at: runtime.clock.now(),
       hops,
     };
@@ -186,7 +194,7 @@ class MessagePoster {
   private async deliverAndWait(
     deliver: () => Promise<DeliveryStatus>,
     ids: MessageIds,
-    { seconds, response, tokenVersion }: ReplyWait,
+    { seconds, response, admission }: ReplyWait,
   ): Promise<JsonResponse | Rejection> {
     const { connections, sessions, runtime, delivery } = this.options;
     const { clock, newId } = runtime;
@@ -198,7 +206,7 @@ class MessagePoster {
         request: ids.request_id,
         session: ids.session_id,
         seconds,
-        tokenVersion,
+        admission,
       },
     );
     connections.add(pending.peer);

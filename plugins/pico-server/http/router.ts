@@ -9,6 +9,7 @@ import {
   type Admission,
   type AdmissionControl,
 } from "../handshake/admission.ts";
+import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
 import { createPostHandler, type AccessContext, type PostMessageOptions } from "./post-message.ts";
@@ -161,10 +162,13 @@ class PicoRouter {
     { params, request }: HandshakeRequest,
     admission: Admission,
   ): Promise<AcceptedStream | Rejection> {
-    const [session = "", ...more] = params.getAll("session_id");
-    if (session === "") return { code: "invalid_session_id", message: missingSessionMessage };
-    if (more.length > 0 || !isSessionId(session)) return { code: "invalid_session_id" };
-    const rejection = await this.options.access.sessionGuard.check(session);
+    const [name = "", ...more] = params.getAll("session_id");
+    if (name === "") return { code: "invalid_session_id", message: missingSessionMessage };
+    if (more.length > 0 || !isSessionId(name)) return { code: "invalid_session_id" };
+    const { access, runtime } = this.options;
+    const session = resolveSession(admission, name, runtime.newId);
+    if (session === undefined) return sessionForbidden(admission);
+    const rejection = await access.sessionGuard.check(session);
     if (rejection) return rejection;
     const lastId = request.headers["last-event-id"];
     const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../kernel/index.ts";
 import { formatCursor, type ServerMessage } from "../../../lib/pico-wire/index.ts";
 import type { Peer } from "../connection/registry.ts";
+import type { Admission } from "../handshake/admission.ts";
 import { splitNumberedFrame } from "../frame-encoding.ts";
 import type { Cursor, SequencedEntry, SessionLog, Subscriber } from "../../conversations/index.ts";
 import { unscheduled } from "../connection/timer-wheel.ts";
@@ -25,7 +26,7 @@ export interface ReplyWaitOptions {
   readonly request: string;
   readonly session: string;
   readonly seconds: number;
-  readonly tokenVersion: number | undefined;
+  readonly admission: Pick<Admission, "version" | "sender" | "identity">;
 }
 
 export interface ReplyWaitContext {
@@ -90,11 +91,12 @@ class ReplyWaiter implements PendingReply, Subscriber {
   private readonly received: { readonly frame: ReplyFrame; readonly cursor: Cursor }[] = [];
   private readonly timer: unknown;
   private readonly onClose: () => void;
+  private readonly stopSignOutWatch: (() => void) | undefined;
   private onComplete = (): void => undefined;
 
   constructor(context: ReplyWaitContext, options: ReplyWaitOptions) {
     const { sessions, clock } = context;
-    const { response, request, session, seconds } = options;
+    const { response, request, session, seconds, admission } = options;
     this.context = context;
     this.options = options;
     this.collector = new ReplyCollector(request);
@@ -105,6 +107,7 @@ class ReplyWaiter implements PendingReply, Subscriber {
     this.peer = this.createPeer();
     sessions.subscribe(session, this, { resumes: true });
     response.once("close", this.onClose);
+    this.stopSignOutWatch = admission.identity?.onEnd(this.onClose);
   }
 
   onEntry({ frame, numbered: isNumbered, cursor }: SequencedEntry): void {
@@ -127,6 +130,7 @@ class ReplyWaiter implements PendingReply, Subscriber {
     const { response, session } = this.options;
     clock.clearTimeout(this.timer);
     response.off("close", this.onClose);
+    this.stopSignOutWatch?.();
     sessions.unsubscribe(session, this);
   }
 
@@ -142,11 +146,13 @@ class ReplyWaiter implements PendingReply, Subscriber {
 
   private createPeer(): Peer {
     const { clock, isBusy } = this.context;
-    const { id, tokenVersion, session } = this.options;
+    const { id, admission, session } = this.options;
+    const { version: tokenVersion, sender } = admission;
     const startedAt = clock.now();
     return {
       id,
       tokenVersion,
+      sender,
       close: this.onClose,
       slot: unscheduled,
       check: () => maxWaitSeconds * 1_000,

@@ -1,13 +1,26 @@
 // Converts wire types to channel types, and results of the application to results for the client.
 import { codeOf } from "../../../kernel/index.ts";
 import {
+  decode,
   messageErrors,
+  WireError,
+  type ClientFrame,
   type ErrorCode,
   type InlineImage,
   type NoticeFrame,
   type SkippedAttachment,
 } from "../../../lib/pico-wire/index.ts";
 import type { DeliveryCallbacks, InboundMessage, Media } from "../../channels/index.ts";
+
+/** @returns The frame, or the reason to reject it. */
+export function decodeFrame(data: Uint8Array): ClientFrame | WireError {
+  try {
+    return decode(data, "client");
+  } catch (error) {
+    if (error instanceof WireError) return error;
+    throw error;
+  }
+}
 
 const noMedia: readonly Media[] = [];
 const decodeImage = ({ type, base64, filename }: InlineImage): Media => ({

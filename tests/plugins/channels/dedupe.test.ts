@@ -34,7 +34,7 @@ describe("Dedupe", () => {
     const dedupe = new Dedupe(createStoppedClock());
     dedupe.remember(message("a"));
     const record = dedupe.find(message("a"))!;
-    expect(dedupe.isSame(record, message("a", { at: 9, sender: "b", hops: 1 }))).toBe(true);
+    expect(dedupe.isSame(record, message("a", { at: 9, sender: { id: "b" }, hops: 1 }))).toBe(true);
     expect(dedupe.isSame(record, message("a", changes))).toBe(false);
   });
 

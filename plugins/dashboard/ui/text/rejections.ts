@@ -24,6 +24,7 @@ const titles: Readonly<Record<string, string>> = {
   unavailable: "Service starting or stopping",
   too_many_connections: "Maximum connections reached",
   invalid_session_id: "Invalid session ID",
+  session_forbidden: "Session of another user",
   method_not_allowed: "Wrong HTTP method",
   unsupported_media_type: "Body is not JSON",
   no_application: "No application is running",

@@ -19,6 +19,7 @@ describe("picoServer.connections", () => {
         session: "one",
         address: "127.0.0.1",
         method: "header",
+        user: "token:pico",
         origin: "http://app.example",
         userAgent: "Tester/1",
         since: s.clock.now(),

@@ -1,0 +1,88 @@
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { createKernel } from "../../kernel/index.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
+import { application, channels, type Application } from "../../plugins/channels/index.ts";
+import { http, type HostIdentity } from "../../plugins/http/index.ts";
+import { picoServer } from "../../plugins/pico-server/index.ts";
+import { memory, tokenStore } from "../../plugins/token-store/index.ts";
+import { ask, client, knock, token, wsLines, type AskOptions } from "./pico-server-harness.ts";
+
+export interface HostOptions {
+  /** What the host returns for a request with this cookie. */
+  readonly identify: (cookie: string, request: IncomingMessage) => unknown;
+  readonly app?: Application;
+  readonly config?: object;
+}
+
+/** An application that embeds the channel and identifies people by the cookie `user=NAME`. */
+export async function identifiedHost({ identify, app = () => undefined, config }: HostOptions) {
+  const server = createServer();
+  const { log, lines } = createCapturedLog();
+  const facts: object[] = [];
+  const limits = { message_rate: 0, message_burst: 0, max_connections: 1_000 };
+  const kernel = createKernel(
+    [
+      tokenStore(memory({ pico: token })),
+      channels(),
+      http({
+        server,
+        identify: (request) => {
+          const user = /(?:^|; )user=([^;]*)/.exec(request.headers.cookie ?? "")?.[1];
+          return (user && identify(user, request)) as HostIdentity | undefined;
+        },
+      }),
+      picoServer(),
+      application(app),
+    ],
+    {
+      log,
+      config: { "channels.pico": { enabled: true, drain_timeout: 0, ...limits, ...config } },
+    },
+  );
+  for (const type of ["pico-server:connected", "pico-server:refused"] as const)
+    kernel.on(type, (fact) => void facts.push({ type, ...fact }));
+  kernel.on("channels:message-received", (fact) => void facts.push(fact));
+  await kernel.start();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const headersOf = (user: string) => ({
+    cookie: `user=${user}`,
+    origin: `http://127.0.0.1:${port}`,
+  });
+  return {
+    kernel,
+    services: kernel.services,
+    port,
+    lines,
+    facts,
+    /** Opens a WebSocket as a page of this user. */
+    page: (user: string, path = "/pico") =>
+      client(port, path, { token: null, headers: headersOf(user) }),
+    /** Sends the handshake of a page of this user. */
+    knock: (user: string, path: string) =>
+      knock(port, path, {
+        lines: [
+          ...wsLines,
+          `Host: 127.0.0.1:${port}`,
+          ...Object.entries(headersOf(user)).map(([name, value]) => `${name}: ${value}`),
+        ],
+      }),
+    /** Sends a request as a page of this user. `origin: ""` leaves the header out. */
+    ask(user: string, path: string, options: AskOptions = {}) {
+      const headers = { authorization: "", ...headersOf(user), ...options.headers };
+      if (headers.origin === "") delete (headers as { origin?: string }).origin;
+      return ask(port, path, { ...options, headers });
+    },
+    /** Connects a program with the channel token. */
+    program: (path = "/pico") => client(port, path),
+    async [Symbol.asyncDispose]() {
+      await kernel.stop();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+export type IdentifiedHost = Awaited<ReturnType<typeof identifiedHost>>;
