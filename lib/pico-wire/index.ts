@@ -1,8 +1,7 @@
 // The codec of the Pico Protocol: frame types, encoding, decoding, limits and codes. It uses no
 // sockets, timers or dependencies, and runs in browsers.
 export { formatCursor, parseCursor, type Cursor } from "./cursor.ts";
-export { decode } from "./decode.ts";
-export { decodeRequest } from "./decode-client.ts";
+export { decode, decodeRequest } from "./decode.ts";
 export { decodeServer } from "./decode-server.ts";
 export { encode } from "./encode.ts";
 export { WireError } from "./errors.ts";
