@@ -191,7 +191,7 @@ export function watchHandler(file: string, started: unknown): Plugin {
     api: 1,
     start({ log, onStop }) {
       let last = form(started);
-      const stop = watchFiles([file], async () => {
+      const watch = watchFiles([file], async () => {
         const read = await readJson(file).catch(() => undefined);
         const now = read && form(read.value["handler"]);
         if (now === undefined || now === last) return;
@@ -200,7 +200,7 @@ export function watchHandler(file: string, started: unknown): Plugin {
           log.info({ file }, '"handler" names the running application again');
         else log.warn({ file }, '"handler" was changed: it takes effect after a restart');
       });
-      onStop(stop);
+      onStop(() => watch.stop());
     },
   };
 }

@@ -42,10 +42,12 @@ export function withTokenFile(
     ...others,
     resolve: async (asked, held) =>
       asked === name ? { value: await value(), source: "host" } : others.resolve(asked, held),
-    watch: (changed) =>
-      watchFiles([path], async () => {
+    watch(changed) {
+      const watch = watchFiles([path], async () => {
         if (!(await isPipe(path))) await changed(name);
-      }),
+      });
+      return () => watch.stop();
+    },
   };
 }
 

@@ -12,6 +12,6 @@ export {
   withParentFolders,
   type HomeState,
 } from "./permissions.ts";
-export { cachedByStamp, watchFiles } from "./watch.ts";
+export { cachedByStamp, watchFiles, type FileWatch } from "./watch.ts";
 export { parseYaml, readYaml, editYaml } from "./yaml.ts";
 export { writeFileAtomic, updateFile, type UpdateOptions } from "./write.ts";

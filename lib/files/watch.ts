@@ -16,32 +16,41 @@ const settleMs = 80;
 const maxSettleMs = 1_000;
 const pollMs = 2_000;
 
+/** The fingerprint of a content; undefined stands for a missing file. */
+const digest = (content: string | Uint8Array | undefined): string =>
+  content === undefined ? "missing" : createHash("sha256").update(content).digest("base64");
+
 /**
  * A failed read counts as a state of its own, with the message as its value. Pipes and devices are
  * not read: a pipe would block a thread of the process at each read, and a device may have no end.
  */
 const fingerprint = (path: string): Promise<string> =>
-  readBytes(path).then(
-    (bytes) => (bytes ? createHash("sha256").update(bytes).digest("base64") : "missing"),
-    (error: unknown) => (error as Error).message,
-  );
+  readBytes(path).then(digest, (error: unknown) => (error as Error).message);
+
+/** A watch that has begun. */
+export interface FileWatch {
+  stop(): void;
+  /**
+   * Says that the caller has replaced the content `before` (undefined: no file) by `after`. The
+   * watch then does not report `after`, except if it has not yet reported `before`: another edit
+   * would go unnoticed.
+   */
+  expect(path: string, before: string | undefined, after: string): void;
+}
 
 /**
  * Calls `changed` with each path whose content differs from the last read, and once for each path
  * at the start. A created, emptied or removed file counts as changed. Calls do not overlap: the
  * next one waits for the promise of the previous one.
- *
- * @returns A function that stops watching.
  */
 export function watchFiles(
   paths: readonly string[],
   changed: (path: string) => void | Promise<void>,
-): () => void {
-  const watcher = new ContentWatcher([...new Set(paths)], changed);
-  return () => watcher.close();
+): FileWatch {
+  return new ContentWatcher([...new Set(paths)], changed);
 }
 
-class ContentWatcher {
+class ContentWatcher implements FileWatch {
   private readonly files: readonly string[];
   private readonly changed: (path: string) => void | Promise<void>;
   private readonly fingerprints = new Map<string, string>();
@@ -65,7 +74,11 @@ class ContentWatcher {
     void this.check();
   }
 
-  close(): void {
+  expect(path: string, before: string | undefined, after: string): void {
+    if (this.fingerprints.get(path) === digest(before)) this.fingerprints.set(path, digest(after));
+  }
+
+  stop(): void {
     this.closed = true;
     clearTimeout(this.timer);
     clearInterval(this.poll);

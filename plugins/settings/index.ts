@@ -192,7 +192,7 @@ async function watchSettingsFiles(options: WatchOptions): Promise<void> {
     finishFirstRead = resolve;
   });
   const paths = new Set(sections().map((section) => watcher.pathOf(section)));
-  const stop = watchFiles([...paths], async (path) => {
+  const watch = watchFiles([...paths], async (path) => {
     const inFile = sections().filter((section) => watcher.pathOf(section) === path);
     if (!seen.has(path)) {
       seen.add(path);
@@ -205,7 +205,7 @@ async function watchSettingsFiles(options: WatchOptions): Promise<void> {
   });
   scope.onStop(() => {
     watcher.close();
-    stop();
+    watch.stop();
   });
   if (paths.size > 0) await firstRead;
 }

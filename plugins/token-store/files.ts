@@ -15,6 +15,7 @@ import {
   restrictSecretFile,
   updateFile,
   watchFiles,
+  type FileWatch,
   type ParsedFile,
 } from "../../lib/files/index.ts";
 import { tokenErrors } from "./errors.ts";
@@ -165,6 +166,7 @@ class FileBackend {
   private readonly securityFile: string;
   private readonly configFile: string;
   private log: Log | undefined;
+  private watched: FileWatch | undefined;
   private isHomeReady = false;
   /** Tokens in `config.json` that were warned about. */
   private readonly warned = new Set<TokenName>();
@@ -236,12 +238,14 @@ class FileBackend {
 
   watch(changed: (name: TokenName) => Awaitable<void>): Release {
     const { launcherFile, securityFile, configFile } = this;
-    return watchFiles([launcherFile, securityFile, configFile], async (path) => {
+    const watch = watchFiles([launcherFile, securityFile, configFile], async (path) => {
       const names = [...this.resolved].filter(
         (name) => launcherKeys.has(name) === (path === launcherFile),
       );
       for (const name of names) await changed(name);
     });
+    this.watched = watch;
+    return () => watch.stop();
   }
 
   private async prepareHome(): Promise<void> {
@@ -327,14 +331,19 @@ class FileBackend {
     edit: (text?: string) => string,
   ): Promise<ResolvedToken | undefined> {
     let before: ResolvedToken | undefined;
+    let expect = (): void => undefined;
     await updateFile(
       file,
       (text) => {
         before = first && text !== undefined ? parse(text) : undefined;
-        return before ? undefined : edit(text);
+        if (before) return undefined;
+        const after = edit(text);
+        expect = () => this.watched?.expect(file, text, after);
+        return after;
       },
       { mode: 0o600 },
     );
+    expect();
     if (before) this.options.secret?.(before.value);
     return before;
   }

@@ -16,7 +16,7 @@ export class TokenWatcher {
   private readonly backend: TokenBackend;
   private readonly scope: Scope<TokenStoreShape>;
   private readonly tokens: ReadonlyMap<TokenName, TokenRecord>;
-  /** Name -> the last warning. The same problem is read often and logged once. */
+  /** Name -> version and last warning. The same problem is read often and logged once. */
   private readonly reported = new Map<TokenName, string>();
   /** Name -> digest of the locations below the environment. */
   private readonly digests = new Map<TokenName, string>();
@@ -70,8 +70,10 @@ export class TokenWatcher {
   }
 
   private warnOnce(name: TokenName, text: string): void {
-    if (this.reported.get(name) === text) return;
-    this.reported.set(name, text);
+    // After a rotation, which the backend does not report, the same mistake is a new one.
+    const warning = `${this.tokens.get(name)?.version} ${text}`;
+    if (this.reported.get(name) === warning) return;
+    this.reported.set(name, warning);
     this.scope.log.warn({ name }, text);
   }
 

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,16 +20,16 @@ async function folder(): Promise<string> {
 /** Watches a file and collects its content at each call. */
 function follow(path: string) {
   const seen: (string | undefined)[] = [];
-  const stop = watchFiles([path], async (changed) => {
+  const watch = watchFiles([path], async (changed) => {
     seen.push(await readFile(changed, "utf8").catch(() => undefined));
   });
-  cleanups.push(stop);
+  cleanups.push(() => watch.stop());
   const sees = (content: string | undefined) =>
     vi.waitFor(() => expect(seen.at(-1) === content && seen.length > 0).toBe(true), {
       timeout: 20_000,
       interval: 20,
     });
-  return { seen, sees, stop };
+  return { seen, sees, stop: () => watch.stop() };
 }
 
 describe("watchFiles", () => {
@@ -135,6 +136,39 @@ describe("watchFiles", () => {
   });
 });
 
+describe("FileWatch.expect", () => {
+  /** Watches two files. Checks go in this order, so a report of the second ends one of the first. */
+  async function followTwo() {
+    const root = await folder();
+    const [first, second] = [join(root, "a.yml"), join(root, "b.json")];
+    for (const path of [first, second]) await writeFile(path, "v0");
+    const reported: string[] = [];
+    const watch = watchFiles([first, second], (path) => void reported.push(path));
+    cleanups.push(() => watch.stop());
+    const reports = (...paths: string[]) =>
+      vi.waitFor(() => expect(reported).toEqual(paths), { timeout: 20_000, interval: 20 });
+    await reports(first, second);
+    return { first, second, watch, reports };
+  }
+
+  test("reports no content that its caller has written", async () => {
+    const { first, second, watch, reports } = await followTwo();
+    writeFileSync(first, "v1");
+    watch.expect(first, "v0", "v1");
+    writeFileSync(second, "v1");
+    await reports(first, second, second);
+    writeFileSync(first, "v2");
+    await reports(first, second, second, first);
+  });
+
+  test("reports a write that follows an unreported edit", async () => {
+    const { first, second, watch, reports } = await followTwo();
+    writeFileSync(first, "edited and written");
+    watch.expect(first, "edited", "edited and written");
+    await reports(first, second, first);
+  });
+});
+
 describe.skipIf(process.platform === "win32")("watchFiles for special files", () => {
   test("continues despite a pipe or a device", async () => {
     const root = await folder();
@@ -143,7 +177,8 @@ describe.skipIf(process.platform === "win32")("watchFiles for special files", ()
     await symlink("/dev/zero", device);
     await writeFile(path, "v0");
     const told: string[] = [];
-    cleanups.push(watchFiles([pipe, device, path], (changed) => void told.push(changed)));
+    const watch = watchFiles([pipe, device, path], (changed) => void told.push(changed));
+    cleanups.push(() => watch.stop());
     await vi.waitFor(() => expect(told).toEqual([pipe, device, path]), { timeout: 20_000 });
     await unlink(pipe);
     await writeFile(pipe, "a file again");

@@ -133,6 +133,17 @@ describe("TokenWatcher with .security.yml", () => {
       await verifies(stand, "pico", NEW);
     }));
 
+  test("warns of the same mistake again after a rotation", () =>
+    withPico(async (stand, home) => {
+      const rejections = () =>
+        stand.lines.filter(({ text }) => text.startsWith("rejected the new pico token"));
+      await home.write(".security.yml", security("short"));
+      await eventually(() => expect(rejections()).toHaveLength(1));
+      await stand.secrets.replace("pico", { expect: 1 });
+      await home.write(".security.yml", security("short"));
+      await eventually(() => expect(rejections()).toHaveLength(2));
+    }));
+
   test("ignores edits if the environment sets the token", () =>
     withPico(
       async (stand, home) => {
