@@ -1,7 +1,7 @@
 /** Schemas of the settings of the HTTP listeners. */
 import * as z from "zod";
 import { isNetwork } from "./addresses.ts";
-import { isBasePath, normaliseBasePath } from "./target.ts";
+import { isBasePath, normaliseBasePath } from "./requests.ts";
 
 const port = z.int().min(0).max(65_535);
 const host = z.string().min(1).max(255);

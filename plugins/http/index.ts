@@ -16,7 +16,13 @@ import {
 import { createHostIdentities, createIdentities, hostKind } from "./identities.ts";
 import { createLimiters } from "./limiter.ts";
 import { createLogLimiter, type ClientFault, type LogLimiter } from "./log-limiter.ts";
-import { createPeerResolver, createTrust } from "./peers.ts";
+import {
+  createPeerResolver,
+  createTrust,
+  fullPath,
+  isBasePath,
+  normaliseBasePath,
+} from "./requests.ts";
 import { writeResponse } from "./responses.ts";
 import {
   createRouteTable,
@@ -29,7 +35,6 @@ import {
 import { createListenerSet, type ListenerSet } from "./listeners.ts";
 import { checkTls } from "./server.ts";
 import type { HostIdentity, Http, HttpEvents } from "./service.ts";
-import { fullPath, isBasePath, normaliseBasePath } from "./target.ts";
 
 export { isLoopback, loopbackNetworks } from "./addresses.ts";
 export type { HttpConfig, GatewayConfig } from "./config.ts";

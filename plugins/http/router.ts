@@ -16,7 +16,7 @@ import {
   type ErrorResponse,
 } from "./responses.ts";
 import type { Listener, Peer, RouteOptions } from "./service.ts";
-import { parseTarget, stripBasePath, type RequestTarget } from "./target.ts";
+import { parseTarget, stripBasePath, type RequestTarget } from "./requests.ts";
 
 const defaultBodyTimeoutS = 30;
 const hostName = "host";

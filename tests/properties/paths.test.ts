@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { stripBasePath, parseTarget } from "../../plugins/http/target.ts";
+import { stripBasePath, parseTarget } from "../../plugins/http/requests.ts";
 
 const piece = fc.constantFrom(
   "/",

@@ -280,7 +280,7 @@ describe("violations", () => {
     ["lib/pico-link/a.ts", `import { decode } from "../pico-wire/decode.ts";`],
     ["lib/util.ts", `import { readFile } from "node:fs/promises";`],
     ["plugins/one/index.ts", `import { http } from "../http/index.ts";`],
-    ["plugins/one/index.ts", `import type { Peers } from "../http/peers.ts";`],
+    ["plugins/one/index.ts", `import type { Peers } from "../http/requests.ts";`],
     ["plugins/one/index.ts", `import { PluginRun } from "../../kernel/plugin-run.ts";`],
     ["plugins/one/index.ts", `import { readJson } from "../../lib/files/index.ts";`],
     ["plugins/one/index.ts", `import fastify from "fastify";`],
