@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { httpErrors } from "./errors.ts";
 import type { ClientFault } from "./log-limiter.ts";
-import { closeWithConnection } from "./pipeline.ts";
+import { closeWithConnection } from "./connection-limits.ts";
 import {
   abortRequest,
   deferCloseUntilBody,

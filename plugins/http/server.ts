@@ -14,7 +14,7 @@ import { createSecureContext } from "node:tls";
 import { noAddress, normaliseAddress } from "./addresses.ts";
 import { httpErrors } from "./errors.ts";
 import type { ClientFault } from "./log-limiter.ts";
-import { limitPipelining, serveInTurn } from "./pipeline.ts";
+import { limitPipelining, serveInTurn } from "./connection-limits.ts";
 import {
   errorResponses,
   sendError,

@@ -11,7 +11,7 @@ import type { Router } from "../../../plugins/http/router.ts";
 import { http, type ClientFault, type Http } from "../../../plugins/http/index.ts";
 import { listen } from "../../../plugins/http/listeners.ts";
 import { createHttpServer } from "../../../plugins/http/server.ts";
-import { maxOutstanding } from "../../../plugins/http/pipeline.ts";
+import { maxOutstanding } from "../../../plugins/http/connection-limits.ts";
 import { get, portOf, raw } from "../../support/http-client.ts";
 
 const withServer = (visit: (port: number, service: Http) => Promise<void>): Promise<void> =>
