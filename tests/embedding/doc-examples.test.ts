@@ -9,7 +9,7 @@ import { filesUnder, read, root } from "../rules/source.ts";
 
 const run = promisify(execFile);
 
-/** What an example may use without a declaration: values that only its reader has. */
+/** Values that only the reader of an example has, so that examples need not declare them. */
 const given = `
 declare const token: string;
 declare const home: string;
@@ -94,7 +94,7 @@ describe("doc examples", () => {
     expect(examplesIn("a.ts", comment)).toEqual([{ path: "a.ts", code: "one();\n  two();" }]);
   });
 
-  test("with a mistake fail to compile", { timeout: 60_000 }, async () => {
+  test("fail to compile with a mistake", { timeout: 60_000 }, async () => {
     const code = 'import { createKernel } from "doorward";\ncreateKernel(1);';
     expect(await compile([{ path: "kernel/a.ts", code }])).toMatch(
       /^kernel-a-1\.ts\(2,14\): error/,
