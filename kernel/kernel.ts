@@ -81,7 +81,7 @@ export interface KernelOptions<L extends readonly unknown[] = readonly unknown[]
   readonly clock?: Clock;
   /** Returns this many random bytes for tokens and ids. @defaultValue `crypto.getRandomValues` */
   readonly random?: (bytes: number) => Uint8Array;
-  /** Stops the kernel when it aborts. */
+  /** Stops the kernel within 10 s when it aborts. A start then throws `KERNEL_START_ABORTED`. */
   readonly signal?: AbortSignal;
   /**
    * Receives XState's inspection events: every actor, event and snapshot of the kernel's

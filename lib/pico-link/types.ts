@@ -291,11 +291,14 @@ export interface LinkOptions extends LinkHandlers {
 export interface LinkOutgoing {
   /** Text for the application: at most 1 MiB as UTF-8. Blank text needs an item in `media`. */
   readonly content: string;
-  /** Images as `data:` URLs. */
+  /** Images as `data:` URLs: at most 64, each at most 20 MiB decoded. */
   readonly media?: readonly (string | { readonly url: string; readonly filename?: string })[];
   /** The number of bridges that the message has crossed. */
   readonly hops?: number;
-  /** @defaultValue A new random id. */
+  /**
+   * Identifies the message in its session, so that a repeated one is not accepted twice: at most
+   * 256 bytes without control characters. @defaultValue 32 random hexadecimal digits
+   */
   readonly id?: string;
 }
 

@@ -30,9 +30,9 @@ export interface InlineImage {
 export interface SkippedAttachment {
   /** The position in `media`; the positions of `attachments` follow. */
   readonly index: number;
-  /** The file name that the client sent. */
+  /** The file name that the client sent: at most 256 characters, untrusted. */
   readonly filename?: string;
-  /** The media type that the client sent. */
+  /** The media type that the client sent: at most 256 characters, untrusted. */
   readonly content_type?: string;
 }
 

@@ -44,7 +44,7 @@ export interface ToolCall {
   readonly id: string;
   /** Name of the function that the model calls. */
   readonly name: string;
-  /** JSON. */
+  /** Arguments of the call as JSON text, as the model wrote them. */
   readonly arguments: string;
 }
 /** Use of a language model's context window, in tokens. */
@@ -59,7 +59,7 @@ export interface ContextUsage {
   readonly compressAt?: number;
   /** Tokens at which the application summarises the conversation. */
   readonly summarizeAt?: number;
-  /** From 0 to 100. */
+  /** Share of `total` in use, from 0 to 100. */
   readonly usedPercent?: number;
 }
 /** A message to a client. */
@@ -74,7 +74,7 @@ export interface OutboundMessage {
   /** Marks a progress message. A later update replaces it, and it is not replayed to clients that
    *  connect afterwards. */
   readonly placeholder?: boolean;
-  /** Set with `kind: "tool_calls"`. */
+  /** The calls that the message announces. Set with `kind: "tool_calls"`. */
   readonly toolCalls?: readonly ToolCall[];
   /** Files for the client, in order. Absent means none. */
   readonly attachments?: readonly Media[];
@@ -136,9 +136,12 @@ export interface Message extends InboundMessage {
   /** Acknowledges the message before the application returns, for work that takes minutes. The next
    *  message of the session may then arrive, for example a request to stop. */
   accept(): void;
-  /** Sends a reply to this message. */
+  /**
+   * Sends a message to this session that names this one as `inReplyTo`. Rejects like
+   * `Channels.send`.
+   */
   reply(message: OutboundMessage): Promise<Receipt>;
-  /** Opens a reply that grows. */
+  /** Opens a reply that grows. It names this message as `inReplyTo`. */
   stream(options?: StreamOptions): ReplyStream;
 }
 
@@ -171,7 +174,7 @@ export interface ReplyStream {
    * @throws not_running if the kernel is not running.
    */
   end(last?: Pick<OutboundMessage, "attachments" | "contextUsage" | "model">): Promise<Receipt>;
-  /** Ends the reply with the text so far. */
+  /** Ends the reply with the text so far, and aborts `signal` with this reason. */
   abort(reason?: unknown): void;
   /**
    * Aborts when the stream does: by `abort`, when the kernel stops (`not_running`), when the
@@ -211,15 +214,15 @@ export interface Channels {
   /** Sends a message. `final: false` announces updates, the last of which has `final: true`;
    *  otherwise clients treat the message as complete. */
   send(to: Address, message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt>;
-  /** Replaces the content of a sent message. */
+  /** Replaces the content of a sent message. `id` is the one of its receipt. */
   update(
     to: Address,
     id: string,
     message: OutboundMessage & { readonly final?: boolean },
   ): Promise<Receipt>;
-  /** Removes a sent message. */
+  /** Removes a sent message for all clients. `id` is the one of its receipt. */
   remove(to: Address, id: string): Promise<Receipt>;
-  /** Shows or hides the typing indicator of a session. */
+  /** Shows or hides the typing indicator of a session. Does nothing on a channel without one. */
   typing(to: Address, on: boolean): void;
   /** Opens a message that grows. */
   stream(to: Address, options?: StreamOptions): ReplyStream;
@@ -270,7 +273,9 @@ export interface ChannelHandle {
   /** Returns true while the application processes a message of this session (default: of any
    *  session), even after it has acknowledged the message. */
   isBusy(session?: string): boolean;
-  /** Detaches the channel. */
+  /**
+   * Detaches the channel. Later deliveries are rejected as `not_running`; other calls do nothing.
+   */
   close(): void;
 }
 
