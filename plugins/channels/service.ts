@@ -5,18 +5,14 @@ import type { Awaitable, Release } from "../../kernel/index.ts";
 export interface Address {
   /** Name of an attached channel, as its adapter declares it: `pico`. */
   readonly channel: string;
-  /**
-   * Session id within the channel, chosen by the client or the channel. At most 256 bytes of UTF-8
-   * without control characters on `pico`; other channels may use other forms.
-   */
+  /** Session id within the channel, chosen by the client or the channel. At most 256 bytes of
+   *  UTF-8 without control characters on `pico`; other channels may use other forms. */
   readonly session: string;
 }
 /** The person or program that wrote a message, as the server knows it. Clients cannot set it. */
 export interface Sender {
-  /**
-   * `owner`: a sign-in of the dashboard. `token:NAME`: a client with that token. `host:ID`: the
-   * person that the host's `identify` named.
-   */
+  /** `owner`: a sign-in of the dashboard. `token:NAME`: a client with that token. `host:ID`: the
+   *  person that the host's `identify` named. */
   readonly id: string;
   /** Name for people, if the host knows one. */
   readonly name?: string;
@@ -27,20 +23,16 @@ export interface Media {
   readonly type: string;
   /** The decoded file. A message needs `bytes` or `url`; `bytes` wins if both are set. */
   readonly bytes?: Uint8Array;
-  /**
-   * An `https:` or `data:` URL. The channel does not fetch it. `pico` rejects other schemes as
-   * `unsupported`.
-   */
+  /** An `https:` or `data:` URL. The channel does not fetch it. `pico` rejects other schemes as
+   *  `unsupported`. */
   readonly url?: string;
   /** A name for users. From a client it is untrusted: do not use it as a path. */
   readonly filename?: string;
 }
 /** A tool call of a language model. */
 export interface ToolCall {
-  /**
-   * Identifies the call among the calls of one message. The language model makes it; Doorward
-   * passes it on unchanged.
-   */
+  /** Identifies the call among the calls of one message. The language model makes it; Doorward
+   *  passes it on unchanged. */
   readonly id: string;
   /** Name of the function that the model calls. */
   readonly name: string;
@@ -64,10 +56,8 @@ export interface ContextUsage {
 }
 /** A message to a client. */
 export interface OutboundMessage {
-  /**
-   * Text for the client; in an update, the full text so far. May be empty. On `pico`, the whole
-   * message has at most 512 KiB as JSON, and a larger one is rejected as `too_large`.
-   */
+  /** Text for the client; in an update, the full text so far. May be empty. On `pico`, the whole
+   *  message has at most 512 KiB as JSON, and a larger one is rejected as `too_large`. */
   readonly content: string;
   /** Marks content that clients may fold: thoughts and tool calls. */
   readonly kind?: "thought" | "tool_calls";
@@ -90,20 +80,14 @@ export interface OutboundMessage {
 }
 /** A message from a client. */
 export interface InboundMessage extends Address {
-  /**
-   * Identifies the message within its session. The client chooses it; if it sends none, the channel
-   * makes one. At most 256 bytes of UTF-8 without control characters on `pico`.
-   */
+  /** Identifies the message within its session. The client chooses it; if it sends none, the
+   *  channel makes one. At most 256 bytes of UTF-8 without control characters on `pico`. */
   readonly id: string;
-  /**
-   * Text from the client, never trusted. At most 1 MiB of UTF-8 on `pico`. Empty only if `media`
-   * has an item.
-   */
+  /** Text from the client, never trusted. At most 1 MiB of UTF-8 on `pico`. Empty only if
+   *  `media` has an item. */
   readonly content: string;
-  /**
-   * Images from the client, in order; empty without any. On `pico` at most 64, each with at most 20
-   * MiB of `bytes`.
-   */
+  /** Images from the client, in order; empty without any. On `pico` at most 64, each with at
+   *  most 20 MiB of `bytes`. */
   readonly media: readonly Media[];
   /**
    * The person or program that wrote the message, as the channel knows it: never what the client
@@ -123,10 +107,8 @@ export interface Receipt {
   /** Id of the sent message: 32 hexadecimal digits, made by the channels plugin. Empty if a reply
    *  stream ended without text. */
   readonly id: string;
-  /**
-   * `written`: given to a socket. `buffered`: kept, because no client is connected. `delivered`:
-   * acknowledged by the client. `undelivered`: lost, for `reason`.
-   */
+  /** `written`: given to a socket. `buffered`: kept, because no client is connected.
+   *  `delivered`: acknowledged by the client. `undelivered`: lost, for `reason`. */
   readonly status: "written" | "buffered" | "delivered" | "undelivered";
   /** Why the message is `undelivered`: a short code such as `overflow`, `expired` or `aborted`. */
   readonly reason?: string;
@@ -136,10 +118,8 @@ export interface Message extends InboundMessage {
   /** Acknowledges the message before the application returns, for work that takes minutes. The next
    *  message of the session may then arrive, for example a request to stop. */
   accept(): void;
-  /**
-   * Sends a message to this session that names this one as `inReplyTo`. Rejects like
-   * `Channels.send`.
-   */
+  /** Sends a message to this session that names this one as `inReplyTo`. Rejects like
+   *  `Channels.send`. */
   reply(message: OutboundMessage): Promise<Receipt>;
   /** Opens a reply that grows. It names this message as `inReplyTo`. */
   stream(options?: StreamOptions): ReplyStream;
@@ -153,11 +133,9 @@ export interface StreamOptions extends Pick<OutboundMessage, "kind" | "inReplyTo
    *  @defaultValue `false` */
   readonly cancelWhenAlone?: boolean | { readonly afterMs: number };
 }
-/**
- * A message that is shown while it grows. The first text sends it; updates with the full text so
- * far follow, at most ten per second; the last update is final. A channel that cannot update
- * messages receives the whole text at the end.
- */
+/** A message that is shown while it grows. The first text sends it; updates with the full text
+ *  so far follow, at most ten per second; the last update is final. A channel that cannot update
+ *  messages receives the whole text at the end. */
 export interface ReplyStream {
   /**
    * Adds text. Does nothing after an abort.
@@ -176,11 +154,9 @@ export interface ReplyStream {
   end(last?: Pick<OutboundMessage, "attachments" | "contextUsage" | "model">): Promise<Receipt>;
   /** Ends the reply with the text so far, and aborts `signal` with this reason. */
   abort(reason?: unknown): void;
-  /**
-   * Aborts when the stream does: by `abort`, when the kernel stops (`not_running`), when the
-   * channel rejects the text, and with `cancelWhenAlone` (`no_client`). Pass it to the text
-   * generator.
-   */
+  /** Aborts when the stream does: by `abort`, when the kernel stops (`not_running`), when the
+   *  channel rejects the text, and with `cancelWhenAlone` (`no_client`). Pass it to the text
+   *  generator. */
   readonly signal: AbortSignal;
 }
 /** A function that processes messages. `signal` aborts when the kernel stops. */
@@ -193,10 +169,8 @@ export interface ApplicationOptions {
   readonly perSession?: number;
 }
 
-/**
- * The channels service. Calls that send reject with `not_running`, `too_large`, `rate_limited`,
- * `unsupported` or `undeliverable`.
- */
+/** The channels service. Calls that send reject with `not_running`, `too_large`, `rate_limited`,
+ *  `unsupported` or `undeliverable`. */
 export interface Channels {
   /**
    * Attaches a channel.
@@ -232,10 +206,8 @@ export interface Channels {
 export interface DeliveryCallbacks {
   /** The application accepted the message, now or (`duplicate`) when it was delivered before. */
   accepted(status: "accepted" | "duplicate"): void;
-  /**
-   * The application or Doorward rejected the message. Errors of Doorward have the codes of
-   * `deliver`; errors of the application are passed on as they were thrown.
-   */
+  /** The application or Doorward rejected the message. Errors of Doorward have the codes of
+   *  `deliver`; errors of the application are passed on as they were thrown. */
   rejected(error: unknown): void;
 }
 
@@ -273,9 +245,8 @@ export interface ChannelHandle {
   /** Returns true while the application processes a message of this session (default: of any
    *  session), even after it has acknowledged the message. */
   isBusy(session?: string): boolean;
-  /**
-   * Detaches the channel. Later deliveries are rejected as `not_running`; other calls do nothing.
-   */
+  /** Detaches the channel. Later deliveries are rejected as `not_running`; other calls do
+   *  nothing. */
   close(): void;
 }
 
