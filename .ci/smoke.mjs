@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { dashboardAddress } from "./banner.mjs";
 
 const program = fileURLToPath(new URL("../dist/bin/doorward.js", import.meta.url));
 const home = await mkdtemp(path.join(tmpdir(), "doorward-smoke-"));
@@ -24,18 +25,4 @@ try {
 } finally {
   launcher.kill("SIGKILL");
   await rm(home, { recursive: true, force: true });
-}
-
-/** The first address of the banner. */
-async function dashboardAddress({ stdout }) {
-  let seen = "";
-  for await (const text of stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
-    seen += text;
-    const address = /http:\/\/[\d.]+:\d+\//.exec(seen);
-    if (address) {
-      stdout.resume();
-      return address[0];
-    }
-  }
-  throw new Error(`it ended without saying where it listens: ${seen}`);
 }

@@ -41,6 +41,8 @@ const pauseMs = 300;
 /** Covers the longest interval of a background task: the 2 s at which files are polled. */
 const idleMs = 2_500;
 const dist = new URL("../dist/", import.meta.url).href;
+/** Bundled packages. Readers no more follow a request into these than into node_modules. */
+const bundle = "plugins/dashboard/web-framework.js";
 const { version } = createRequire(import.meta.url)("../package.json");
 let connections = 1_000;
 
@@ -169,7 +171,8 @@ async function takeCoverage(session) {
   return new Set(
     result
       .filter(({ url, functions }) => url.startsWith(dist) && functions.some(isEntered))
-      .map(({ url }) => url.slice(dist.length)),
+      .map(({ url }) => url.slice(dist.length))
+      .filter((file) => file !== bundle),
   );
 }
 

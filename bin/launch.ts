@@ -189,8 +189,9 @@ interface ShutdownSignal {
   hasBegun(): boolean;
 }
 
-/** Stops the kernel at a signal, by the tray, after the end of npm, and with exit code 1 after an uncaught error, for
- *  example of a third-party plugin. A second such event, except SIGHUP, exits immediately. */
+/** Stops the kernel at a signal, by the tray, after the end of npm, and with exit code 1 after an
+ *  uncaught error, for example of a third-party plugin. A second such event, except SIGHUP, exits
+ *  immediately. */
 function waitForShutdown(
   kernel: Launcher,
   log: LauncherLog,

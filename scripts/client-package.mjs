@@ -42,7 +42,7 @@ function manifestOf({ version, homepage, bugs, license, repository, engines, pub
     name: "doorward-client",
     version,
     description:
-      "Client of a Doorward channel for browsers and Node: reconnects, resumes and loses no message.",
+      "Client of a Doorward channel for browsers and Node: reconnects and loses no message.",
     keywords: ["doorward", "websocket", "client", "reconnect", "resume"],
     homepage,
     bugs,
