@@ -190,11 +190,30 @@ export function closeWithConnection({ socket }: IncomingMessage, response: Serve
   });
 }
 
+/**
+ * Queued requests that start in one turn of the event loop, of all connections. libuv accepts one
+ * connection per turn, so long turns delay new clients.
+ */
+export const maxStartsPerTurn = 8;
+const starts: (() => void)[] = [];
+
+function startNext(): void {
+  const due = starts.splice(0, maxStartsPerTurn);
+  if (starts.length > 0) setImmediate(startNext);
+  for (const start of due) start();
+}
+
+/** Starts a queued request in a later turn of the event loop, after those that wait already. */
+function startLater(start: () => void): void {
+  if (starts.push(start) === 1) setImmediate(startNext);
+}
+
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
  * Serves a request after the earlier responses of its connection are written. Queued requests start
- * in a later turn of the event loop, so that other connections are served in between.
+ * a few at a time in later turns of the event loop, so that other connections are served in
+ * between.
  */
 export function serveInTurn(
   request: IncomingMessage,
@@ -204,7 +223,7 @@ export function serveInTurn(
   if (response.socket) return serve(request, response);
   closeWithConnection(request, response);
   response.once("socket", () =>
-    setImmediate(() => {
+    startLater(() => {
       if (!response.destroyed && !request.socket.destroyed) serve(request, response);
     }),
   );

@@ -11,7 +11,7 @@ import type { Router } from "../../../plugins/http/router.ts";
 import { http, type ClientFault, type Http } from "../../../plugins/http/index.ts";
 import { listen } from "../../../plugins/http/listeners.ts";
 import { createHttpServer } from "../../../plugins/http/server.ts";
-import { maxOutstanding } from "../../../plugins/http/connection-limits.ts";
+import { maxOutstanding, maxStartsPerTurn } from "../../../plugins/http/connection-limits.ts";
 import { get, portOf, raw } from "../../support/http-client.ts";
 
 const withServer = (visit: (port: number, service: Http) => Promise<void>): Promise<void> =>
@@ -78,6 +78,35 @@ describe("limitPipelining", () => {
       await all;
       expect([answers, served]).toEqual([total, total]);
       socket.destroy();
+    }));
+
+  test("starts at most eight queued requests per turn", () =>
+    withServer(async (port, service) => {
+      const connections = 40;
+      let turn = 0;
+      const starts = new Map<number, number>();
+      const first: ServerResponse[] = [];
+      service.request("/first", (_, response) => void first.push(response));
+      service.request("/second", (_, response) => {
+        starts.set(turn, (starts.get(turn) ?? 0) + 1);
+        response.end("fine");
+      });
+      const sockets = Array.from({ length: connections }, () => connect(port, "127.0.0.1"));
+      for (const socket of sockets) socket.write(ask("/first") + ask("/second"));
+      await expect.poll(() => first.length).toBe(connections);
+      let ticking = true;
+      const tick = (): void => {
+        turn += 1;
+        if (ticking) setImmediate(tick);
+      };
+      tick();
+      for (const response of first) response.end("fine");
+      const total = (): number => [...starts.values()].reduce((sum, count) => sum + count, 0);
+      await expect.poll(total).toBe(connections);
+      ticking = false;
+      const counts = [...starts.values()];
+      expect(Math.max(...counts)).toBeLessThanOrEqual(maxStartsPerTurn);
+      for (const socket of sockets) socket.destroy();
     }));
 
   test("bounds requests with an unsupported expectation", () =>
