@@ -2,7 +2,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Server as TlsServer } from "node:https";
 import type { Awaitable, Log, Plugin, Scope } from "../../kernel/index.ts";
-import { isLoopback, loopbackNetworks, serverUrls } from "./addresses.ts";
+import { loopbackNetworks } from "./addresses.ts";
 import { launcherSchema, type HttpConfig, type HttpInput } from "./config.ts";
 import { ConnectionLimits, openFilesLimit } from "./connection-limits.ts";
 import { httpErrors } from "./errors.ts";
@@ -32,7 +32,7 @@ import {
   type RouteTable,
   type UpgradeHandler,
 } from "./router.ts";
-import { createListenerSet, type ListenerSet } from "./listeners.ts";
+import { createAddresses, createListenerSet, type ListenerSet } from "./listeners.ts";
 import { checkTls } from "./server.ts";
 import type { HostIdentity, Http, HttpEvents } from "./service.ts";
 
@@ -166,53 +166,6 @@ function openWhenReady(
   });
 }
 
-type Addresses = Pick<Http, "url" | "addresses" | "isPublic" | "sharesOrigin" | "open">;
-
-interface AddressOptions {
-  readonly server: Server | undefined;
-  readonly basePath: string;
-  readonly hostName: string | undefined;
-  /** Undefined for all interfaces. */
-  readonly bindHost: string | undefined;
-  readonly listeners: ListenerSet;
-}
-
-function createAddresses({
-  server,
-  basePath,
-  hostName,
-  bindHost,
-  listeners,
-}: AddressOptions): Addresses {
-  const hostUrls = (of: Server): URL[] => {
-    const urls = serverUrls(of, basePath);
-    if (hostName === undefined) return urls;
-    for (const url of urls) url.hostname = hostName;
-    return urls.slice(0, 1);
-  };
-  return {
-    url: (path) => `${basePath}${path.startsWith("/") ? "" : "/"}${path}`,
-    addresses: (listener = "dashboard") => {
-      if (listener === "gateway" && listeners.isPlanned("gateway"))
-        return listeners.addresses("gateway");
-      return server ? hostUrls(server) : listeners.addresses("dashboard");
-    },
-    isPublic: () => {
-      const hosts = server
-        ? serverUrls(server, basePath).map(({ hostname }) => hostname)
-        : [bindHost];
-      return hosts.some((name) => name === undefined || !isLoopback(name));
-    },
-    sharesOrigin: () => basePath !== "" || (server !== undefined && hostName === undefined),
-    open: (listener, { port, host }) =>
-      listeners.plan(listener, {
-        port,
-        host: host ?? bindHost,
-        remedy: "choose another port in the setting gateway.port",
-      }),
-  };
-}
-
 interface Routing {
   readonly router: Router;
   readonly paths: HostPaths;
@@ -341,6 +294,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
         markAuthenticated: limits.markAuthenticated,
         noteFault: faults.note,
         clientFaults: faults.counts,
+        trustedLoopback: () => loopbackNetworks(config().trusted_proxies)[0],
         listener: (request) => router.listener(request),
         ...createAddresses({ server: options.server, basePath, hostName, bindHost, listeners }),
         ...createLimiters(scope),

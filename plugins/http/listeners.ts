@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { Server as TlsServer } from "node:tls";
 import type { Log } from "../../kernel/index.ts";
-import { cacheServerUrls, serverUrls } from "./addresses.ts";
+import { cacheServerUrls, isLoopback, serverUrls } from "./addresses.ts";
 import {
   createDescriptorGuard,
   openFilesLimit,
@@ -14,7 +14,7 @@ import { httpErrors } from "./errors.ts";
 import type { ClientFault } from "./log-limiter.ts";
 import type { Router } from "./router.ts";
 import { createHttpServer, type Tls } from "./server.ts";
-import type { Listener } from "./service.ts";
+import type { Http, Listener } from "./service.ts";
 
 const probeTimeoutMs = 1_000;
 
@@ -278,5 +278,53 @@ export function trackConnections(server: Server): ServerShutdown {
       for (const socket of [...sockets.all(), ...rawSockets.all()]) socket.destroy();
       await closed;
     },
+  };
+}
+
+type Addresses = Pick<Http, "url" | "addresses" | "isPublic" | "sharesOrigin" | "open">;
+
+interface AddressOptions {
+  readonly server: Server | undefined;
+  readonly basePath: string;
+  readonly hostName: string | undefined;
+  /** Undefined for all interfaces. */
+  readonly bindHost: string | undefined;
+  readonly listeners: ListenerSet;
+}
+
+/** Creates the part of the service that answers where Doorward is reachable. */
+export function createAddresses({
+  server,
+  basePath,
+  hostName,
+  bindHost,
+  listeners,
+}: AddressOptions): Addresses {
+  const hostUrls = (of: Server): URL[] => {
+    const urls = serverUrls(of, basePath);
+    if (hostName === undefined) return urls;
+    for (const url of urls) url.hostname = hostName;
+    return urls.slice(0, 1);
+  };
+  return {
+    url: (path) => `${basePath}${path.startsWith("/") ? "" : "/"}${path}`,
+    addresses: (listener = "dashboard") => {
+      if (listener === "gateway" && listeners.isPlanned("gateway"))
+        return listeners.addresses("gateway");
+      return server ? hostUrls(server) : listeners.addresses("dashboard");
+    },
+    isPublic: () => {
+      const hosts = server
+        ? serverUrls(server, basePath).map(({ hostname }) => hostname)
+        : [bindHost];
+      return hosts.some((name) => name === undefined || !isLoopback(name));
+    },
+    sharesOrigin: () => basePath !== "" || (server !== undefined && hostName === undefined),
+    open: (listener, { port, host }) =>
+      listeners.plan(listener, {
+        port,
+        host: host ?? bindHost,
+        remedy: "choose another port in the setting gateway.port",
+      }),
   };
 }

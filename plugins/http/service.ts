@@ -169,6 +169,8 @@ export interface Http {
   /** @returns Whether other machines can reach the dashboard listener. For the server of a host the
    *  result is known once it listens. */
   isPublic(): boolean;
+  /** @returns The first network in `trusted_proxies` that contains a loopback address, if any. */
+  trustedLoopback(): string | undefined;
   /** @returns Whether other programs serve paths of the same origin: with a base path, and on the
    *  server of a host. */
   sharesOrigin(): boolean;

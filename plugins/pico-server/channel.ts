@@ -26,7 +26,7 @@ import {
 import { createHandshake, type AcceptedHandshake } from "./handshake/handshake.ts";
 import { createRejectionReporter } from "./handshake/rejection.ts";
 import type { HandshakeRequest } from "./handshake/request.ts";
-import { createSessionGuard, type SessionGuard } from "./session/session-guard.ts";
+import { createSessionGuard, redactSessions, type SessionGuard } from "./session/session-guard.ts";
 import { createEventStream } from "./http/event-stream.ts";
 import { createRouter, type EventStreamRequest, type HeaderMap } from "./http/router.ts";
 import { countClose, createCounters, readMetrics } from "./metrics.ts";
@@ -185,6 +185,10 @@ export class PicoChannel {
     if (name === "pico") this.connections.endBefore(version, graceS);
   };
 
+  /** Runs after any token has changed. */
+  readonly redactSessions = (): Promise<void> =>
+    redactSessions(this.connections.list(), this.sessionGuard);
+
   readonly onTokenRemoved = ({ name }: TokenStoreEvents["token-store:removed"]): void => {
     if (name !== "pico") return;
     this.connections.close("unauthorized", ({ tokenVersion }) => tokenVersion !== undefined);
@@ -311,6 +315,7 @@ export class PicoChannel {
     counters.bytesIn += bytesIn;
     counters.bytesOut += bytesOut;
     countClose(counters, event);
-    this.scope.emit("pico-server:disconnected", event);
+    const { session = event.session } = peer.known ?? {};
+    this.scope.emit("pico-server:disconnected", { ...event, session });
   }
 }

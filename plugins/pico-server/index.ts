@@ -68,6 +68,8 @@ export function picoServer({
       channel.registerRoutes();
       scope.on("token-store:rotated", channel.onTokenRotated);
       scope.on("token-store:removed", channel.onTokenRemoved);
+      scope.on("token-store:rotated", channel.redactSessions);
+      scope.on("token-store:resolved", channel.redactSessions);
       scope.onConfig(channel.onConfig);
       scope.on("kernel:stop-begun", ({ timeoutMs }) => channel.beginStop(timeoutMs));
       scope.onReady(() => {

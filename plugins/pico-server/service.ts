@@ -178,8 +178,11 @@ export type PicoServerShape = {
   section: { "channels.pico": PicoServerInput };
   /** Connections that open and close, and rejected clients. */
   emits: PicoServerEvents;
-  /** A rotated or removed channel token closes the connections that used it. */
-  listens: Pick<TokenStoreEvents, "token-store:rotated" | "token-store:removed">;
+  /**
+   * A rotated or removed channel token closes the connections that used it. A token that equals a
+   * session id makes the id unreadable in views and logs.
+   */
+  listens: TokenStoreEvents;
   /**
    * The token store for the channel token, the http plugin for its routes, the channels service for
    * messages.

@@ -1,12 +1,6 @@
 /** Numbers dashboard events and sends them to the event streams of pages and programs. @module */
-import type { Clock, Release, Scope } from "../../../kernel/index.ts";
-import type { HttpEvents } from "../../http/index.ts";
-import type { PicoServerEvents } from "../../pico-server/index.ts";
-import type { ProgramEvents } from "../../program/index.ts";
-import type { SettingsEvents } from "../../settings/index.ts";
-import type { TokenStoreEvents } from "../../token-store/index.ts";
-import type { DashboardEvents, LogSource } from "../service.ts";
-import type { ActivityLog } from "./activity.ts";
+import type { Clock, Release } from "../../../kernel/index.ts";
+import type { LogSource } from "../service.ts";
 import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./views.ts";
 
 /** Entries kept for streams that reconnect: this many events, and this many log lines. */
@@ -60,6 +54,8 @@ class EventHistory {
   private number = 0;
   /** The history has every log line after this number, except those reported as skipped. */
   private linesFrom = Infinity;
+  /** The history has no entry up to this number. */
+  private forgottenTo = 0;
 
   constructor(epoch: string) {
     this.epoch = epoch;
@@ -68,6 +64,13 @@ class EventHistory {
   /** Begins or ends the part of the history that has all log lines. */
   keepLines(isOn: boolean): void {
     this.linesFrom = isOn ? this.number : Infinity;
+  }
+
+  /** Drops all entries. A stream that missed one of them cannot resume. */
+  forget(): void {
+    this.events.length = 0;
+    this.lines.length = 0;
+    this.forgottenTo = this.number;
   }
 
   lastId(): string {
@@ -88,6 +91,7 @@ class EventHistory {
     const [epoch, last = ""] = id?.split("-") ?? [];
     const known = Number(last);
     if (epoch !== this.epoch || !/^\d{1,15}$/.test(last) || known > this.number) return undefined;
+    if (known < this.forgottenTo) return undefined;
     if (withLines && known < this.linesFrom) return undefined;
     const lists = withLines ? [this.events, this.lines] : [this.events];
     // A full list may have lost entries that the stream has not received.
@@ -175,6 +179,13 @@ export class EventFeed {
     if (this.eventsThisSecond <= maxEventsPerSecond || this.streams.size === 0)
       this.send(name, data);
     if (this.streams.size === 0) this.eventsThisSecond = 0;
+  }
+
+  /**
+   * Drops the history. A session id or a log line in it may contain a token that was set later.
+   */
+  forget(): void {
+    this.history.forget();
   }
 
   /**
@@ -284,60 +295,4 @@ export class EventFeed {
     const entries = this.history.since(options.lastId, options.log !== undefined);
     return entries?.filter((entry) => wantsLevel(options, entry.level));
   }
-}
-
-type PublishScope = Scope<{
-  listens: ProgramEvents &
-    HttpEvents &
-    PicoServerEvents &
-    SettingsEvents &
-    TokenStoreEvents &
-    DashboardEvents;
-}>;
-
-/**
- * Publishes kernel events on the feed, and adds rejected clients to the list of the overview.
- * Events of
- * plugins that are not loaded never occur.
- */
-export function publishEvents(
-  { on: subscribe, clock }: { on: unknown; clock: Clock },
-  feed: EventFeed,
-  activity: ActivityLog,
-): void {
-  const on = subscribe as PublishScope["on"];
-  const at = (): number => clock.now();
-  on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
-  on("pico-server:connected", (event) => feed.publish("connected", { at: at(), ...event }));
-  on("pico-server:disconnected", (event) => feed.publish("disconnected", { at: at(), ...event }));
-  on("pico-server:refused", (event) => {
-    const { method: via = "none", retryAfterSeconds, ...rejection } = event;
-    const until =
-      retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
-    activity.clientRefused({ at: at(), via, ...rejection, ...until });
-    feed.publish("refused", { at: at(), ...event });
-  });
-  on("http:upgrade-unserved", ({ address }) => {
-    const code = "wrong_path";
-    activity.clientRefused({ at: at(), via: "none", code, address });
-    feed.publish("refused", { at: at(), code, address });
-  });
-  on("dashboard:signed-in", (event) => feed.publish("signed-in", { at: at(), ...event }));
-  on("dashboard:sign-in-refused", (event) =>
-    feed.publish("sign-in-refused", { at: at(), ...event }),
-  );
-  on("dashboard:signed-out", (event) => feed.publish("signed-out", { at: at(), ...event }));
-  on("program:state-changed", (event) => feed.publish("program", { at: at(), ...event }));
-  on("token-store:rotated", ({ name }) =>
-    feed.publish("token", { at: at(), name, what: "rotated" }),
-  );
-  on("token-store:removed", ({ name }) =>
-    feed.publish("token", { at: at(), name, what: "removed" }),
-  );
-  on("settings:changed", ({ section, keys }) =>
-    feed.publish("settings", { at: at(), section, keys: keys === "" ? [] : keys.split(",") }),
-  );
-  on("settings:rejected", ({ section, message }) =>
-    feed.publish("settings", { at: at(), section, rejected: message }),
-  );
 }

@@ -36,6 +36,7 @@ export async function warningsOf(
   );
   return [
     ...listenerWarnings(context.http),
+    ...proxyWarnings(context.http),
     ...tokens,
     ...pluginWarnings(context.services),
     ...files,
@@ -49,6 +50,20 @@ function listenerWarnings(http: Http): WarningView[] {
       id: "public-without-tls",
       text: "Other machines can reach the dashboard without encryption and read tokens on the way.",
       fix: 'Set "tls" in launcher-config.json, or use a reverse proxy with https.',
+    },
+  ];
+}
+
+function proxyWarnings(http: Http): WarningView[] {
+  const network = http.trustedLoopback();
+  if (network === undefined) return [];
+  return [
+    {
+      id: "trusted-loopback",
+      text:
+        `"trusted_proxies" contains ${network}: any program on this machine can set the client ` +
+        "address of its requests, and so evade the limit on wrong tokens.",
+      fix: "Let the proxy connect from its own address, or run only your programs here.",
     },
   ];
 }

@@ -1,7 +1,9 @@
-// Rejects session ids that are tokens, because pages, events and logs show session ids.
+// Rejects session ids that are tokens, because pages, events and logs show session ids. Redacts the
+// ids of open connections that a later rotation turns into tokens.
 import { codeOf } from "../../../kernel/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
 import { WireError, type ClientFrame } from "../../../lib/pico-wire/index.ts";
+import type { Peer } from "../connection/registry.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 
 export const tokenSessionMessage = "session_id must not be a token. Choose another id.";
@@ -44,4 +46,21 @@ export function createSessionGuard(tokens: Pick<Tokens, "names" | "verify">): Se
       }
     },
   };
+}
+
+const redactedSession = "[redacted]";
+
+/**
+ * Replaces the session ids that have become tokens in the data that pages and events show. The
+ * connections stay open. It runs after a token has changed, so messages and handshakes pay nothing.
+ */
+export async function redactSessions(
+  peers: Iterable<Pick<Peer, "known">>,
+  { isToken }: Pick<SessionGuard, "isToken">,
+): Promise<void> {
+  for (const peer of peers) {
+    const { known } = peer;
+    if (known && (await isToken(known.session)))
+      peer.known = { ...known, session: redactedSession };
+  }
 }

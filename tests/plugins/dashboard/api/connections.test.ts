@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { PICO, withOffice, type Office } from "../../../support/api-client.ts";
+import { PICO, TOKEN, withOffice, type Office } from "../../../support/api-client.ts";
 
 async function join(
   office: Office,
@@ -37,6 +37,26 @@ describe("GET /api/connections", () => {
       const found = await office.ask("GET", "/api/connections?text=TESTER%2Fthree");
       expect(found.body).toMatchObject({ total: 1, connections: [{ session: "three" }] });
       expect(await office.ask("GET", "/api/connections?limit=-1")).toMatchObject({ status: 400 });
+    }));
+
+  test("redacts a session id that a rotation turns into a token", () =>
+    withOffice(async (office) => {
+      const session = "session-with-the-name-of-a-later-launcher-token";
+      await join(office, session);
+      await join(office, "other");
+      const before = await office.ask("GET", "/api/connections");
+      expect(before.body.connections).toMatchObject([{ session }, { session: "other" }]);
+      const change = { which: "launcher", token: session, current: TOKEN };
+      expect(await office.ask("POST", "/api/token/rotate", change)).toMatchObject({ status: 200 });
+      const owner = { authorization: `Bearer ${session}` };
+      for (const query of ["", `?text=${session}`]) {
+        const { body } = await office.ask("GET", `/api/connections${query}`, undefined, owner);
+        expect(JSON.stringify(body)).not.toContain(session);
+      }
+      const { body } = await office.ask("GET", "/api/connections", undefined, owner);
+      expect(body.connections).toMatchObject([{ session: "[redacted]" }, { session: "other" }]);
+      const status = await office.ask("GET", "/api/status", undefined, owner);
+      expect(JSON.stringify([status.body, office.lines])).not.toContain(session);
     }));
 
   test("closes a connection with 4403 and answers 404 to unknown ids", () =>

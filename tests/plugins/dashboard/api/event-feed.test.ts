@@ -131,3 +131,25 @@ test("EventFeed: sends the current rate to a new stream", () => {
   clock.increment(1_000);
   expect(late.all("rate")).toHaveLength(1);
 });
+
+test("EventFeed: replays nothing that it was asked to forget", () => {
+  const { feed, open, line } = stand();
+  const page = open(undefined, "info");
+  const behind = page.last();
+  feed.publish("state", { at: 1, state: "running" });
+  line("contains a later token");
+  page.leave();
+  feed.forget();
+  const again = open(behind, "info");
+  expect([again.resumed(), again.all("state"), again.all("log")]).toEqual([false, [], []]);
+});
+
+test("EventFeed: resumes a stream that missed nothing before forgetting", () => {
+  const { feed, open } = stand();
+  const page = open();
+  feed.publish("state", { at: 1, state: "running" });
+  feed.forget();
+  feed.publish("state", { at: 2, state: "rotating" });
+  const again = open(page.last());
+  expect([again.resumed(), again.all("state")]).toEqual([true, []]);
+});

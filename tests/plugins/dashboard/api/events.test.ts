@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { describe, expect, test, vi } from "vitest";
+import { WebSocket } from "ws";
 import type { LogLineView, LogSource } from "../../../../plugins/dashboard/index.ts";
 import { signedIn } from "../../../support/dashboard-server.ts";
-import { TOKEN, withOffice, type Office } from "../../../support/api-client.ts";
+import { PICO, TOKEN, withOffice, type Office } from "../../../support/api-client.ts";
 
 interface Event {
   readonly name: string;
@@ -72,6 +74,29 @@ describe("GET /api/events", () => {
         "x-frame-options": "DENY",
       });
       expect((await office.ask("GET", "/api/events", undefined, {})).status).toBe(401);
+    }));
+
+  test("replays no session id that a rotation turned into a token", () =>
+    withOffice(async (office) => {
+      const session = "session-with-the-name-of-a-later-channel-token";
+      const stream = await listen(office);
+      const { id } = await stream.event("hello");
+      const headers = { authorization: `Bearer ${PICO}` };
+      const ws = new WebSocket(`ws://127.0.0.1:${office.port}/pico?session_id=${session}`, {
+        headers,
+      });
+      const closed = once(ws, "close");
+      expect((await stream.event("connected")).data).toMatchObject({ session });
+      const change = { which: "pico", token: session, current: TOKEN };
+      expect(await office.ask("POST", "/api/token/rotate", change)).toMatchObject({ status: 200 });
+      expect((await stream.event("disconnected")).data).toMatchObject({ session: "[redacted]" });
+      await closed;
+      const late = await listen(office, `/api/events?last=${id}`);
+      expect((await late.event("hello")).data.resumed).toBe(false);
+      await office.ask("POST", "/api/token/rotate", { which: "pico", current: TOKEN });
+      await late.event("token");
+      expect(JSON.stringify(late.events)).not.toContain(session);
+      for (const each of [stream, late]) each.close();
     }));
 
   test("reports sign-ins, rejections, rotations and changed settings", () =>

@@ -145,6 +145,18 @@ describe("GET /api/status", () => {
     expect((warnings as { id: string }[]).map(({ id }) => id)).toEqual(["public-without-tls"]);
   });
 
+  test("warns if a trusted proxy has a loopback address", async () => {
+    await using stand = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.0/8"] } });
+    const { warnings } = await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` });
+    expect(warnings).toMatchObject([
+      { id: "trusted-loopback", text: expect.stringContaining("127.0.0.0/8") },
+    ]);
+    const { headers } = await stand.post("/login", { token: TOKEN });
+    const cookie = String(headers.get("set-cookie")).split(";")[0]!;
+    const page = await (await stand.get("/", { cookie })).text();
+    expect(page).toContain("any program on this machine can set the client address");
+  });
+
   test("warns about weak tokens and tokens in config.json", async () => {
     await using folder = await tempHome();
     const config = { channels: { pico: { enabled: true, token: "short-one" } } };
