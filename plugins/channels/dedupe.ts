@@ -14,6 +14,8 @@ export interface DeliveryRecord {
   /** Milliseconds of the monotonic clock. */
   readonly at: number;
   isAccepted: boolean;
+  /** True if it was stopped before the application accepted it. */
+  isStopped: boolean;
   /** Callbacks of repeated deliveries that wait for the outcome of the first. */
   waiting: DeliveryCallbacks[] | undefined;
 }
@@ -93,6 +95,7 @@ export class Dedupe {
       digest: digestOf(message),
       at: now,
       isAccepted: false,
+      isStopped: false,
       waiting: undefined,
     };
     newer.set(id, record);

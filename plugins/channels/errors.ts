@@ -13,6 +13,7 @@ export const channelsErrors = errorTable({
   not_running: "Messages can be sent and received only while Doorward is running.",
   unsupported: (channel: string, action: string) =>
     `The channel "${channel}" cannot ${action} messages.`,
+  stopped: "The message was stopped; send it again as a new message if you need it.",
   stream_ended: "The reply has ended; call write() before end().",
   undeliverable: (channel: string) => `The channel "${channel}" could not send the message.`,
 });

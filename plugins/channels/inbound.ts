@@ -2,130 +2,32 @@
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import { Dedupe, type DeliveryRecord } from "./dedupe.ts";
 import { channelsErrors } from "./errors.ts";
+import { createPendingDeliveries, type PendingDeliveries } from "./pending-deliveries.ts";
+import { Run, type ActiveApplication, type RunOptions } from "./runs.ts";
 import type {
+  Address,
   Application,
   ApplicationOptions,
-  Channels,
   DeliveryCallbacks,
   InboundMessage,
-  Message,
-  OutboundMessage,
+  Sender,
+  StopResult,
 } from "./service.ts";
-import { createSessionQueues, type SessionQueues, type Slot } from "./session-queues.ts";
-
-/** One delivery; it settles once. */
-export interface PendingDelivery {
-  readonly outcome: DeliveryCallbacks;
-  settled: boolean;
-}
-
-/**
- * The deliveries that have not settled. `accept` and `reject` return `false` if the delivery has
- * already settled.
- */
-export interface PendingDeliveries {
-  open(deliveryCallbacks: DeliveryCallbacks): PendingDelivery;
-  accept(pendingDelivery: PendingDelivery): boolean;
-  reject(pendingDelivery: PendingDelivery, error: unknown): boolean;
-  rejectAll(error: () => Error): void;
-}
-
-/** Settled deliveries kept per open one, so that filtering the list stays cheap. */
-const maxSettledPerOpen = 2;
-const minListLength = 64;
-
-/**
- * @param failed - Receives errors thrown by the callbacks of a channel. Such an error must not stop
- *   the next messages of the session.
- */
-export function createPendingDeliveries(failed: (error: unknown) => void): PendingDeliveries {
-  let listed: PendingDelivery[] = [];
-  let openCount = 0;
-
-  function settle(pendingDelivery: PendingDelivery): boolean {
-    if (pendingDelivery.settled) return false;
-    pendingDelivery.settled = true;
-    openCount -= 1;
-    if (listed.length > minListLength && listed.length > maxSettledPerOpen * openCount)
-      listed = listed.filter(({ settled }) => !settled);
-    return true;
-  }
-
-  function reject(pendingDelivery: PendingDelivery, error: unknown): boolean {
-    if (!settle(pendingDelivery)) return false;
-    try {
-      pendingDelivery.outcome.rejected(error);
-    } catch (thrown) {
-      failed(thrown);
-    }
-    return true;
-  }
-
-  return {
-    reject,
-    open(deliveryCallbacks) {
-      const pendingDelivery = { outcome: deliveryCallbacks, settled: false };
-      openCount += 1;
-      listed.push(pendingDelivery);
-      return pendingDelivery;
-    },
-    accept(pendingDelivery) {
-      if (!settle(pendingDelivery)) return false;
-      try {
-        pendingDelivery.outcome.accepted("accepted");
-      } catch (thrown) {
-        failed(thrown);
-      }
-      return true;
-    },
-    rejectAll(error) {
-      for (const pendingDelivery of [...listed]) reject(pendingDelivery, error());
-    },
-  };
-}
+import { createSessionQueues, type SessionQueues } from "./session-queues.ts";
 
 /** Bridges a message may cross. */
 export const maxHops = 4;
 
-export interface InboundOptions {
+export interface InboundOptions extends Omit<RunOptions, "deliveries" | "current"> {
   readonly clock: Clock;
   readonly log: Log;
-  readonly send: Channels["send"];
-  readonly stream: Channels["stream"];
   readonly received: (message: InboundMessage) => void;
-  /** Runs when the application fails after it has accepted the message. */
-  readonly failed: (message: InboundMessage, error: unknown) => void;
+  /** Runs for each message that is asked to stop. */
+  readonly stopAsked: (message: InboundMessage, by: Sender | undefined) => void;
 }
 
-/**
- * Copies a message and sets `inReplyTo`. The copy is made key by key: V8 gives each spread copy a
- * new hidden class, which is slow to read.
- */
-function toReply(id: string, message: OutboundMessage): OutboundMessage {
-  const {
-    content,
-    kind,
-    placeholder,
-    toolCalls,
-    attachments,
-    inReplyTo = id,
-    model,
-    contextUsage,
-    hops,
-  } = message;
-  const reply: { -readonly [K in keyof OutboundMessage]: OutboundMessage[K] } = {
-    content,
-    inReplyTo,
-  };
-  if (kind !== undefined) reply.kind = kind;
-  if (placeholder !== undefined) reply.placeholder = placeholder;
-  if (toolCalls !== undefined) reply.toolCalls = toolCalls;
-  if (attachments !== undefined) reply.attachments = attachments;
-  if (model !== undefined) reply.model = model;
-  if (contextUsage !== undefined) reply.contextUsage = contextUsage;
-  if (hops !== undefined) reply.hops = hops;
-  return reply;
-}
+/** How long a stopped message may occupy its session, unless the application says otherwise. */
+const defaultStopGraceS = 10;
 
 /** Reports the outcome of the first delivery under an id to the repeated deliveries as well. */
 class DedupedDelivery implements DeliveryCallbacks {
@@ -156,7 +58,8 @@ class DedupedDelivery implements DeliveryCallbacks {
   }
 
   rejected(error: unknown): void {
-    this.dedupe.forget(this.message, this.record);
+    if (codeOf(error) === "stopped") this.record.isStopped = true;
+    else this.dedupe.forget(this.message, this.record);
     try {
       this.outcome.rejected(error);
     } finally {
@@ -183,14 +86,17 @@ class DedupedDelivery implements DeliveryCallbacks {
 
 /** Delivers messages to the application: each session in order, different sessions in parallel. */
 export class Inbound {
-  readonly isBusy: SessionQueues["has"];
+  readonly isBusy: SessionQueues<Run>["has"];
   private readonly options: InboundOptions;
-  private current: { readonly application: Application; readonly width: number } | undefined;
+  private readonly runOptions: RunOptions;
+  private current:
+    | (Pick<ActiveApplication, "application" | "stopGraceMs"> & { readonly width: number })
+    | undefined;
   private stopping: AbortController | undefined;
   private hasWarned = false;
   private readonly pendingDeliveries: PendingDeliveries;
   private readonly dedupe: Dedupe;
-  private readonly queues: SessionQueues;
+  private readonly queues: SessionQueues<Run>;
 
   constructor(options: InboundOptions) {
     this.options = options;
@@ -200,11 +106,21 @@ export class Inbound {
     this.dedupe = new Dedupe(options.clock);
     this.queues = createSessionQueues(() => this.current?.width ?? 1);
     this.isBusy = this.queues.has;
+    this.runOptions = {
+      ...options,
+      deliveries: this.pendingDeliveries,
+      current: () => this.activeApplication(),
+      failed: (message, error) => this.failedAfterAcceptance(message, error),
+    };
   }
 
-  handle(application: Application, { perSession = 1 }: ApplicationOptions = {}): Release {
+  handle(
+    application: Application,
+    { perSession = 1, stopGraceS = defaultStopGraceS }: ApplicationOptions = {},
+  ): Release {
     if (this.current) throw channelsErrors.application_taken();
-    const registration = { application, width: Math.max(1, perSession) };
+    const width = Math.max(1, perSession);
+    const registration = { application, width, stopGraceMs: stopGraceS * 1_000 };
     this.current = registration;
     return () => {
       if (this.current === registration) this.current = undefined;
@@ -246,6 +162,30 @@ export class Inbound {
     controller?.abort(channelsErrors.not_running());
   }
 
+  /**
+   * Stops one message of a session, or all that run or wait. The application is asked once, and a
+   * message that it has not received is rejected.
+   */
+  stopMessages(to: Address, id?: string, by?: Sender): readonly StopResult[] {
+    const { channel, session } = to;
+    const matches = ({ message }: Run): boolean => id === undefined || message.id === id;
+    const removed = this.queues.remove(channel, session, matches);
+    const started = this.queues.started(channel, session).filter(matches);
+    const results: StopResult[] = [];
+    for (const run of removed) {
+      this.options.stopAsked(run.message, by);
+      run.remove();
+      results.push({ id: run.message.id, status: "removed" });
+    }
+    for (const run of started) {
+      this.options.stopAsked(run.message, by);
+      run.stop();
+      results.push({ id: run.message.id, status: "stopping" });
+    }
+    if (id === undefined || results.length > 0) return results;
+    return [{ id, status: this.dedupe.find({ channel, session, id }) ? "over" : "unknown" }];
+  }
+
   private warnOfMissingApplication({ channel }: InboundMessage): void {
     if (!this.hasWarned)
       this.options.log.warn({ channel }, channelsErrors.no_application().message);
@@ -259,6 +199,7 @@ export class Inbound {
   ): void {
     if (!this.dedupe.isSame(before, inboundMessage))
       deliveryCallbacks.rejected(channelsErrors.id_reused());
+    else if (before.isStopped) deliveryCallbacks.rejected(channelsErrors.stopped());
     else if (before.isAccepted) deliveryCallbacks.accepted("duplicate");
     else (before.waiting ??= []).push(deliveryCallbacks);
   }
@@ -266,40 +207,18 @@ export class Inbound {
   private enqueue(inboundMessage: InboundMessage, deliveryCallbacks: DeliveryCallbacks): void {
     const pendingDelivery = this.pendingDeliveries.open(deliveryCallbacks);
     this.options.received(inboundMessage);
-    this.queues.add(inboundMessage.channel, inboundMessage.session, (slot) =>
-      this.run(inboundMessage, pendingDelivery, slot),
+    this.queues.add(
+      inboundMessage.channel,
+      inboundMessage.session,
+      new Run(this.runOptions, inboundMessage, pendingDelivery),
     );
   }
 
-  private run(inboundMessage: InboundMessage, pendingDelivery: PendingDelivery, slot: Slot): void {
-    const { pendingDeliveries, current, stopping } = this;
-    let hasReleased = false;
-    const onSuccess = (): void => {
-      pendingDeliveries.accept(pendingDelivery);
-      slot.end(hasReleased);
-    };
-    const onFailure = (error: unknown): void => {
-      if (!pendingDeliveries.reject(pendingDelivery, error))
-        this.failedAfterAcceptance(inboundMessage, error);
-      slot.end(hasReleased);
-    };
-    const accept = (): void => {
-      if (!pendingDeliveries.accept(pendingDelivery)) return;
-      hasReleased = true;
-      slot.release();
-    };
-    if (!current || !stopping) {
-      pendingDeliveries.reject(pendingDelivery, channelsErrors.no_application());
-      return slot.end(hasReleased);
-    }
-    let result: void | Promise<void>;
-    try {
-      result = current.application(this.toMessage(inboundMessage, accept), stopping.signal);
-    } catch (error) {
-      return onFailure(error);
-    }
-    if (result === undefined) onSuccess();
-    else Promise.resolve(result).then(onSuccess, onFailure);
+  private activeApplication(): ActiveApplication | undefined {
+    const { current, stopping } = this;
+    if (!current || !stopping) return undefined;
+    const { application, stopGraceMs } = current;
+    return { application, stopGraceMs, signal: stopping.signal };
   }
 
   private failedAfterAcceptance(inboundMessage: InboundMessage, error: unknown): void {
@@ -308,19 +227,5 @@ export class Inbound {
     const fields = { channel, session, id, ...user, code: codeOf(error), err: error };
     this.options.log.error(fields, "the application failed after it had accepted a message");
     this.options.failed(inboundMessage, error);
-  }
-
-  private toMessage(inboundMessage: InboundMessage, accept: () => void): Message {
-    const { send, stream: openStream } = this.options;
-    const { channel, session, id, content, media, sender, inReplyTo, at, hops } = inboundMessage;
-    const to = { channel, session };
-    const reply: Message["reply"] = (message) => send(to, toReply(id, message));
-    const stream: Message["stream"] = (options) => openStream(to, { inReplyTo: id, ...options });
-    // literals without spread, because V8 gives each spread copy its own hidden class
-    const message =
-      sender === undefined
-        ? { channel, session, id, content, media, at, hops, accept, reply, stream }
-        : { channel, session, id, content, media, sender, at, hops, accept, reply, stream };
-    return inReplyTo === undefined ? message : { ...message, inReplyTo };
   }
 }

@@ -16,6 +16,10 @@ export { application } from "./application.ts";
 export type {
   ChannelsEvents,
   Address,
+  AnswerEnd,
+  EndOptions,
+  FinishReason,
+  PreviousTurn,
   ReplyStream,
   Application,
   ApplicationOptions,
@@ -31,8 +35,11 @@ export type {
   AdapterReceipt,
   Receipt,
   Sender,
+  StopResult,
+  StopStatus,
   StreamOptions,
   ToolCall,
+  Usage,
 } from "./service.ts";
 
 const bytesOf = ({ content, media }: InboundMessage): number =>
@@ -82,6 +89,8 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
       streams.sessionIdle({ channel: name, session });
       emit("channels:session-left", () => ({ channel: name, session }));
     },
+    stop: (session, id, by) =>
+      isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : [],
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
     close() {
       if (isAttached()) detach();
@@ -91,15 +100,41 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
 
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
-  { clock, log, emit }: ChannelsScope,
-  { send, stream }: Pick<Channels, "send" | "stream">,
+  { clock, log, emit, after }: ChannelsScope,
+  { send, stream }: Pick<Channels, "send"> & { readonly stream: ReplyStreams["open"] },
   adapters: ReadonlyMap<string, ChannelAdapter>,
 ): Inbound {
   return new Inbound({
     clock,
     log,
+    after,
     send,
     stream,
+    stopAsked: ({ channel, session, id, door }, by) =>
+      emit("channels:stop-asked", () => ({
+        channel,
+        session,
+        id,
+        ...(by && { by: by.id }),
+        ...(door !== undefined && { door }),
+      })),
+    deaf: ({ channel, session, id }, seconds) =>
+      emit("channels:answer-deaf", { channel, session, id, seconds }),
+    ended(message, end, ms) {
+      const { channel, session, id, door } = message;
+      const { outcome, code } = end;
+      adapters.get(channel)?.ended?.(session, id, end);
+      emit("channels:answer-ended", () => ({
+        channel,
+        session,
+        id,
+        ...(door !== undefined && { door }),
+        outcome,
+        ...(code !== undefined && { code }),
+        ms,
+        at: clock.now(),
+      }));
+    },
     failed({ channel, session, id }, error) {
       try {
         adapters.get(channel)?.failed?.(session, id, error);
@@ -181,7 +216,8 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
       const offered: Channels = {
         ...outbound,
         handle: (application, options) => inbound.handle(application, options),
-        stream,
+        stream: (to, streamOptions) => stream(to, streamOptions),
+        stop: (to, id, by) => inbound.stopMessages(to, id, by),
         attach(adapter) {
           const { name } = adapter;
           if (adapters.has(name)) throw channelsErrors.channel_taken(name);

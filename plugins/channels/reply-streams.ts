@@ -3,6 +3,7 @@ import { codeOf, type Clock, type Release } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   Address,
+  EndOptions,
   ReplyStream,
   Channels,
   OutboundMessage,
@@ -24,8 +25,16 @@ export interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
   readonly after: (ms: number, run: () => void) => Release;
 }
 
+/** Observes one stream. */
+export interface StreamObserver {
+  /** The application has ended the stream. */
+  finished(end: EndOptions): void;
+  /** The last text was sent, or failed. Called once, also after an abort. */
+  settled(): void;
+}
+
 export interface ReplyStreams {
-  open(to: Address, options?: StreamOptions): ReplyStream;
+  open(to: Address, options?: StreamOptions, observer?: StreamObserver): ReplyStream;
   /** Aborts streams with `cancelWhenAlone` unless a client returns in time. */
   sessionIdle(to: Address): void;
   /** A client of the session is connected again. */
@@ -39,13 +48,12 @@ const emptyReceipt: Receipt = { id: "", status: "undelivered", reason: "aborted"
 export function createReplyStreams(options: ReplyStreamOptions): ReplyStreams {
   const writers = new Set<ReplyWriter>();
   return {
-    open(to, streamOptions = {}) {
-      const writer: ReplyWriter = new ReplyWriter(
-        options,
-        to,
-        streamOptions,
-        () => void writers.delete(writer),
-      );
+    open(to, streamOptions = {}, observer) {
+      const writer: ReplyWriter = new ReplyWriter(options, to, streamOptions, {
+        closed: () => void writers.delete(writer),
+        finished: (end) => observer?.finished(end),
+        settled: () => observer?.settled(),
+      });
       writers.add(writer);
       return writer.stream;
     },
@@ -71,8 +79,17 @@ const aloneMsOf = (
   return cancelWhenAlone === true ? resumeMs() : undefined;
 };
 
+type LastOptions = NonNullable<Parameters<ReplyStream["end"]>[0]>;
+
 const isUndelivered = ({ status }: Receipt): boolean =>
   status === "buffered" || status === "undelivered";
+
+interface WriterOwner extends StreamObserver {
+  closed(): void;
+}
+
+/** Characters that may wait to be shown before `write` asks the application to pause. */
+const pauseAbove = 65_536;
 
 /** State of one growing reply. */
 class ReplyWriter {
@@ -81,7 +98,7 @@ class ReplyWriter {
   /** Milliseconds without a client after which the stream aborts; undefined for never. */
   private readonly aloneMs: number | undefined;
   private readonly options: ReplyStreamOptions;
-  private readonly onClose: () => void;
+  private readonly owner: WriterOwner;
   private readonly controller = new AbortController();
   private readonly first: Partial<OutboundMessage>;
   /** Repeated in every update, because clients tell thoughts from replies by these fields. */
@@ -95,6 +112,8 @@ class ReplyWriter {
   /** The current call to the channel; never rejects. */
   private pending: Promise<void> | undefined;
   private failure: unknown;
+  /** Calls of `drained` that wait. */
+  private waiting: (() => void)[] | undefined;
   private ended = false;
   private finishing: Promise<Receipt> | undefined;
 
@@ -102,13 +121,13 @@ class ReplyWriter {
     options: ReplyStreamOptions,
     to: Address,
     { cancelWhenAlone = false, ...first }: StreamOptions,
-    onClose: () => void,
+    owner: WriterOwner,
   ) {
     this.options = options;
     this.to = to;
     this.aloneMs = aloneMsOf(cancelWhenAlone, () => options.resumeMs(to));
     this.first = first;
-    this.onClose = onClose;
+    this.owner = owner;
     const { kind, inReplyTo } = first;
     this.common = {
       ...(kind !== undefined && { kind }),
@@ -118,6 +137,8 @@ class ReplyWriter {
       signal: this.controller.signal,
       abort: (reason) => this.abort(reason),
       write: (more) => this.write(more),
+      replace: (text) => this.replace(text),
+      drained: () => this.drained(),
       end: (last) => this.end(last),
     };
   }
@@ -145,15 +166,51 @@ class ReplyWriter {
     return Promise.resolve(this.finishing).catch(() => undefined);
   }
 
-  private write(more: string): void {
-    if (this.controller.signal.aborted) return;
+  private write(more: string): boolean {
+    if (this.controller.signal.aborted) return true;
     if (this.ended) throw channelsErrors.stream_ended();
     this.text += more;
     this.schedule();
+    return !this.isBehind();
   }
 
-  private async end(last: Partial<OutboundMessage> = {}): Promise<Receipt> {
-    if (this.close()) this.finishing = this.finish(last);
+  private replace(text: string): void {
+    if (this.controller.signal.aborted) return;
+    if (this.ended) throw channelsErrors.stream_ended();
+    this.text = text;
+    this.schedule();
+  }
+
+  private drained(): Promise<void> {
+    if (!this.isBehind()) return Promise.resolve();
+    return new Promise((resolve) => void (this.waiting ??= []).push(resolve));
+  }
+
+  /** A channel that cannot update messages shows nothing before the end, so it is never behind. */
+  private isBehind(): boolean {
+    if (this.ended || this.text.length - this.shown.length <= pauseAbove) return false;
+    return this.options.updates(this.to);
+  }
+
+  private resumeWriters(): void {
+    const { waiting } = this;
+    if (!waiting || this.isBehind()) return;
+    this.waiting = undefined;
+    for (const resolve of waiting) resolve();
+  }
+
+  private async end(last: LastOptions = {}): Promise<Receipt> {
+    const { usage, finishReason, ...message } = last;
+    if (this.close()) {
+      const { model } = message;
+      this.owner.finished({
+        ...(usage && { usage }),
+        ...(finishReason && { finishReason }),
+        ...(model !== undefined && { model }),
+      });
+      this.finishing = this.finish(message);
+      void this.settled().then(() => this.owner.settled());
+    }
     const receipt = await this.finishing!;
     if (this.failure !== undefined) throw this.failure;
     return receipt;
@@ -162,6 +219,7 @@ class ReplyWriter {
   private abort(reason?: unknown): void {
     if (!this.close()) return;
     this.finishing = this.finishAborted().catch(() => this.receipt ?? emptyReceipt);
+    void this.settled().then(() => this.owner.settled());
     this.controller.abort(reason);
   }
 
@@ -172,7 +230,8 @@ class ReplyWriter {
     this.cancelTimer?.();
     this.cancelTimer = undefined;
     this.returned();
-    this.onClose();
+    this.resumeWriters();
+    this.owner.closed();
     return true;
   }
 
@@ -217,6 +276,7 @@ class ReplyWriter {
       this.pending = undefined;
       resolvePending();
       this.schedule();
+      this.resumeWriters();
     });
   }
 

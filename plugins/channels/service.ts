@@ -1,164 +1,20 @@
-/** Types and events of the channels service. */
+/** The channels service: its calls, the contract of a channel, and the events. */
 import type { Awaitable, Release } from "../../kernel/index.ts";
+import type {
+  Address,
+  AnswerEnd,
+  InboundMessage,
+  Message,
+  OutboundMessage,
+  Receipt,
+  ReplyStream,
+  Sender,
+  StopResult,
+  StreamOptions,
+} from "./messages.ts";
 
-/** The destination of a message: a session of a channel. */
-export interface Address {
-  /** Name of an attached channel, as its adapter declares it: `pico`. */
-  readonly channel: string;
-  /** Session id within the channel, chosen by the client or the channel. At most 256 bytes of
-   *  UTF-8 without control characters on `pico`; other channels may use other forms. */
-  readonly session: string;
-}
-/** The person or program that wrote a message, as the server knows it. Clients cannot set it. */
-export interface Sender {
-  /** `owner`: a sign-in of the dashboard. `token:NAME`: a client with that token. `host:ID`: the
-   *  person that the host's `identify` named. */
-  readonly id: string;
-  /** Name for people, if the host knows one. */
-  readonly name?: string;
-}
-/** A file or image of a message. */
-export interface Media {
-  /** MIME type, or only its first part (`image`) if the sender gave no more. */
-  readonly type: string;
-  /** The decoded file. A message needs `bytes` or `url`; `bytes` wins if both are set. */
-  readonly bytes?: Uint8Array;
-  /** An `https:` or `data:` URL. The channel does not fetch it. `pico` rejects other schemes as
-   *  `unsupported`. */
-  readonly url?: string;
-  /** A name for users. From a client it is untrusted: do not use it as a path. */
-  readonly filename?: string;
-}
-/** A tool call of a language model. */
-export interface ToolCall {
-  /** Identifies the call among the calls of one message. The language model makes it; Doorward
-   *  passes it on unchanged. */
-  readonly id: string;
-  /** Name of the function that the model calls. */
-  readonly name: string;
-  /** Arguments of the call as JSON text, as the model wrote them. */
-  readonly arguments: string;
-}
-/** Use of a language model's context window, in tokens. */
-export interface ContextUsage {
-  /** Tokens that the conversation, instructions and tools occupy now. */
-  readonly used: number;
-  /** Tokens that the context window of the model holds. */
-  readonly total: number;
-  /** Tokens of the conversation so far, without instructions and tools. */
-  readonly history?: number;
-  /** Tokens at which the application compresses the context. */
-  readonly compressAt?: number;
-  /** Tokens at which the application summarises the conversation. */
-  readonly summarizeAt?: number;
-  /** Share of `total` in use, from 0 to 100. */
-  readonly usedPercent?: number;
-}
-/** A message to a client. */
-export interface OutboundMessage {
-  /** Text for the client; in an update, the full text so far. May be empty. On `pico`, the whole
-   *  message has at most 512 KiB as JSON, and a larger one is rejected as `too_large`. */
-  readonly content: string;
-  /** Marks content that clients may fold: thoughts and tool calls. */
-  readonly kind?: "thought" | "tool_calls";
-  /** Marks a progress message. A later update replaces it, and it is not replayed to clients that
-   *  connect afterwards. */
-  readonly placeholder?: boolean;
-  /** The calls that the message announces. Set with `kind: "tool_calls"`. */
-  readonly toolCalls?: readonly ToolCall[];
-  /** Files for the client, in order. Absent means none. */
-  readonly attachments?: readonly Media[];
-  /** Id of the client message that this one answers. `reply` and `stream` of a message set it. */
-  readonly inReplyTo?: string;
-  /** Name of the language model that wrote the message. */
-  readonly model?: string;
-  /** Token counts that the client may show. `pico` sends them as `context_usage`. */
-  readonly contextUsage?: ContextUsage;
-  /** Bridges the message has crossed. A bridge sets the received number plus one. More than 4 is
-   *  rejected as `loop`. A channel transmits the number if its protocol allows it. */
-  readonly hops?: number;
-}
-/** A message from a client. */
-export interface InboundMessage extends Address {
-  /** Identifies the message within its session. The client chooses it; if it sends none, the
-   *  channel makes one. At most 256 bytes of UTF-8 without control characters on `pico`. */
-  readonly id: string;
-  /** Text from the client, never trusted. At most 1 MiB of UTF-8 on `pico`. Empty only if
-   *  `media` has an item. */
-  readonly content: string;
-  /** Images from the client, in order; empty without any. On `pico` at most 64, each with at
-   *  most 20 MiB of `bytes`. */
-  readonly media: readonly Media[];
-  /**
-   * The person or program that wrote the message, as the channel knows it: never what the client
-   * claims. Always set on `pico`.
-   */
-  readonly sender?: Sender;
-  /** Id of the sent message that this one replies to, if the client names it. */
-  readonly inReplyTo?: string;
-  /** Unix milliseconds. */
-  readonly at: number;
-  /** Bridges the message has crossed; more than 4 is rejected as `loop`. */
-  readonly hops: number;
-}
-/** Delivery status of a sent message. It only advances: written or buffered, then delivered or
- *  undelivered. */
-export interface Receipt {
-  /** Id of the sent message: 32 hexadecimal digits, made by the channels plugin. Empty if a reply
-   *  stream ended without text. */
-  readonly id: string;
-  /** `written`: given to a socket. `buffered`: kept, because no client is connected.
-   *  `delivered`: acknowledged by the client. `undelivered`: lost, for `reason`. */
-  readonly status: "written" | "buffered" | "delivered" | "undelivered";
-  /** Why the message is `undelivered`: a short code such as `overflow`, `expired` or `aborted`. */
-  readonly reason?: string;
-}
-/** A message as the application receives it. */
-export interface Message extends InboundMessage {
-  /** Acknowledges the message before the application returns, for work that takes minutes. The next
-   *  message of the session may then arrive, for example a request to stop. */
-  accept(): void;
-  /** Sends a message to this session that names this one as `inReplyTo`. Rejects like
-   *  `Channels.send`. */
-  reply(message: OutboundMessage): Promise<Receipt>;
-  /** Opens a reply that grows. It names this message as `inReplyTo`. */
-  stream(options?: StreamOptions): ReplyStream;
-}
+export type * from "./messages.ts";
 
-/** Options of a growing reply. */
-export interface StreamOptions extends Pick<OutboundMessage, "kind" | "inReplyTo" | "model"> {
-  /** Aborts the stream with `no_client` when no client of the session has been connected for
-   *  `afterMs`, or for the time in which the channel lets clients resume: 300 s for pico, 0 if the
-   *  channel names none. Without it the reply continues for clients that return.
-   *  @defaultValue `false` */
-  readonly cancelWhenAlone?: boolean | { readonly afterMs: number };
-}
-/** A message that is shown while it grows. The first text sends it; updates with the full text
- *  so far follow, at most ten per second; the last update is final. A channel that cannot update
- *  messages receives the whole text at the end. */
-export interface ReplyStream {
-  /**
-   * Adds text. Does nothing after an abort.
-   *
-   * @throws stream_ended after `end`.
-   */
-  write(text: string): void;
-  /**
-   * Sends the whole text and ends the reply.
-   *
-   * @returns The receipt; after an abort, the receipt of the text that was sent.
-   * @throws undeliverable if the channel could not send the text.
-   * @throws too_large if the text exceeds the limit of the channel.
-   * @throws not_running if the kernel is not running.
-   */
-  end(last?: Pick<OutboundMessage, "attachments" | "contextUsage" | "model">): Promise<Receipt>;
-  /** Ends the reply with the text so far, and aborts `signal` with this reason. */
-  abort(reason?: unknown): void;
-  /** Aborts when the stream does: by `abort`, when the kernel stops (`not_running`), when the
-   *  channel rejects the text, and with `cancelWhenAlone` (`no_client`). Pass it to the text
-   *  generator. */
-  readonly signal: AbortSignal;
-}
 /** A function that processes messages. `signal` aborts when the kernel stops. */
 export type Application = (message: Message, signal: AbortSignal) => Awaitable<void>;
 
@@ -167,6 +23,8 @@ export interface ApplicationOptions {
   /** Messages of one session that run in parallel until they are accepted. @defaultValue `1`: in
    *  order */
   readonly perSession?: number;
+  /** Seconds after which a stopped message no longer occupies its session. @defaultValue `10` */
+  readonly stopGraceS?: number;
 }
 
 /** The channels service. Calls that send reject with `not_running`, `too_large`, `rate_limited`,
@@ -200,6 +58,14 @@ export interface Channels {
   typing(to: Address, on: boolean): void;
   /** Opens a message that grows. */
   stream(to: Address, options?: StreamOptions): ReplyStream;
+  /**
+   * Stops a message of a client, or all messages of the session that run or wait. The
+   * `message.signal` of the application aborts. A waiting message is rejected as `stopped`.
+   *
+   * @param id - Id of the message. @defaultValue all
+   * @param by - The person who stops it.
+   */
+  stop(to: Address, id?: string, by?: Sender): readonly StopResult[];
 }
 
 /** Callbacks for the outcome of a delivery: one of them runs, once. */
@@ -242,6 +108,8 @@ export interface ChannelHandle {
   sessionActive(session: string): void;
   /** Reports that the last client of the session has disconnected. */
   sessionIdle(session: string): void;
+  /** Stops a message of the session, or all of them, as `Channels.stop` does. */
+  stop(session: string, id?: string, by?: Sender): readonly StopResult[];
   /** Returns true while the application processes a message of this session (default: of any
    *  session), even after it has acknowledged the message. */
   isBusy(session?: string): boolean;
@@ -288,6 +156,8 @@ export interface ChannelAdapter {
   /** Reports that the application failed after it had accepted this message, so that the client
    *  stops waiting for a reply. */
   failed?(session: string, id: string, error: unknown): void;
+  /** Reports the end of the answer to this message, after its last text. */
+  ended?(session: string, id: string, end: AnswerEnd): void;
 }
 
 /** Events of the channels plugin. */
@@ -306,6 +176,34 @@ export type ChannelsEvents = {
     readonly bytes: number;
     /** Unix milliseconds at which the message arrived. */
     readonly at: number;
+  };
+  /** The answer to a message ended: the application has returned and its streams have ended. */
+  "channels:answer-ended": Address &
+    Pick<AnswerEnd, "outcome" | "code"> & {
+      /** Id of the message that was answered. */
+      readonly id: string;
+      /** Name of the protocol that the message arrived through. */
+      readonly door?: string;
+      /** Milliseconds since the message arrived. */
+      readonly ms: number;
+      /** Unix milliseconds. */
+      readonly at: number;
+    };
+  /** A client asked to stop a message. */
+  "channels:stop-asked": Address & {
+    /** Id of the message that is stopped. */
+    readonly id: string;
+    /** Id of the person who stopped it, if known. */
+    readonly by?: string;
+    /** Name of the protocol that the message arrived through. */
+    readonly door?: string;
+  };
+  /** The application has not ended a stopped message in time. */
+  "channels:answer-deaf": Address & {
+    /** Id of the message that was stopped. */
+    readonly id: string;
+    /** Seconds since the stop. */
+    readonly seconds: number;
   };
   /** A client began or stopped typing. */
   "channels:typing-changed": Address & {

@@ -1,80 +1,95 @@
 /** Runs tasks of one session in order, and tasks of different sessions in parallel. */
 
-/** The place of a running task in its queue. One object per queue: it belongs to no single task. */
+/** Where a task runs. One object per session: it belongs to no single task. */
 export interface Slot {
-  /** Frees the place for the next task, while this one continues. At most once, before `end`. */
-  release(): void;
-  /** Ends the task. */
-  end(wasReleased: boolean): void;
+  /** Frees the place for the next task, while this one may continue. At most once. */
+  release(task: Task): void;
+  /** Forgets a task that has ended. At most once, after `release`. */
+  forget(task: Task): void;
 }
 
-/** Calls `end` of its slot once, now or later. */
-export type Task = (slot: Slot) => void;
+export interface Task {
+  /** Calls `release` and `forget` of the slot, now or later. Must not throw. */
+  start(slot: Slot): void;
+}
 
 /** Idle queues that are kept for reuse, because most sessions continue. */
 const maxIdleQueues = 1_024;
 
-export interface SessionQueues {
-  /** Runs `task` when its turn comes; `task` must not throw. */
-  add(channel: string, session: string, task: Task): void;
+export interface SessionQueues<T extends Task> {
+  /** Starts `task` when its turn comes. */
+  add(channel: string, session: string, task: T): void;
   /** True if tasks of this session (default: of any session of the channel) run or wait. */
   has(channel: string, session?: string): boolean;
+  /** Returns the tasks of a session that have started and are not forgotten, oldest first. */
+  started(channel: string, session: string): readonly T[];
+  /** Removes the waiting tasks of a session that match, and returns them. */
+  remove(channel: string, session: string, matches: (task: T) => boolean): readonly T[];
   /** Drops all waiting tasks. */
   clear(): void;
 }
 
-interface SessionQueue {
-  waiting: Task[];
-  /** Tasks that occupy a place. */
+interface SessionQueue<T extends Task> {
+  waiting: T[];
+  /** Tasks that have started and are not forgotten. */
+  readonly started: T[];
+  /** Started tasks that occupy a place. */
   running: number;
-  /** Tasks that have released their place and continue. */
-  released: number;
   /** True while `runNext` is on the stack; prevents re-entrant calls. */
   isDraining: boolean;
   readonly slot: Slot;
 }
 
-const isIdle = ({ running, released, waiting }: SessionQueue): boolean =>
-  running === 0 && released === 0 && waiting.length === 0;
+const isIdle = <T extends Task>({ started, waiting }: SessionQueue<T>): boolean =>
+  started.length === 0 && waiting.length === 0;
 
 /** @param width - Returns how many tasks of one session may run in parallel. */
-export function createSessionQueues(width: () => number): SessionQueues {
-  const channels = new Map<string, Map<string, SessionQueue>>();
+export function createSessionQueues<T extends Task>(width: () => number): SessionQueues<T> {
+  type Queues = Map<string, SessionQueue<T>>;
+  const channels = new Map<string, Queues>();
+  const find = (channel: string, session: string) => channels.get(channel)?.get(session);
 
-  function runNext(queues: Map<string, SessionQueue>, name: string, queue: SessionQueue): void {
+  function runNext(queue: SessionQueue<T>): void {
     if (queue.isDraining) return;
     queue.isDraining = true;
     while (queue.running < width()) {
       const task = queue.waiting.shift();
       if (task === undefined) break;
       queue.running += 1;
-      task(queue.slot);
+      queue.started.push(task);
+      task.start(queue.slot);
     }
     queue.isDraining = false;
-    if (isIdle(queue) && queues.size > maxIdleQueues && queues.get(name) === queue)
-      queues.delete(name);
   }
 
-  function open(queues: Map<string, SessionQueue>, name: string): SessionQueue {
+  function open(queues: Queues, name: string): SessionQueue<T> {
     const slot: Slot = {
       release() {
         queue.running -= 1;
-        queue.released += 1;
-        runNext(queues, name, queue);
+        runNext(queue);
       },
-      end(wasReleased) {
-        if (wasReleased) queue.released -= 1;
-        else queue.running -= 1;
-        runNext(queues, name, queue);
+      forget(task) {
+        const { started } = queue;
+        const index = started.length === 1 ? 0 : started.indexOf(task as T);
+        if (index === 0) started.shift();
+        else started.splice(index, 1);
+        if (isIdle(queue) && queues.size > maxIdleQueues && queues.get(name) === queue)
+          queues.delete(name);
       },
     };
-    const queue: SessionQueue = { waiting: [], running: 0, released: 0, isDraining: false, slot };
+    const queue: SessionQueue<T> = {
+      waiting: [],
+      started: [],
+      running: 0,
+      isDraining: false,
+      slot,
+    };
     queues.set(name, queue);
     return queue;
   }
 
-  function queuesOf(channel: string): Map<string, SessionQueue> {
-    const queues = channels.get(channel) ?? new Map<string, SessionQueue>();
+  function queuesOf(channel: string): Queues {
+    const queues = channels.get(channel) ?? new Map<string, SessionQueue<T>>();
     if (queues.size === 0) channels.set(channel, queues);
     return queues;
   }
@@ -84,16 +99,27 @@ export function createSessionQueues(width: () => number): SessionQueues {
       const queues = queuesOf(channel);
       const queue = queues.get(session) ?? open(queues, session);
       queue.waiting.push(task);
-      runNext(queues, session, queue);
+      runNext(queue);
     },
     clear() {
       for (const queues of channels.values())
         for (const queue of queues.values()) queue.waiting = [];
     },
     has(channel, session) {
-      const queues = channels.get(channel) ?? new Map<string, SessionQueue>();
-      const candidates = session === undefined ? [...queues.values()] : [queues.get(session)];
-      return candidates.some((queue) => queue !== undefined && !isIdle(queue));
+      if (session === undefined) {
+        for (const queue of channels.get(channel)?.values() ?? []) if (!isIdle(queue)) return true;
+        return false;
+      }
+      const queue = find(channel, session);
+      return queue !== undefined && !isIdle(queue);
+    },
+    started: (channel, session) => [...(find(channel, session)?.started ?? [])],
+    remove(channel, session, matches) {
+      const queue = find(channel, session);
+      const removed = queue?.waiting.filter(matches) ?? [];
+      if (queue && removed.length > 0)
+        queue.waiting = queue.waiting.filter((task) => !removed.includes(task));
+      return removed;
     },
   };
 }

@@ -74,6 +74,8 @@ describe("PendingMessages", () => {
       stream: () => {
         throw 0;
       },
+      signal: new AbortController().signal,
+      end: () => undefined,
     });
     pendingMessages.pump();
     expect([written.length, pendingMessages.queued()]).toEqual([0, 1]);

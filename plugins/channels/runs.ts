@@ -1,0 +1,297 @@
+/** One message in the application: from its delivery to the end of its last reply. */
+import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import { channelsErrors } from "./errors.ts";
+import type { PendingDeliveries, PendingDelivery } from "./pending-deliveries.ts";
+import type { ReplyStreams } from "./reply-streams.ts";
+import type {
+  AnswerEnd,
+  Application,
+  Channels,
+  EndOptions,
+  InboundMessage,
+  Media,
+  Message,
+  OutboundMessage,
+  ReplyStream,
+} from "./service.ts";
+import type { Slot, Task } from "./session-queues.ts";
+
+/** The application and what it shares with all messages. */
+export interface ActiveApplication {
+  readonly application: Application;
+  /** Aborts when the kernel stops. */
+  readonly signal: AbortSignal;
+  /** How long a stopped message may occupy its session. */
+  readonly stopGraceMs: number;
+}
+
+export interface RunOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly send: Channels["send"];
+  readonly stream: ReplyStreams["open"];
+  readonly deliveries: PendingDeliveries;
+  readonly current: () => ActiveApplication | undefined;
+  /** Runs when the application fails after it has accepted the message. */
+  readonly failed: (message: InboundMessage, error: unknown) => void;
+  /** Runs once, after the handler has settled and all its streams have ended. */
+  readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => void;
+  /** Runs when a stopped message has not ended in time. */
+  readonly deaf: (message: InboundMessage, seconds: number) => void;
+}
+
+/**
+ * Copies a message and sets `inReplyTo`. The copy is made key by key: V8 gives each spread copy a
+ * new hidden class, which is slow to read.
+ */
+function toReply(id: string, message: OutboundMessage): OutboundMessage {
+  const { content, kind, placeholder, toolCalls, attachments, inReplyTo = id } = message;
+  const { model, contextUsage, hops } = message;
+  const reply: { -readonly [K in keyof OutboundMessage]: OutboundMessage[K] } = {
+    content,
+    inReplyTo,
+  };
+  if (kind !== undefined) reply.kind = kind;
+  if (placeholder !== undefined) reply.placeholder = placeholder;
+  if (toolCalls !== undefined) reply.toolCalls = toolCalls;
+  if (attachments !== undefined) reply.attachments = attachments;
+  if (model !== undefined) reply.model = model;
+  if (contextUsage !== undefined) reply.contextUsage = contextUsage;
+  if (hops !== undefined) reply.hops = hops;
+  return reply;
+}
+
+/** The message that the application receives. `signal` and `end` are made when they are read. */
+class ReceivedMessage implements Message {
+  readonly channel: string;
+  readonly session: string;
+  readonly id: string;
+  readonly content: string;
+  readonly media: readonly Media[];
+  readonly at: number;
+  readonly hops: number;
+  readonly accept: () => void;
+  readonly reply: Message["reply"];
+  readonly stream: Message["stream"];
+  declare readonly sender?: NonNullable<InboundMessage["sender"]>;
+  declare readonly inReplyTo?: string;
+  declare readonly door?: string;
+  declare readonly previous?: NonNullable<InboundMessage["previous"]>;
+  declare readonly metadata?: NonNullable<InboundMessage["metadata"]>;
+  readonly #run: Run;
+
+  constructor(run: Run, message: InboundMessage) {
+    const { channel, session, id, content, media, at, hops } = message;
+    const { sender, inReplyTo, door, previous, metadata } = message;
+    this.#run = run;
+    this.channel = channel;
+    this.session = session;
+    this.id = id;
+    this.content = content;
+    this.media = media;
+    this.at = at;
+    this.hops = hops;
+    this.accept = () => run.accept();
+    this.reply = (reply) => run.reply(reply);
+    this.stream = (options) => run.openStream(options);
+    if (sender !== undefined) this.sender = sender;
+    if (inReplyTo !== undefined) this.inReplyTo = inReplyTo;
+    if (door !== undefined) this.door = door;
+    if (previous !== undefined) this.previous = previous;
+    if (metadata !== undefined) this.metadata = metadata;
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal();
+  }
+
+  get end(): Message["end"] {
+    return (options) => this.#run.noteEnd(options);
+  }
+}
+
+export class Run implements Task {
+  readonly message: InboundMessage;
+  private readonly options: RunOptions;
+  private readonly delivery: PendingDelivery;
+  private slot: Slot | undefined;
+  private application: ActiveApplication | undefined;
+  private controller: AbortController | undefined;
+  private ownSignal: AbortSignal | undefined;
+  private streams: Set<ReplyStream> | undefined;
+  private graceTimer: Release | undefined;
+  private givenEnd: EndOptions | undefined;
+  private failureCode: string | undefined;
+  private messages = 0;
+  private hasFinalText = false;
+  private hasReleased = false;
+  private hasSettled = false;
+  private isStopped = false;
+  private isOver = false;
+
+  constructor(options: RunOptions, message: InboundMessage, delivery: PendingDelivery) {
+    this.options = options;
+    this.message = message;
+    this.delivery = delivery;
+  }
+
+  start(slot: Slot): void {
+    this.slot = slot;
+    const current = this.options.current();
+    if (!current) {
+      this.options.deliveries.reject(this.delivery, channelsErrors.no_application());
+      this.hasSettled = this.isOver = true;
+      slot.release(this);
+      return slot.forget(this);
+    }
+    this.application = current;
+    let result: void | Promise<void>;
+    try {
+      result = current.application(new ReceivedMessage(this, this.message), current.signal);
+    } catch (error) {
+      return this.settle(error, true);
+    }
+    if (result === undefined) this.settle(undefined, false);
+    else
+      Promise.resolve(result).then(
+        () => this.settle(undefined, false),
+        (error) => this.settle(error, true),
+      );
+  }
+
+  /** Removes a message that the application has not received. */
+  remove(): void {
+    this.options.deliveries.reject(this.delivery, channelsErrors.stopped());
+  }
+
+  /** Asks the application to stop. Does nothing the second time. */
+  stop(): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    const reason = channelsErrors.stopped();
+    this.controller?.abort(reason);
+    this.options.deliveries.reject(this.delivery, reason);
+    for (const stream of this.streams ?? []) stream.abort(reason);
+    if (this.isOver) return;
+    const graceMs = this.application?.stopGraceMs ?? 0;
+    this.graceTimer = this.options.after(graceMs, () => this.giveUp(graceMs));
+  }
+
+  accept(): void {
+    if (!this.options.deliveries.accept(this.delivery)) return;
+    this.release();
+  }
+
+  signal(): AbortSignal {
+    if (this.ownSignal) return this.ownSignal;
+    this.controller = new AbortController();
+    if (this.isStopped) this.controller.abort(channelsErrors.stopped());
+    const { signal } = this.application!;
+    return (this.ownSignal = AbortSignal.any([signal, this.controller.signal]));
+  }
+
+  noteEnd(options: EndOptions): void {
+    this.givenEnd = { ...this.givenEnd, ...options };
+  }
+
+  reply(message: OutboundMessage): ReturnType<Message["reply"]> {
+    if (this.isStopped) return Promise.reject(channelsErrors.stopped());
+    this.noteReply(message);
+    return this.options.send(this.message, toReply(this.message.id, message));
+  }
+
+  openStream(options: Parameters<Message["stream"]>[0]): ReplyStream {
+    const inReplyTo = this.message.id;
+    const opened = this.options.stream(
+      { channel: this.message.channel, session: this.message.session },
+      { inReplyTo, ...options },
+      {
+        finished: (end) => {
+          if (!this.isStopped) this.hasFinalText = true;
+          this.noteEnd(end);
+        },
+        settled: () => {
+          this.streams!.delete(opened);
+          this.endIfDone();
+        },
+      },
+    );
+    (this.streams ??= new Set()).add(opened);
+    this.messages += 1;
+    if (this.isStopped) opened.abort(channelsErrors.stopped());
+    return opened;
+  }
+
+  private noteReply(message: OutboundMessage): void {
+    this.messages += 1;
+    if (message.placeholder !== true) this.hasFinalText = true;
+    const { usage, finishReason, model } = message;
+    if (usage !== undefined || finishReason !== undefined)
+      this.noteEnd({
+        ...(usage && { usage }),
+        ...(finishReason && { finishReason }),
+        ...(model !== undefined && { model }),
+      });
+  }
+
+  private settle(error: unknown, hasFailed: boolean): void {
+    const { deliveries } = this.options;
+    if (!hasFailed) deliveries.accept(this.delivery);
+    else {
+      this.failureCode = codeOf(error);
+      if (!deliveries.reject(this.delivery, error) && !this.isStopped)
+        this.options.failed(this.message, error);
+    }
+    this.hasSettled = true;
+    this.release();
+    this.endIfDone();
+  }
+
+  private release(): void {
+    if (this.hasReleased) return;
+    this.hasReleased = true;
+    this.slot!.release(this);
+  }
+
+  private endIfDone(): void {
+    if (this.hasSettled && (this.streams === undefined || this.streams.size === 0)) this.end();
+  }
+
+  private end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.graceTimer?.();
+    this.slot!.forget(this);
+    const { clock, ended } = this.options;
+    ended(this.message, this.toEnd(), clock.now() - this.message.at);
+  }
+
+  private toEnd(): AnswerEnd {
+    const { givenEnd, failureCode, messages } = this;
+    const hasStopped = this.isStopped && !this.hasFinalText;
+    const hasFailed = failureCode !== undefined && !this.isStopped;
+    const outcome = hasStopped ? "stopped" : hasFailed ? "failed" : "completed";
+    const reasons = { stopped: "stopped", failed: "error", completed: "stop" } as const;
+    return {
+      outcome,
+      ...(hasFailed && { code: failureCode }),
+      finishReason: givenEnd?.finishReason ?? reasons[outcome],
+      messages,
+      ...(givenEnd?.usage && { usage: givenEnd.usage }),
+      ...(givenEnd?.model !== undefined && { model: givenEnd.model }),
+    };
+  }
+
+  /** Frees the session of an application that ignores the stop. Its later output is dropped. */
+  private giveUp(graceMs: number): void {
+    if (this.isOver) return;
+    const seconds = graceMs / 1_000;
+    const { channel, session, id } = this.message;
+    const text = "the application did not end a stopped message; its session continues without it";
+    this.options.log.warn({ channel, session, id, seconds }, text);
+    this.options.deaf(this.message, seconds);
+    this.release();
+    this.end();
+  }
+}

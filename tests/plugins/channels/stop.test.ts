@@ -1,0 +1,283 @@
+// Tests the end of answers, and stopping them.
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { withKernel } from "../../../kernel/testing.ts";
+import {
+  application,
+  channels,
+  type AnswerEnd,
+  type Application,
+  type ApplicationOptions,
+  type Message,
+  type StopStatus,
+} from "../../../plugins/channels/index.ts";
+import { gate, toy, type Toy } from "../../support/sample-channel.ts";
+
+interface Ended {
+  readonly id: string;
+  readonly end: AnswerEnd;
+}
+type Visit = Parameters<Parameters<typeof withKernel>[1]>[0];
+
+/** Runs an application behind a channel that can update messages and reports the ends of answers. */
+async function answering(
+  handler: Application,
+  visit: (fixture: { channel: Toy; ended: Ended[]; clock: Visit["clock"] }) => Promise<void>,
+  options: ApplicationOptions = {},
+): Promise<void> {
+  const ended: Ended[] = [];
+  const channel: Toy = toy({
+    update(session, id, message) {
+      channel.sent.push({ what: "update", session, id, message });
+      return { id, status: "written" };
+    },
+    ended: (_, id, end) => void ended.push({ id, end }),
+  });
+  await withKernel(
+    [channels(), channel.plugin, application(handler, options)],
+    async ({ clock }) => {
+      await visit({ channel, ended, clock });
+    },
+  );
+}
+
+const turn = (): Promise<void> => new Promise(setImmediate);
+const stop = ({ inlet }: Toy, id?: string): readonly [string, StopStatus][] =>
+  inlet()
+    .stop("s", id)
+    .map((result) => [result.id, result.status]);
+
+describe("Run", () => {
+  test("ends after the handler and its streams", async () => {
+    const handler: Application = ({ stream, end }) => {
+      const reply = stream();
+      reply.write("one");
+      end({ model: "m" });
+      setImmediate(() => void reply.end({ usage: { input: 3 }, finishReason: "length" }));
+    };
+    await answering(handler, async ({ channel, ended }) => {
+      await channel.inlet().deliver(channel.message({ id: "a" }));
+      expect(ended).toEqual([]);
+      await expect.poll(() => ended).toHaveLength(1);
+      expect(ended[0]).toEqual({
+        id: "a",
+        end: {
+          outcome: "completed",
+          finishReason: "length",
+          messages: 1,
+          usage: { input: 3 },
+          model: "m",
+        },
+      });
+    });
+  });
+
+  test("ends with the code of a failure", async () => {
+    const failure = new Error("no");
+    await answering(
+      () => Promise.reject(failure),
+      async ({ channel, ended }) => {
+        await expect(channel.inlet().deliver(channel.message())).rejects.toBe(failure);
+        expect(ended[0]!.end).toEqual({
+          outcome: "failed",
+          code: "internal",
+          finishReason: "error",
+          messages: 0,
+        });
+      },
+    );
+  });
+
+  test("stops a message that the application has received", async () => {
+    let signal: AbortSignal | undefined;
+    const handler: Application = (message) => {
+      ({ signal } = message);
+      return new Promise((_, reject) =>
+        signal!.addEventListener("abort", () => reject(signal!.reason as Error)),
+      );
+    };
+    await answering(handler, async ({ channel, ended }) => {
+      const outcome = channel.inlet().deliver(channel.message({ id: "a" }), { dedupe: true });
+      expect(stop(channel, "a")).toEqual([["a", "stopping"]]);
+      expect(signal).toMatchObject({ aborted: true, reason: { code: "stopped" } });
+      await expect(outcome).rejects.toMatchObject({ code: "stopped" });
+      await turn();
+      expect(ended).toEqual([
+        { id: "a", end: { outcome: "stopped", finishReason: "stopped", messages: 0 } },
+      ]);
+      expect(stop(channel, "a")).toEqual([["a", "over"]]);
+      expect(stop(channel, "b")).toEqual([["b", "unknown"]]);
+      expect(stop(channel)).toEqual([]);
+      const again = channel.inlet().deliver(channel.message({ id: "a" }), { dedupe: true });
+      await expect(again).rejects.toMatchObject({ code: "stopped" });
+    });
+  });
+
+  test("removes a message that waits", async () => {
+    const done = gate();
+    const seen: string[] = [];
+    const handler: Application = async ({ id }) => {
+      seen.push(id);
+      await done.opened;
+    };
+    await answering(handler, async ({ channel }) => {
+      const first = channel.inlet().deliver(channel.message({ id: "a" }));
+      const second = channel.inlet().deliver(channel.message({ id: "b" }));
+      expect(stop(channel, "b")).toEqual([["b", "removed"]]);
+      await expect(second).rejects.toMatchObject({ code: "stopped" });
+      done.open();
+      await first;
+      expect(seen).toEqual(["a"]);
+    });
+  });
+
+  test("ends open streams with their text and drops what follows", async () => {
+    let received: Message | undefined;
+    let stream: ReturnType<Message["stream"]> | undefined;
+    const done = gate();
+    const handler: Application = async (message) => {
+      received = message;
+      message.accept();
+      stream = message.stream();
+      stream.write("so far");
+      await done.opened;
+    };
+    await answering(handler, async ({ channel, ended }) => {
+      await channel.inlet().deliver(channel.message());
+      stop(channel);
+      await turn();
+      stream!.write(" and more");
+      await expect(received!.reply({ content: "late" })).rejects.toMatchObject({ code: "stopped" });
+      const late = received!.stream();
+      late.write("late");
+      expect(late.signal.aborted).toBe(true);
+      done.open();
+      await expect.poll(() => ended).toHaveLength(1);
+      expect(ended[0]!.end.outcome).toBe("stopped");
+      expect(channel.sent.map(({ what, message }) => [what, message!.content])).toEqual([
+        ["send", "so far"],
+        ["update", "so far"],
+      ]);
+    });
+  });
+
+  test("keeps the outcome of an answer that was complete before the stop", async () => {
+    const done = gate();
+    const handler: Application = async ({ accept, reply }) => {
+      accept();
+      await reply({ content: "all" });
+      await done.opened;
+    };
+    await answering(handler, async ({ channel, ended }) => {
+      await channel.inlet().deliver(channel.message({ id: "a" }));
+      await turn();
+      expect(stop(channel)).toEqual([["a", "stopping"]]);
+      done.open();
+      await expect.poll(() => ended[0]?.end.outcome).toBe("completed");
+    });
+  });
+
+  test("frees the session of a deaf application after the grace time", async () => {
+    const seen: string[] = [];
+    const handler: Application = ({ id }) => {
+      seen.push(id);
+      return id === "a" ? new Promise(() => undefined) : undefined;
+    };
+    await answering(
+      handler,
+      async ({ channel, ended, clock }) => {
+        const first = channel.inlet().deliver(channel.message({ id: "a" }));
+        const second = channel.inlet().deliver(channel.message({ id: "b" }));
+        expect(stop(channel, "a")).toEqual([["a", "stopping"]]);
+        await expect(first).rejects.toMatchObject({ code: "stopped" });
+        clock.increment(1_999);
+        expect(seen).toEqual(["a"]);
+        clock.increment(1);
+        await second;
+        expect(seen).toEqual(["a", "b"]);
+        expect(ended.map(({ id, end }) => [id, end.outcome])).toEqual([
+          ["b", "completed"],
+          ["a", "stopped"],
+        ]);
+      },
+      { stopGraceS: 2 },
+    );
+  });
+
+  test("aborts the signal of a message when the kernel stops", async () => {
+    let signal: AbortSignal | undefined;
+    const handler: Application = (message) => {
+      ({ signal } = message);
+      return new Promise(() => undefined);
+    };
+    await answering(handler, async ({ channel }) => {
+      channel
+        .inlet()
+        .deliver(channel.message())
+        .catch(() => undefined);
+      await turn();
+      expect(signal!.aborted).toBe(false);
+    });
+    expect(signal).toMatchObject({ aborted: true, reason: { code: "not_running" } });
+  });
+
+  test("settles each delivery and each answer once under random stops", () => {
+    const step = fc.record({ id: fc.integer({ min: 0, max: 5 }), stop: fc.boolean() });
+    return fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        const handler: Application = async ({ signal, id, accept }) => {
+          if (id.endsWith("0")) accept();
+          await turn();
+          if (!signal.aborted) await turn();
+        };
+        await answering(handler, async ({ channel, ended }) => {
+          const settled: string[] = [];
+          const deliveries = steps.map(async ({ id, stop: isStop }, index) => {
+            if (isStop) return void stop(channel, `${index - 1}-${id}`);
+            const own = `${index}-${id}`;
+            await channel
+              .inlet()
+              .deliver(channel.message({ id: own }))
+              .catch(() => undefined);
+            settled.push(own);
+          });
+          await Promise.all(deliveries);
+          await expect.poll(() => channel.inlet().isBusy()).toBe(false);
+          expect(new Set(settled).size).toBe(settled.length);
+          expect(new Set(ended.map(({ id }) => id)).size).toBe(ended.length);
+        });
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe("ReplyStream", () => {
+  test("asks the writer to pause while much text waits", async () => {
+    const shown = gate();
+    let isPending = true;
+    let stream: ReturnType<Message["stream"]> | undefined;
+    const channel: Toy = toy({
+      async send(_, id) {
+        await shown.opened;
+        return { id, status: "written" };
+      },
+      update: (_, id) => ({ id, status: "written" }),
+    });
+    const handler: Application = (message) => void (stream = message.stream());
+    await withKernel([channels(), channel.plugin, application(handler)], async ({ clock }) => {
+      await channel.inlet().deliver(channel.message());
+      expect(stream!.write("a")).toBe(true);
+      expect(stream!.write("b".repeat(65_536))).toBe(false);
+      const drained = stream!.drained().then(() => void (isPending = false));
+      await turn();
+      expect(isPending).toBe(true);
+      shown.open();
+      await turn();
+      clock.increment(112);
+      await drained;
+      stream!.replace("c");
+      await stream!.end();
+    });
+  });
+});
