@@ -13,7 +13,7 @@ export interface LogEntry {
   readonly [field: string]: unknown;
 }
 
-/** Creates a log that keeps its lines. */
+/** Creates a log that keeps its lines, oldest first, without a limit. */
 export function createCapturedLog(): { log: Log; lines: LogEntry[] } {
   const lines: LogEntry[] = [];
   const line =

@@ -139,7 +139,10 @@ export async function startConformanceRun({
   };
 }
 
-/** An event that a peer of a channel sees, in terms that all channels share. */
+/**
+ * An event that a peer of a channel sees, in terms that all channels share. `id`: of the message,
+ * as in its receipt. `content`: its full text. `code`: the error code that the channel shows.
+ */
 export type PeerEvent =
   | { readonly what: "create"; readonly id: string; readonly content: string }
   /** `content` is the full text so far. */

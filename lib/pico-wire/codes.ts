@@ -246,7 +246,10 @@ export function closeReason(name: CloseName, retryMs?: number): string {
   return retryMs === undefined ? name : `${name}; retry=${Math.max(0, Math.round(retryMs))}`;
 }
 
-/** Parses the text of a close frame. */
+/**
+ * Parses the text of a close frame: the name before the first `;`, and the milliseconds of `retry`,
+ * undefined without it.
+ */
 export function parseCloseReason(text: string): { name: string; retryMs: number | undefined } {
   const retry = /;\s*retry=(\d{1,9})\b/.exec(text)?.[1];
   return {

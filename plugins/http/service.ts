@@ -195,7 +195,10 @@ export interface Http {
   unblock(address?: string): void;
 }
 
-/** Result of an attempt. */
+/**
+ * Result of an attempt. `match`: the value that `compare` returned. `limited`: the key is blocked
+ * for this many seconds, and the value was not compared.
+ */
 export type Verdict<T> =
   | { readonly outcome: "match"; readonly match: T }
   /** `counted`: distinct wrong values of this key in the last 60 s; `again`: this value was
