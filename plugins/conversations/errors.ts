@@ -1,6 +1,7 @@
 // Error table of the conversations.
 import { errorTable } from "../../kernel/index.ts";
 
+/** Errors of the conversations service. Compare `error.code`, not the message. */
 export const conversationsErrors = errorTable({
   undeliverable:
     "No client is connected to this session, and the session log is full. Send the message again " +

@@ -41,9 +41,17 @@ export type {
  * it, each of them works in memory.
  *
  * @example
- * const kernel = createKernel([
- *   tokenStore(memory()), conversations(), channels(), http(), picoServer(), echo(),
- * ]);
+ * import { createKernel } from "doorward";
+ * import { channels } from "doorward/plugins/channels";
+ * import { conversations } from "doorward/plugins/conversations";
+ * import { echo } from "doorward/plugins/echo";
+ * import { http } from "doorward/plugins/http";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * const own = [tokenStore(memory({ pico: token })), conversations(), channels()] as const;
+ * const kernel = createKernel([...own, http(), picoServer(), echo()]);
+ * await kernel.start();
+ * const { items } = await kernel.services.conversations.list({ limit: 10 });
  */
 export function conversations(): Plugin<ConversationsShape> {
   return {

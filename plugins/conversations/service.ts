@@ -11,6 +11,7 @@ export type ConversationId = string;
 
 /** One page of a longer list. */
 export interface Page<T> {
+  /** At most `limit` items, in the order that the call documents; empty if there are none. */
   readonly items: readonly T[];
   /** Pass it as `before` to read the next page; absent on the last one. */
   readonly before?: string;
@@ -18,6 +19,7 @@ export interface Page<T> {
 
 /** One conversation in a list, without its content. */
 export interface ConversationSummary extends Address {
+  /** Made by the store, and independent of the session id. */
   readonly id: ConversationId;
   /** The first words of the first message, or the name a person gave. At most 200 characters. */
   readonly title: string;
@@ -37,7 +39,9 @@ export interface Turn {
   readonly id: string;
   /** Position in the conversation: turns are ordered by it. A turn keeps it when it grows. */
   readonly seq: number;
+  /** `user`: a client wrote it. `assistant`: the application wrote it. */
   readonly role: "user" | "assistant";
+  /** The latest text of the message. May be empty if the turn has attachments. */
   readonly content: string;
   /** Marks content that views may fold. Absent for plain text. */
   readonly kind?: "thought" | "tool_calls";
@@ -59,7 +63,9 @@ export interface Turn {
 
 /** One place where a search found its words. */
 export interface SearchHit {
+  /** The conversation that contains the turn. */
   readonly conversation: ConversationSummary;
+  /** The whole turn, not only the excerpt. */
   readonly turn: Turn;
   /** The words around the match: plain text of at most 200 characters, no markup. */
   readonly excerpt: string;
@@ -70,7 +76,9 @@ export type TurnCursor = string;
 
 /** The state of the store, for pages, doctor and metrics. */
 export interface StoreHealth {
+  /** Form of the store. Only `sqlite` and `redis` survive a restart. */
   readonly kind: "memory" | "sqlite" | "redis";
+  /** `away`: the store cannot be reached, and calls reject with `store_unavailable`. */
   readonly state: "up" | "away";
   /** Unix milliseconds since when it has been in this state. */
   readonly since: number;
@@ -146,7 +154,12 @@ export interface ConversationHistory {
 
 /** The id of an accepted message, with the digest of the message. */
 export interface TakenId {
+  /** Id of the message in its session, chosen by the client: at most 256 bytes. */
   readonly id: string;
+  /**
+   * Digest of content and media: SHA-256 in base64url, or a short text itself. A message with the
+   * same id and another digest is rejected as `id_reused`.
+   */
   readonly digest: string;
   /** Milliseconds since the application accepted it. */
   readonly ageMs: number;
@@ -168,11 +181,14 @@ export interface TakenIds {
 export interface Conversations extends ConversationHistory {
   /** Opens the log of a channel. Each channel opens its log once. */
   open(channel: string, listeners: LogListeners): SessionLog;
+  /** Ids of accepted messages, so that a repeated message is recognised. */
   readonly taken: TakenIds;
+  /** Describes the store, without waiting for it. */
   health(): StoreHealth;
 }
 
 /** The services of the plugin. */
 export type ConversationsShape = {
+  /** History and logs, for pages, commands, channels and applications. */
   offers: { conversations: Conversations };
 };

@@ -41,6 +41,7 @@ export interface SequencedEntry extends LogEntry {
 }
 /** A subscriber of a session. An object instead of a function, because every connection is one. */
 export interface Subscriber {
+  /** Receives each entry of the session, in order. */
   onEntry(entry: SequencedEntry): void;
 }
 /** The result of appending an entry. */
@@ -108,8 +109,9 @@ export type ReceiptListener = (
 
 /** How much a log keeps for clients that return, and for how long. */
 export interface LogLimits {
-  /** Frames of one session, and their bytes. */
+  /** Frames that are kept for one session. */
   readonly frames: number;
+  /** Bytes of these frames. The older ones are dropped when either limit is reached. */
   readonly bytes: number;
   /** Milliseconds that a stream is kept after its last subscriber left. */
   readonly retentionMs: number;
@@ -117,6 +119,7 @@ export interface LogLimits {
 
 /** The callbacks of a channel that opened a log. */
 export interface LogListeners {
+  /** Receives the final status of messages whose first receipt was not final. */
   readonly onReceipt: ReceiptListener;
   /** The first subscriber of this session has joined. */
   readonly sessionActive: (session: string) => void;
@@ -129,6 +132,9 @@ export interface LogListeners {
  * the whole log.
  */
 export interface SessionLog {
+  /**
+   * Limits of the frames that are kept for clients that return. The `hello` frame announces them.
+   */
   readonly limits: LogLimits;
   /**
    * Appends an entry. A numbered entry creates the stream of the session.
