@@ -233,8 +233,6 @@ function createRouting(
  * import { http } from "doorward/plugins/http";
  * import { memory, tokenStore } from "doorward/plugins/token-store";
  * const kernel = createKernel([tokenStore(memory()), http({ port: 0, basePath: "/agent" })]);
- * await kernel.start();
- * console.log(kernel.services.http.addresses()[0]); // http://127.0.0.1:34567/agent/
  */
 export function http(options: HttpOptions = {}): Plugin<HttpShape> {
   return {
