@@ -1,5 +1,5 @@
-// Notices the end of npm. npm passes a signal to the shell that it starts, and that shell ends without
-// passing it on, so the launcher would continue without its parent.
+// Notices the end of npm. npm passes a signal to the shell that it starts, and that shell ends
+// without passing it on, so the launcher would continue without its parent.
 import { readFileSync } from "node:fs";
 import { isAlive, processStartTime } from "../lib/files/index.ts";
 import type { Environment } from "../config/load/index.ts";
