@@ -97,8 +97,15 @@ function pack(folder) {
 }
 
 function checkFiles(packed) {
-  const expected = ["package.json", "README.md", "CHANGELOG.md", "LICENSE", "dist/bin/doorward.js"];
-  const known = /^(?:dist\/|docs\/(?:[a-z-]+\.md$|deploy\/)|config\/samples\/)/;
+  const expected = [
+    "package.json",
+    "README.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "dist/bin/doorward.js",
+    "man/doorward.1",
+  ];
+  const known = /^(?:dist\/|docs\/(?:[a-z-]+\.md$|deploy\/)|config\/samples\/|man\/doorward\.1$)/;
   const strange = packed.filter((file) => !known.test(file) && !expected.includes(file));
   const absent = expected.filter((file) => !packed.includes(file));
   const maps = packed.filter((file) => file.endsWith(".map"));

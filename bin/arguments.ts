@@ -51,7 +51,8 @@ const commandOptions = {
   help: { type: "boolean", short: "h" },
 } as const satisfies Options;
 
-const launcherRows: Command["usage"] = [
+/** Help rows of the launcher options. */
+export const launcherRows: Command["usage"] = [
   ["-console", "Terminal mode: show the log and a new token here, and no tray icon"],
   ["-tray", "Require the tray icon; -no-tray: show none (default: show one if possible)"],
   ["-port PORT", 'Port of the dashboard (default 18800, or "port" in launcher-config.json)'],
@@ -62,10 +63,20 @@ const launcherRows: Command["usage"] = [
   ["-version", "Print the version"],
   ["-help", "Print this text"],
 ];
-const commonRows: Command["usage"] = [
+/** Help rows of the options that every command accepts. */
+export const commonRows: Command["usage"] = [
   ["  -json", "Print JSON"],
   ["  -debug", "Show the stack of an error"],
   ["  -help", "Print this text"],
+];
+
+export const exitCodeRows: readonly (readonly [code: number, meaning: string])[] = [
+  [0, "done"],
+  [1, "startup or command failed"],
+  [2, "invalid command line"],
+  [3, "rejected by the server"],
+  [4, "server not reachable"],
+  [5, "reply may be incomplete"],
 ];
 
 const formatRows = (rows: Command["usage"]): string => {
@@ -102,12 +113,7 @@ Options start with one or two dashes. Files are in $SERVICE_HOME (default ~/.ser
 The dashboard contains the documentation.
 
 Exit codes:
-  0  done
-  1  startup or command failed
-  2  invalid command line
-  3  rejected by the server
-  4  server not reachable
-  5  reply may be incomplete
+${exitCodeRows.map(([code, meaning]) => `  ${code}  ${meaning}`).join("\n")}
 `;
 }
 

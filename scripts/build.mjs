@@ -1,11 +1,12 @@
 // Builds dist/: the program, the browser modules and documentation of the dashboard, and copied
 // files. Builds the package of the client in dist-client/.
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, copyFile, mkdir, readdir, rm } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { bundleFramework, bundlePages, bundleProgram } from "./bundle.mjs";
 import { writeClientPackage } from "./client-package.mjs";
 import { writeDocs } from "./docs.mjs";
@@ -39,6 +40,7 @@ compiled.push(
 await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
   if (error.code !== "ENOENT") throw error;
 });
+if (compiled.every(Boolean)) await writeManPage(path.join(root, "man"));
 if (compiled[0]) await writeClientPackage(root, dist, path.join(root, "dist-client"));
 process.exitCode = compiled.every(Boolean) ? 0 : 1;
 
@@ -51,6 +53,14 @@ async function compile(project) {
   const child = spawn(process.execPath, [tsc, "-p", project], { cwd: root, stdio: "inherit" });
   const [code] = await once(child, "exit");
   return code === 0;
+}
+
+/** The program has the help texts from which it writes the page. */
+async function writeManPage(folder) {
+  const program = path.join(dist, "bin", "doorward.js");
+  const { stdout } = await promisify(execFile)(process.execPath, [program, "completion", "man"]);
+  await mkdir(folder, { recursive: true });
+  await writeFile(path.join(folder, "doorward.1"), stdout);
 }
 
 /** Copies the files of a folder whose names match. */

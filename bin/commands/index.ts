@@ -78,4 +78,11 @@ export const commands: Readonly<Record<string, Command>> = {
     usage: [["doctor", "Check the configuration and suggest fixes"]],
     load: async () => (await import("./doctor.ts")).doctor,
   },
+  completion: {
+    usage: [["completion bash|zsh|fish", "Print a completion script for this shell"]],
+    load: async () => {
+      const { completion } = await import("./completion.ts");
+      return (context) => completion(context, commands);
+    },
+  },
 };
