@@ -32,7 +32,7 @@ export function manPage({
   const usage = Object.values(commands).flatMap((command) => command.usage);
   return `.TH DOORWARD 1 "" "doorward ${version}" "User Commands"
 .SH NAME
-doorward \\- the front door of a program: dashboard, channel and client
+doorward \\- make a program reachable by a dashboard, a channel and a client
 .SH SYNOPSIS
 .B doorward
 [\\fIconfig.json\\fR] [\\fIoptions\\fR]

@@ -17,10 +17,11 @@ const firstWords = ({ commands, options }: Vocabulary): readonly CommandWord[] =
 
 const names = (words: readonly { readonly name: string }[]): string =>
   words.map(({ name }) => name).join(" ");
-const ofKind = (all: readonly OptionWord[], isFile: boolean): string =>
-  [...new Set(all.filter(({ value }) => value && (value === "FILE") === isFile))]
-    .flatMap(({ name }) => [name, `-${name}`])
-    .join("|");
+/** A pattern of the options that take a file, or another value. */
+function ofKind(all: readonly OptionWord[], isFile: boolean): string {
+  const kind = all.filter(({ value }) => value !== undefined && (value === "FILE") === isFile);
+  return [...new Set(kind.flatMap(({ name }) => [name, `-${name}`]))].join("|");
+}
 
 /** @returns A script for bash 3.2 or later: `source <(doorward completion bash)`. */
 export function bashScript(words: Vocabulary): string {
@@ -93,7 +94,8 @@ export function fishScript(words: Vocabulary): string {
   const option = (condition: string, { name, does, value }: OptionWord): string => {
     const takes = value === undefined ? "" : value === "FILE" ? " -r -F" : " -x";
     const plain = name.slice(1);
-    return `complete -c doorward -n ${quote(condition)} -o ${plain} -l ${plain}${takes} -d ${quote(does)}`;
+    const names = `-o ${plain} -l ${plain}${takes}`;
+    return `complete -c doorward -n ${quote(condition)} ${names} -d ${quote(does)}`;
   };
   const start = "__fish_use_subcommand";
   const lines = firstWords(words).flatMap((command) => {
@@ -108,7 +110,9 @@ export function fishScript(words: Vocabulary): string {
     ];
   });
   const launcher = words.options.map((found) => option(start, found));
-  return `# Completes doorward in fish. In config.fish: doorward completion fish | source\n${[...lines, ...launcher].join("\n")}\n`;
+  return `# Completes doorward in fish. In config.fish: doorward completion fish | source
+${[...lines, ...launcher].join("\n")}
+`;
 }
 
 /** A word for a shell. Help texts contain quotation marks. */

@@ -1,4 +1,4 @@
-// Derives the words of the command line from the help texts, for completion scripts and the man page.
+// Derives the words of the command line from the help texts, for completion scripts.
 import type { Command } from "../commands/command.ts";
 
 export interface OptionWord {
@@ -60,7 +60,7 @@ export function vocabulary(
       name,
       does: words.length > 1 ? words.map((word) => word.name).join(", ") : (rows[0]?.[1] ?? ""),
       words,
-      options: [...new Map(all.toReversed().map((option) => [option.name, option])).values()],
+      options: all.filter(({ name }, at) => all.findIndex((same) => same.name === name) === at),
     };
   };
   return { commands: Object.entries(commands).map(toCommand), options: optionsOf(launcher) };

@@ -26,7 +26,9 @@ const tools = {
   caddy: { probe: ["version"], debian: "caddy" },
   curl: { probe: ["--version"], debian: "curl" },
   "dbus-daemon": { probe: ["--version"], debian: "dbus" },
+  fish: { probe: ["--version"], debian: "fish" },
   git: { probe: ["--version"], debian: "git" },
+  groff: { probe: ["--version"], debian: "groff-base" },
   hydra: { debian: "hydra" },
   import: { debian: "imagemagick" },
   nginx: { probe: ["-v"], debian: "nginx" },
@@ -46,6 +48,7 @@ const tools = {
   xclip: { debian: "xclip" },
   xdotool: { debian: "xdotool" },
   "xfce4-panel": { debian: "xfce4-panel" },
+  zsh: { probe: ["--version"], debian: "zsh" },
   Xvfb: { debian: "xvfb" },
 } satisfies Record<string, Tool>;
 
