@@ -34,7 +34,7 @@ try {
   const others = [
     "express@5",
     "@types/express@5",
-    `fastify@${dependencies.fastify}`,
+    `fastify@${devDependencies.fastify}`,
     `zod@${dependencies.zod}`,
   ];
   const channel = path.join(root, "examples", "channel-mqtt");
