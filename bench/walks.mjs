@@ -4,8 +4,9 @@
 // entered.
 //
 // Each walk runs several times, and a file counts if every run entered it. Consequences after the
-// response count too, such as those of a changed file, without the files that the launcher enters
-// while it is idle. A connection is open only for the walks that use it: its pings are background.
+// response count too, such as those of a changed file, without the functions that the launcher
+// enters while it is idle. A connection is open only for the walks that use it: its pings are
+// background.
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -128,9 +129,9 @@ async function measure(names) {
 
 /** @param {Walk} walk @param {Place} place @param {Session} session */
 async function filesOf({ run, settleMs, connection }, place, session) {
-  /** @type {Set<string>[]} */
+  /** Per run: the functions entered. @type {Set<string>[]} */
   const entered = [];
-  /** @type {Set<string>[]} */
+  /** Per run: those entered after the response. @type {Set<string>[]} */
   const later = [];
   await place.disconnect();
   if (connection === "kept") await place.connect();
@@ -142,19 +143,26 @@ async function filesOf({ run, settleMs, connection }, place, session) {
   for (let n = 0; n <= runs; n += 1) {
     await prepare();
     await run(place);
-    const files = await takeCoverage(session);
+    const functions = await takeCoverage(session);
     // The first run may enter files that later ones do not need: it does not count.
-    if (n > 0) entered.push(files);
+    if (n > 0) entered.push(functions);
     if (settleMs === 0) continue;
     await wait(settleMs);
-    later.push(await takeCoverage(session));
+    if (n > 0) later.push(await takeCoverage(session));
   }
-  if (settleMs === 0) return inAll(entered).sort();
-  await prepare();
-  await wait(idleMs);
-  const idle = await takeCoverage(session);
-  const consequences = inAll(later).filter((file) => !idle.has(file));
-  return [...new Set([...inAll(entered), ...consequences])].sort();
+  /** @type {Set<string>} */
+  let idle = new Set();
+  if (settleMs > 0) {
+    await prepare();
+    await wait(idleMs);
+    idle = await takeCoverage(session);
+  }
+  // Whether a function runs before or after the response may differ between two runs.
+  const walked = entered.map((functions, n) => {
+    const consequences = [...(later[n] ?? [])].filter((name) => !idle.has(name));
+    return new Set([...functions, ...consequences].map((name) => name.slice(0, name.indexOf(" "))));
+  });
+  return inAll(walked).sort();
 }
 
 /** @param {readonly Set<string>[]} sets */
@@ -162,17 +170,18 @@ function inAll([first = new Set(), ...others]) {
   return [...first].filter((file) => others.every((files) => files.has(file)));
 }
 
-/** The files below dist/ of which a function was entered since the last call. @param {Session}
- *  session */
+/** The functions below dist/ that were entered since the last call, as `FILE OFFSET`.
+ *  @param {Session} session */
 async function takeCoverage(session) {
   const { result } = await session.post("Profiler.takePreciseCoverage");
-  const isEntered = (/** @type {{ ranges: { count: number }[] }} */ { ranges }) =>
-    ranges.some(({ count }) => count > 0);
   return new Set(
     result
-      .filter(({ url, functions }) => url.startsWith(dist) && functions.some(isEntered))
-      .map(({ url }) => url.slice(dist.length))
-      .filter((file) => file !== bundle),
+      .filter(({ url }) => url.startsWith(dist) && url !== dist + bundle)
+      .flatMap(({ url, functions }) =>
+        functions
+          .flatMap(({ ranges }) => ranges.filter(({ count }) => count > 0).slice(0, 1))
+          .map(({ startOffset }) => `${url.slice(dist.length)} ${startOffset}`),
+      ),
   );
 }
 

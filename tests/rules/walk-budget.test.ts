@@ -8,10 +8,10 @@ import { root } from "./source.ts";
  * these numbers and must not raise them. `npm run walks -- sign-in` lists the files. */
 
 const budget = [
-  ["sign-in", 30],
-  ["message", 31],
-  ["rotation", 62],
-  ["settings", 55],
+  ["sign-in", 24],
+  ["message", 30],
+  ["rotation", 48],
+  ["settings", 38],
 ] as const;
 
 const run = promisify(execFile);
