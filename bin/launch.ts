@@ -16,7 +16,7 @@ import { watchNpm } from "./npm-parent.ts";
 import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
-export interface LaunchOptions extends LauncherArguments {
+interface LaunchOptions extends LauncherArguments {
   readonly env: Environment;
   readonly version: string;
   /** Returns code compiled by this start, for the next one; undefined if nothing is new. */

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { isAlive, processStartTime } from "../lib/files/index.ts";
 import type { Environment } from "../config/load/index.ts";
 
-export interface ParentWatchOptions {
+interface ParentWatchOptions {
   readonly env: Environment;
   /** Called once, up to one second after the end of the parent. */
   readonly ended: () => void;

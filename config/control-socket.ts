@@ -6,7 +6,7 @@ import type { Environment } from "./load/index.ts";
 /** Some systems silently truncate the path of a Unix socket after 103 bytes. */
 const maxPathLength = 100;
 
-export interface ControlSocketPaths {
+interface ControlSocketPaths {
   /** Control socket of the running launcher; undefined if no path is short enough. */
   readonly socket: string | undefined;
   /** File with the address and process id of the launcher, for people. */

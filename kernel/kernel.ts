@@ -42,7 +42,7 @@ function describeMistake(entry: unknown): readonly [what: string, fix: string] |
 }
 
 /** Throws KERNEL_NOT_A_PLUGIN, KERNEL_PLUGIN_NAME, KERNEL_PLUGIN_API or KERNEL_DUPLICATE_PLUGIN. */
-export function validatePlugins(plugins: readonly AnyPlugin[]): void {
+function validatePlugins(plugins: readonly AnyPlugin[]): void {
   const names = new Set<string>();
   for (const [index, plugin] of plugins.entries()) {
     const mistake = describeMistake(plugin);

@@ -11,7 +11,7 @@ import { startPlugins } from "./startup.ts";
 /** Milliseconds to clean up after a start that failed. */
 const failedStartTimeoutMs = 10_000;
 
-export interface MachineContext {
+interface MachineContext {
   readonly clock: Clock;
   readonly runs: readonly PluginRun[];
   /** When the stop under way ends. */
@@ -19,7 +19,7 @@ export interface MachineContext {
   /** Why the last start did not succeed. */
   readonly failure?: { readonly error: unknown; readonly isAborted: boolean } | undefined;
 }
-export type MachineEvent =
+type MachineEvent =
   | { readonly type: "process.start"; readonly runs: readonly PluginRun[] }
   | { readonly type: "process.stop"; readonly timeoutMs: number }
   | { readonly type: LauncherCommand };

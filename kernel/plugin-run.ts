@@ -43,13 +43,13 @@ export type PluginPhase =
   | "stopped"
   | "failed";
 
-export type CleanupStep = () => Awaitable<unknown>;
-export type ReadyStep = () => Awaitable<void | (() => Awaitable<void>)>;
+type CleanupStep = () => Awaitable<unknown>;
+type ReadyStep = () => Awaitable<void | (() => Awaitable<void>)>;
 /**
  * When a step was registered. All `ready` steps are cleaned up before any `start` step, so
  * accepting stops first.
  */
-export type CleanupPart = "start" | "ready";
+type CleanupPart = "start" | "ready";
 
 export class PluginRun {
   phase: PluginPhase = "waiting";

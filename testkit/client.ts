@@ -2,7 +2,7 @@
 import { WebSocket } from "ws";
 import { testingErrors } from "./errors.ts";
 
-export const defaultTimeoutMs = 10_000;
+const defaultTimeoutMs = 10_000;
 
 /**
  * Waits in real time, even if the kernel clock is stopped.

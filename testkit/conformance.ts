@@ -25,7 +25,7 @@ const send = (
 ): Promise<Receipt> => run.channels.send(to(run, peer), { content });
 
 /** Each rule runs with a kernel of its own. The names are part of the public interface. */
-export const conformanceRules = {
+const conformanceRules = {
   async "attaches one adapter and detaches it when it stops"(run) {
     claim(run.ports.length === 1, `it attached ${run.ports.length} adapters`);
     claim(/^[a-z][a-z0-9_]*$/.test(run.port.name), `"${run.port.name}" is not a name of a channel`);

@@ -27,14 +27,14 @@ interface Piece {
 }
 
 /** One direction of one connection: bytes of `from` reach `to` as the fault permits. */
-export interface FaultLine {
+interface FaultLine {
   set(fault: Fault): void;
   /** @returns True if the end of `from` is hidden from `to`. */
   isSilent(): boolean;
   stop(): void;
 }
 
-export function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLine {
+function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLine {
   let fault = first;
   let pieces: Piece[] = [];
   let bufferedBytes = 0;

@@ -10,7 +10,7 @@ import {
 } from "../plugins/channels/index.ts";
 import { createQueue, withTimeout, type Queue } from "./client.ts";
 
-export interface ConformanceRunOptions {
+interface ConformanceRunOptions {
   readonly channel: AnyPlugin;
   readonly before: readonly AnyPlugin[];
   readonly config: Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 // Keeps track of replies that are not known to be complete.
 import type { LinkMessage } from "../../lib/pico-link/index.ts";
 
-export interface Incomplete {
+interface Incomplete {
   update(message: LinkMessage): void;
   removed(id: string): void;
   /** True if the end of a reply was assumed. */

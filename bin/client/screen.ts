@@ -19,7 +19,7 @@ interface LiveReply {
   scrolled: number;
 }
 
-export interface ScreenOptions {
+interface ScreenOptions {
   readonly input: NodeJS.ReadStream;
   readonly output: NodeJS.WriteStream;
   readonly onLine: (text: string) => void;

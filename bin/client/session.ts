@@ -12,7 +12,7 @@ import { sanitizeLine } from "./text.ts";
 
 /** Finds the pico channel of the launcher that runs for this home; undefined if no launcher
  *  runs, or its channel is off. The owner need not name it. */
-export async function findOwnChannel(
+async function findOwnChannel(
   context: CommandContext,
 ): Promise<{ url: string; token: string } | undefined> {
   const status = await askLauncher<{ channelUrl?: string }>(context, "GET", "status");

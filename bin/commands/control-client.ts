@@ -6,7 +6,7 @@ import { controlSocketPaths } from "../../config/control-socket.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { exitCodes, printJson, type CommandContext } from "./command.ts";
 
-export interface ControlResponse<T> {
+interface ControlResponse<T> {
   readonly status: number;
   readonly body: T;
 }

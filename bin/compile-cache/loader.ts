@@ -6,7 +6,7 @@ import { Script } from "node:vm";
 import { crc32 } from "node:zlib";
 
 /** Compiled code of one file. */
-export interface CompiledScript {
+interface CompiledScript {
   /** CRC-32 of the source. V8 compares only the length, and some installers give all files the same
    *  time. */
   readonly source: number;

@@ -6,7 +6,7 @@ import { openLogFile, type LogFile, type RotationOptions } from "./file.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
-export { createRedactor, redactLine, type Redactor } from "./redact.ts";
+export { createRedactor, redactLine } from "./redact.ts";
 export { logSource } from "./source.ts";
 
 export interface LogOptions extends RotationOptions {

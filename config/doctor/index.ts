@@ -9,8 +9,6 @@ import { pluginChecks, programChecks } from "./plugins.ts";
 import { collectSurvey, type DoctorOptions, type Survey } from "./survey.ts";
 import { tokenChecks } from "./tokens.ts";
 
-export type { DoctorOptions } from "./survey.ts";
-
 export type { CheckView } from "../../plugins/dashboard/index.ts";
 
 type CheckGroup = (found: Survey) => Promise<CheckView[]> | CheckView[];

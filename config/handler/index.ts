@@ -15,8 +15,6 @@ import { loadErrors, suggestOneOf, type Environment } from "../load/index.ts";
 import { handlerErrors } from "./errors.ts";
 import { isObject } from "../../lib/util.ts";
 
-export { handlerErrors } from "./errors.ts";
-
 const canRun = async (path: string): Promise<boolean> => {
   const isFile = await stat(path).then(
     (found) => found.isFile(),
@@ -36,7 +34,7 @@ const canRun = async (path: string): Promise<boolean> => {
  *
  * @throws PROGRAM_NOT_FOUND if there is no executable file.
  */
-export async function findProgram(word: string, cwd: string, searchPath: string): Promise<string> {
+async function findProgram(word: string, cwd: string, searchPath: string): Promise<string> {
   if (process.platform === "win32") return word; // Windows tries its own suffixes and folders
   if (word.includes("/")) {
     const path = resolve(cwd, word);
@@ -63,7 +61,7 @@ export interface GivenProgram {
   readonly cwd: string;
 }
 
-export interface HandlerOptions {
+interface HandlerOptions {
   readonly home: string;
   readonly env: Environment;
   readonly brand: string;

@@ -74,7 +74,7 @@ export function variablesOf(
   return variables;
 }
 
-export interface EnvironmentSettings {
+interface EnvironmentSettings {
   /** Section -> its values from the environment, nested. */
   readonly values: ReadonlyMap<string, Record<string, unknown>>;
   /** Section -> field -> the environment variable that sets it. */

@@ -153,7 +153,7 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
 }
 
 /** @returns The object at a path of a file; an empty object if it is missing. */
-export function sectionAt(content: RawSection, keys: readonly string[], path: string): RawSection {
+function sectionAt(content: RawSection, keys: readonly string[], path: string): RawSection {
   let node: RawSection = content;
   for (const [depth, key] of keys.entries()) {
     const inner: unknown = Object.hasOwn(node, key) ? node[key] : undefined;

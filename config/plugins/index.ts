@@ -27,7 +27,7 @@ import { pluginErrors } from "./errors.ts";
 export { readEntries } from "./entries.ts";
 export { resolvePluginFile } from "./foreign.ts";
 
-export interface PluginsOptions extends Places {
+interface PluginsOptions extends Places {
   /** Built-in plugins that have settings. */
   readonly builtIn: readonly AnyPlugin[];
   /** Names of the other built-in plugins. */
@@ -37,7 +37,7 @@ export interface PluginsOptions extends Places {
 }
 
 /** An entry with its plugin, or with the reason why it failed to load. */
-export interface FoundPlugin extends PluginEntry {
+interface FoundPlugin extends PluginEntry {
   /** Absent if loading failed; `problem` has the reason. */
   readonly plugin?: AnyPlugin;
   readonly problem?: string;

@@ -8,7 +8,7 @@ import { load, type Environment } from "../load/index.ts";
 import { presetErrors } from "./errors.ts";
 import { withGivenToken, withTokenAlias, withTokenFile } from "./token-file.ts";
 
-export interface ClientOnlyOptions {
+interface ClientOnlyOptions {
   readonly home: string;
   /** A copy of the environment. */
   readonly env: Environment;

@@ -27,7 +27,7 @@ import type { Environment, Places } from "../load/index.ts";
 import { controlSocketPaths } from "../control-socket.ts";
 import { loadWithPlugins, toPluginViews } from "../plugins/index.ts";
 
-export interface LauncherOptions {
+interface LauncherOptions {
   readonly home: string;
   /** A copy of the environment. */
   readonly env: Environment;

@@ -6,7 +6,7 @@ import { presetErrors } from "./errors.ts";
 
 const maxTokenBytes = 4_096;
 
-export interface TokenFileOptions {
+interface TokenFileOptions {
   readonly name: TokenName;
   readonly path: string;
   /** Called with every value that is read. */

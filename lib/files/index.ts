@@ -1,8 +1,7 @@
 // Reads, edits and writes JSON and YAML files with settings and secrets. Errors say how to fix a
 // file, an edit leaves all other bytes unchanged, and a write survives a crash and other processes.
 // These modules do not know what the files mean.
-export { fileErrors } from "./errors.ts";
-export { parseJson, readJson, editJson, type ParsedFile, type JsonEdit } from "./json.ts";
+export { parseJson, readJson, editJson, type ParsedFile } from "./json.ts";
 export { isAlive, lockFile, processStartTime, type FileLock } from "./lock.ts";
 export {
   ensureHome,
@@ -10,8 +9,7 @@ export {
   restrictSecretFile,
   assertTrusted,
   withParentFolders,
-  type HomeState,
 } from "./permissions.ts";
 export { cachedByStamp, watchFiles, type FileWatch } from "./watch.ts";
 export { parseYaml, readYaml, editYaml } from "./yaml.ts";
-export { writeFileAtomic, updateFile, type UpdateOptions } from "./write.ts";
+export { writeFileAtomic, updateFile } from "./write.ts";

@@ -21,7 +21,7 @@ export interface ParsedFile {
 }
 
 /** Loads jsonc-parser, which only edits and the positions of errors need. */
-export const loadJsonc = (): typeof Jsonc => createRequire(import.meta.url)("jsonc-parser");
+const loadJsonc = (): typeof Jsonc => createRequire(import.meta.url)("jsonc-parser");
 
 /**
  * Reads a JSON file.
@@ -141,7 +141,7 @@ function findDuplicateKey(json: string): number {
  * A path of object keys with the new value, or the request to remove the key. Missing and `null`
  * parents become objects.
  */
-export type JsonEdit =
+type JsonEdit =
   | { readonly path: readonly string[]; readonly value: unknown }
   | { readonly path: readonly string[]; readonly remove: true };
 

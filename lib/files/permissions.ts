@@ -24,7 +24,7 @@ const gitignoreEntries = [
 const isPosix = process.platform !== "win32";
 const octal = (mode: number) => (mode & 0o777).toString(8).padStart(4, "0");
 
-export interface HomeState {
+interface HomeState {
   /** The folder did not exist, or was empty. */
   readonly fresh: boolean;
   readonly writable: boolean;

@@ -16,7 +16,7 @@ const nestedSequencePattern = new RegExp(String.raw`(?:[-?:][ \t]+){${maxDepth +
 const repairHint = "Correct it by hand or restore a copy; the file was not changed.";
 
 /** Line and column from 1. Columns count UTF-16 units, as editors do. */
-export function positionAt(text: string, offset: number): { line: number; column: number } {
+function positionAt(text: string, offset: number): { line: number; column: number } {
   const before = text.slice(0, offset);
   return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }

@@ -16,7 +16,7 @@ const settleMs = 80;
 const maxSettleMs = 1_000;
 const pollMs = 2_000;
 
-/** The fingerprint of a content; undefined stands for a missing file. */
+/** Fingerprints a content. Undefined means that there is no file. */
 const digest = (content: string | Uint8Array | undefined): string =>
   content === undefined ? "missing" : createHash("sha256").update(content).digest("base64");
 

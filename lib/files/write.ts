@@ -94,7 +94,7 @@ async function isLeftover(owner: string, path: string): Promise<boolean> {
   return found !== undefined && Date.now() - found.mtimeMs > 3_600_000;
 }
 
-export interface UpdateOptions {
+interface UpdateOptions {
   /** Permission bits. @defaultValue The mode of the existing file; 0600 for a new one. */
   readonly mode?: number;
   /** Milliseconds to wait for another process that is writing. @defaultValue 15,000 */

@@ -17,7 +17,7 @@ import {
 import { isObject } from "../util.ts";
 
 /** Loads the YAML parser on first use. */
-export const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
+const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
 
 /**
  * Reads a YAML 1.2 file whose top level is a map. An empty file is `{}`. A number that JavaScript
@@ -44,7 +44,7 @@ export function parseYaml(text: string, path: string): JsonObject {
   return valueOf(parseDocument(text, path), text, path);
 }
 
-export function parseDocument(text: string, path: string): Yaml.Document.Parsed {
+function parseDocument(text: string, path: string): Yaml.Document.Parsed {
   const { mark, body } = splitByteOrderMark(text);
   const options = {
     version: "1.2",
@@ -75,7 +75,7 @@ export function parseDocument(text: string, path: string): Yaml.Document.Parsed 
 
 const isEmptyDocument = (node: unknown) => loadYaml().isScalar(node) && node.value === null;
 
-export function valueOf(document: Yaml.Document.Parsed, text: string, path: string): JsonObject {
+function valueOf(document: Yaml.Document.Parsed, text: string, path: string): JsonObject {
   loadYaml().visit(document, {
     Scalar(_key, node) {
       if (typeof node.value === "number" && node.source && String(node.value) !== node.source)

@@ -62,7 +62,7 @@ interface SocketEvents {
 }
 
 /** The used part of the WebSocket interface; `ws` has it too. */
-export interface SocketLike {
+interface SocketLike {
   binaryType: string;
   readonly bufferedAmount: number;
   send(text: string): void;
@@ -84,7 +84,7 @@ export interface SocketLike {
 export type SocketConstructor = new (url: string, second?: never) => unknown;
 
 /** Options of `createDialer`. */
-export interface DialOptions {
+interface DialOptions {
   /**
    * Whether the constructor accepts `{ headers }`; otherwise the token is sent as a subprotocol.
    */

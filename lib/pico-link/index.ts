@@ -1,16 +1,8 @@
 // The client library: it connects to a channel, reconnects, and loses no message. `step` contains
 // the logic as a pure function of state, event and time; `createLink` runs its effects on a socket
 // and timers; `createDialer` opens sockets. It depends on the codec only and runs in browsers.
-export {
-  retryAfterMs,
-  createDialer,
-  type Dial,
-  type OpenSocket,
-  type DialOptions,
-  type SocketListener,
-  type SocketConstructor,
-} from "./dial.ts";
-export { linkErrors, type LinkError } from "./errors.ts";
+export { retryAfterMs, type Dial, type SocketListener } from "./dial.ts";
+export { type LinkError } from "./errors.ts";
 export * as bounds from "./limits.ts";
 export * as timing from "./limits.ts";
 export { createLink } from "./link.ts";
@@ -19,8 +11,6 @@ export type {
   Driver,
   Link,
   LinkHandlers,
-  LinkOptions,
-  LinkOutgoing,
   Clock,
   LinkData,
   Effect,
@@ -32,8 +22,5 @@ export type {
   LinkReceipt,
   LinkState,
   HandshakeRejection,
-  ResumePoint,
-  SocketEvent,
-  NotifyEffect,
 } from "./types.ts";
 export { nextAt, step } from "./step.ts";

@@ -21,7 +21,7 @@ import type {
  * Runs the steps one after the other. An event that an effect causes waits until the earlier
  * effects are done.
  */
-export const sequentialDriver: Driver = ({ initial, step, perform }) => {
+const sequentialDriver: Driver = ({ initial, step, perform }) => {
   let linkData = initial;
   let isRunning = false;
   const queue: LinkEvent[] = [];

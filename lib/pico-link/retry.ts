@@ -9,7 +9,7 @@ import type { HandshakeRejection, LinkData } from "./types.ts";
  * The minimum attempt number after `going_away`, which servers send when they stop. The first
  * attempts are then as rare as the fourth otherwise.
  */
-export const minAttemptAfterRestart = 3;
+const minAttemptAfterRestart = 3;
 
 /**
  * Calculates the delay to the next attempt with full jitter between a minimum and a bound that
@@ -20,7 +20,7 @@ export const minAttemptAfterRestart = 3;
  * @param floor - The minimum number of failures to assume.
  * @returns Milliseconds.
  */
-export function retryDelay(
+function retryDelay(
   { attempt, hello }: LinkData,
   random: number,
   named?: number,
@@ -57,7 +57,7 @@ const codeByStatus: Readonly<Record<number, string>> = {
 };
 
 /** Drops the socket, if there is one. Its later events are ignored. */
-export function dropConnection(context: StepContext): void {
+function dropConnection(context: StepContext): void {
   const { connection, generation, quietMs } = context.core;
   if (hasSocket(context.core)) addEffect(context, { type: "drop" });
   markAllUnsent(context);

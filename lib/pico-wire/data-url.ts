@@ -15,7 +15,7 @@ const whitespace = /[\t\n\f\r ]+/g;
  * The result for one URL. `unsupported`: not an image of a supported type in base64. `invalid`: an
  * image that cannot be decoded or is too large.
  */
-export type ImageResult = Pick<InlineImage, "type" | "base64"> | "unsupported" | "invalid";
+type ImageResult = Pick<InlineImage, "type" | "base64"> | "unsupported" | "invalid";
 
 /** @returns The media type, or undefined if the text does not start a `data:` URL in base64. */
 function parseType(head: string): string | undefined {

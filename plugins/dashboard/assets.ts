@@ -9,7 +9,7 @@ import { createRequire } from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 
-export interface Asset {
+interface Asset {
   /** Value for `Content-Type`. */
   readonly type: string;
   readonly body: Buffer;

@@ -62,7 +62,7 @@ export interface ServiceContext {
 }
 
 /** State, log and events of this run. */
-export interface RuntimeContext {
+interface RuntimeContext {
   readonly log: Log;
   /** Unix milliseconds. */
   readonly startedAt: number;

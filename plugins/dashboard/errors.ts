@@ -58,7 +58,7 @@ export class HttpError extends Error {
     this.extra = extra;
   }
 }
-export interface HttpErrorExtra {
+interface HttpErrorExtra {
   readonly status?: number;
   readonly message?: string | undefined;
   /** A command or setting that fixes the problem. */

@@ -118,7 +118,7 @@ function hasDuplicateSecret(validJson: string): boolean {
 export type SignInMethod = DashboardEvents["dashboard:signed-in"]["via"];
 
 /** Results of the checks of a request. */
-export interface RequestState {
+interface RequestState {
   readonly peer: Peer;
   session: SignInSession | undefined;
   /** Version of the launcher token in `Authorization: Bearer`. */

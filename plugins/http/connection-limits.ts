@@ -13,7 +13,7 @@ import type { Duplex } from "node:stream";
 import type { Log } from "../../kernel/index.ts";
 import { addressKey, isLoopback, noAddress, normaliseAddress } from "./addresses.ts";
 
-export interface ConnectionLimitsOptions {
+interface ConnectionLimitsOptions {
   /** 0 removes a limit. */
   readonly limits: () => { readonly total: number; readonly perAddress: number };
   /** Trusted proxies are exempt, because they forward the connections of many clients. */

@@ -79,7 +79,7 @@ function toPerson({ id, name, sessions, owner, onEnd }: HostIdentity): HostPerso
 const toPrintable = (name: string): string =>
   [...name.slice(0, maxNameLength)].map((char) => (unprintable.test(char) ? " " : char)).join("");
 
-export interface HostIdentities {
+interface HostIdentities {
   /** Runs the check of the host. Returns a promise only if the check does; it resolves after five
    *  seconds at the latest and never rejects. */
   ask(request: IncomingMessage): Promise<void> | undefined;

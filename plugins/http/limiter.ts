@@ -21,7 +21,7 @@ interface Attempt {
 }
 type AttemptsByValue = Map<string, Attempt>;
 
-export interface LimiterOptions {
+interface LimiterOptions {
   readonly clock: Clock;
   /** 32 random bytes for keyed digests: the limiter never stores values. */
   readonly secret: Uint8Array;

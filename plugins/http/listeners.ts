@@ -23,7 +23,7 @@ const probeTimeoutMs = 1_000;
  *
  * @returns " (by a launcher that is already running)", or an empty string.
  */
-export function describePortOwner(port: number, host = "127.0.0.1"): Promise<string> {
+function describePortOwner(port: number, host = "127.0.0.1"): Promise<string> {
   return new Promise((resolve) => {
     const unknown = (): void => resolve("");
     const options = {
@@ -49,7 +49,7 @@ export function describePortOwner(port: number, host = "127.0.0.1"): Promise<str
   });
 }
 
-export interface BindOptions {
+interface BindOptions {
   readonly port: number;
   /** Undefined for all interfaces. */
   readonly host: string | undefined;
@@ -98,7 +98,7 @@ interface ListenerEntry {
   running?: { readonly shutdown: ServerShutdown; readonly urls: () => URL[] };
 }
 
-export interface ListenersOptions {
+interface ListenersOptions {
   readonly basePath: string;
   /** Unix milliseconds. */
   readonly now: () => number;
@@ -166,7 +166,7 @@ export function createListenerSet(options: ListenersOptions): ListenerSet {
 }
 
 /** A set for thousands of short-lived items. */
-export interface ItemSet<T extends object> {
+interface ItemSet<T extends object> {
   has(item: T): boolean;
   /** The item must not be in the set already. */
   add(item: T): void;
@@ -181,7 +181,7 @@ type IndexedItem = Record<symbol, number | undefined>;
  * A `Set` keeps memory: when a `Set` in V8's old generation grows, its new table is old as well,
  * and the previous table keeps its items alive until the next full collection.
  */
-export function createItemSet<T extends object>(): ItemSet<T> {
+function createItemSet<T extends object>(): ItemSet<T> {
   const index = Symbol("index");
   const items: (T | undefined)[] = [];
   let count = 0;
@@ -212,7 +212,7 @@ export function createItemSet<T extends object>(): ItemSet<T> {
 
 const finishTimeoutMs = 1_000;
 
-export interface ServerShutdown {
+interface ServerShutdown {
   /** Accepts no new connections, and no further requests on open ones. */
   stopAccepting(): void;
   /** Waits up to one second for current responses, then closes all sockets, upgraded ones too. */
@@ -234,7 +234,7 @@ function collectSockets(server: Server, event: "connection" | "secureConnection"
 }
 
 /** Tracks a server from its first connection on, so that shutdown closes all of them. */
-export function trackConnections(server: Server): ServerShutdown {
+function trackConnections(server: Server): ServerShutdown {
   const rawSockets = collectSockets(server, "connection");
   /** The sockets that requests refer to; with TLS they differ from the raw ones. */
   const sockets =

@@ -34,7 +34,7 @@ export interface Router {
   listener(request: IncomingMessage): Listener;
 }
 
-export interface RouterOptions {
+interface RouterOptions {
   readonly basePath: string;
   /** The only host name that is served. Undefined for every host name. */
   readonly hostName: string | undefined;
@@ -257,7 +257,7 @@ async function waitGuardingSocket(socket: Duplex, wait: Promise<void>): Promise<
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
-export interface Route<H> {
+interface Route<H> {
   readonly path: string;
   readonly handle: H;
   readonly options: RouteOptions;

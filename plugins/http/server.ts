@@ -116,7 +116,7 @@ function faultOf(code: string | undefined, { remoteAddress }: Socket): ClientFau
   return { reason, address, text, level: "info", fields: { code } };
 }
 
-export interface OwnServerOptions {
+interface OwnServerOptions {
   readonly tls?: Tls | undefined;
   readonly note: (fault: ClientFault) => void;
   /** Milliseconds without progress until a client that does not read a response is disconnected.

@@ -80,7 +80,7 @@ export const toInbound = (session: string, message: LinkMessage, hops: number): 
   };
 };
 
-export interface AdapterOptions {
+interface AdapterOptions {
   readonly link: () => Link | undefined;
   readonly channel: () => ChannelHandle;
   readonly hops: HopTracker;
@@ -131,7 +131,7 @@ const maxRemembered = 256;
  * Counts how often a message was passed from one agent to another. Replies of the server may not
  * name a message, so they count from the last one that was sent.
  */
-export interface HopTracker {
+interface HopTracker {
   /** @returns The hops of the message it replies to; 0 if a person starts the exchange. */
   sending(message: { readonly inReplyTo?: string; readonly hops?: number }): number;
   /** @returns The hops of a received message, one more than the last one sent. */

@@ -21,7 +21,7 @@ const maxPayloadBytes = 64 * MiB;
 const maxErrorBodyLength = 4_096;
 const closeTimeoutMs = 1_000;
 
-export interface DialOptions {
+interface DialOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly env: ProxyVariables;

@@ -67,7 +67,7 @@ function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
 type Connected = (error: Error | null, socket?: Socket) => void;
 type Connect = (options: ClientRequestArgs, connected: Connected) => undefined;
 
-export interface TunnelOptions {
+interface TunnelOptions {
   readonly ca: readonly string[] | undefined;
   /** Cancels the request and closes the tunnel, also if the proxy never responds. */
   readonly signal: AbortSignal;

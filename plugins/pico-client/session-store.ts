@@ -11,7 +11,7 @@ export interface StoredSession {
   release(): Promise<void>;
 }
 
-export interface SessionStoreOptions {
+interface SessionStoreOptions {
   readonly home: string | undefined;
   readonly profile: string;
   readonly url: string;

@@ -28,7 +28,7 @@ export const handlerSchema = z.strictObject({
 export type HandlerConfig = z.output<typeof handlerSchema>;
 
 /** Environment variables; an undefined value means that the variable is not set. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Creates the environment of a program. Removes every variable that starts with `PREFIX_`,

@@ -6,7 +6,7 @@ const maxParts = 1_024;
 /** Bytes of a dropped line that are passed to `tooLong`. */
 const maxBeginningBytes = 4_096;
 
-export interface LineReaderOptions {
+interface LineReaderOptions {
   readonly maxLineBytes: number;
   readonly line: (text: string) => void;
   /** Receives the first bytes of a line that was dropped because it was too long. */

@@ -20,7 +20,7 @@ export function plainText(text: string, maxLength = maxTextLength): string {
   return plain.length > maxLength ? `${plain.slice(0, maxLength)} …` : plain;
 }
 
-export interface OutputLogOptions {
+interface OutputLogOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Removes secrets. */

@@ -26,7 +26,7 @@ export interface PendingMessage {
   touch(): void;
 }
 
-export interface PendingMessagesOptions {
+interface PendingMessagesOptions {
   readonly after: (ms: number, run: () => void) => Release;
   readonly timeoutS: number;
   readonly running: () => ProgramProcess | undefined;

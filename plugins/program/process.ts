@@ -4,7 +4,7 @@ import type { Release } from "../../kernel/index.ts";
 import { createLineReader, type LineReader } from "./line-reader.ts";
 
 /** On POSIX, a program and all processes it starts form one process group and end together. */
-export const supportsProcessGroups = process.platform !== "win32";
+const supportsProcessGroups = process.platform !== "win32";
 
 /**
  * Shell script that ends the process group if this process is killed. It reads group numbers, `-`
@@ -55,7 +55,7 @@ export function startGuard(onError: (error: Error) => void): ProcessGuard {
 }
 
 /** Sends a signal to the group of `child`. Does nothing if no process of it is left. */
-export function signalGroup(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
+function signalGroup(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
   if (child.pid === undefined) return;
   if (!supportsProcessGroups) return void child.kill(signal);
   try {
@@ -97,7 +97,7 @@ export interface ProcessOutput {
   readonly drained: () => void;
 }
 
-export interface ProcessOptions {
+interface ProcessOptions {
   readonly command: ProcessCommand;
   readonly after: (ms: number, run: () => void) => Release;
   readonly output: ProcessOutput;

@@ -22,7 +22,7 @@ type SendQueue = <T>(address: Address, run: () => T | Promise<T>) => Promise<T>;
  * Creates a queue that runs the sends of one session in order and those of several sessions in
  * parallel. Calls `pause` when too many sends wait for channels.
  */
-export function createSendQueue(pause: (isPaused: boolean) => void): SendQueue {
+function createSendQueue(pause: (isPaused: boolean) => void): SendQueue {
   const lastSends = new Map<string, Promise<unknown>>();
   let pending = 0;
 
@@ -47,13 +47,13 @@ export function createSendQueue(pause: (isPaused: boolean) => void): SendQueue {
 const maxTypingSessions = 1_024;
 
 /** The sessions in which the program shows a typing indicator. */
-export interface TypingState {
+interface TypingState {
   set(address: Address, on: boolean): void;
   /** Removes all typing indicators. */
   clear(): void;
 }
 
-export function createTypingState(show: (address: Address, on: boolean) => void): TypingState {
+function createTypingState(show: (address: Address, on: boolean) => void): TypingState {
   const active = new Map<string, Address>();
   return {
     set(address, on) {
@@ -80,7 +80,7 @@ const permanentCodes = ["too_large", "unsupported"];
 /** Messages of the program that it may still update. */
 const maxOpenMessages = 4_096;
 
-export interface RepliesOptions {
+interface RepliesOptions {
   readonly channels: Channels;
   readonly pendingMessages: PendingMessages;
   readonly clock: Clock;

@@ -15,7 +15,7 @@ const maxBackoffMs = 30_000;
 /** A program that has run this long is stable; the next pause is the shortest one again. */
 const stableAfterMs = 10_000;
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly scope: Pick<Scope<Record<never, never>>, "log" | "clock" | "random"> & {
     readonly after: (ms: number, run: () => void) => Release;
   };

@@ -54,7 +54,7 @@ export interface SectionReloader {
   apply(section: string): Promise<ApplyResult | undefined>;
 }
 
-export interface SettingsEditorOptions {
+interface SettingsEditorOptions {
   readonly sources: SettingsSources;
   readonly configuration: Configuration;
   readonly changed: (section: string, keys: readonly string[]) => void;

@@ -35,14 +35,14 @@ import { tokenVariable } from "./token.ts";
  * @returns The token, or undefined if the value is missing or blank.
  * @throws token_not_text if the value is not text: such a mistake must not mean "no token".
  */
-export function tokenText(value: unknown, file = "", path = ""): string | undefined {
+function tokenText(value: unknown, file = "", path = ""): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== "string" && !Number.isSafeInteger(value))
     throw tokenErrors.token_not_text(file, path);
   const trimmed = String(value).trim();
   return trimmed === "" ? undefined : trimmed;
 }
-export const valueAt = (value: unknown, ...path: string[]): unknown =>
+const valueAt = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>((node, key) => {
     const inside = typeof node === "object" && node !== null && Object.hasOwn(node, key);
     return inside ? (node as Record<string, unknown>)[key] : undefined;
@@ -52,11 +52,7 @@ export const valueAt = (value: unknown, ...path: string[]): unknown =>
  * Returns the content of a file. If a token in use came from this file, the file must exist: a
  * missing file does not mean that the token was removed.
  */
-export function requireContent(
-  parsed: ParsedFile | undefined,
-  file: string,
-  isNeeded: boolean,
-): unknown {
+function requireContent(parsed: ParsedFile | undefined, file: string, isNeeded: boolean): unknown {
   if (isNeeded && (parsed === undefined || parsed.text.trim() === ""))
     throw tokenErrors.token_file_missing(file);
   return parsed?.value;
@@ -64,12 +60,12 @@ export function requireContent(
 
 /** Token name -> key in `launcher-config.json`. The tokens of channels are in `.security.yml`, or
  *  in `config.json`. */
-export const launcherKeys = new Map([
+const launcherKeys = new Map([
   ["launcher", "launcher_token"],
   ["metrics", "metrics_token"],
 ]);
 
-export interface LocationsOptions {
+interface LocationsOptions {
   readonly launcherFile: string;
   readonly securityFile: string;
   readonly configFile: string;
@@ -93,7 +89,7 @@ async function readFileLocation(
 }
 
 /** Creates a function that reads all locations of a token, in the order of precedence. */
-export function createLocations({
+function createLocations({
   launcherFile,
   securityFile,
   configFile,

@@ -82,7 +82,7 @@ export function generateToken(name: string, random: (bytes: number) => Uint8Arra
 // UTF-16 keeps unpaired surrogates distinct; UTF-8 would turn all of them into the same character.
 const digest = (text: string): Buffer => hash("sha256", Buffer.from(text, "utf16le"), "buffer");
 
-export interface TokenComparison {
+interface TokenComparison {
   /** Compares in constant time: digests of equal length, without early exit. */
   matches(candidate: string): boolean;
   derive(salt: Uint8Array): Uint8Array;

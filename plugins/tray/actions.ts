@@ -3,7 +3,7 @@ import type { Scope } from "../../kernel/index.ts";
 import type { Clipboard } from "./clipboard.ts";
 import type { TrayOptions, TrayShape, MenuChoice } from "./service.ts";
 
-export interface ActionsOptions extends Pick<TrayOptions, "open" | "quit"> {
+interface ActionsOptions extends Pick<TrayOptions, "open" | "quit"> {
   readonly clipboard: Clipboard;
   /** @returns False if the desktop does not show notifications. */
   readonly notify: (text: string) => Promise<boolean>;

@@ -6,7 +6,7 @@ import { runForOutput, runWithInput } from "./desktop.ts";
  * A program that accesses the clipboard. All arguments are fixed; the text is passed on standard
  * input.
  */
-export interface ClipboardTool {
+interface ClipboardTool {
   readonly name: string;
   readonly write: readonly string[];
   readonly read: readonly string[];
@@ -17,10 +17,7 @@ export interface ClipboardTool {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @returns The programs that this desktop may have, best first. */
-export function clipboardTools(
-  env: Environment,
-  platform: NodeJS.Platform,
-): readonly ClipboardTool[] {
+function clipboardTools(env: Environment, platform: NodeJS.Platform): readonly ClipboardTool[] {
   if (platform === "darwin")
     return [{ name: "pbcopy", write: ["pbcopy"], read: ["pbpaste"], clear: ["pbcopy"] }];
   if (platform === "win32") return [windows(env["SystemRoot"] ?? String.raw`C:\Windows`)];
@@ -59,7 +56,7 @@ const windows = (root: string): ClipboardTool => ({
   clear: [String.raw`${root}\System32\clip.exe`],
 });
 
-export interface ClipboardOptions {
+interface ClipboardOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
   readonly after: (ms: number, run: () => void) => Release;

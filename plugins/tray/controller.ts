@@ -10,7 +10,7 @@ import { openBackend } from "./platforms/index.ts";
 import { createView, type TrayFacts } from "./view.ts";
 import { type TrayBackend, type TrayView } from "./service.ts";
 
-export interface ControllerOptions extends TrayOptions {
+interface ControllerOptions extends TrayOptions {
   readonly platform: NodeJS.Platform;
   readonly required: boolean;
   readonly closing: AbortSignal;

@@ -40,7 +40,7 @@ const badges: Partial<Record<LauncherState, Colour>> = {
 };
 
 /** @returns The colour at a position, or undefined where the icon is transparent. */
-export function colourAt(x: number, y: number, state: LauncherState): Colour | undefined {
+function colourAt(x: number, y: number, state: LauncherState): Colour | undefined {
   const badge = badges[state];
   const fromBadge = Math.hypot(x - 25, y - 25);
   if (badge && fromBadge <= 7) return fromBadge <= 5.5 ? badge : colours.rim;
@@ -77,7 +77,7 @@ export function iconsFor(state: LauncherState): readonly Icon[] {
   return icons;
 }
 
-export function drawIcon(size: number, state: LauncherState): Uint8Array {
+function drawIcon(size: number, state: LauncherState): Uint8Array {
   const argb = new Uint8Array(size * size * 4);
   for (let row = 0; row < size; row++) {
     for (let column = 0; column < size; column++) {

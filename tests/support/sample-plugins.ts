@@ -57,7 +57,9 @@ export async function codeFrom(attempt: (() => unknown) | Promise<unknown>): Pro
 export const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
 
 /** The launcher region of a kernel whose only plugin, the driver, never finishes its start. */
-export function createLauncher(clock: Clock) {
+export function createLauncher(clock: Clock): ReturnType<typeof createLifecycle> & {
+  onChange(changed: (from: LauncherState, to: LauncherState) => void): void;
+} {
   let listener: ((from: LauncherState, to: LauncherState) => void) | undefined;
   const lifecycle = createLifecycle(
     clock,

@@ -6,7 +6,7 @@ import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./v
 /** Entries kept for streams that reconnect: this many events, and this many log lines. */
 const maxHistory = 1_000;
 
-export interface HistoryEntry {
+interface HistoryEntry {
   readonly number: number;
   /** Level of a log line; undefined for events. */
   readonly level: LogLevel | undefined;
@@ -15,7 +15,7 @@ export interface HistoryEntry {
 }
 
 /** @returns One event in the format of Server-Sent Events. */
-export const formatEvent = (name: string, data: object, id?: string): string =>
+const formatEvent = (name: string, data: object, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** Formats its text on first use: usually no stream is open. */
@@ -121,7 +121,7 @@ export interface TextSink {
   write(text: string): void;
   end(): void;
 }
-export interface StreamOptions {
+interface StreamOptions {
   /** Streams with the same owner share a limit. */
   readonly owner: object;
   readonly lastId: string | undefined;
@@ -132,14 +132,14 @@ interface Stream extends StreamOptions {
   readonly sink: TextSink;
 }
 /** A stream, for the code that opened it. */
-export interface StreamHandle {
+interface StreamHandle {
   /** Call it when the client has closed the connection. */
   readonly leave: Release;
   /** Ends the stream and tells the client why. */
   readonly end: (reason: string) => void;
 }
 
-export interface FeedOptions {
+interface FeedOptions {
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;
   /** Distinguishes the event numbers of this process from those of an earlier one. */

@@ -45,7 +45,7 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
 }
 
 /** @returns The values that every page needs. */
-export function pageContext(context: DashboardContext, request: FastifyRequest): SignedInPage {
+function pageContext(context: DashboardContext, request: FastifyRequest): SignedInPage {
   const { session } = requestState(request);
   const csrf = session ? csrfToken(context.auth, session) : "";
   return {

@@ -17,7 +17,7 @@ import type { ChannelView, StatusView, TokenRow, TokenView, WarningView } from "
 const repairHint = "Fix the file. Until then the previous content stays in effect.";
 
 /** @returns The warnings of the overview. The doctor checks find these problems and more. */
-export async function warningsOf(
+async function warningsOf(
   context: DashboardContext,
   sections: readonly SettingsSection[],
 ): Promise<WarningView[]> {

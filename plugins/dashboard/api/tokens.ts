@@ -29,7 +29,7 @@ export async function tokensView(auth: AuthContext): Promise<TokensView> {
   return { tokens: rows.filter(({ name, source }) => name !== "metrics" || source !== "none") };
 }
 
-export interface Rotation {
+interface Rotation {
   /** Name of a claimed token. */
   readonly which: string;
   /** The new value. Undefined generates one. */

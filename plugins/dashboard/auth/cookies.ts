@@ -21,7 +21,7 @@ const trimHeaderSpace = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/
  * other
  *   sites of the same domain can set it too.
  */
-export function cookieValues(header: string | undefined, name: string): string[] {
+function cookieValues(header: string | undefined, name: string): string[] {
   return (header ?? "").split(";").flatMap((pair) => {
     const separator = pair.indexOf("=");
     return separator < 0 || trimHeaderSpace(pair.slice(0, separator)) !== name
@@ -64,7 +64,7 @@ export type TokenSigner = ReturnType<typeof tokenSigner>;
  * Names differ for http and https, else a browser that uses both is signed out by each change. They
  * also contain the instance, because cookies ignore ports.
  */
-export function cookieName(
+function cookieName(
   kind: "session" | "setup",
   brand: string,
   instance: string,
@@ -73,7 +73,7 @@ export function cookieName(
   return `${secure ? "__Host-" : ""}${brand}_${kind}_${instance}`;
 }
 
-export interface CookieOptions {
+interface CookieOptions {
   readonly name: string;
   readonly secure: boolean;
 }
@@ -96,11 +96,11 @@ export function setCookie(
     encode: identity,
   });
 }
-export function clearCookie(reply: FastifyReply, options: CookieOptions): void {
+function clearCookie(reply: FastifyReply, options: CookieOptions): void {
   setCookie(reply, options, "", 0);
 }
 
-export const hasCookie = (request: FastifyRequest, name: string): boolean =>
+const hasCookie = (request: FastifyRequest, name: string): boolean =>
   cookieValues(request.headers.cookie, name).some((value) => value !== "");
 
 const setupCookieSeconds = 900;

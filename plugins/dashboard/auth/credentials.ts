@@ -67,7 +67,7 @@ export function createSignInLinks(
 }
 export type SignInLinkStore = ReturnType<typeof createSignInLinks>;
 
-export interface VerifyOptions {
+interface VerifyOptions {
   readonly via: string;
   /** Names of the accepted tokens, in the order of comparison. @defaultValue `["launcher"]` */
   readonly names?: readonly string[];

@@ -20,7 +20,7 @@ export function hostName(host: string): string {
   return bare.toLowerCase().replace(/\.$/, "");
 }
 
-export interface HostPolicy {
+interface HostPolicy {
   /** Names of this machine and of its listeners. Called only for other names than localhost. */
   readonly machineNames: () => ReadonlySet<string>;
   /** `allowed_hosts`; `*.example.org` matches every name below `example.org`. */
@@ -32,7 +32,7 @@ export interface HostPolicy {
  *
  * An invalid host and port (`localhost:99999`) is rejected, since links contain it.
  */
-export function matchesHostPolicy(host: string, { machineNames, allowed }: HostPolicy): boolean {
+function matchesHostPolicy(host: string, { machineNames, allowed }: HostPolicy): boolean {
   if (!URL.canParse(`http://${host}`)) return false;
   const name = hostName(host);
   if (
@@ -55,14 +55,14 @@ export function ownOrigin(peer: Peer): string {
   return `${scheme}://${peer.host.endsWith(port) ? peer.host.slice(0, -port.length) : peer.host}`;
 }
 
-export type OriginCheck = "accepted" | "rejected" | "null-form";
+type OriginCheck = "accepted" | "rejected" | "null-form";
 
 /**
  * Checks whether a request that changes something comes from a page of this dashboard.
  *
  * @returns `null-form` for `Origin: null`: only a form passes, and its body must prove its origin.
  */
-export function checkRequestOrigin(
+function checkRequestOrigin(
   headers: IncomingHttpHeaders,
   peer: Peer,
   allowed: readonly string[],

@@ -10,7 +10,7 @@ import type { Identity } from "../../http/index.ts";
 import type { DashboardContext } from "../context.ts";
 import { requestState } from "../request.ts";
 
-export type SignOutReason =
+type SignOutReason =
   | "sign-out"
   | "revoked"
   | "expired"
@@ -48,7 +48,7 @@ export interface SignInSession {
   cancelExpiry: Release;
 }
 
-export interface NewSession {
+interface NewSession {
   readonly address: string;
   readonly userAgent: string;
   readonly version: number;
@@ -70,7 +70,7 @@ export interface SessionRecord {
   readonly maker?: string | undefined;
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
   readonly after: (ms: number, run: () => void) => Release;

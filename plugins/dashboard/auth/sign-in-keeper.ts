@@ -32,7 +32,7 @@ const storedSignIns = z.object({
     .max(maxSessions),
 });
 
-export interface KeeperOptions {
+interface KeeperOptions {
   /** Undefined if this deployment has no file for sign-ins. */
   readonly file: string | undefined;
   readonly log: Log;

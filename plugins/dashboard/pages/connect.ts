@@ -6,7 +6,7 @@ import { html, type Html } from "./html.ts";
 import { snippetTabs } from "./snippet-tabs.ts";
 import { snippets } from "./snippets.ts";
 
-export interface ConnectPage extends SignedInPage {
+interface ConnectPage extends SignedInPage {
   /** Undefined if the service has no channel. */
   readonly channel: ChannelView | undefined;
 }

@@ -3,7 +3,7 @@ import type { SignedInPage } from "./signed-in-page.ts";
 import { built, html } from "./html.ts";
 import { layout } from "./layout.ts";
 
-export interface DocsPage extends SignedInPage {
+interface DocsPage extends SignedInPage {
   readonly title: string;
   /** HTML from the build. Links to other documentation pages begin with `docs:`. */
   readonly markup: string;

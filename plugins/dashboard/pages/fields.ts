@@ -22,7 +22,7 @@ export function accountName(): Html {
   return html`<input type="text" autocomplete="username" value="launcher" readonly hidden>`;
 }
 
-export interface SecretField {
+interface SecretField {
   /** Id and form name of the input. */
   readonly id: string;
   readonly label: string;

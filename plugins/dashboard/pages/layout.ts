@@ -10,7 +10,7 @@ export interface Site {
   readonly assets: string;
 }
 
-export interface SignedIn {
+interface SignedIn {
   /** Path of the page in the navigation. */
   readonly current: string;
   readonly version: string;
@@ -18,7 +18,7 @@ export interface SignedIn {
   readonly csrf: string;
 }
 
-export interface Frame {
+interface Frame {
   readonly site: Site;
   readonly title: string;
   /** Files in `browser/` in addition to the common ones. */

@@ -2,7 +2,7 @@
 import { html } from "./html.ts";
 import { entryCard, layout, type Site } from "./layout.ts";
 
-export interface MessagePage extends Site {
+interface MessagePage extends Site {
   readonly title: string;
   readonly text: string;
   /** Command or setting that fixes the problem. */

@@ -10,7 +10,7 @@ import { programCard } from "./overview-program.ts";
 import { html, type Html } from "./html.ts";
 import { layout, type Site } from "./layout.ts";
 
-export interface OverviewPage extends Site {
+interface OverviewPage extends Site {
   readonly status: StatusView;
   readonly csrf: string;
 }

@@ -18,7 +18,7 @@ export interface SetupFailure {
   readonly retryAfterSeconds?: number;
 }
 
-export interface SetupPage extends Site {
+interface SetupPage extends Site {
   readonly error?: SetupFailure;
   /** True if a setup cookie replaces the setup code. It does so only for requests of scripts. */
   readonly hasCookie: boolean;

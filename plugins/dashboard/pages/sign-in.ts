@@ -15,7 +15,7 @@ export interface SignInFailure {
   readonly retryAfterSeconds?: number;
 }
 
-export interface SignInPage extends Site {
+interface SignInPage extends Site {
   /** Path to open after sign-in. The server validates it when the form returns it. */
   readonly next?: string;
   readonly error?: SignInFailure;

@@ -9,7 +9,7 @@ export interface SignedInPage extends Site {
   readonly csrf: string;
 }
 
-export interface PageContent {
+interface PageContent {
   /** Path of the page. The browser module has the same name. */
   readonly path: string;
   readonly title: string;

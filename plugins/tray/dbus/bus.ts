@@ -12,7 +12,7 @@ const maxLineBytes = 512;
  * Opens a socket and authenticates with EXTERNAL: the operating system tells the bus the user of
  * this process, so no secret is sent.
  */
-export async function openSocket(path: string, uid: number, signal: AbortSignal): Promise<Socket> {
+async function openSocket(path: string, uid: number, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
   const socket = connect({ path });
   try {

@@ -79,14 +79,14 @@ function parseVariantType(signature: string): SignatureType {
 }
 
 /** @returns The alignment of a type in bytes. */
-export function alignmentOf(code: string): 1 | 2 | 4 | 8 {
+function alignmentOf(code: string): 1 | 2 | 4 | 8 {
   if ("xtd({".includes(code)) return 8;
   if ("biusoa".includes(code)) return 4;
   return "nq".includes(code) ? 2 : 1;
 }
 
 const objectPathPattern = /^\/(?:[A-Za-z0-9_]+(?:\/[A-Za-z0-9_]+)*)?$/;
-export const isObjectPath = (text: string): boolean => objectPathPattern.test(text);
+const isObjectPath = (text: string): boolean => objectPathPattern.test(text);
 
 function requireObjectPath(text: string): string {
   if (!isObjectPath(text)) throw new Error("an object path is malformed");

@@ -8,7 +8,7 @@ import {
   type Variant,
 } from "./codec.ts";
 
-export const messageKinds = ["call", "return", "error", "signal"] as const;
+const messageKinds = ["call", "return", "error", "signal"] as const;
 export interface Message {
   readonly kind: (typeof messageKinds)[number];
   readonly serial: number;

@@ -3,11 +3,11 @@
 import type { Message } from "./message.ts";
 import { parseSignature, variant, type SignatureType, type BusValue } from "./codec.ts";
 
-export interface Property {
+interface Property {
   readonly signature: string;
   get(): BusValue;
 }
-export interface Method {
+interface Method {
   readonly takes: string;
   readonly gives: string;
   /** Receives values of exactly the types in `takes`. Throws a `BusError` to reject the call. */
@@ -21,7 +21,7 @@ export interface Interface {
 /** Path -> name of the interface. */
 export type Objects = Readonly<Record<string, Readonly<Record<string, Interface>>>>;
 
-export interface MethodReturn {
+interface MethodReturn {
   readonly signature: string;
   readonly body: readonly BusValue[];
 }

@@ -8,7 +8,7 @@ import { encodePng, iconsFor } from "../icon.ts";
 import type { MenuChoice, TrayBackend, TrayBackendOptions, TrayView } from "../service.ts";
 import { isObject } from "../../../lib/util.ts";
 
-export interface ScriptOptions {
+interface ScriptOptions {
   readonly command: readonly string[];
   /** Size of the icon in pixels; one of the sizes that `iconsFor` returns. */
   readonly iconSize: number;
@@ -27,7 +27,7 @@ const menuChoices = new Set<unknown>([
 ] satisfies MenuChoice[]);
 
 /** @returns The path of a script in `dist`, both for the bundled program and for the sources. */
-export function scriptFile(name: string): string {
+function scriptFile(name: string): string {
   const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
   return fileURLToPath(new URL(`dist/plugins/tray/scripts/${name}`, pathToFileURL(manifest)));
 }

@@ -8,7 +8,7 @@ import { menuPath } from "./menu.ts";
 export const itemPath = "/StatusNotifierItem";
 export const itemInterface = "org.kde.StatusNotifierItem";
 
-export interface Signal {
+interface Signal {
   readonly member: string;
   readonly signature: string;
   readonly body: readonly BusValue[];

@@ -6,7 +6,7 @@ import type { MenuChoice, TrayView } from "../service.ts";
 export const menuPath = "/MenuBar";
 export const menuInterface = "com.canonical.dbusmenu";
 
-export interface Menu {
+interface Menu {
   readonly interface: Interface;
   /** @returns The body of the signal `LayoutUpdated`, to send after the view has changed. */
   changed(): readonly BusValue[];

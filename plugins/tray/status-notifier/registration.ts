@@ -19,7 +19,7 @@ const maxRetryMs = 8_000;
 const doNotQueueFlag = 4;
 const primaryOwnerReply = 1;
 
-export interface RegistrationOptions {
+interface RegistrationOptions {
   readonly bus: Bus;
   readonly pid: number;
   /** Called when a panel shows the icon and when the panel is gone. */

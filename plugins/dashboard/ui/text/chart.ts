@@ -4,7 +4,7 @@ export const chartHeight = 60;
 const barGap = 4;
 const minBarHeight = 1;
 
-export interface Bar {
+interface Bar {
   readonly x: number;
   readonly y: number;
   readonly width: number;

@@ -1,5 +1,5 @@
 // Rules for tokens chosen by the user, and for the actions that require a token again.
-export interface TokenRule {
+interface TokenRule {
   readonly id: string;
   readonly text: string;
   readonly holds: (token: string) => boolean;
