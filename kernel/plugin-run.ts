@@ -226,11 +226,8 @@ function rejectUnknown(plugin: string, services: Services): Services {
     get(_, service) {
       if (typeof service === "symbol" || Object.hasOwn(services, service))
         return Reflect.get(services, service);
-      throw kernelErrors.KERNEL_NEED_UNMET(
-        plugin,
-        service,
-        didYouMean(service, Object.keys(services)),
-      );
+      const hint = didYouMean(service, Object.keys(services));
+      throw kernelErrors.KERNEL_NEED_UNMET(plugin, service, hint);
     },
   });
 }

@@ -1,5 +1,5 @@
-// Writes files: replaces them in one step, so that a crash leaves the old content or the new one, and
-// reads, edits and writes them under a lock.
+// Writes files: replaces them in one step, so that a crash leaves the old content or the new one,
+// and reads, edits and writes them under a lock.
 import { randomBytes } from "node:crypto";
 import { lstat, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
