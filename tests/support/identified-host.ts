@@ -10,7 +10,7 @@ import { memory, tokenStore } from "../../plugins/token-store/index.ts";
 import { ask, client, knock, token, wsLines, type AskOptions } from "./pico-server-harness.ts";
 
 export interface HostOptions {
-  /** What the host returns for a request with this cookie. */
+  /** The session check of the host. `cookie`: the name in the cookie of the request. */
   readonly identify: (cookie: string, request: IncomingMessage) => unknown;
   readonly app?: Application;
   readonly config?: object;

@@ -14,7 +14,7 @@ import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
 import { encodeResponse, frameText, pingFrame, type EncodedFrame } from "../frame-encoding.ts";
 import type { Admission } from "../handshake/admission.ts";
-import type { SessionScope } from "../handshake/identity.ts";
+import type { SessionScope } from "../session/session-scope.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
 import { countResume } from "../metrics.ts";
 import { helloFrames } from "../session/hello.ts";

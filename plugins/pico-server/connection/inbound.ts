@@ -10,7 +10,6 @@ import {
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
 import type { InboundMessage, Sender } from "../../channels/index.ts";
-import { sessionForbiddenError, type SessionScope } from "../handshake/identity.ts";
 import {
   decodeFrame,
   DeliveryAck,
@@ -19,6 +18,7 @@ import {
   toSkippedNotice,
 } from "../session/mapping.ts";
 import { tokenSessionError } from "../session/session-guard.ts";
+import { sessionForbiddenError, type SessionScope } from "../session/session-scope.ts";
 import { readArrivals, type Arrivals } from "./arrivals.ts";
 import type { ConnectionContext, DeliverMessage } from "./context.ts";
 import type { BudgetMember } from "./memory-budget.ts";

@@ -3,7 +3,7 @@ import { codeOf, type Log } from "../../../kernel/index.ts";
 import type { Http, Identity, Limiter, Verdict } from "../../http/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
 import type { PicoServerConfig } from "../config.ts";
-import { scopeOf, senderOf, tokenSender, type Person } from "./identity.ts";
+import { toPerson, tokenHolder, type Person } from "./identity.ts";
 import {
   readCredentials,
   type OfferedToken,
@@ -206,8 +206,7 @@ class ChannelAdmissionControl implements AdmissionControl {
       const now = http.identityOf(request);
       return now?.kind === kind && now.identity.id === identity.id;
     };
-    const sender = senderOf(kind, identity);
-    const scope = scopeOf(kind, identity, log);
+    const { sender, scope } = toPerson(kind, identity, log);
     const version = undefined;
     return { method: "dashboard", version, identity, sender, scope, echo: undefined, isCurrent };
   }
@@ -268,8 +267,7 @@ class ChannelAdmissionControl implements AdmissionControl {
   private toAdmission({ version, token: { method, echo } }: TokenMatch): Admission {
     const { tokens } = this.options;
     const isCurrent = (): boolean => tokens.info("pico").version === version;
-    const person = { sender: tokenSender, scope: undefined, identity: undefined };
-    return { method, version, ...person, echo, isCurrent };
+    return { ...tokenHolder, method, version, identity: undefined, echo, isCurrent };
   }
 }
 

@@ -203,7 +203,7 @@ describe("identify", () => {
     ]);
   });
 
-  test("lets nobody take over a connection of another user", async () => {
+  test("closes no connection whose secret another user presents", async () => {
     await using host = await identifiedHost({
       identify: (id) => ({ id, sessions: "all" }),
       config: { max_connections: 2 },
