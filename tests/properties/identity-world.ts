@@ -175,7 +175,8 @@ class World {
   private async open(each: OpenOperation): Promise<void> {
     if (this.tabs.length >= maxTabs) await this.close(this.tabs[0]!);
     const { person: key, name: named } = each;
-    const stolen = each.steals === undefined ? undefined : this.hellos[each.steals];
+    const stolen =
+      each.steals === undefined ? undefined : this.hellos[each.steals % this.hellos.length];
     const query = new URLSearchParams({
       ...(named !== undefined && { session_id: named }),
       ...(each.steals !== undefined && { pico_ext: "1" }),
