@@ -14,7 +14,13 @@ import type {
 /** Nine updates in any second leave room for the final update, which does not wait. */
 export const updateIntervalMs = 112;
 /** With these codes a later update may succeed, and the final update reports the failure. */
-const transientCodes: readonly string[] = ["undeliverable", "rate_limited", "busy"];
+const transientCodes: readonly string[] = [
+  "undeliverable",
+  "rate_limited",
+  "busy",
+  "store_unavailable",
+  "store_busy",
+];
 
 export interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
   /** Returns whether the channel can update a sent message. */

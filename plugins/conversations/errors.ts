@@ -6,6 +6,8 @@ export const conversationsErrors = errorTable({
   undeliverable:
     "No client is connected to this session, and the session log is full. Send the message again " +
     "after a client has connected.",
+  store_unavailable: "The conversations cannot be stored now. Try again shortly.",
+  store_busy: "Too many messages wait to be stored. Try again shortly.",
   not_found: "There is no conversation with this id. List the conversations to find it.",
   not_supported: (action: string) =>
     `This store cannot ${action}. Set store.kind to "sqlite" to keep conversations on disk.`,

@@ -2,6 +2,8 @@
 import type { Plugin } from "../../kernel/index.ts";
 import type { ConversationsShape } from "./service.ts";
 import { MemoryConversations } from "./stores/memory.ts";
+import type { ConversationStore } from "./stores/storage.ts";
+import { StoredConversations } from "./stores/stored.ts";
 
 export { conversationsErrors } from "./errors.ts";
 export type {
@@ -22,6 +24,16 @@ export type {
   Subscriber,
 } from "./log/session-log.ts";
 export type {
+  Batch,
+  ConversationStorage,
+  ConversationStore,
+  NewEntry,
+  StorageContext,
+  StoredFrame,
+  StoredStream,
+  StreamPositions,
+} from "./stores/storage.ts";
+export type {
   ConversationHistory,
   ConversationId,
   Conversations,
@@ -36,10 +48,24 @@ export type {
   TurnCursor,
 } from "./service.ts";
 
+/** Options of {@link conversations}. */
+export interface ConversationsOptions {
+  /**
+   * Opens the store that keeps the conversations.
+   *
+   * @defaultValue the memory of this process
+   */
+  readonly store?: ConversationStore;
+}
+
+const defaultLimits = { keepDays: 90, maxBytes: 1024 * 1024 * 1024 };
+
 /**
  * Creates the plugin that keeps conversations. List it before `channels` and `pico-server`; without
  * it, each of them works in memory.
  *
+ * @param options.store - Opens the store that keeps the conversations. @defaultValue the memory of
+ *   this process
  * @example
  * import { createKernel } from "doorward";
  * import { channels } from "doorward/plugins/channels";
@@ -53,12 +79,17 @@ export type {
  * await kernel.start();
  * const { items } = await kernel.services.conversations.list({ limit: 10 });
  */
-export function conversations(): Plugin<ConversationsShape> {
+export function conversations({ store }: ConversationsOptions = {}): Plugin<ConversationsShape> {
   return {
     name: "conversations",
     api: 1,
-    start({ clock, random, after }) {
-      return { conversations: new MemoryConversations({ clock, random, after }) };
+    async start({ clock, log, random, after, onStop }) {
+      if (!store) return { conversations: new MemoryConversations({ clock, random, after }) };
+      const storage = await store({ clock, log, random });
+      const limits = (): typeof defaultLimits => defaultLimits;
+      const stored = new StoredConversations({ storage, clock, log, random, after, limits });
+      onStop(() => stored.close());
+      return { conversations: stored };
     },
   };
 }

@@ -83,6 +83,7 @@ export class PicoChannel {
       sessionIdle: (session) => this.channel.sessionIdle(session),
       onReceipt: (session, id, status, reason) =>
         this.channel.receipt(session, { id, status, ...(reason && { reason }) }),
+      renewed: (session) => this.connections.close("restart", (peer) => peer.usesSession(session)),
     };
     this.sessions =
       uses.conversations?.open("pico", listeners) ??

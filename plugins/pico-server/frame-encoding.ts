@@ -234,6 +234,7 @@ export class EncodedEntry implements LogEntry {
   framed: EncodedFrame;
   readonly numbered: boolean;
   readonly message: string | undefined;
+  readonly final: boolean;
 
   /** @param byteLength - Length of `text` in bytes of UTF-8. */
   constructor(
@@ -242,11 +243,13 @@ export class EncodedEntry implements LogEntry {
     byteLength: number,
     numbered: boolean,
     message: string | undefined,
+    final = false,
   ) {
     this.type = type;
     this.framed = frameText(text, byteLength);
     this.numbered = numbered;
     this.message = message;
+    this.final = final;
   }
 
   get frame(): Uint8Array {

@@ -23,8 +23,8 @@ const own =
   "kernel/(defaults|kernel)|lib/files/(atomic(-write)?|lock|stamp|watch)|config/plugins/(limited|foreign)";
 const kit = "testkit/(fault-line|fault-proxy|queue|client|rules|conformance)";
 const http = "plugins/http/(pipeline|responses|listeners|server)";
-const plugins =
-  "(plugins/(program/process|pico-server/(drain|shutdown|(connection/)?sink))|lib/pico-link/connect)";
+const conversations = "conversations/stores/batch-writer";
+const plugins = `(plugins/(program/process|${conversations}|pico-server/(drain|shutdown|(connection/)?sink))|lib/pico-link/connect)`;
 const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 
 describe("sources", () => {

@@ -1,6 +1,7 @@
 // Keeps the streams of all sessions in the memory of one process.
 import type { Release } from "../../../kernel/index.ts";
 import { conversationsErrors } from "../errors.ts";
+import type { StoredStream, StreamPositions } from "../stores/storage.ts";
 import type {
   AppendResult,
   Cursor,
@@ -25,6 +26,7 @@ import {
   isContiguous,
   createStream,
   append,
+  restoreStream,
   removeSubscriber,
   settleRemaining,
   replayAfter,
@@ -52,6 +54,15 @@ export interface MemorySessionLogOptions {
   readonly sessionActive?: (session: string) => void;
   /** Called when the last subscriber of a session has left. */
   readonly sessionIdle?: (session: string) => void;
+  /** Set if a store keeps the streams, so that this log is only its cache. */
+  readonly store?: StoreHooks;
+}
+
+export interface StoreHooks {
+  /** True if the stream must stay in memory, because some of it is not stored yet. */
+  readonly isPinned: (session: string) => boolean;
+  /** A stream left memory. Nothing of it is lost, so no receipt reports that. */
+  readonly evicted: (session: string) => void;
 }
 
 const replayWindow: ReplayWindow = { frames: 256, bytes: 512 * 1024 };
@@ -68,9 +79,22 @@ const defaultBounds = { streams: 50_000, bytes: (256 - 64) * MiB };
 export interface MemorySessionLog extends SessionLog {
   append(session: string, entry: LogEntry): AppendResult;
   readAfter(session: string, cursor: Cursor | undefined, defaultStart?: DefaultStart): Replay;
+  subscribe(
+    session: string,
+    subscriber: Subscriber,
+    options?: { readonly resumes?: boolean },
+  ): void;
   top(session: string): Cursor | undefined;
   /** How many sessions have a stream. */
   streamCount(): number;
+  /** Creates the stream of a session without a subscriber, if there is none. */
+  open(session: string): void;
+  /** Creates the stream of a session as a store has kept it. */
+  restore(session: string, stored: StoredStream): void;
+  /** Removes the stream of a session with its subscribers. */
+  discard(session: string): void;
+  /** How far the readers of a session have got; undefined if there is no stream. */
+  positions(session: string): StreamPositions | undefined;
 }
 
 /** A stream exists while it has a subscriber and for the retention time after that. */
@@ -138,7 +162,7 @@ class InProcessSessionLog implements MemorySessionLog {
   }
 
   subscribe(session: string, subscriber: Subscriber, { resumes = false } = {}): void {
-    const stream = this.open(session);
+    const stream = this.openStream(session);
     stream.resumes ||= resumes;
     this.idle.delete(session);
     const isFirst = subscriberCount(stream) === 0;
@@ -150,7 +174,7 @@ class InProcessSessionLog implements MemorySessionLog {
   unsubscribe(session: string, subscriber: Subscriber): void {
     const stream = this.streams.get(session);
     if (!stream || !removeSubscriber(stream, subscriber) || subscriberCount(stream) > 0) return;
-    if (stream.seq > 0 || stream.resumes) this.markIdle(session);
+    if (stream.seq > 0 || stream.resumes || this.isPinned(session)) this.markIdle(session);
     else this.end(session);
     this.options.sessionIdle?.(session);
   }
@@ -179,6 +203,31 @@ class InProcessSessionLog implements MemorySessionLog {
     this.bytes += costOf(stream) - before;
   }
 
+  open(session: string): void {
+    if (!this.streams.has(session)) this.openIdle(session);
+  }
+
+  restore(session: string, stored: StoredStream): void {
+    this.assertRoom();
+    const stream = restoreStream(stored);
+    if (!stream.resumes) markWritten(stream, stream.plain);
+    this.streams.set(session, stream);
+    this.bytes += costOf(stream);
+    this.markIdle(session);
+    this.makeRoom(session);
+  }
+
+  discard(session: string): void {
+    this.end(session);
+  }
+
+  positions(session: string): StreamPositions | undefined {
+    const stream = this.streams.get(session);
+    if (!stream) return undefined;
+    const { written, plain, acknowledged, resumes } = stream;
+    return { written, plain, acknowledged, resumes };
+  }
+
   streamCount(): number {
     return this.streams.size;
   }
@@ -197,7 +246,13 @@ class InProcessSessionLog implements MemorySessionLog {
     this.idle.delete(session);
     if (!stream) return;
     this.bytes -= costOf(stream);
-    settleRemaining(session, stream, this.onReceipt);
+    const { store } = this.options;
+    if (store) store.evicted(session);
+    else settleRemaining(session, stream, this.onReceipt);
+  }
+
+  private isPinned(session: string): boolean {
+    return this.options.store?.isPinned(session) ?? false;
   }
 
   private readonly expire = (): void => {
@@ -212,7 +267,9 @@ class InProcessSessionLog implements MemorySessionLog {
         this.stopTimer = after(leftMs, this.expire);
         return;
       }
-      this.end(session);
+      this.idle.delete(session);
+      if (this.isPinned(session)) this.idle.set(session, now());
+      else this.end(session);
     }
   };
 
@@ -233,7 +290,7 @@ class InProcessSessionLog implements MemorySessionLog {
     const { streams, bounds, target } = this;
     if (streams.size <= bounds.streams && this.bytes <= bounds.bytes) return;
     for (const session of this.idle.keys()) {
-      if (session !== exceptSession) this.end(session);
+      if (session !== exceptSession && !this.isPinned(session)) this.end(session);
       if (streams.size <= target.streams && this.bytes <= target.bytes) return;
     }
     for (let left = streams.size; left > 0 && this.bytes > bounds.bytes; left -= 1) {
@@ -244,7 +301,7 @@ class InProcessSessionLog implements MemorySessionLog {
     }
   }
 
-  private open(session: string): Stream {
+  private openStream(session: string): Stream {
     const existing = this.streams.get(session);
     if (existing) return existing;
     const stream = createStream(Buffer.from(this.options.random(8)).toString("hex"));
@@ -253,11 +310,15 @@ class InProcessSessionLog implements MemorySessionLog {
     return stream;
   }
 
-  /** Opens a stream without a subscriber. A session with a subscriber is always opened. */
-  private openIdle(session: string): Stream {
+  private assertRoom(): void {
     if (this.streams.size >= this.bounds.streams && this.idle.size === 0)
       throw conversationsErrors.undeliverable();
-    const stream = this.open(session);
+  }
+
+  /** Opens a stream without a subscriber. A session with a subscriber is always opened. */
+  private openIdle(session: string): Stream {
+    this.assertRoom();
+    const stream = this.openStream(session);
     this.markIdle(session);
     return stream;
   }

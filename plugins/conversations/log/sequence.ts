@@ -3,13 +3,19 @@ import type { SequenceRange } from "./session-log.ts";
 
 const minCompaction = 32;
 
-/** Items with consecutive numbers from 1 on. Removing the oldest item does not move the others. */
+/** Items with consecutive numbers. Removing the oldest item does not move the others. */
 export class SequenceBuffer<T> {
   private items: (T | undefined)[] = [];
   /** The number of the first array element. */
-  private base = 1;
+  private base: number;
   /** The lowest number in the buffer. */
-  first = 1;
+  first: number;
+
+  /** @param first - The number of the first item. */
+  constructor(first = 1) {
+    this.base = first;
+    this.first = first;
+  }
 
   get length(): number {
     return this.next - this.first;

@@ -29,6 +29,8 @@ export interface LogEntry {
    * final or deleted.
    */
   readonly message?: string | undefined;
+  /** True for the complete text of a message. */
+  readonly final?: boolean | undefined;
   /** Reduces the memory of the entry, because it is kept and has no subscriber. */
   rest?(): void;
 }
@@ -125,6 +127,8 @@ export interface LogListeners {
   readonly sessionActive: (session: string) => void;
   /** The last subscriber of this session has left. */
   readonly sessionIdle: (session: string) => void;
+  /** The stream of this session ended. Its clients must connect again. */
+  readonly renewed: (session: string) => void;
 }
 
 /**
@@ -137,8 +141,11 @@ export interface SessionLog {
    */
   readonly limits: LogLimits;
   /**
-   * Appends an entry. A numbered entry creates the stream of the session.
+   * Appends an entry. A numbered entry creates the stream of the session. Subscribers receive it
+   * after it was stored.
    * @throws undeliverable if there is no room for another stream.
+   * @throws store_unavailable if the entry could not be stored.
+   * @throws store_busy if too many entries wait to be stored.
    */
   append(session: string, entry: LogEntry): Awaitable<AppendResult>;
   /**
@@ -153,6 +160,7 @@ export interface SessionLog {
   ): Awaitable<Replay>;
   /**
    * Subscribes to a session and creates its stream. The stream exists while it has a subscriber.
+   * The subscriber receives all entries that are appended after the call.
    * @param options.resumes - The subscriber may return with a cursor, so the position is kept even
    *   if the stream is empty. @defaultValue `false`
    */
@@ -160,7 +168,7 @@ export interface SessionLog {
     session: string,
     subscriber: Subscriber,
     options?: { readonly resumes?: boolean },
-  ): void;
+  ): Awaitable<void>;
   /** Ends a subscription. Does nothing if there is none. */
   unsubscribe(session: string, subscriber: Subscriber): void;
   /** @returns The position of the last numbered frame; undefined if there is no stream. */

@@ -1,5 +1,6 @@
 // The numbered frames of one session and its subscribers.
 import { PendingReceipts, SequenceBuffer } from "./sequence.ts";
+import type { StoredStream } from "../stores/storage.ts";
 import type {
   DefaultStart,
   Cursor,
@@ -67,6 +68,29 @@ export const createStream = (epoch: string): Stream => ({
   partials: noPartials,
   partialBytes: 0,
 });
+
+/** Creates a stream as a store has kept it. Unacknowledged frames have receipts. */
+export function restoreStream(stored: StoredStream): Stream {
+  const { epoch, seq, written, plain, acknowledged, resumes, frames } = stored;
+  const first = seq - frames.length + 1;
+  const stream: Stream = {
+    ...createStream(epoch),
+    seq,
+    written,
+    plain,
+    acknowledged,
+    resumes,
+    stored: new SequenceBuffer(first),
+    receipts: new PendingReceipts(first),
+  };
+  const settled = Math.max(plain, acknowledged);
+  for (const { seq: number, message, frame } of frames) {
+    stream.stored.push({ frame, message, numbered: true });
+    stream.storedBytes += frame.byteLength;
+    stream.receipts.push(number > settled ? message : undefined);
+  }
+  return stream;
+}
 
 export function addSubscriber(stream: Stream, subscriber: Subscriber): void {
   const { subscribers } = stream;

@@ -2,6 +2,7 @@
  * The interface of a durable store. The log of `stores/stored-log.ts` keeps live sessions in memory
  * and writes through it; history is read from it directly.
  */
+import type { Awaitable, Clock, Log } from "../../../kernel/index.ts";
 import type { Address } from "../../channels/index.ts";
 import type { ConversationHistory, StoreHealth, TakenId } from "../service.ts";
 
@@ -63,6 +64,19 @@ export interface Batch {
   /** The latest positions of the streams that moved. */
   readonly positions: readonly (Address & StreamPositions)[];
 }
+
+/** The parts of the plugin scope that a store uses. */
+export interface StorageContext {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+/**
+ * Opens a durable store when the plugin starts. If it rejects, the start fails with its error; the
+ * plugin closes the store when it stops.
+ */
+export type ConversationStore = (context: StorageContext) => Awaitable<ConversationStorage>;
 
 /** A durable store of conversations. */
 export interface ConversationStorage extends ConversationHistory {

@@ -34,6 +34,8 @@ export interface Peer extends Timer {
   known?: ConnectionInfo | undefined;
   /** Sends a ping when it is due, and closes a dead or slow peer. */
   check(): number;
+  /** True if the peer receives messages of this session. */
+  usesSession(session: string): boolean;
   /** True while the application processes a message of its sessions or frames wait to be sent. */
   isBusy(): boolean;
   /** Bytes of its socket since the connection was opened. */

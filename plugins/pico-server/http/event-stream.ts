@@ -111,6 +111,10 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     return this.byteCounter.read();
   }
 
+  usesSession(session: string): boolean {
+    return session === this.session;
+  }
+
   isBusy(): boolean {
     return this.outbox.waiting() > 0 || this.context.delivery.isBusy(this.session);
   }
@@ -160,6 +164,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
 
   failed(error: unknown): void {
     this.context.runtime.log.error({ err: error, connection: this.id }, "Event stream failed");
+    this.close("try_later");
   }
 
   queueFull(): void {

@@ -211,6 +211,7 @@ class MessagePoster {
     );
     connections.add(pending.peer);
     try {
+      await pending.subscribed;
       const accepted = deliver();
       const outcome = await Promise.race([accepted, pending.ended]);
       // The client has its response already, so a later failure is only logged.

@@ -1,6 +1,6 @@
 // ?wait= of POST /pico/messages: collects the replies of a session for the response.
 import type { ServerResponse } from "node:http";
-import type { Clock } from "../../../kernel/index.ts";
+import type { Awaitable, Clock } from "../../../kernel/index.ts";
 import { formatCursor, type ServerMessage } from "../../../lib/pico-wire/index.ts";
 import type { Peer } from "../connection/registry.ts";
 import type { Admission } from "../handshake/admission.ts";
@@ -47,6 +47,10 @@ type WaitEnd = "timed_out" | "closed";
 export interface PendingReply {
   readonly peer: Peer;
   /**
+   * A promise until replies can be received. It rejects if the session log cannot be read.
+   */
+  readonly subscribed: Awaitable<void>;
+  /**
    * Resolves when the reply is complete or the wait has ended. Thoughts and tool calls do not
    * count as a reply.
    */
@@ -85,6 +89,7 @@ class ReplyCollector {
 class ReplyWaiter implements PendingReply, Subscriber {
   readonly peer: Peer;
   readonly ended: Promise<WaitEnd>;
+  readonly subscribed: Awaitable<void>;
   private readonly context: ReplyWaitContext;
   private readonly options: ReplyWaitOptions;
   private readonly collector: ReplyCollector;
@@ -105,7 +110,7 @@ class ReplyWaiter implements PendingReply, Subscriber {
     this.onClose = () => end("closed");
     this.timer = clock.setTimeout(() => end("timed_out"), seconds * 1_000);
     this.peer = this.createPeer();
-    sessions.subscribe(session, this, { resumes: true });
+    this.subscribed = sessions.subscribe(session, this, { resumes: true });
     response.once("close", this.onClose);
     this.stopSignOutWatch = admission.identity?.onEnd(this.onClose);
   }
@@ -156,6 +161,7 @@ class ReplyWaiter implements PendingReply, Subscriber {
       close: this.onClose,
       slot: unscheduled,
       check: () => maxWaitSeconds * 1_000,
+      usesSession: (other) => other === session,
       isBusy: () => isBusy(session),
       byteCounts: () => ({ in: 0, out: 0 }),
       traffic: () => ({

@@ -139,10 +139,11 @@ class PicoChannelAdapter implements ChannelAdapter {
     byteLength: number,
     numbered: boolean,
     message?: string,
+    final?: boolean,
   ): Awaitable<AppendResult> {
     if (byteLength > limits.outboundFrame)
       throw picoErrors.too_large(byteLength, limits.outboundFrame);
-    const entry = new EncodedEntry(type, text, byteLength, numbered, message);
+    const entry = new EncodedEntry(type, text, byteLength, numbered, message, final);
     return this.sessions.append(session, entry);
   }
 
@@ -153,8 +154,9 @@ class PicoChannelAdapter implements ChannelAdapter {
     text: string,
     byteLength: number,
     numbered: boolean,
+    final?: boolean,
   ): Awaitable<AdapterReceipt> {
-    const appended = this.publish(type, session, text, byteLength, numbered, id);
+    const appended = this.publish(type, session, text, byteLength, numbered, id, final);
     return appended instanceof Promise
       ? appended.then((result) => this.toReceipt(id, numbered, result))
       : this.toReceipt(id, numbered, appended);
@@ -183,10 +185,12 @@ class PicoChannelAdapter implements ChannelAdapter {
     const plain = isPlainText(message)
       ? encodeTextMessage({ type, session, id, content, request, final }, now)
       : undefined;
-    if (plain !== undefined) return this.write(type, session, id, plain, plain.length, numbered);
+    if (plain !== undefined) {
+      return this.write(type, session, id, plain, plain.length, numbered, final);
+    }
     const payload = toPayload(id, message, final);
     const text = encode({ type, payload, session_id: session, timestamp: now });
-    return this.write(type, session, id, text, Buffer.byteLength(text), numbered);
+    return this.write(type, session, id, text, Buffer.byteLength(text), numbered, final);
   }
 
   /** Sends a frame to the current subscribers. A failure is ignored: the frame may be lost. */

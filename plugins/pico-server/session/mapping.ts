@@ -58,6 +58,11 @@ const applicationCodes: readonly ErrorCode[] = [
   "no_answer",
 ];
 
+const storeCodes = ["store_unavailable", "store_busy"];
+
+/** True if the conversations cannot be stored or read now, so that a later attempt may succeed. */
+export const isStoreError = (error: unknown): boolean => storeCodes.includes(codeOf(error));
+
 /** Converts a failed delivery to the error for the client. Details stay in the log. */
 export function toMessageError(error: unknown): {
   readonly code: ErrorCode;
@@ -68,7 +73,7 @@ export function toMessageError(error: unknown): {
   if (applicationCode !== undefined)
     return { code: applicationCode, message: (error as Error).message };
   const wireCode =
-    code === "not_running"
+    code === "not_running" || storeCodes.includes(code)
       ? "busy"
       : (forwardedCodes.find((known) => known === code) ?? "internal");
   return { code: wireCode, message: messageErrors[wireCode].message };

@@ -51,11 +51,10 @@ export class SessionReader implements Subscriber {
   }
 
   start({ after, defaultStart, resumes }: ReadFrom): void {
-    this.log.subscribe(this.session, this, { resumes });
-    const replay = this.log.readAfter(this.session, after, defaultStart);
-    if (replay instanceof Promise)
-      replay.then((result) => this.begin(result)).catch((error) => this.owner.failed(error));
-    else this.begin(replay);
+    const subscribed = this.log.subscribe(this.session, this, { resumes });
+    if (subscribed instanceof Promise)
+      void this.startLater(subscribed, after, defaultStart).catch((error) => this.fail(error));
+    else this.readFrom(after, defaultStart);
   }
 
   onEntry(entry: SequencedEntry): void {
@@ -67,6 +66,28 @@ export class SessionReader implements Subscriber {
     if (!this.isOpen) return;
     this.isOpen = false;
     this.log.unsubscribe(this.session, this);
+  }
+
+  /** The client may have left before the subscription began. */
+  private async startLater(
+    subscribed: Promise<void>,
+    after: Cursor | undefined,
+    defaultStart: DefaultStart | undefined,
+  ): Promise<void> {
+    await subscribed;
+    if (this.isOpen) this.readFrom(after, defaultStart);
+    else this.log.unsubscribe(this.session, this);
+  }
+
+  private readFrom(after: Cursor | undefined, defaultStart: DefaultStart | undefined): void {
+    const replay = this.log.readAfter(this.session, after, defaultStart);
+    if (replay instanceof Promise)
+      replay.then((result) => this.begin(result)).catch((error) => this.fail(error));
+    else this.begin(replay);
+  }
+
+  private fail(error: unknown): void {
+    if (this.isOpen) this.owner.failed(error);
   }
 
   private begin(replay: Replay): void {

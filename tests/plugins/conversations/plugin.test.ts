@@ -1,9 +1,58 @@
 import { describe, expect, test } from "vitest";
 import { conversations, type Conversations } from "../../../plugins/conversations/index.ts";
+import { createFakeStorage, type FakeFile } from "../../support/fake-conversation-storage.ts";
 import { stand } from "../../support/pico-server-harness.ts";
 
 const service = (services: object): Conversations =>
   (services as { conversations: Conversations }).conversations;
+
+interface Hello {
+  readonly epoch: string;
+}
+
+describe("conversations with a store", () => {
+  const path = "/pico?session_id=s1&pico_ext=1";
+  const open = (file: FakeFile) =>
+    stand({ first: conversations({ store: () => createFakeStorage(file) }) });
+
+  test("lets clients resume after a restart in the same epoch", async () => {
+    const file: FakeFile = new Map();
+    let epoch: string;
+    {
+      await using server = await open(file);
+      const client = await server.connect(path);
+      ({ epoch } = ((await client.next()) as unknown as { payload: Hello }).payload);
+      await server.say("s1", "one");
+      expect(await client.next()).toMatchObject({ seq: 1, payload: { content: "one" } });
+    }
+    {
+      await using server = await open(file);
+      await server.say("s1", "two");
+      const client = await server.connect(`${path}&resume=${epoch}:1`);
+      expect(await client.next()).toMatchObject({
+        type: "hello",
+        payload: { epoch, seq: 2, resumed: true, replay: 1, gap: false },
+      });
+      expect(await client.next()).toMatchObject({ seq: 2, payload: { content: "two" } });
+    }
+  });
+
+  test("delivers to plain clients after a restart only unwritten messages", async () => {
+    const file: FakeFile = new Map();
+    {
+      await using server = await open(file);
+      const client = await server.connect("/pico?session_id=s1");
+      await server.say("s1", "one");
+      expect(await client.next()).toMatchObject({ payload: { content: "one" } });
+    }
+    {
+      await using server = await open(file);
+      await server.say("s1", "two");
+      const client = await server.connect("/pico?session_id=s1");
+      expect(await client.next()).toMatchObject({ payload: { content: "two" } });
+    }
+  });
+});
 
 describe("conversations", () => {
   test("provides the session log of the pico channel", async () => {

@@ -26,7 +26,8 @@ function make(options: Partial<MemorySessionLogOptions> = {}) {
   return { log, settled, pass: (ms: number) => clock.increment(ms) };
 }
 
-describe("createMemorySessionLog", () => sessionLogConformance(retentionMs, make));
+describe("createMemorySessionLog", () =>
+  sessionLogConformance({ keptMs: retentionMs, isDurable: false }, make));
 
 const subscriber = { onEntry: () => undefined };
 

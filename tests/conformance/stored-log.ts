@@ -1,0 +1,322 @@
+// Conformance tests for durable stores: the session log of the channel runs over each of them.
+import { describe, expect, test } from "vitest";
+import type { Awaitable } from "../../kernel/index.ts";
+import type { SequencedEntry, SessionLog } from "../../plugins/conversations/index.ts";
+import type { ConversationStorage } from "../../plugins/conversations/stores/storage.ts";
+import { createConversations, settle } from "../support/stored-conversations.ts";
+import { numbered, partial } from "./session-log.ts";
+
+export interface StoreFile extends AsyncDisposable {
+  /** Opens the store. A test closes it before it opens it again. */
+  open(): Awaitable<ConversationStorage>;
+}
+
+const textOf = (frame: Uint8Array): string =>
+  (JSON.parse(new TextDecoder().decode(frame)) as { text: string }).text;
+
+/** Records the text of what it receives; numbered entries with their number. */
+function createListener() {
+  const received: string[] = [];
+  const numbers: number[] = [];
+  return {
+    received,
+    numbers,
+    onEntry({ frame, numbered: isNumbered, cursor }: SequencedEntry): void {
+      received.push(textOf(frame));
+      if (isNumbered) numbers.push(cursor.seq);
+    },
+  };
+}
+
+const textsAfter = async (log: SessionLog, session: string, epoch: string, seq: number) => {
+  const { frames, gap } = await log.readAfter(session, { epoch, seq });
+  return { texts: frames.map(textOf), ...(gap && { gap: gap.reason }) };
+};
+
+const address = { channel: "pico", session: "s" };
+type Code = { code: string };
+const codeOf = (error: unknown): string => (error as Code).code;
+
+/** Defines the tests that the log must pass over every durable store. */
+export function storedLogConformance(createFile: () => Awaitable<StoreFile>): void {
+  describe("restoration", () => {
+    test("continues a stream in the same epoch after a restart", async () => {
+      await using file = await createFile();
+      const first = createConversations(await file.open());
+      for (const text of ["a", "b", "c"]) await first.log.append("s", numbered(text));
+      const top = (await first.log.top("s"))!;
+      first.log.note("s", { epoch: top.epoch, after: 0, upTo: 1 }, "written");
+      await first.conversations.close();
+
+      const { log, conversations } = createConversations(await file.open());
+      const listener = createListener();
+      await log.subscribe("s", listener);
+      expect(await log.top("s")).toEqual(top);
+      expect(await textsAfter(log, "s", top.epoch, 1)).toEqual({ texts: ["b", "c"] });
+      expect((await log.readAfter("s", undefined)).frames.map(textOf)).toEqual(["b", "c"]);
+      expect(await log.append("s", numbered("d"))).toMatchObject({ cursor: { ...top, seq: 4 } });
+      expect(listener).toMatchObject({ received: ["d"], numbers: [4] });
+      expect(await textsAfter(log, "s", top.epoch, 9)).toEqual({ texts: [], gap: "epoch_changed" });
+      expect(await textsAfter(log, "s", "00", 1)).toEqual({ texts: [], gap: "epoch_changed" });
+      await conversations.close();
+    });
+
+    test("keeps the epoch of an empty stream whose client may return", async () => {
+      await using file = await createFile();
+      const first = createConversations(await file.open());
+      await first.log.subscribe("s", createListener(), { resumes: true });
+      const top = await first.log.top("s");
+      await first.conversations.close();
+      const { log, conversations } = createConversations(await file.open());
+      expect(await log.top("s")).toEqual(top);
+      await conversations.close();
+    });
+
+    test("keeps the replay window and reports older frames as a gap", async () => {
+      await using file = await createFile();
+      const first = createConversations(await file.open());
+      const texts = Array.from({ length: 300 }, (_, at) => `${at + 1}`);
+      await Promise.all(texts.map((text) => first.log.append("s", numbered(text))));
+      const { epoch } = (await first.log.top("s"))!;
+      await first.conversations.close();
+      const { log, conversations } = createConversations(await file.open());
+      expect((await textsAfter(log, "s", epoch, 44)).texts).toEqual(texts.slice(44));
+      expect(await textsAfter(log, "s", epoch, 43)).toEqual({ texts: [], gap: "overflow" });
+      await conversations.close();
+    });
+
+    test("returns the accepted ids after a restart", async () => {
+      await using file = await createFile();
+      const first = createConversations(await file.open());
+      expect(await first.conversations.taken.known(address)).toEqual([]);
+      await first.conversations.taken.settle(address, "m1", "digest 1");
+      await first.conversations.taken.settle(address, "m2", "digest 2");
+      await first.conversations.close();
+      const { conversations } = createConversations(await file.open());
+      const known = await conversations.taken.known(address);
+      expect(known.map(({ id, digest }) => [id, digest])).toEqual([
+        ["m1", "digest 1"],
+        ["m2", "digest 2"],
+      ]);
+      for (const { ageMs } of known) expect(ageMs).toBeLessThan(60_000);
+      expect(await conversations.taken.known({ ...address, session: "other" })).toEqual([]);
+      await conversations.close();
+    });
+
+    test("loads a session once for calls that arrive together", async () => {
+      await using file = await createFile();
+      const { log, faults, conversations } = createConversations(await file.open());
+      const listener = createListener();
+      const calls = [
+        log.append("s", numbered("a")),
+        log.subscribe("s", listener),
+        log.append("s", numbered("b")),
+        log.top("s"),
+      ];
+      await Promise.all(calls);
+      expect(faults.loads).toBe(1);
+      expect(listener.received).toEqual(["a", "b"]);
+      await conversations.close();
+    });
+
+    test("subscribes no client that left while its session was loaded", async () => {
+      await using file = await createFile();
+      const { log, faults, conversations } = createConversations(await file.open());
+      faults.hold();
+      const listener = createListener();
+      const subscribed = log.subscribe("s", listener);
+      log.unsubscribe("s", listener);
+      faults.release();
+      await subscribed;
+      expect(await log.append("s", numbered("a"))).toMatchObject({ subscribers: 0 });
+      expect(listener.received).toEqual([]);
+      await conversations.close();
+    });
+  });
+
+  describe("batches", () => {
+    test("reach no subscriber before they are stored", async () => {
+      await using file = await createFile();
+      const { log, faults, conversations } = createConversations(await file.open());
+      const listener = createListener();
+      await log.subscribe("s", listener);
+      faults.hold();
+      const appended = log.append("s", numbered("a"));
+      await settle();
+      expect(listener.received).toEqual([]);
+      faults.release();
+      await appended;
+      expect(listener.received).toEqual(["a"]);
+      await conversations.close();
+    });
+
+    test("gather the entries of one turn, then those of the wait", async () => {
+      await using file = await createFile();
+      const { log, faults, conversations } = createConversations(await file.open());
+      await log.subscribe("s", createListener());
+      await log.subscribe("t", createListener());
+      faults.hold();
+      const first = ["a", "b"].map((text) => log.append("s", numbered(text)));
+      await settle();
+      const second = [log.append("t", numbered("c")), log.append("s", numbered("d"))];
+      await settle();
+      faults.release();
+      await Promise.all([...first, ...second]);
+      expect(faults.batches.map(({ entries }) => entries.map(({ seq }) => seq))).toEqual([
+        [1, 2],
+        [1, 3],
+      ]);
+      await conversations.close();
+    });
+
+    test("delay unnumbered entries of their own sessions only", async () => {
+      await using file = await createFile();
+      const { log, faults, conversations } = createConversations(await file.open());
+      const [own, other] = [createListener(), createListener()];
+      await log.subscribe("s", own);
+      await log.subscribe("t", other);
+      faults.hold();
+      const appended = log.append("s", numbered("a"));
+      const later = log.append("s", partial("b", "m"));
+      expect(log.append("t", partial("c", "m"))).not.toBeInstanceOf(Promise);
+      expect([own.received, other.received]).toEqual([[], ["c"]]);
+      faults.release();
+      await Promise.all([appended, later]);
+      expect(own.received).toEqual(["a", "b"]);
+      await conversations.close();
+    });
+
+    test("contain positions within a moment, and all of them at the end", async () => {
+      await using file = await createFile();
+      const { log, pass, faults, conversations } = createConversations(await file.open());
+      await log.append("s", numbered("a"));
+      await log.append("s", numbered("b"));
+      const { epoch } = (await log.top("s"))!;
+      const moved = () =>
+        faults.batches.slice(2).flatMap(({ positions }) => positions.map(({ written }) => written));
+      log.note("s", { epoch, after: 0, upTo: 1 }, "written");
+      await settle();
+      expect(moved()).toEqual([]);
+      await pass(100);
+      expect(moved()).toEqual([1]);
+      log.note("s", { epoch, after: 1, upTo: 2 }, "written");
+      await conversations.close();
+      expect(moved()).toEqual([1, 2]);
+    });
+  });
+
+  describe("failures", () => {
+    test("leave streams as they were, and no number has two contents", async () => {
+      await using file = await createFile();
+      const { log, faults, lines, conversations } = createConversations(await file.open());
+      const listener = createListener();
+      await log.subscribe("s", listener);
+      await log.append("s", numbered("a"));
+      faults.isAway = true;
+      const failed = ["b", "c"].map((text) => Promise.resolve(log.append("s", numbered(text))));
+      const later = log.append("s", partial("d", "m"));
+      expect(await Promise.all(failed.map((call) => call.catch(codeOf)))).toEqual([
+        "store_unavailable",
+        "store_unavailable",
+      ]);
+      await later;
+      expect((await log.top("s"))?.seq).toBe(1);
+      faults.isAway = false;
+      expect(await log.append("s", numbered("e"))).toMatchObject({ cursor: { seq: 2 } });
+      expect(listener).toMatchObject({ received: ["a", "d", "e"], numbers: [1, 2] });
+      expect(lines.filter(({ level }) => level === "error")).toHaveLength(1);
+      await conversations.close();
+    });
+
+    test("reject calls for sessions that cannot be loaded, and recover", async () => {
+      await using file = await createFile();
+      const { log, faults, conversations } = createConversations(await file.open());
+      faults.isAway = true;
+      const listener = createListener();
+      const calls = [
+        log.subscribe("s", listener, { resumes: true }),
+        log.readAfter("s", undefined),
+        log.append("s", numbered("a")),
+        conversations.taken.settle(address, "m", "digest"),
+      ];
+      const codes = calls.map((call) => Promise.resolve<unknown>(call).catch(codeOf));
+      expect(new Set(await Promise.all(codes))).toEqual(new Set(["store_unavailable"]));
+      faults.isAway = false;
+      await log.subscribe("s", listener, { resumes: true });
+      await log.append("s", numbered("b"));
+      expect(listener.received).toEqual(["b"]);
+      await conversations.close();
+    });
+
+    test("end a subscription whose stream could not be stored", async () => {
+      await using file = await createFile();
+      const { log, faults, conversations } = createConversations(await file.open());
+      await log.subscribe("s", createListener());
+      faults.isAway = true;
+      const listener = createListener();
+      await expect(log.subscribe("s", listener, { resumes: true })).rejects.toMatchObject({
+        code: "store_unavailable",
+      });
+      faults.isAway = false;
+      await log.append("s", numbered("a"));
+      expect(listener.received).toEqual([]);
+      await conversations.close();
+    });
+
+    test("reject new entries while too many wait", async () => {
+      await using file = await createFile();
+      const { log, faults, conversations } = createConversations(await file.open());
+      await log.subscribe("s", createListener());
+      faults.hold();
+      const text = "x".repeat(1024 * 1024);
+      const waiting = Array.from({ length: 16 }, () => log.append("s", numbered(text)));
+      expect(() => log.append("s", numbered("more"))).toThrow(
+        expect.objectContaining({ code: "store_busy" }),
+      );
+      expect(conversations.health().waitingBytes).toBeGreaterThanOrEqual(16 * 1024 * 1024);
+      faults.release();
+      await Promise.all(waiting);
+      expect(await log.append("s", numbered("more"))).toMatchObject({ cursor: { seq: 17 } });
+      await conversations.close();
+      expect(conversations.health().waitingBytes).toBe(0);
+    });
+  });
+
+  describe("sessions in use", () => {
+    test("survive retention, and idle ones are loaded again", async () => {
+      await using file = await createFile();
+      const { log, idle, pass, faults, conversations } = createConversations(await file.open());
+      const [one, two] = [createListener(), createListener()];
+      for (const listener of [one, two]) await log.subscribe("s", listener);
+      await log.append("s", numbered("a"));
+      const top = await log.top("s");
+      log.unsubscribe("s", one);
+      expect(idle).toEqual([]);
+      log.unsubscribe("s", two);
+      expect(idle).toEqual(["s"]);
+      const loads = faults.loads;
+      await pass(1_000_000);
+      await pass(1_000_000);
+      expect(await log.top("s")).toEqual(top);
+      expect(faults.loads).toBe(loads + 1);
+      await conversations.close();
+    });
+
+    test("begin a new epoch when their conversation is forgotten", async () => {
+      await using file = await createFile();
+      const { log, renewed, conversations } = createConversations(await file.open());
+      await log.subscribe("s", createListener(), { resumes: true });
+      await log.append("s", numbered("a"));
+      const before = (await log.top("s"))!;
+      const { id } = (await conversations.find(address))!;
+      await conversations.forget(id);
+      expect(renewed).toEqual(["s"]);
+      const after = await log.append("s", numbered("b"));
+      expect(after).toMatchObject({ cursor: { seq: 1 }, subscribers: 0 });
+      expect((await log.top("s"))!.epoch).not.toBe(before.epoch);
+      const { gap } = await log.readAfter("s", before);
+      expect(gap).toEqual({ reason: "epoch_changed" });
+      await conversations.close();
+    });
+  });
+}
