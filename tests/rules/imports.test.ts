@@ -80,7 +80,13 @@ const libRule: Rule = (file, wanted) => {
 
 /** Library -> plugins that may import its index. */
 const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
-  "lib/files/index.ts": new Set(["token-store", "settings", "pico-client", "dashboard"]),
+  "lib/files/index.ts": new Set([
+    "token-store",
+    "settings",
+    "pico-client",
+    "dashboard",
+    "conversations",
+  ]),
   "lib/pico-wire/index.ts": new Set(["conversations", "pico-server", "pico-client"]),
   "lib/pico-link/index.ts": new Set(["pico-client"]),
 };

@@ -1,0 +1,126 @@
+// Messages between the main thread and the worker that owns the database.
+import type { Address } from "../../../channels/index.ts";
+import type { ConversationId, ConversationSummary, Page, SearchHit, Turn } from "../../service.ts";
+import type { StoredStream } from "../storage.ts";
+import type { StoreErrorCode } from "./errors.ts";
+
+/** The numbers that the table `entry` stores for an operation. */
+export const operations = { other: 0, user: 1, create: 2, update: 3, delete: 4 } as const;
+
+export interface OpenRequest {
+  readonly path: string;
+  readonly durability: "process" | "power";
+  /** Identifies the current start of the machine. */
+  readonly boot: string;
+  /** 64 hexadecimal digits of which new epochs are derived. */
+  readonly seed: string;
+  /** Limits the size of the database, for tests of a full disk. */
+  readonly maxPages: number | undefined;
+}
+
+/**
+ * A batch as columns, with all frames in one buffer that is transferred. A view on a shared buffer
+ * would be copied with the whole buffer.
+ */
+export interface PackedBatch {
+  /** Channel and session of each address; `address` columns are positions in this list. */
+  readonly addresses: readonly Address[];
+  readonly streams: readonly { address: number; epoch: string; seq: number }[];
+  readonly entries: {
+    readonly address: number[];
+    readonly seq: number[];
+    readonly message: (string | undefined)[];
+    readonly op: number[];
+    readonly final: number[];
+    readonly at: number[];
+    /** Bytes of each frame in `frames`. */
+    readonly size: number[];
+  };
+  readonly taken: readonly { address: number; id: string; digest: string; at: number }[];
+  readonly positions: readonly {
+    address: number;
+    written: number;
+    plain: number;
+    acknowledged: number;
+    resumes: boolean;
+  }[];
+  readonly frames: Uint8Array;
+}
+
+/** A conversation that retention may delete. */
+export interface Candidate extends Address {
+  readonly id: ConversationId;
+}
+
+interface Operation<Given, Result> {
+  readonly given: Given;
+  readonly result: Result;
+}
+
+/** The requests that the worker answers, in the order of their arrival. */
+export interface Requests {
+  open: Operation<OpenRequest, { readonly renewed: number; readonly sqlite: string }>;
+  commit: Operation<PackedBatch, undefined>;
+  load: Operation<Address & { readonly now: number }, StoredStream | undefined>;
+  list: Operation<ListRequest, Page<ConversationSummary>>;
+  find: Operation<Address, ConversationSummary | undefined>;
+  get: Operation<{ readonly id: ConversationId }, ConversationSummary>;
+  read: Operation<ReadRequest, Page<Turn>>;
+  search: Operation<{ readonly text: string; readonly limit: number }, readonly SearchHit[]>;
+  rename: Operation<{ readonly id: ConversationId; readonly title: string }, undefined>;
+  forget: Operation<{ readonly ids: readonly ConversationId[] }, number>;
+  /** The least recently used conversations after `skip`, if they are too old or do not fit. */
+  expired: Operation<ExpiredRequest, readonly Candidate[]>;
+  /** Does a bounded part of the work that can wait. The result is true if more is left. */
+  tidy: Operation<undefined, boolean>;
+  /** Writes to the file, to find out whether it can be written again. */
+  probe: Operation<undefined, undefined>;
+  close: Operation<undefined, undefined>;
+}
+
+export interface ListRequest {
+  readonly before: string | undefined;
+  readonly limit: number;
+  readonly query: string | undefined;
+}
+export interface ReadRequest {
+  readonly id: ConversationId;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+export interface ExpiredRequest {
+  /** Unix milliseconds; conversations that were used later are not too old. */
+  readonly before: number;
+  readonly maxBytes: number;
+  /** Ids of conversations that are kept. */
+  readonly skip: readonly ConversationId[];
+}
+
+export type RequestName = keyof Requests;
+export interface Request<K extends RequestName = RequestName> {
+  readonly number: number;
+  readonly name: K;
+  readonly given: Requests[K]["given"];
+}
+
+/** Facts for `health`, sent with each reply. */
+export interface Stats {
+  readonly bytes: number;
+  readonly conversations: number;
+  readonly oldestAt: number | undefined;
+}
+
+export interface Failure {
+  readonly code: StoreErrorCode;
+  readonly values: readonly string[];
+  /** The message of the database, for the log. */
+  readonly cause: string;
+}
+
+export interface Reply {
+  readonly number: number;
+  readonly result?: unknown;
+  readonly failure?: Failure;
+  readonly stats: Stats | undefined;
+}

@@ -1,0 +1,152 @@
+// Answers the requests of the main thread. Owns the database; runs in the worker.
+import type { SearchHit } from "../../service.ts";
+import type { Connection } from "./connection.ts";
+import type { DatabaseClass } from "./driver.ts";
+import { needsReopening, StoreFailure } from "./failure.ts";
+import * as history from "./history.ts";
+import { Indexer } from "./indexer.ts";
+import { closeDatabase, openDatabase, recover } from "./open.ts";
+import type { OpenRequest, Requests, Stats } from "./protocol.ts";
+import { expired, hide, removeStep, shrinkStep } from "./removal.ts";
+import { search } from "./search.ts";
+import { Identifiers, Writer } from "./writer.ts";
+
+type Handlers = {
+  readonly [K in Exclude<keyof Requests, "open">]: (
+    given: Requests[K]["given"],
+  ) => Requests[K]["result"] | Promise<Requests[K]["result"]>;
+};
+
+/** Lets requests that arrived in the meantime run between two steps. */
+const nextTurn = () => new Promise<void>((done) => setImmediate(done));
+
+export class Store {
+  private readonly driver: DatabaseClass;
+  private readonly options: OpenRequest;
+  private readonly identifiers: Identifiers;
+  private opened: Connection | undefined;
+  private writer!: Writer;
+  private indexer!: Indexer;
+  private conversations = 0;
+  private oldestAt: number | undefined;
+  /** False while deleted text may still be in the log of changes. */
+  private isTruncated = true;
+  private isClosed = false;
+
+  constructor(driver: DatabaseClass, options: OpenRequest) {
+    this.driver = driver;
+    this.options = options;
+    this.identifiers = new Identifiers(options.seed);
+  }
+
+  /** Opens the file. @throws StoreFailure STORE_BROKEN, STORE_NEWER or store_unavailable. */
+  open(): Requests["open"]["result"] {
+    const connection = this.connect();
+    const epoch = () => this.identifiers.next().slice(0, 16);
+    const renewed = recover(connection, this.options, epoch);
+    return { renewed, sqlite: String(connection.get("SELECT sqlite_version() AS v")?.v) };
+  }
+
+  readonly handlers: Handlers = {
+    commit: (batch) => {
+      this.connect();
+      const { begun, oldestAt } = this.writer.commit(batch);
+      this.conversations += begun;
+      if (oldestAt !== undefined) this.oldestAt = Math.min(this.oldestAt ?? oldestAt, oldestAt);
+      return undefined;
+    },
+    load: (given) => history.load(this.connect(), given),
+    list: (given) => history.list(this.connect(), given),
+    find: (given) => history.find(this.connect(), given),
+    get: ({ id }) => history.toSummary(history.requireRow(this.connect(), id)),
+    read: (given) => history.read(this.connect(), given),
+    search: ({ text, limit }) => this.search(text, limit),
+    rename: ({ id, title }) => {
+      history.rename(this.connect(), id, title);
+      return undefined;
+    },
+    forget: ({ ids }) => this.forget(ids),
+    expired: (given) => expired(this.connect(), given),
+    tidy: () => this.tidy(),
+    probe: () => {
+      this.connect().run("UPDATE meta SET value = value + 1 WHERE key = 'probe'");
+      return undefined;
+    },
+    close: () => {
+      const connection = this.connect();
+      this.opened = undefined;
+      this.isClosed = true;
+      closeDatabase(connection);
+      return undefined;
+    },
+  };
+
+  /** Call it after each error: the next request opens the file again if its state is uncertain. */
+  failed(error: unknown): void {
+    if (error instanceof StoreFailure || !needsReopening(error)) return;
+    const connection = this.opened;
+    this.opened = undefined;
+    try {
+      connection?.close();
+    } catch {
+      // The error that led here is reported.
+    }
+  }
+
+  /** @returns Undefined while the file is not open. */
+  stats(): Stats | undefined {
+    const { opened, conversations, oldestAt } = this;
+    if (opened === undefined) return undefined;
+    const bytes = opened.number("PRAGMA page_count") * opened.number("PRAGMA page_size");
+    return { bytes, conversations, oldestAt };
+  }
+
+  private connect(): Connection {
+    if (this.opened !== undefined) return this.opened;
+    if (this.isClosed)
+      throw new StoreFailure("store_unavailable", [this.options.path, "it is closed"]);
+    const connection = openDatabase(this.driver, this.options);
+    this.opened = connection;
+    this.writer = new Writer(connection, this.identifiers);
+    this.indexer = new Indexer(connection);
+    this.count();
+    return connection;
+  }
+
+  private count(): void {
+    const row = this.connect().get(
+      "SELECT count(*) AS total, min(created_at) AS oldest FROM conversation " +
+        "WHERE created_at IS NOT NULL",
+    );
+    this.conversations = Number(row?.total ?? 0);
+    this.oldestAt = (row?.oldest as number | null) ?? undefined;
+  }
+
+  private async search(text: string, limit: number): Promise<SearchHit[]> {
+    this.connect();
+    while (this.indexer.step()) await nextTurn();
+    return search(this.connect(), text, limit);
+  }
+
+  private async forget(ids: readonly string[]): Promise<number> {
+    const count = hide(this.connect(), ids);
+    this.writer.reset();
+    this.count();
+    this.isTruncated = false;
+    while (removeStep(this.connect(), this.indexer)) await nextTurn();
+    while (shrinkStep(this.connect())) await nextTurn();
+    this.isTruncated = this.connect().truncateLog();
+    return count;
+  }
+
+  private tidy(): boolean {
+    const connection = this.connect();
+    if (removeStep(connection, this.indexer)) {
+      this.isTruncated = false;
+      return true;
+    }
+    if (this.indexer.step()) return true;
+    if (!this.isTruncated) this.isTruncated = connection.truncateLog();
+    return false;
+  }
+}

@@ -1,0 +1,118 @@
+// Sends requests to the worker, and starts it again if it ends.
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
+import { storeErrors } from "./errors.ts";
+import type { Failure, OpenRequest, Reply, RequestName, Requests, Stats } from "./protocol.ts";
+
+interface Waiting {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface WorkerClientOptions {
+  readonly open: OpenRequest;
+  readonly onStats: (stats: Stats) => void;
+  /** Called when the worker ended by itself. */
+  readonly onExit: (error: unknown) => void;
+}
+
+/** The built worker: this module runs from `dist`, from a bundle or from source. */
+function workerFile(): URL {
+  const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
+  return new URL("dist/plugins/conversations/stores/sqlite/worker.js", pathToFileURL(manifest));
+}
+
+function toError({ code, values, cause }: Failure): Error {
+  const factory = storeErrors[code] as (...given: unknown[]) => Error;
+  return factory(...values, { details: { reason: cause } });
+}
+
+/** One worker at a time. Requests are answered in their order, except searches and deletions. */
+export class WorkerClient {
+  private readonly options: WorkerClientOptions;
+  private readonly waiting = new Map<number, Waiting>();
+  private worker: Worker | undefined;
+  private sent = 0;
+
+  constructor(options: WorkerClientOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Sends a request. Starts the worker and opens the file if the last worker ended.
+   *
+   * @param transfer - Buffers that the caller does not use any more.
+   */
+  request<K extends RequestName>(
+    name: K,
+    given: Requests[K]["given"],
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<Requests[K]["result"]> {
+    if (this.worker === undefined) {
+      this.worker = this.start();
+      // If it fails, so do the requests that follow.
+      if (name !== "open") this.post("open", this.options.open).catch(() => {});
+    }
+    return this.post(name, given, transfer);
+  }
+
+  /** Ends the worker. Requests that wait are rejected. */
+  async stop(): Promise<void> {
+    const worker = this.worker;
+    this.worker = undefined;
+    worker?.removeAllListeners();
+    this.rejectAll();
+    await worker?.terminate();
+  }
+
+  private post<K extends RequestName>(
+    name: K,
+    given: Requests[K]["given"],
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<Requests[K]["result"]> {
+    const worker = this.worker!;
+    const number = ++this.sent;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(number, { resolve: resolve as Waiting["resolve"], reject });
+      worker.ref();
+      worker.postMessage({ number, name, given }, [...transfer]);
+    });
+  }
+
+  private start(): Worker {
+    const worker = new Worker(workerFile(), {
+      name: "conversations",
+      execArgv: ["--disable-warning=ExperimentalWarning"],
+    });
+    worker.on("message", (reply: Reply) => this.receive(worker, reply));
+    worker.on("error", (error) => this.lose(worker, error));
+    worker.on("exit", () => this.lose(worker, undefined));
+    return worker;
+  }
+
+  private receive(worker: Worker, { number, result, failure, stats }: Reply): void {
+    const waiting = this.waiting.get(number);
+    this.waiting.delete(number);
+    // An idle worker does not keep the process alive.
+    if (this.waiting.size === 0) worker.unref();
+    if (stats) this.options.onStats(stats);
+    if (failure) waiting?.reject(toError(failure));
+    else waiting?.resolve(result);
+  }
+
+  private lose(worker: Worker, error: unknown): void {
+    if (this.worker !== worker) return;
+    this.worker = undefined;
+    this.rejectAll(error);
+    this.options.onExit(error);
+  }
+
+  private rejectAll(cause?: unknown): void {
+    const all = [...this.waiting.values()];
+    this.waiting.clear();
+    const { path } = this.options.open;
+    for (const { reject } of all)
+      reject(storeErrors.store_unavailable(path, "its worker ended", { cause }));
+  }
+}

@@ -1,0 +1,56 @@
+// The worker thread that owns the database.
+import { parentPort } from "node:worker_threads";
+import { loadDriver } from "./driver.ts";
+import { StoreFailure, toFailure } from "./failure.ts";
+import type { OpenRequest, Reply, Request } from "./protocol.ts";
+import { Store } from "./store.ts";
+
+let store: Store | undefined;
+let path = "";
+
+function open(request: OpenRequest): unknown {
+  path = request.path;
+  const driver = loadDriver();
+  if (driver === undefined) throw new StoreFailure("STORE_DRIVER_MISSING", [process.versions.node]);
+  const opening = new Store(driver, request);
+  const result = opening.open();
+  store = opening;
+  return result;
+}
+
+function handle({ name, given }: Request): unknown {
+  if (name === "open") return open(given as OpenRequest);
+  if (store === undefined) throw new Error("the store is not open");
+  return (store.handlers[name] as (given: unknown) => unknown)(given);
+}
+
+function answer(number: number, result: Pick<Reply, "result" | "failure">): void {
+  parentPort?.postMessage({ number, ...result, stats: stats() } satisfies Reply);
+}
+
+function stats(): Reply["stats"] {
+  try {
+    return store?.stats();
+  } catch {
+    return undefined; // A request that fails for the same reason reports it.
+  }
+}
+
+function fail(number: number, error: unknown): void {
+  store?.failed(error);
+  answer(number, { failure: toFailure(error, path) });
+}
+
+parentPort?.on("message", (request: Request) => {
+  const { number } = request;
+  try {
+    const result = handle(request);
+    if (!(result instanceof Promise)) return answer(number, { result });
+    result.then(
+      (value: unknown) => answer(number, { result: value }),
+      (error: unknown) => fail(number, error),
+    );
+  } catch (error) {
+    fail(number, error);
+  }
+});
