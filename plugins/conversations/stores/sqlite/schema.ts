@@ -1,7 +1,7 @@
 // The tables of the store and the steps from one version to the next.
 import type { Connection } from "./connection.ts";
 
-/** The first four letters of the product name in ASCII. Identifies a SQLite file as a conversation store. */
+/** Identifies a SQLite file as a conversation store: the start of the product name in ASCII. */
 export const applicationId = 0x446f6f72;
 
 /**
@@ -28,6 +28,7 @@ export const migrations: readonly string[] = [
     title TEXT NOT NULL DEFAULT '',
     title_rank INTEGER NOT NULL DEFAULT 0,
     title_message TEXT,
+    title_seq INTEGER NOT NULL DEFAULT 0,
     name TEXT,
     folded TEXT NOT NULL DEFAULT '',
     epoch TEXT NOT NULL,

@@ -123,6 +123,15 @@ export function readTurns(
   return turns;
 }
 
+const firstOfTurn =
+  "FROM entry WHERE conversation = ?1 AND message = ?2 AND op IN (2, 3) " +
+  "AND seq > coalesce((SELECT max(seq) FROM entry WHERE conversation = ?1 AND message = ?2 " +
+  "AND op = 4), -1) ORDER BY seq LIMIT 1";
+
+/** The number of the entry that begins the turn of this message of the application. */
+export const turnSeq = (connection: Connection, conversation: number, message: string): number =>
+  connection.number(`SELECT seq ${firstOfTurn}`, conversation, message);
+
 /** The turn to which an entry belongs; undefined if its message was deleted. */
 export function turnAt(
   connection: Connection,
@@ -131,13 +140,7 @@ export function turnAt(
 ): Turn | undefined {
   if (isDeleted(connection, conversation, entry)) return undefined;
   if (entry.op === user || entry.message === null) return turnOf(connection, conversation, entry);
-  const first = connection.get(
-    `SELECT ${columns} FROM entry WHERE conversation = ?1 AND message = ?2 AND op IN (2, 3) ` +
-      "AND seq > coalesce((SELECT max(seq) FROM entry WHERE conversation = ?1 AND message = ?2 " +
-      "AND op = 4), -1) ORDER BY seq LIMIT 1",
-    conversation,
-    entry.message,
-  );
+  const first = connection.get(`SELECT ${columns} ${firstOfTurn}`, conversation, entry.message);
   return first && turnOf(connection, conversation, beginningOf(first));
 }
 

@@ -5,7 +5,7 @@ import type { Connection } from "./connection.ts";
 import type { Row } from "./driver.ts";
 import { payloadOf, toTitle } from "./frames.ts";
 import { operations, type PackedBatch } from "./protocol.ts";
-import { opensTurn, operationBefore, readTurns } from "./turns.ts";
+import { opensTurn, operationBefore, readTurns, turnSeq } from "./turns.ts";
 
 /** The columns of a conversation that batches change. */
 interface LiveRow {
@@ -18,6 +18,7 @@ interface LiveRow {
   title: string;
   titleRank: number;
   titleMessage: string | null;
+  titleSeq: number;
   isRetitled: boolean;
 }
 
@@ -56,6 +57,7 @@ const toLiveRow = (row: Row): LiveRow => ({
   title: String(row.title),
   titleRank: Number(row.title_rank),
   titleMessage: row.title_message as string | null,
+  titleSeq: Number(row.title_seq),
   isRetitled: false,
 });
 
@@ -64,9 +66,18 @@ const titleOf = (frame: Uint8Array): string => {
   return typeof content === "string" ? toTitle(content) : "";
 };
 
-function setTitle(row: LiveRow, title: string, rank: number, message: string | null): void {
+interface Title {
+  readonly title: string;
+  readonly rank: number;
+  readonly message: string | null;
+  /** Number of the entry that begins the turn. */
+  readonly seq: number;
+}
+
+function setTitle(row: LiveRow, { title, rank, message, seq }: Title): void {
   if (title === "") return;
-  Object.assign(row, { title, titleRank: rank, titleMessage: message, isRetitled: true });
+  Object.assign(row, { title, titleRank: rank, titleMessage: message, titleSeq: seq });
+  row.isRetitled = true;
 }
 
 const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
@@ -190,7 +201,7 @@ export class Writer {
   private writeEntry(row: LiveRow, entry: WrittenEntry): void {
     const { seq, message, op, final, at, frame } = entry;
     if (seq <= row.seq) throw new Error(`number ${seq} follows ${row.seq} in its stream`);
-    this.count(row, entry);
+    const opens = this.count(row, entry);
     this.connection.run(
       "INSERT INTO entry(conversation, seq, message, op, final, at, data) " +
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -206,15 +217,22 @@ export class Writer {
     row.createdAt ??= at;
     row.usedAt = Math.max(row.usedAt, at);
     this.changed.add(row);
-    this.retitle(row, entry);
+    this.retitle(row, entry, opens);
   }
 
-  private count(row: LiveRow, { op, message, seq }: WrittenEntry): void {
-    if (op === operations.other) return;
-    if (op === operations.user) row.turns += 1;
-    else if (message === null) row.turns += op === operations.delete ? 0 : 1;
-    else if (op === operations.delete) row.turns -= this.turnsOf(row.id, message);
-    else if (opensTurn(operationBefore(this.connection, row.id, message, seq))) row.turns += 1;
+  /** Counts the turns of a conversation. @returns Whether this entry begins one. */
+  private count(row: LiveRow, { op, message, seq }: WrittenEntry): boolean {
+    if (op === operations.other) return false;
+    if (op === operations.delete) {
+      if (message !== null) row.turns -= this.turnsOf(row.id, message);
+      return false;
+    }
+    const opens =
+      op === operations.user ||
+      message === null ||
+      opensTurn(operationBefore(this.connection, row.id, message, seq));
+    if (opens) row.turns += 1;
+    return opens;
   }
 
   /** Counts the turns of a message that its deletion ends. */
@@ -230,27 +248,31 @@ export class Writer {
     );
   }
 
-  /** Sets the title if this entry changes it. Runs after the entry was inserted. */
-  private retitle(row: LiveRow, { op, message, frame }: WrittenEntry): void {
+  /**
+   * Sets the title if this entry changes it. Runs after the entry was inserted.
+   *
+   * @param opens - Whether the entry begins a turn.
+   */
+  private retitle(row: LiveRow, { op, message, seq, frame }: WrittenEntry, opens: boolean): void {
     if (op === operations.other) return;
-    if (op === operations.user) {
-      if (row.titleRank < 2) setTitle(row, titleOf(frame), 2, message);
-      return;
+    if (op === operations.delete) {
+      if (message !== null && row.titleMessage === message) this.findTitle(row);
+    } else if (opens) {
+      const rank = op === operations.user ? 2 : 1;
+      if (rank > row.titleRank) setTitle(row, { title: titleOf(frame), rank, message, seq });
+    } else if (row.titleRank < 2) {
+      const begins = turnSeq(this.connection, row.id, message!);
+      if (row.titleRank === 0 || begins <= row.titleSeq) this.findTitle(row);
     }
-    if (row.titleRank === 0 && op !== operations.delete)
-      return setTitle(row, titleOf(frame), 1, message);
-    if (message === null || row.titleMessage !== message) return;
-    if (op !== operations.delete && row.titleRank === 1)
-      return setTitle(row, titleOf(frame), 1, message);
-    if (op === operations.delete) this.findTitle(row);
   }
 
   private findTitle(row: LiveRow): void {
     Object.assign(row, { title: "", titleRank: 0, titleMessage: null, isRetitled: true });
     const search = { from: -1, isForward: true, limit: titleTurns };
-    for (const { id, role, content } of readTurns(this.connection, row.id, search)) {
+    for (const { id, role, content, seq } of readTurns(this.connection, row.id, search)) {
       const rank = role === "user" ? 2 : 1;
-      if (rank > row.titleRank) setTitle(row, toTitle(content), rank, id);
+      const title = toTitle(content);
+      if (rank > row.titleRank) setTitle(row, { title, rank, message: id, seq });
       if (row.titleRank === 2) return;
     }
   }
@@ -307,11 +329,12 @@ export class Writer {
     if (!row.isRetitled) return;
     row.isRetitled = false;
     this.connection.run(
-      "UPDATE conversation SET title = ?, title_rank = ?, title_message = ?, " +
+      "UPDATE conversation SET title = ?, title_rank = ?, title_message = ?, title_seq = ?, " +
         "folded = CASE WHEN name IS NULL THEN ? ELSE folded END WHERE id = ?",
       row.title,
       row.titleRank,
       row.titleMessage,
+      row.titleSeq,
       row.title.toLowerCase(),
       row.id,
     );
