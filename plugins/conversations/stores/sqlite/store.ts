@@ -6,7 +6,7 @@ import { needsReopening, StoreFailure } from "./failure.ts";
 import * as history from "./history.ts";
 import { Indexer } from "./indexer.ts";
 import { closeDatabase, openDatabase, recover } from "./open.ts";
-import type { OpenRequest, Requests, Stats } from "./protocol.ts";
+import type { OpenRequest, PackedBatch, Requests, Stats } from "./protocol.ts";
 import { expired, hide, removeStep, shrinkStep } from "./removal.ts";
 import { search } from "./search.ts";
 import { Identifiers, Writer } from "./writer.ts";
@@ -49,10 +49,13 @@ export class Store {
 
   readonly handlers: Handlers = {
     commit: (batch) => {
-      this.connect();
-      const { begun, oldestAt } = this.writer.commit(batch);
-      this.conversations += begun;
-      if (oldestAt !== undefined) this.oldestAt = Math.min(this.oldestAt ?? oldestAt, oldestAt);
+      try {
+        this.commit(batch);
+      } catch (error) {
+        if (!needsReopening(error)) throw error;
+        this.failed(error);
+        if (!this.isStored(batch)) throw error;
+      }
       return undefined;
     },
     load: (given) => history.load(this.connect(), given),
@@ -111,6 +114,36 @@ export class Store {
     this.indexer = new Indexer(connection);
     this.count();
     return connection;
+  }
+
+  private commit(batch: PackedBatch): void {
+    this.connect();
+    const { begun, oldestAt } = this.writer.commit(batch);
+    this.conversations += begun;
+    if (oldestAt !== undefined) this.oldestAt = Math.min(this.oldestAt ?? oldestAt, oldestAt);
+  }
+
+  /**
+   * A disk may report an error although the batch is in the log of changes. Its numbers are used
+   * then, so the batch counts as written if it is still there and reaches the disk now.
+   */
+  private isStored({ addresses, entries, frames }: PackedBatch): boolean {
+    const address = addresses[entries.address[0] ?? -1];
+    if (address === undefined) return false;
+    try {
+      const found = this.connect().get(
+        "SELECT data FROM entry WHERE seq = ? AND conversation = " +
+          "(SELECT id FROM conversation WHERE channel = ? AND session = ?)",
+        entries.seq[0]!,
+        address.channel,
+        address.session,
+      );
+      if (found === undefined) return false;
+      const isSame = Buffer.compare(found.data as Uint8Array, frames.subarray(0, entries.size[0]));
+      return isSame === 0 && this.connect().truncateLog();
+    } catch {
+      return false; // The first error is reported.
+    }
   }
 
   private count(): void {

@@ -34,6 +34,7 @@ export class WorkerClient {
   private readonly waiting = new Map<number, Waiting>();
   private worker: Worker | undefined;
   private sent = 0;
+  private isStopped = false;
 
   constructor(options: WorkerClientOptions) {
     this.options = options;
@@ -49,6 +50,7 @@ export class WorkerClient {
     given: Requests[K]["given"],
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<Requests[K]["result"]> {
+    if (this.isStopped) return Promise.reject(this.unavailable("it is closed"));
     if (this.worker === undefined) {
       this.worker = this.start();
       // If it fails, so do the requests that follow.
@@ -57,8 +59,9 @@ export class WorkerClient {
     return this.post(name, given, transfer);
   }
 
-  /** Ends the worker. Requests that wait are rejected. */
+  /** Ends the worker. Requests that wait or follow are rejected. */
   async stop(): Promise<void> {
+    this.isStopped = true;
     const worker = this.worker;
     this.worker = undefined;
     worker?.removeAllListeners();
@@ -111,8 +114,10 @@ export class WorkerClient {
   private rejectAll(cause?: unknown): void {
     const all = [...this.waiting.values()];
     this.waiting.clear();
-    const { path } = this.options.open;
-    for (const { reject } of all)
-      reject(storeErrors.store_unavailable(path, "its worker ended", { cause }));
+    for (const { reject } of all) reject(this.unavailable("its worker ended", cause));
+  }
+
+  private unavailable(reason: string, cause?: unknown): Error {
+    return storeErrors.store_unavailable(this.options.open.path, reason, { cause });
   }
 }

@@ -1,0 +1,102 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { loadDriver } from "../../../../plugins/conversations/stores/sqlite/driver.ts";
+import { packBatch } from "../../../../plugins/conversations/stores/sqlite/pack.ts";
+import { Store } from "../../../../plugins/conversations/stores/sqlite/store.ts";
+import {
+  address,
+  begin,
+  createFolder,
+  emptyBatch,
+  entry,
+  epoch,
+  openStorage,
+  write,
+} from "../../../support/sqlite-storage-harness.ts";
+
+const Driver = loadDriver()!;
+const diskError = () => Object.assign(new Error("disk I/O error"), { errcode: 10 });
+
+/** A disk that reports errors for statements that begin with `sql`, before or after they run. */
+class Disk {
+  sql: string | undefined;
+  runsFirst = false;
+  readonly driver: typeof Driver;
+
+  constructor() {
+    // oxlint-disable-next-line typescript/no-this-alias
+    const disk = this;
+    this.driver = class extends Driver {
+      override exec(sql: string): void {
+        const fails = disk.sql !== undefined && sql.startsWith(disk.sql);
+        if (!fails || disk.runsFirst) super.exec(sql);
+        if (!fails) return;
+        disk.sql = undefined;
+        throw diskError();
+      }
+    };
+  }
+}
+
+function openStore(disk: Disk): Store {
+  const path = join(createFolder(), "conversations.db");
+  writeFileSync(path, "");
+  const options = { path, durability: "power", boot: "b", seed: "s", maxPages: undefined } as const;
+  const store = new Store(disk.driver, options);
+  store.open();
+  onTestFinished(() => void store.handlers.close(undefined));
+  return store;
+}
+
+const batch = (seq: number, text: string) =>
+  packBatch({
+    ...emptyBatch,
+    streams: seq === 1 ? [{ ...address, epoch, seq: 0 }] : [],
+    entries: [entry(seq, "user", `u${seq}`, text)],
+  });
+
+describe("Store.commit", () => {
+  test.each(["BEGIN", "COMMIT"])("stores nothing if the disk fails at %s", (sql) => {
+    const disk = new Disk();
+    const store = openStore(disk);
+    store.handlers.commit(batch(1, "one"));
+    disk.sql = sql;
+    expect(() => store.handlers.commit(batch(2, "two"))).toThrow("disk I/O error");
+    store.handlers.commit(batch(2, "another text"));
+    const { id } = store.handlers.find(address) as { id: string };
+    expect(
+      store.handlers.read({ id, before: undefined, after: undefined, limit: 9 }),
+    ).toMatchObject({ items: [{ content: "one" }, { content: "another text" }] });
+  });
+
+  test("succeeds if the disk reports an error after it stored the batch", () => {
+    const disk = new Disk();
+    const store = openStore(disk);
+    store.handlers.commit(batch(1, "one"));
+    Object.assign(disk, { sql: "COMMIT", runsFirst: true });
+    store.handlers.commit(batch(2, "two"));
+    store.handlers.commit(batch(3, "three"));
+    expect(store.handlers.find(address)).toMatchObject({ turns: 3 });
+    expect(store.stats()).toMatchObject({ conversations: 1 });
+  });
+});
+
+describe("worker", () => {
+  test("starts again after it ended, and rejects the requests that waited", async () => {
+    const storage = await openStorage();
+    const id = await begin(storage, entry(1, "user", "u1", "one"));
+    const { worker } = (storage as unknown as { worker: { worker: Worker } }).worker;
+    const waiting = storage.search("one");
+    await Promise.all([
+      expect(waiting).rejects.toMatchObject({ code: "store_unavailable" }),
+      worker.terminate(),
+    ]);
+    expect(storage.health()).toMatchObject({ state: "away", problem: "its worker ended" });
+    await write(storage, [entry(2, "user", "u2", "two")]);
+    expect(storage.health().state).toBe("up");
+    expect(await storage.get(id)).toMatchObject({ turns: 2 });
+    expect((await storage.load(address))!.epoch).toBe(epoch);
+  });
+});

@@ -1,0 +1,394 @@
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
+import { createCapturedLog } from "../../../../kernel/testing.ts";
+import { Connection } from "../../../../plugins/conversations/stores/sqlite/connection.ts";
+import { loadDriver } from "../../../../plugins/conversations/stores/sqlite/driver.ts";
+import type {
+  ConversationStorage,
+  NewEntry,
+} from "../../../../plugins/conversations/stores/storage.ts";
+import {
+  address,
+  begin,
+  createFolder,
+  emptyBatch,
+  entry,
+  epoch,
+  openStorage,
+  write,
+} from "../../../support/sqlite-storage-harness.ts";
+
+const name = "conversations.db";
+
+/** Begins a session with one turn. */
+async function say(storage: ConversationStorage, session: string, text: string, at = 1_000) {
+  const own = { channel: "pico", session };
+  await write(storage, [entry(1, "user", "u", text, { session, at })], [{ ...own, epoch, seq: 0 }]);
+  return (await storage.find(own))!.id;
+}
+
+/** Bytes of all files in a folder. */
+const contentOf = (path: string): Buffer =>
+  Buffer.concat(readdirSync(path).map((file) => readFileSync(join(path, file))));
+
+describe("commit", () => {
+  test("writes nothing of a batch that fails", async () => {
+    const storage = await openStorage();
+    await begin(storage, entry(1, "user", "u1", "first"));
+    const before = await storage.load(address);
+    const other = { session: "other" };
+    const failing = storage.commit({
+      ...emptyBatch,
+      streams: [{ channel: "pico", session: "other", epoch, seq: 0 }],
+      entries: [entry(1, "user", "x", "lost", other), entry(1, "user", "u2", "a used number")],
+    });
+    await expect(failing).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await storage.load(address)).toEqual(before);
+    expect(await storage.find({ channel: "pico", session: "other" })).toBeUndefined();
+    await write(storage, [entry(2, "user", "u2", "second")]);
+    expect((await storage.load(address))!.seq).toBe(2);
+  });
+
+  test("rejects on a full disk, reports it, and works when there is room", async () => {
+    const { log, lines } = createCapturedLog();
+    const storage = await openStorage({ maxPages: 60, log });
+    const old = await say(storage, "old", "x".repeat(60_000));
+    await begin(storage, entry(1, "user", "u1", "hello"));
+    const large = entry(2, "create", "m1", "y".repeat(150_000));
+    await expect(write(storage, [large])).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("the disk is full"),
+    });
+    expect(storage.health()).toMatchObject({
+      state: "away",
+      problem: expect.stringContaining("the disk is full"),
+    });
+    expect(lines.filter(({ level }) => level === "warn")).toHaveLength(1);
+    expect(await storage.load(address)).toMatchObject({ seq: 1, frames: [{ seq: 1 }] });
+    await storage.forget(old);
+    await write(storage, [entry(2, "create", "m1", "short")]);
+    expect(storage.health().state).toBe("up");
+    expect((await storage.load(address))!.seq).toBe(2);
+  });
+
+  test("reports the store as available when an attempt to write succeeds", async () => {
+    const storage = await openStorage({ maxPages: 60 });
+    await begin(storage, entry(1, "user", "u1", "hello"));
+    await write(storage, [entry(2, "create", "m1", "y".repeat(500_000))]).catch(() => {});
+    expect(storage.health().state).toBe("away");
+    await vi.waitFor(() => expect(storage.health().state).toBe("up"), 20_000);
+  });
+
+  test("rejects after close", async () => {
+    const storage = await openStorage();
+    await storage.close();
+    await expect(storage.commit(emptyBatch)).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(storage.list()).rejects.toMatchObject({ code: "store_unavailable" });
+  });
+
+  test("keeps ids of an address without a stream", async () => {
+    const storage = await openStorage();
+    const taken = [{ channel: "mqtt", session: "a", id: "1", digest: "d", at: Date.now() }];
+    await storage.commit({ ...emptyBatch, taken });
+    expect(await storage.load(taken[0]!)).toMatchObject({
+      seq: 0,
+      epoch: expect.stringMatching(/^[0-9a-f]{16}$/),
+      taken: [{ id: "1", digest: "d" }],
+    });
+    expect(await storage.find(taken[0]!)).toBeUndefined();
+    expect((await storage.list()).items).toEqual([]);
+  });
+});
+
+describe("load", () => {
+  test("bounds frames by number and bytes, and ids by number and age", async () => {
+    let now = 1_000_000;
+    const clock = { now: () => now, monotonic: () => now, setTimeout: () => 0, clearTimeout() {} };
+    const storage = await openStorage({ clock });
+    const many = Array.from({ length: 300 }, (_, at) => entry(at + 1, "user", `u${at}`, "short"));
+    await begin(storage, ...many);
+    expect((await storage.load(address))!.frames.map(({ seq }) => seq)).toEqual(
+      Array.from({ length: 256 }, (_, at) => at + 45),
+    );
+    const wide = Array.from({ length: 8 }, (_, at) =>
+      entry(301 + at, "create", `m${at}`, "x".repeat(100_000)),
+    );
+    const taken = Array.from({ length: 1_100 }, (_, at) => ({
+      ...address,
+      id: `t${at}`,
+      digest: "d",
+      at: now + at,
+    }));
+    await storage.commit({ ...emptyBatch, entries: wide, taken });
+    const loaded = (await storage.load(address))!;
+    expect(loaded.frames.map(({ seq }) => seq)).toEqual([304, 305, 306, 307, 308]);
+    expect(loaded.taken).toHaveLength(1_024);
+    expect(loaded.taken.at(0)).toMatchObject({ id: "t76" });
+    now += 600_000 + 1_050;
+    expect((await storage.load(address))!.taken[0]).toMatchObject({ id: "t1051", ageMs: 599_999 });
+  });
+
+  test("continues with a new epoch after the conversation was forgotten", async () => {
+    const storage = await openStorage();
+    const id = await begin(storage, entry(1, "user", "u1", "hello"));
+    await storage.forget(id);
+    expect(await storage.load(address)).toBeUndefined();
+    const next = await begin(storage, entry(1, "user", "u1", "again"));
+    expect(next).not.toBe(id);
+    expect(await storage.read(next)).toMatchObject({ items: [{ content: "again" }] });
+  });
+});
+
+describe("read", () => {
+  test("assembles all fields of a turn", async () => {
+    const storage = await openStorage();
+    const image = "data:image/png;base64,AAAA";
+    const file = { type: "file", url: "https://example.org/a.pdf", filename: "a.pdf" };
+    const payload = { media: [image], sender: { id: "owner", name: "Ann" }, door: "pico" };
+    const id = await begin(
+      storage,
+      entry(1, "user", "u1", "look", { payload }),
+      entry(2, "create", "m1", "hmm", { payload: { kind: "thought", request_id: "u1" } }),
+      entry(3, "create", "m2", "par", { final: false }),
+      entry(4, "create", "m3", "", { payload: { placeholder: true } }),
+      entry(5, "create", "m4", "file", { payload: { attachments: [file], model_name: "m" } }),
+    );
+    expect((await storage.read(id)).items).toEqual([
+      {
+        id: "u1",
+        seq: 1,
+        role: "user",
+        content: "look",
+        sender: { id: "owner", name: "Ann" },
+        door: "pico",
+        attachments: [{ type: "image/png", url: image }],
+        at: 1_001,
+      },
+      {
+        id: "m1",
+        seq: 2,
+        role: "assistant",
+        content: "hmm",
+        kind: "thought",
+        inReplyTo: "u1",
+        at: 1_002,
+      },
+      { id: "m2", seq: 3, role: "assistant", content: "par", complete: false, at: 1_003 },
+      {
+        id: "m4",
+        seq: 5,
+        role: "assistant",
+        content: "file",
+        model: "m",
+        attachments: [{ type: "file", url: file.url, filename: "a.pdf" }],
+        at: 1_005,
+      },
+    ]);
+  });
+
+  test("rejects unknown ids and malformed cursors with not_found", async () => {
+    const storage = await openStorage();
+    const id = await begin(storage, entry(1, "user", "u1", "hello"));
+    const calls = [
+      storage.read("unknown"),
+      storage.get("unknown"),
+      storage.rename("unknown", "x"),
+      storage.forget("unknown"),
+      storage.read(id, { before: "nonsense" }),
+      storage.list({ before: "nonsense" }),
+    ];
+    for (const call of calls) await expect(call).rejects.toMatchObject({ code: "not_found" });
+  });
+});
+
+describe("search", () => {
+  test.each([
+    ["plain words in any order", "world hello", ["hello world"]],
+    ["other cases and accents", "CAFE", ["a Café"]],
+    ["a phrase", '"hello world"', ["hello world"]],
+    ["a prefix", "wor*", ["hello world"]],
+    ["text that is not valid syntax", "hello-world (", ["hello world"]],
+    ["a name like a column", "title: hello", []],
+    ["signs only", '"-*(', []],
+    ["quotation marks and zero bytes", 'hello" \0world', ["hello world"]],
+    ["partial replies", "unfinished", []],
+    ["deleted messages", "removed", []],
+    ["replaced text", "draft", []],
+    ["the latest text", "final", ["final text"]],
+  ])("finds %s", async (_, text, expected) => {
+    const storage = await openStorage();
+    await begin(
+      storage,
+      entry(1, "user", "u1", "hello world"),
+      entry(2, "create", "m1", "a Café"),
+      entry(3, "create", "m2", "unfinished", { final: false }),
+      entry(4, "create", "m3", "removed"),
+      entry(5, "delete", "m3"),
+      entry(6, "create", "m4", "draft"),
+      entry(7, "update", "m4", "final text"),
+    );
+    const hits = await storage.search(text);
+    expect(hits.map(({ turn }) => turn.content)).toEqual(expected);
+  });
+
+  test("cuts an excerpt of plain text around the match", async () => {
+    const storage = await openStorage();
+    const filler = "<b>filler</b> ".repeat(100);
+    await begin(storage, entry(1, "user", "u1", `${filler}needle\nhere ${filler}`));
+    const [hit] = await storage.search("needle");
+    expect(hit!.excerpt).toContain("needle here");
+    expect(hit!.excerpt.length).toBeLessThanOrEqual(200);
+  });
+});
+
+describe("rename", () => {
+  test("sets the title, finds it, and restores the first words", async () => {
+    const storage = await openStorage();
+    const id = await begin(storage, entry(1, "user", "u1", "first words"));
+    await storage.rename(id, ` A  new\nname ${"x".repeat(300)}`);
+    const renamed = await storage.get(id);
+    expect(renamed).toMatchObject({ renamed: true, title: expect.stringMatching(/^A new name x/) });
+    expect(renamed.title).toHaveLength(200);
+    expect((await storage.list({ query: "NEW NAME" })).items).toHaveLength(1);
+    expect((await storage.list({ query: "words" })).items).toHaveLength(0);
+    await storage.rename(id, "");
+    expect(await storage.get(id)).toMatchObject({ renamed: false, title: "first words" });
+    expect((await storage.list({ query: "words" })).items).toHaveLength(1);
+  });
+});
+
+describe("forget", () => {
+  test("leaves no byte of the conversation in the folder", async () => {
+    const path = createFolder();
+    const storage = await openStorage({ path });
+    const secret = (at: number) => `s3cretword${String.fromCharCode(97 + (at % 26))} sentence`;
+    const entries: NewEntry[] = [entry(1, "user", "sEcretid", "s3cretword title")];
+    for (let at = 2; at < 900; at++)
+      entries.push(entry(at, "create", `m${at}`, `${secret(at)} ${"é".repeat(at)}`));
+    entries.push(entry(900, "update", "m7", "s3cretword again"), entry(901, "delete", "m8"));
+    const id = await begin(storage, ...entries);
+    await say(storage, "kept", "a different text");
+    await storage.search("s3cretword");
+    await write(storage, [entry(902, "create", "late", "s3cretword not indexed")]);
+    const has = (text: string) => contentOf(path).includes(text);
+    expect(["s3cretword", "s3cretid", "sEcretid", "different"].map(has)).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ]);
+    await storage.forget(id);
+    expect(["s3cretword", "cretword", "sEcretid", "different"].map(has)).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+    expect(await storage.search("different")).toHaveLength(1);
+    expect(await storage.search("s3cretword")).toEqual([]);
+    await storage.close();
+    const connection = new Connection(loadDriver()!, join(path, name));
+    connection.exec("INSERT INTO words(words, rank) VALUES ('integrity-check', 1)");
+    expect(connection.all("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+    connection.close();
+  });
+});
+
+describe("retain", () => {
+  const day = 86_400_000;
+  const noneLive = () => false;
+
+  test("deletes conversations that are too old, except live ones", async () => {
+    const now = Date.now();
+    const storage = await openStorage();
+    for (const [session, age] of Object.entries({ a: 100, b: 91, c: 89, d: 100 }))
+      await say(storage, session, "text", now - age * day);
+    const limits = { keepDays: 90, maxBytes: 1e9 };
+    expect(await storage.retain(limits, ({ session }) => session === "d")).toBe(2);
+    const { items } = await storage.list();
+    expect(items.map(({ session }) => session).toSorted()).toEqual(["c", "d"]);
+    expect(await storage.retain({ ...limits, keepDays: 0 }, noneLive)).toBe(0);
+  });
+
+  test("deletes the least recently used conversations that do not fit", async () => {
+    const path = createFolder();
+    const storage = await openStorage({ path });
+    for (let at = 0; at < 60; at++)
+      await say(storage, `s${at}`, `${at} `.repeat(10_000), 1_000 + at);
+    const maxBytes = 1_000_000;
+    expect(storage.health().bytes).toBeGreaterThan(maxBytes);
+    const deleted = await storage.retain(
+      { keepDays: 0, maxBytes },
+      ({ session }) => session === "s0",
+    );
+    const { items } = await storage.list({ limit: 200 });
+    expect(items).toHaveLength(60 - deleted);
+    const left = items.map(({ session }) => session);
+    expect(left).toContain("s0");
+    expect(left.slice(0, -1)).toEqual(
+      Array.from({ length: left.length - 1 }, (_, at) => `s${59 - at}`),
+    );
+    expect(statSync(join(path, name)).size).toBeLessThanOrEqual(maxBytes);
+    expect(deleted).toBeLessThan(50);
+  });
+});
+
+describe("backup", () => {
+  test("restores a copy that VACUUM INTO made while the store was open", async () => {
+    const path = createFolder();
+    const storage = await openStorage({ path });
+    const id = await begin(storage, entry(1, "user", "u1", "hello"));
+    const before = await storage.load(address);
+    const copy = join(path, "backup.db");
+    const reader = new Connection(loadDriver()!, join(path, name));
+    reader.exec(`VACUUM INTO '${copy}'`);
+    reader.close();
+    await write(storage, [entry(2, "user", "u2", "later")]);
+    await storage.close();
+    const restored = createFolder();
+    mkdirSync(join(restored, "state"));
+    copyFileSync(copy, join(restored, "state", name));
+    const second = await openStorage({ path: join(restored, "state") });
+    expect(await second.read(id)).toMatchObject({ items: [{ content: "hello" }] });
+    expect(await second.search("hello")).toHaveLength(1);
+    expect((await second.load(address))!.seq).toBe(before!.seq);
+  });
+});
+
+describe("export", () => {
+  test("writes a JSON document and a Markdown document", async () => {
+    const storage = await openStorage();
+    const id = await begin(
+      storage,
+      entry(1, "user", "u1", "What *is* this?"),
+      entry(2, "create", "m1", "A test.", { final: false }),
+    );
+    const textOf = async (format: "json" | "markdown") => {
+      let text = "";
+      for await (const part of storage.export(id, format)) text += part;
+      return text;
+    };
+    const { items: turns } = await storage.read(id);
+    expect(JSON.parse(await textOf("json"))).toEqual({
+      conversation: await storage.get(id),
+      turns,
+    });
+    expect(await textOf("markdown")).toBe(
+      [
+        "# What \\*is\\* this?\n\nChannel pico, session s\n",
+        "## User, 1970-01-01T00:00:01.001Z\n\nWhat *is* this?\n",
+        "## Assistant, 1970-01-01T00:00:01.002Z\n\nA test.\n\n(incomplete)\n",
+      ].join("\n"),
+    );
+  });
+
+  test("reads long conversations page by page", async () => {
+    const storage = await openStorage();
+    const entries = Array.from({ length: 250 }, (_, at) => entry(at + 1, "user", `u${at}`, "text"));
+    const id = await begin(storage, ...entries);
+    let parts = 0;
+    for await (const part of storage.export(id, "json")) if (part.includes('"role"')) parts++;
+    expect(parts).toBe(250);
+  });
+});
