@@ -27,7 +27,8 @@ export {
   type FaultProxyOptions,
   type Faults,
 } from "./fault-proxy.ts";
-export type { Peer, PeerEvent } from "./rig.ts";
+export type { ChannelCapabilities } from "./capabilities.ts";
+export type { Peer, PeerEvent, Stranger } from "./rig.ts";
 export type { ChannelRule } from "./conformance.ts";
 
 /** The tokens of `memoryTokens`. */

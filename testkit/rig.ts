@@ -6,47 +6,61 @@ import {
   channels,
   type ChannelAdapter,
   type Channels,
+  type ChannelsEvents,
   type Message,
 } from "../plugins/channels/index.ts";
+import { defaultCapabilities, type ChannelCapabilities } from "./capabilities.ts";
 import { createQueue, withTimeout, type Queue } from "./client.ts";
+import { trackResources, type OpenResources } from "./open-resources.ts";
 
-interface ConformanceRunOptions {
+export interface ConformanceRunOptions {
   readonly channel: AnyPlugin;
   readonly before: readonly AnyPlugin[];
   readonly config: Readonly<Record<string, unknown>>;
   readonly timeoutMs: number;
-  readonly keeps: boolean;
+  readonly capabilities: ChannelCapabilities;
   join(services: Readonly<Record<string, unknown>>): Awaitable<Peer>;
+  intrude?(services: Readonly<Record<string, unknown>>): Awaitable<Stranger | void>;
 }
 
 /** A peer whose waits end with an error after a timeout. */
-export interface ObservedPeer extends Pick<Peer, "session" | "say" | "leave"> {
+export interface ObservedPeer extends Pick<Peer, "session" | "say" | "typing" | "reply" | "leave"> {
   /** Waits for the oldest event of these kinds; earlier events of other kinds are skipped. */
   sees<W extends PeerEvent["what"]>(...kinds: W[]): Promise<Extract<PeerEvent, { what: W }>>;
 }
 
 /** One run of the channel under test, whose application the rule controls. */
 export interface ConformanceRun {
-  /** Whether the channel keeps messages that peers send while it is stopped. */
-  readonly keeps: boolean;
+  readonly capabilities: Required<ChannelCapabilities>;
+  readonly timeoutMs: number;
   readonly channels: Channels;
   readonly ports: readonly ChannelAdapter[];
   readonly port: ChannelAdapter;
   readonly attached: () => number;
   readonly messages: Queue<Message>;
+  readonly typing: Queue<ChannelsEvents["channels:typing-changed"]>;
+  readonly receipts: Queue<ChannelsEvents["channels:receipt-changed"]>;
+  /** Sessions of which the channel reported that no peer is left. */
+  readonly idle: Queue<string>;
   readonly faults: readonly string[];
   /** Sets what the application does with a message, in addition to recording it. */
   answerWith(run: (message: Message) => void): void;
   join(): Promise<ObservedPeer>;
+  readonly intrude: (() => Promise<Stranger | void>) | undefined;
   /** Starts the stopped kernel again. */
   start(): Promise<void>;
+  /** Starts the stopped kernel again, and tracks what it opens. */
+  startTracked(): Promise<OpenResources>;
   stop(): Promise<void>;
+  /** Ends the tracking. */
+  end(): void;
 }
 
 /** The real channels plugin, which also records the adapters that attach. */
-function observePeer(
+function observeChannels(
   ports: ChannelAdapter[],
   open: Set<string>,
+  idle: Queue<string>,
 ): Plugin<{ offers: { channels: Channels } }> {
   const { shape: _, ...real } = channels();
   return {
@@ -57,32 +71,53 @@ function observePeer(
         const inlet = offered.channels.attach(port);
         ports.push(port);
         open.add(port.name);
-        return { ...inlet, close: () => (open.delete(port.name), inlet.close()) };
+        return {
+          ...inlet,
+          sessionIdle: (session) => (idle.push(session), inlet.sessionIdle(session)),
+          close: () => (open.delete(port.name), inlet.close()),
+        };
       };
       return { channels: { ...offered.channels, attach } };
     },
   };
 }
 
-export async function startConformanceRun({
-  channel,
-  before,
-  config,
-  timeoutMs,
-  keeps,
-  join,
-}: ConformanceRunOptions): Promise<ConformanceRun> {
+/** Adds a time limit to every wait for an event. */
+function observePeer(peer: Peer, timeoutMs: number): ObservedPeer {
+  async function find(kinds: readonly string[]): Promise<PeerEvent> {
+    for (;;) {
+      const peerEvent = await peer.next();
+      if (kinds.includes(peerEvent.what)) return peerEvent;
+    }
+  }
+  return {
+    session: peer.session,
+    say: (content) => peer.say(content),
+    ...(peer.typing && { typing: (on: boolean) => peer.typing!(on) }),
+    ...(peer.reply && { reply: (id: string, content: string) => peer.reply!(id, content) }),
+    leave: () => peer.leave(),
+    sees: (...kinds) =>
+      withTimeout(timeoutMs, `the peer to see "${kinds.join('" or "')}"`, find(kinds)) as never,
+  };
+}
+
+export async function startConformanceRun(options: ConformanceRunOptions): Promise<ConformanceRun> {
+  const { channel, before, config, timeoutMs, capabilities, join, intrude } = options;
   const ports: ChannelAdapter[] = [];
   const open = new Set<string>();
+  const idle = createQueue<string>(timeoutMs);
   const messages = createQueue<Message>(timeoutMs);
+  const typing = createQueue<ChannelsEvents["channels:typing-changed"]>(timeoutMs);
+  const receipts = createQueue<ChannelsEvents["channels:receipt-changed"]>(timeoutMs);
   const faults: string[] = [];
+  const tracked: OpenResources[] = [];
   let run = (_: Message): void => undefined;
   const taking = application((message) => {
     messages.push(message);
     run(message);
   });
-  const kernel = createKernel([], {
-    plugins: [...before, observePeer(ports, open), channel, taking],
+  const kernel = createKernel<readonly [ReturnType<typeof channels>]>([] as never, {
+    plugins: [...before, observeChannels(ports, open, idle), channel, taking],
     config,
     log: createCapturedLog().log,
   });
@@ -90,11 +125,16 @@ export async function startConformanceRun({
     "kernel:fault",
     ({ plugin, during, message }) => void faults.push(`${plugin} in ${during}: ${message}`),
   );
+  kernel.on("channels:typing-changed", (event) => typing.push(event));
+  kernel.on("channels:receipt-changed", (event) => receipts.push(event));
   const services = kernel.services as { readonly channels: Channels };
-  await withTimeout(timeoutMs, "the start", kernel.start());
+  const begin = <T>(what: string, step: Awaitable<T>): Promise<T> =>
+    withTimeout(timeoutMs, what, Promise.resolve(step));
+  await begin("the start", kernel.start());
 
   return {
-    keeps,
+    capabilities: { ...defaultCapabilities, ...capabilities },
+    timeoutMs,
     get channels() {
       return services.channels;
     },
@@ -104,37 +144,26 @@ export async function startConformanceRun({
     },
     attached: () => open.size,
     messages,
+    typing,
+    receipts,
+    idle,
     faults,
     answerWith: (answer) => void (run = answer),
-    start: () => withTimeout(timeoutMs, "the start", kernel.start()),
-    stop: () => withTimeout(timeoutMs, "the stop", kernel.stop({ timeoutMs: timeoutMs * 2 })),
-
-    async join() {
-      const peer = await withTimeout(
-        timeoutMs,
-        "a peer to join",
-        Promise.resolve(join(services as never)),
-      );
-      return {
-        session: peer.session,
-        say: (content) => peer.say(content),
-        leave: () => peer.leave(),
-        async sees(...kinds) {
-          const fits = (peerEvent: PeerEvent): boolean =>
-            (kinds as string[]).includes(peerEvent.what);
-          const find = async (): Promise<PeerEvent> => {
-            for (;;) {
-              const peerEvent = await peer.next();
-              if (fits(peerEvent)) return peerEvent;
-            }
-          };
-          return (await withTimeout(
-            timeoutMs,
-            `the peer to see "${kinds.join('" or "')}"`,
-            find(),
-          )) as never;
-        },
-      };
+    join: async () =>
+      observePeer(await begin("a peer to join", join(services as never)), timeoutMs),
+    intrude: intrude && (() => begin("a stranger", intrude(services as never))),
+    start: () => begin("the start", kernel.start()),
+    async startTracked() {
+      const { result, resources } = trackResources(() => kernel.start());
+      tracked.push(resources);
+      await begin("the start", result);
+      return resources;
+    },
+    async stop() {
+      await begin("the stop", kernel.stop({ timeoutMs: timeoutMs * 2 }));
+    },
+    end() {
+      for (const resources of tracked) resources.end();
     },
   };
 }
@@ -144,13 +173,20 @@ export async function startConformanceRun({
  * as in its receipt. `content`: its full text. `code`: the error code that the channel shows.
  */
 export type PeerEvent =
-  | { readonly what: "create"; readonly id: string; readonly content: string }
-  /** `content` is the full text so far. */
+  | {
+      readonly what: "create";
+      readonly id: string;
+      readonly content: string;
+      readonly kind?: string | undefined;
+      /** The id that the application received with the message of the peer. */
+      readonly inReplyTo?: string | undefined;
+    }
   | {
       readonly what: "update";
       readonly id: string;
+      /** The full text so far. */
       readonly content: string;
-      readonly final?: boolean;
+      readonly final?: boolean | undefined;
     }
   | { readonly what: "remove"; readonly id: string }
   | { readonly what: "typing"; readonly on: boolean }
@@ -160,10 +196,23 @@ export type PeerEvent =
 export interface Peer {
   /** The session of this peer. */
   readonly session: string;
-  /** Sends a text message as this peer. It may resolve before the channel has read it. */
+  /** Sends a message. Errors of the channel may reject, or arrive as an event. */
   say(content: string): Awaitable<unknown>;
+  /** Begins or stops typing. Omit it if the network does not report typing. */
+  typing?(on: boolean): Awaitable<unknown>;
+  /**
+   * Sends a message that replies to the message with this id, as `next` has returned it. Omit it if
+   * the network does not tell to which message a peer replies.
+   */
+  reply?(id: string, content: string): Awaitable<unknown>;
   /** Waits for the next event, in the order of arrival. */
   next(): Promise<PeerEvent>;
   /** Disconnects the peer, and resolves when the channel has noticed. */
   leave(): Awaitable<unknown>;
+}
+
+/** A peer without permission. */
+export interface Stranger {
+  /** Tries to send a message. It may reject. */
+  say(content: string): Awaitable<unknown>;
 }

@@ -67,13 +67,18 @@ export default () => ({
       ]);
     }
 
+    /** @param {string} session @param {string} id @param {string} code */
+    const report = (session, id, code) =>
+      void publish(session, id, { type: "error", code, in_reply_to: id }).catch(() => {});
+
     const inlet = needs.channels.attach({
       name: "mqtt",
-      send: (session, id, { content, inReplyTo, hops = 0, final = true }) =>
+      send: (session, id, { content, kind, inReplyTo, hops = 0, final = true }) =>
         publish(session, id, {
           type: "create",
           id,
           content,
+          ...(kind && { kind }),
           ...(inReplyTo && { in_reply_to: inReplyTo }),
           ...(hops && { hops }),
           ...(!final && { final }),
@@ -81,6 +86,7 @@ export default () => ({
       update: (session, id, { content, final = false }) =>
         publish(session, id, { type: "update", id, content, final }),
       remove: (session, id) => publish(session, id, { type: "remove", id }),
+      failed: (session, id, error) => report(session, id, codeOf(error)),
       typing(session, on) {
         if (isSession(session)) link?.hint(out(session), write({ type: "typing", on }));
       },
@@ -93,16 +99,14 @@ export default () => ({
       const session = sessionOf(topic);
       if (!isSession(session)) return log.warn({ topic }, "this topic names no session");
       const { id = Buffer.from(random(8)).toString("hex"), content, hops } = read(payload);
-      const failed = (/** @type {string} */ code) =>
-        void publish(session, id, { type: "error", code, in_reply_to: id }).catch(() => {});
-      if (!taking) return failed("not_running");
+      if (!taking) return report(session, id, "not_running");
       // After a disconnect the broker may repeat a message; its id identifies duplicates.
       inlet
         .deliver(
           { channel: "mqtt", session, id, content, media: [], at: clock.now(), hops },
           { dedupe: true },
         )
-        .catch((error) => failed(codeOf(error)));
+        .catch((error) => report(session, id, codeOf(error)));
     }
 
     onReady(async () => {

@@ -19,12 +19,15 @@ export default () => ({
         const [address, port] = session.split(" ");
         socket.send(JSON.stringify(frame), Number(port), address, (error) => resolve(!error));
       });
+    const fail = (session, { code = "internal" }) => void send(session, { error: code });
     const channel = needs.channels.attach({
       name: "udp",
-      async send(session, id, { content }) {
-        const isSent = /^[\d.]+ \d+$/.test(session) && (await send(session, { id, content }));
+      async send(session, id, { content, kind, inReplyTo }) {
+        const frame = { id, content, kind, in_reply_to: inReplyTo };
+        const isSent = /^[\d.]+ \d+$/.test(session) && (await send(session, frame));
         return { id, status: isSent ? "written" : "undelivered" };
       },
+      failed: (session, id, error) => fail(session, error),
     });
     function onDatagram(bytes, { address, port }) {
       const session = `${address} ${port}`;
@@ -39,7 +42,7 @@ export default () => ({
           at: clock.now(),
           hops: 0,
         })
-        .catch(({ code = "internal" }) => send(session, { error: code }));
+        .catch((error) => fail(session, error));
     }
     onStop(() => {
       channel.close();

@@ -3,12 +3,15 @@ import { test } from "node:test";
 import { channelRules, createQueue, runChannelConformance } from "doorward/testing";
 import udp from "./udp.js";
 
+/** Datagrams have no connections, and this channel no tokens. */
+const capabilities = { authentication: false, presence: false, maxTextLength: 40_000 };
+
 /** Connects a client for the conformance rules. */
 async function join({ udp: { port } }) {
   const seen = createQueue(5_000);
   const socket = createSocket("udp4").on("message", (bytes) => {
-    const { id, content, error } = JSON.parse(bytes);
-    seen.push(error ? { what: "error", code: error } : { what: "create", id, content });
+    const { error, in_reply_to: inReplyTo, ...message } = JSON.parse(bytes);
+    seen.push(error ? { what: "error", code: error } : { what: "create", ...message, inReplyTo });
   });
   await new Promise((resolve) => void socket.bind(0, "127.0.0.1", resolve));
   socket.unref();
@@ -20,8 +23,7 @@ async function join({ udp: { port } }) {
   };
 }
 
+const config = { "channels.udp": { port: 0 } };
 for (const rule of channelRules) {
-  test(rule, () =>
-    runChannelConformance(udp(), { join, rules: [rule], config: { "channels.udp": { port: 0 } } }),
-  );
+  test(rule, () => runChannelConformance(udp(), { join, capabilities, config, rules: [rule] }));
 }

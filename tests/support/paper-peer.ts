@@ -33,6 +33,11 @@ export function paper(breaks: Breaks = {}): Paper {
     if (!room) throw channelsErrors.undeliverable("paper");
     room.push(peerEvent);
   }
+  function report(session: string): void {
+    const see = (peerEvent: PeerEvent): void => rooms.get(session)?.push(peerEvent);
+    if (breaks.failed) breaks.failed(see);
+    else see({ what: "error", code: "internal" });
+  }
   function deliver(session: string, content: string): void {
     if (!channelHandle) {
       if (breaks.remembers) late.push(content);
@@ -49,16 +54,12 @@ export function paper(breaks: Breaks = {}): Paper {
         at: Date.now(),
         hops: 0,
       })
-      .catch(() => {
-        const see = (peerEvent: PeerEvent): void => rooms.get(session)?.push(peerEvent);
-        if (breaks.failed) breaks.failed(see);
-        else see({ what: "error", code: "internal" });
-      });
+      .catch(() => report(session));
   }
   const own: ChannelAdapter = {
     name: "paper",
-    send(session, id, { content }) {
-      show(session, { what: "create", id, content });
+    send(session, id, { content, kind, inReplyTo }) {
+      show(session, { what: "create", id, content, kind, inReplyTo });
       return { id, status: "written" };
     },
     update(session, id, { content, final = false }) {
@@ -70,6 +71,7 @@ export function paper(breaks: Breaks = {}): Paper {
       return { id, status: "written" };
     },
     typing: (session, on) => rooms.get(session)?.push({ what: "typing", on }),
+    failed: (session) => report(session),
   };
 
   return {

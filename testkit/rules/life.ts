@@ -1,0 +1,112 @@
+// Rules about start and stop, and about peers that join, leave or have no permission.
+import type { ConformanceRun } from "../rig.ts";
+import { claim, send, statusWithoutPeers, type ConformanceRule } from "./rule.ts";
+
+/** Pause between attempts to send to a peer that has left. */
+const pauseMs = 10;
+
+async function says(run: ConformanceRun, session: { say(text: string): unknown }, text: string) {
+  await session.say(text);
+  const { content } = await run.messages.next(`the message "${text}"`);
+  claim(content === text, `"${content}" was delivered instead of "${text}"`);
+}
+
+export const lifeRules = {
+  async "attaches one adapter and detaches it when it stops"(run) {
+    claim(run.ports.length === 1, `it attached ${run.ports.length} adapters`);
+    claim(/^[a-z][a-z0-9_]*$/.test(run.port.name), `"${run.port.name}" is not a name of a channel`);
+    await run.stop();
+    claim(run.attached() === 0, "it did not close its inlet");
+  },
+
+  async "rejects peers without permission"(run) {
+    if (!run.capabilities.authentication) return;
+    claim(
+      run.intrude !== undefined,
+      "pass intrude() to the test, or declare capabilities: { authentication: false } if the " +
+        "network checks its peers",
+    );
+    const stranger = await run.intrude().catch(() => undefined);
+    await Promise.resolve()
+      .then(() => stranger?.say("let me in"))
+      .catch(() => undefined);
+    const peer = await run.join();
+    await says(run, peer, "with permission");
+    await says(run, peer, "again");
+  },
+
+  async "serves the other peers after one has left"(run) {
+    const [leaving, staying] = [await run.join(), await run.join()];
+    await leaving.leave();
+    await statusWithoutPeers(run, leaving);
+    await send(run, staying, "still here");
+    const { content } = await staying.sees("create");
+    claim(content === "still here", "the peer that stayed saw another message");
+    await says(run, staying, "me too");
+  },
+
+  async "notices that a peer has left"(run) {
+    if (!run.capabilities.presence) return;
+    const peer = await run.join();
+    await says(run, peer, "hello");
+    await peer.leave();
+    await run.idle.next(
+      "sessionIdle() for the session of the peer that left",
+      (session) => session === peer.session,
+    );
+    const deadline = Date.now() + run.timeoutMs;
+    while ((await statusWithoutPeers(run, peer)) === "written") {
+      claim(Date.now() < deadline, 'a message to a peer that left is reported as "written"');
+      await new Promise((resolve) => void setTimeout(resolve, pauseMs));
+    }
+  },
+
+  async "stops with connected peers, delivers nothing more, and starts again"(run) {
+    const peer = await run.join();
+    await run.stop();
+    await Promise.resolve()
+      .then(() => peer.say("too late"))
+      .catch(() => undefined);
+    await run.start();
+    const again = await run.join();
+    await again.say("in time");
+    if (run.capabilities.keepsMessages) {
+      const { content } = await run.messages.next("the message sent while it was stopped");
+      claim(content === "too late", "the message sent while it was stopped was lost");
+    }
+    const { content } = await run.messages.next("a message after the second start");
+    claim(content === "in time", "the message sent after the stop was delivered");
+  },
+
+  async "stops despite connections that send nothing"(run) {
+    await run.stop();
+    const idle = await (await run.startTracked()).connectIdle();
+    try {
+      await run.join(); // Servers accept in order: they have accepted the idle connections.
+      await run.stop();
+    } finally {
+      for (const socket of idle) socket.destroy();
+    }
+  },
+
+  async "leaves nothing open when it stops"(run) {
+    await run.stop();
+    const resources = await run.startTracked();
+    const [leaving, staying] = [await run.join(), await run.join()];
+    await says(run, staying, "hello");
+    await leaving.leave();
+    await run.stop();
+    const remaining = await resources.remaining(run.timeoutMs);
+    claim(remaining.length === 0, `after the stop it still has ${remaining.join(", ")}`);
+  },
+
+  async "causes no fault"(run) {
+    const peer = await run.join();
+    await says(run, peer, "hello");
+    await send(run, peer, "hello");
+    await peer.sees("create");
+    await peer.leave();
+    await run.stop();
+    claim(run.faults.length === 0, run.faults.join(", "));
+  },
+} satisfies Record<string, ConformanceRule>;

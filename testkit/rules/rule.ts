@@ -1,0 +1,61 @@
+// Parts that all rules for channels share.
+import { codeOf } from "../../kernel/index.ts";
+import type { Receipt } from "../../plugins/channels/index.ts";
+import type { ConformanceRun, ObservedPeer } from "../rig.ts";
+
+/** Throws if the channel breaks the rule; the message says how. */
+export type ConformanceRule = (run: ConformanceRun) => Promise<void>;
+
+type InSession = Pick<ObservedPeer, "session">;
+
+/** A session that no peer has. */
+export const withoutPeers = "without-peers";
+
+export function claim(holds: boolean, problem: string): asserts holds {
+  if (!holds) throw new Error(problem);
+}
+
+export const to = (
+  run: ConformanceRun,
+  { session }: InSession,
+): { channel: string; session: string } => ({ channel: run.port.name, session });
+
+export const send = (run: ConformanceRun, peer: InSession, content: string): Promise<Receipt> =>
+  run.channels.send(to(run, peer), { content });
+
+/** Whether a peer sees the message `id` under this id. */
+export const showsId = ({ capabilities }: ConformanceRun, seen: string, id: string): boolean =>
+  capabilities.messageIds === "network" ? seen !== "" : seen === id;
+
+/**
+ * Sends a message to a session without peers.
+ *
+ * @returns The status; `undelivered` if the channel rejects the message as `undeliverable`.
+ */
+export async function statusWithoutPeers(
+  run: ConformanceRun,
+  peer: InSession,
+): Promise<Receipt["status"]> {
+  try {
+    return (await send(run, peer, "hello?")).status;
+  } catch (error) {
+    const { cause } = error as { cause?: unknown };
+    const isOwn = cause === undefined || codeOf(cause) !== "internal";
+    claim(isOwn, `its send() threw "${(cause as Error)?.message}" instead of a receipt`);
+    claim(codeOf(error) === "undeliverable", `it rejected with the code "${codeOf(error)}"`);
+    return "undelivered";
+  }
+}
+
+/** A text of exactly this length, with characters of one to four bytes in UTF-8. */
+export function longText(length: number): string {
+  const lines = Array.from(
+    { length: Math.ceil(length / 20) },
+    (_, index) => `Grüße, Zeile ${index} \u{1F600}\n`,
+  );
+  const text = lines.join("").slice(0, length - 1);
+  return text.replace(/[\s\uD800-\uDBFF]$/, "").padEnd(length, ".");
+}
+
+/** Channels may drop white space where they split a text. */
+export const withoutSpace = (text: string): string => text.replace(/\s+/g, "");

@@ -1,0 +1,119 @@
+import { describe, expect, test } from "vitest";
+import { codeOf } from "../../kernel/index.ts";
+import {
+  channelRules,
+  memoryTokens,
+  runChannelConformance,
+  type ChannelCapabilities,
+  type ChannelRule,
+} from "../../testkit/index.ts";
+import { intrudeTcp, joinTcp, mutations, tcp, tcpToken, type Mutation } from "./tcp-channel.ts";
+
+/* Runs all rules against each mutation of a TCP channel. The runs are concurrent, because nearly all
+ * of their time is spent waiting for events that never happen. */
+
+/** Mutation -> the rules that it breaks, in the order of `channelRules`. */
+const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
+  openListener: ["leaves nothing open when it stops"],
+  openInterval: ["leaves nothing open when it stops"],
+  anyToken: ["rejects peers without permission"],
+  silentLeave: ["notices that a peer has left"],
+  noFinal: ["updates a message in place, up to its final text"],
+  noFailed: ["reports an error if the application fails after it has accepted"],
+  claimsDelivery: ["reports only acknowledged messages as delivered"],
+  deafToTyping: ["reports that a peer is typing"],
+  noKind: ["shows the kind of a message and the message it replies to"],
+  throwsOnDead: ["serves the other peers after one has left", "notices that a peer has left"],
+  keepsDead: ["notices that a peer has left"],
+  cutsLong: ["shows long texts complete"],
+  waitsForIdle: ["stops despite connections that send nothing"],
+  keepsInlet: ["attaches one adapter and detaches it when it stops"],
+  deliversTwice: [
+    "rejects peers without permission",
+    "delivers peer messages complete, once, with an id and a time",
+    "keeps the order of peer messages",
+  ],
+  oneId: ["delivers peer messages complete, once, with an id and a time"],
+  trimsText: ["delivers peer messages complete, once, with an id and a time"],
+  secondsTime: ["delivers peer messages complete, once, with an id and a time"],
+  splitsBytes: ["delivers peer messages complete, once, with an id and a time"],
+  reversesOrder: ["keeps the order of peer messages"],
+  ownIds: [
+    "shows sent messages complete, once, in order, under the receipt id",
+    "updates a message in place, up to its final text",
+    "removes a message",
+  ],
+  broadcasts: [
+    "serves the other peers after one has left",
+    "keeps sessions apart",
+    "shows typing, and ignores it in sessions without peers",
+  ],
+  claimsWritten: [
+    "notices that a peer has left",
+    "does not report a message without peers as written",
+  ],
+  hidesErrors: ["reports an error if the application rejects a message"],
+  newOnUpdate: ["updates a message in place, up to its final text"],
+  dropsUpdates: ["updates a message in place, up to its final text"],
+  ignoresRemove: ["removes a message"],
+  typingStays: ["shows typing, and ignores it in sessions without peers"],
+};
+
+/** For events that never happen; the channel without a mutation gets more time. */
+const [briefMs, longMs] = [1_500, 20_000];
+
+async function brokenRules(
+  mutation?: Mutation,
+  capabilities: ChannelCapabilities = {},
+  rules = channelRules,
+): Promise<ChannelRule[]> {
+  try {
+    await runChannelConformance(tcp(mutation), {
+      before: [memoryTokens({ tcp: tcpToken })] as const,
+      join: ({ tcp: { port } }) => joinTcp(port()),
+      intrude: ({ tcp: { port } }) => intrudeTcp(port()),
+      timeoutMs: mutation ? briefMs : longMs,
+      capabilities,
+      rules,
+    });
+    return [];
+  } catch (error) {
+    expect(codeOf(error)).toBe("CHANNEL_NOT_CONFORMING");
+    const { broken } = (error as { details: { broken: { rule: ChannelRule }[] } }).details;
+    return broken.map(({ rule }) => rule);
+  }
+}
+
+describe("runChannelConformance", () => {
+  test.concurrent("accepts the TCP channel without a mutation", async ({ expect }) => {
+    expect(await brokenRules()).toEqual([]);
+  });
+
+  test.concurrent.each(Object.entries(caughtBy) as [Mutation, readonly ChannelRule[]][])(
+    "detects the mutation %s",
+    async (mutation, rules) => {
+      expect(await brokenRules(mutation), mutations[mutation]).toEqual(rules);
+    },
+  );
+
+  test.concurrent.each<[Mutation, ChannelCapabilities, readonly ChannelRule[]]>([
+    ["noFinal", { finals: false }, []],
+    ["noKind", { kinds: false, replies: false }, []],
+    ["typingStays", { typingOff: false }, []],
+    ["keepsDead", { presence: false }, []],
+    ["anyToken", { authentication: false }, []],
+    ["claimsDelivery", { acknowledgements: true }, []],
+    ["hidesErrors", { errors: false }, []],
+    ["ownIds", { messageIds: "network" }, caughtBy.ownIds.slice(1)],
+  ])("adapts the rules for %s to %o", async (mutation, capabilities, expected) => {
+    expect(await brokenRules(mutation, capabilities, caughtBy[mutation])).toEqual(expected);
+  });
+});
+
+describe("mutations", () => {
+  test("number 28", () => {
+    expect(Object.keys(mutations)).toHaveLength(28);
+    expect(Object.keys(caughtBy)).toEqual(Object.keys(mutations));
+    expect(channelRules).toEqual(expect.arrayContaining(Object.values(caughtBy).flat()));
+  });
+});

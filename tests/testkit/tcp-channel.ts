@@ -1,0 +1,272 @@
+/** A small TCP channel for the tests of the conformance rules. A mutation breaks one part of it. */
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+import { codeOf, type Plugin } from "../../kernel/index.ts";
+import type { ChannelAdapter, ChannelHandle, Channels } from "../../plugins/channels/index.ts";
+import type { Tokens } from "../../plugins/token-store/index.ts";
+import { createQueue, type Peer, type PeerEvent, type Stranger } from "../../testkit/index.ts";
+
+/** Mutation -> the mistake of the channel. */
+export const mutations = {
+  openListener: "leaves its listener open",
+  openInterval: "does not clear its interval",
+  anyToken: "accepts any token",
+  silentLeave: "never reports that a session is idle",
+  noFinal: "never sends `final`",
+  noFailed: "has no failed()",
+  claimsDelivery: "claims `delivered` without an acknowledgement",
+  deafToTyping: "ignores that a peer is typing",
+  noKind: "drops `kind` and `inReplyTo`",
+  throwsOnDead: "throws when it sends to a dead socket",
+  keepsDead: "keeps dead sockets",
+  cutsLong: "cuts texts at 30,000 characters",
+  waitsForIdle: "waits at its stop for idle connections without a token",
+  keepsInlet: "does not detach its adapter",
+  deliversTwice: "delivers every message twice",
+  oneId: "gives every message the same id",
+  trimsText: "trims incoming texts",
+  secondsTime: "gives the time in seconds",
+  splitsBytes: "decodes each chunk of bytes on its own",
+  reversesOrder: "delivers the messages of a chunk in reverse order",
+  ownIds: "sends messages under ids of its own",
+  broadcasts: "sends messages to all sessions",
+  claimsWritten: "reports messages without peers as written",
+  hidesErrors: "does not report rejected messages",
+  newOnUpdate: "sends an update as a new message",
+  dropsUpdates: "drops updates",
+  ignoresRemove: "does not remove messages",
+  typingStays: "never hides the typing indicator",
+} as const;
+
+/** The name of a mutation. */
+export type Mutation = keyof typeof mutations;
+
+export const tcpToken = "tcp-correct-horse-battery-staple";
+const authenticationMs = 5_000;
+
+type Frame = Readonly<Record<string, unknown>>;
+type TcpShape = {
+  needs: { channels: Channels; tokens: Tokens };
+  offers: { tcp: { port: () => number } };
+};
+
+/** The sockets that have given the token, by session. */
+class Connections {
+  private readonly bySession = new Map<string, Socket>();
+  private readonly all = new Set<Socket>();
+  private readonly mutation: Mutation | undefined;
+
+  constructor(mutation: Mutation | undefined) {
+    this.mutation = mutation;
+  }
+
+  accept(socket: Socket): void {
+    if (this.mutation !== "waitsForIdle") this.all.add(socket);
+    socket.on("close", () => this.all.delete(socket));
+  }
+
+  join(session: string, socket: Socket, left: () => void): void {
+    this.all.add(socket);
+    this.bySession.set(session, socket);
+    socket.on("close", () => {
+      if (!["keepsDead", "throwsOnDead"].includes(this.mutation!)) this.bySession.delete(session);
+      if (this.mutation !== "silentLeave") left();
+    });
+  }
+
+  /** @returns False if the session has no connection. */
+  write(session: string, frame: Frame): boolean {
+    const socket = this.bySession.get(session);
+    if (socket?.destroyed && this.mutation === "throwsOnDead") throw new Error("socket is closed");
+    const sockets = this.mutation === "broadcasts" ? [...this.bySession.values()] : [socket];
+    for (const each of sockets) each?.write(`${JSON.stringify(frame)}\n`);
+    return socket !== undefined;
+  }
+
+  close(): void {
+    for (const socket of this.all) socket.destroy();
+  }
+}
+
+function createAdapter(connections: Connections, mutation: Mutation | undefined): ChannelAdapter {
+  let count = 0;
+  const ownId = (id: string): string => (mutation === "ownIds" ? `own-${(count += 1)}` : id);
+  const cut = (text: string): string => (mutation === "cutsLong" ? text.slice(0, 30_000) : text);
+  function write(session: string, id: string, frame: Frame) {
+    const isWritten = connections.write(session, frame) || mutation === "claimsWritten";
+    const written = mutation === "claimsDelivery" ? "delivered" : "written";
+    return { id, status: isWritten ? written : "undelivered" } as const;
+  }
+  const adapter: ChannelAdapter = {
+    name: "tcp",
+    send: (session, id, { content, kind, inReplyTo }) =>
+      write(session, id, {
+        what: "create",
+        id: ownId(id),
+        content: cut(content),
+        ...(mutation !== "noKind" && { kind, inReplyTo }),
+      }),
+    update(session, id, { content, final }) {
+      if (mutation === "dropsUpdates") return { id, status: "written" };
+      const what = mutation === "newOnUpdate" ? "create" : "update";
+      return write(session, id, { what, id, content, ...(mutation !== "noFinal" && { final }) });
+    },
+    remove: (session, id) =>
+      mutation === "ignoresRemove"
+        ? { id, status: "written" }
+        : write(session, id, { what: "remove", id }),
+    typing(session, on) {
+      if (on || mutation !== "typingStays") connections.write(session, { what: "typing", on });
+    },
+    failed: (session, _, error) =>
+      void connections.write(session, { what: "error", code: codeOf(error) }),
+  };
+  if (mutation !== "noFailed") return adapter;
+  const { failed: _, ...rest } = adapter;
+  return rest;
+}
+
+interface Reader {
+  readonly inlet: ChannelHandle;
+  readonly now: () => number;
+  readonly mutation: Mutation | undefined;
+  readonly connections: Connections;
+  readonly isTaking: () => boolean;
+}
+
+/** Reads the lines of a session that has given the token. */
+function createLineReader({ inlet, now, mutation, connections, isTaking }: Reader) {
+  let count = 0;
+  return (session: string, line: string): void => {
+    const { say, typing } = JSON.parse(line) as { say?: string; typing?: boolean };
+    if (typing !== undefined && mutation !== "deafToTyping") inlet.typing(session, typing);
+    if (say === undefined || !isTaking()) return;
+    count += 1;
+    const message = {
+      channel: "tcp",
+      session,
+      id: mutation === "oneId" ? "one" : `m${count}`,
+      content: mutation === "trimsText" ? say.trim() : say,
+      media: [],
+      at: mutation === "secondsTime" ? Math.floor(now() / 1_000) : now(),
+      hops: 0,
+    };
+    const report = (error: unknown): void => {
+      const frame = { what: "error", code: codeOf(error) };
+      if (mutation !== "hidesErrors") connections.write(session, frame);
+    };
+    inlet.deliver(message).catch(report);
+    if (mutation === "deliversTwice") inlet.deliver(message).catch(report);
+  };
+}
+
+/** Calls `take` with each line of the socket. */
+function readLines(socket: Socket, mutation: Mutation | undefined, take: (line: string) => void) {
+  if (mutation !== "splitsBytes" && mutation !== "reversesOrder") {
+    createInterface({ input: socket })
+      .on("line", take)
+      .on("error", () => undefined);
+    return;
+  }
+  let rest = "";
+  socket.on("data", (bytes: Buffer) => {
+    const step = mutation === "splitsBytes" ? 5 : bytes.length;
+    for (let at = 0; at < bytes.length; at += step)
+      rest += bytes.subarray(at, at + step).toString();
+    const lines = rest.split("\n");
+    rest = lines.pop()!;
+    for (const line of mutation === "reversesOrder" ? lines.reverse() : lines) take(line);
+  });
+}
+
+/** Creates the channel. The first line of a connection is its token. */
+export function tcp(mutation?: Mutation): Plugin<TcpShape> {
+  return {
+    name: "tcp",
+    api: 1,
+    needs: { channels: true, tokens: true },
+    async start({ needs, clock, after, onReady, onStop }) {
+      await needs.tokens.claim("tcp");
+      const connections = new Connections(mutation);
+      const inlet = needs.channels.attach(createAdapter(connections, mutation));
+      let taking = false;
+      let sessions = 0;
+      const isTaking = (): boolean => taking;
+      const read = createLineReader({
+        inlet,
+        now: () => clock.now(),
+        mutation,
+        connections,
+        isTaking,
+      });
+      const server = createServer((socket) => {
+        socket.on("error", () => undefined);
+        connections.accept(socket);
+        const cancel = after(authenticationMs, () => socket.destroy());
+        let session: string | undefined;
+        async function authenticate(token: string): Promise<void> {
+          const isRight = mutation === "anyToken" || (await needs.tokens.verify("tcp", token));
+          if (isRight === false) return void socket.destroy();
+          cancel();
+          const own = (session = `s${(sessions += 1)}`);
+          connections.join(own, socket, () => inlet.sessionIdle(own));
+          socket.write(`${JSON.stringify({ session })}\n`);
+        }
+        readLines(socket, mutation, (line) =>
+          session === undefined ? void authenticate(line) : read(session, line),
+        );
+      });
+      const sweep = setInterval(() => undefined, 1_000);
+      onStop(async () => {
+        if (mutation !== "keepsInlet") inlet.close();
+        if (mutation !== "openInterval") clearInterval(sweep);
+        else sweep.unref();
+        connections.close();
+        if (mutation === "openListener") server.unref();
+        else if (server.listening) await new Promise((resolve) => void server.close(resolve));
+      });
+      onReady(async () => {
+        await once(server.listen(0, "127.0.0.1"), "listening");
+        taking = true;
+        return () => void (taking = false);
+      });
+      return { tcp: { port: () => (server.address() as AddressInfo).port } };
+    },
+  };
+}
+
+/** Connects and sends the token. */
+async function open(port: number, token: string) {
+  const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+  const events = createQueue<Frame>(60_000);
+  createInterface({ input: socket })
+    .on("line", (line) => events.push(JSON.parse(line) as Frame))
+    .on("error", () => undefined);
+  await once(socket, "connect");
+  const write = (value: unknown): boolean => socket.write(`${JSON.stringify(value)}\n`);
+  socket.write(`${token}\n`);
+  return { socket, events, write };
+}
+
+/** Connects a client with the right token. */
+export async function joinTcp(port: number): Promise<Peer> {
+  const { socket, events, write } = await open(port, tcpToken);
+  const { session } = (await events.next("the session")) as { session: string };
+  return {
+    session,
+    say: (say) => write({ say }),
+    typing: (typing) => write({ typing }),
+    next: async () => (await events.next("an event")) as unknown as PeerEvent,
+    async leave() {
+      socket.end();
+      if (!socket.closed) await once(socket, "close");
+    },
+  };
+}
+
+/** Connects a client with a wrong token. */
+export async function intrudeTcp(port: number): Promise<Stranger> {
+  const { write } = await open(port, "wrong-token-of-the-same-kind");
+  return { say: (say) => write({ say }) };
+}
