@@ -15,5 +15,6 @@ export const channelsErrors = errorTable({
     `The channel "${channel}" cannot ${action} messages.`,
   stopped: "The message was stopped; send it again as a new message if you need it.",
   stream_ended: "The reply has ended; call write() before end().",
+  rate_limited: "Too many messages are waiting to be sent; wait for their receipts.",
   undeliverable: (channel: string) => `The channel "${channel}" could not send the message.`,
 });

@@ -13,6 +13,14 @@ import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts
 import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
 
 export { application } from "./application.ts";
+export {
+  createEditThrottle,
+  type EditThrottle,
+  type EditThrottleOptions,
+} from "./edit-throttle.ts";
+export { createMessageIds, type MessageIds, type MessageIdsOptions } from "./message-ids.ts";
+export { createSendQueue, type SendQueue, type SendQueueOptions } from "./send-queue.ts";
+export { splitText } from "./split-text.ts";
 export type {
   ChannelsEvents,
   Address,

@@ -113,6 +113,7 @@ export function createConversations(
   const log = conversations.open("pico", {
     onReceipt: (_, id, status, reason) =>
       void settled.push([id, status, reason].filter(Boolean).join(" ")),
+    sessionActive: () => undefined,
     sessionIdle: (session) => void idle.push(session),
     renewed: (session) => void renewed.push(session),
   });

@@ -36,6 +36,7 @@ const unlimitedDays = 36_500;
 
 const noListeners: LogListeners = {
   onReceipt: () => undefined,
+  sessionActive: () => undefined,
   sessionIdle: () => undefined,
   renewed: () => undefined,
 };
