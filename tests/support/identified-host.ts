@@ -14,17 +14,20 @@ export interface HostOptions {
   readonly identify: (cookie: string, request: IncomingMessage) => unknown;
   readonly app?: Application;
   readonly config?: object;
+  /** Channel token. @defaultValue `token` of the harness */
+  readonly pico?: string;
 }
 
 /** An application that embeds the channel and identifies people by the cookie `user=NAME`. */
-export async function identifiedHost({ identify, app = () => undefined, config }: HostOptions) {
+export async function identifiedHost(options: HostOptions) {
+  const { identify, app = () => undefined, config, pico = token } = options;
   const server = createServer();
   const { log, lines } = createCapturedLog();
   const facts: object[] = [];
   const limits = { message_rate: 0, message_burst: 0, max_connections: 1_000 };
   const kernel = createKernel(
     [
-      tokenStore(memory({ pico: token })),
+      tokenStore(memory({ pico })),
       channels(),
       http({
         server,

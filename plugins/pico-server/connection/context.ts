@@ -29,7 +29,7 @@ export interface DeliveryContext {
   /** True while the application processes a message of this session. */
   readonly isBusy: (session: string) => boolean;
   /** True if this session id is a token of this process. */
-  readonly isToken: (session: string) => Promise<boolean>;
+  readonly isToken: (session: string, knowsToken?: boolean) => Promise<boolean>;
   /** Limits the bytes that were read and the application has not accepted. */
   readonly budget: MemoryBudget;
   readonly messageRate: () => Rate;

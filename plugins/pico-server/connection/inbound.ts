@@ -54,6 +54,8 @@ export interface InboundOwner {
   /** The session of frames that have no `session_id`. */
   readonly session: string;
   readonly sender: Sender;
+  /** Undefined if a sign-in authenticated the client instead of the channel token. */
+  readonly tokenVersion: number | undefined;
   /** Undefined: every session. */
   readonly scope: SessionScope | undefined;
   /** The client receives acknowledgements, and repeated messages are delivered once. */
@@ -278,7 +280,7 @@ export class Inbound implements BudgetMember {
     this.pending += 1;
     budget.grow(this, bytes);
     try {
-      const isRejected = await isToken(session);
+      const isRejected = await isToken(session, this.owner.tokenVersion !== undefined);
       this.isChecking = false;
       if (this.isStopped) return;
       if (isRejected) this.rejectFrame(tokenSessionError(frame));

@@ -126,7 +126,8 @@ async function admit(
   if (name !== "" && !isSessionId(name)) return { admission, credentials, session: name };
   const session = resolveSession(admission, detachString(name), newId);
   if (session === undefined) return sessionForbidden(admission);
-  const rejection = name === "" ? undefined : await sessionGuard.check(session);
+  const rejection =
+    name === "" ? undefined : await sessionGuard.check(session, admission.version !== undefined);
   return rejection ?? { admission, credentials, session };
 }
 

@@ -134,7 +134,7 @@ class MessagePoster {
       const session = resolveSession(admission, message.session_id, newId);
       if (session === undefined) return sessionForbidden(admission);
       const rejection =
-        (await this.checkSession(message, session)) ??
+        (await this.checkSession(message, session, admission.version !== undefined)) ??
         admissionControl.expired(handshakeRequest, admission);
       if (rejection) return rejection;
       if (seconds > 0 && connections.count() >= config().max_connections)
@@ -161,9 +161,10 @@ class MessagePoster {
   private async checkSession(
     { session_id: name }: MessageRequest,
     session: string,
+    knowsToken: boolean,
   ): Promise<Rejection | undefined> {
     if (name === undefined) return undefined;
-    const rejection = await this.options.access.sessionGuard.check(session);
+    const rejection = await this.options.access.sessionGuard.check(session, knowsToken);
     return rejection?.code === "invalid_session_id"
       ? { code: "invalid_message", message: tokenSessionMessage }
       : rejection;

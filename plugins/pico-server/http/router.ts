@@ -168,7 +168,7 @@ class PicoRouter {
     const { access, runtime } = this.options;
     const session = resolveSession(admission, name, runtime.newId);
     if (session === undefined) return sessionForbidden(admission);
-    const rejection = await access.sessionGuard.check(session);
+    const rejection = await access.sessionGuard.check(session, admission.version !== undefined);
     if (rejection) return rejection;
     const lastId = request.headers["last-event-id"];
     const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;

@@ -15,30 +15,35 @@ export function tokenSessionError({ id }: ClientFrame): WireError {
 }
 
 /**
- * Shorter tokens of other names are not compared: a client could guess them here, past the limiter.
- * It knows the channel token already.
+ * Shorter tokens are not compared: a client could guess them here, past the limiter. The exception
+ * is the channel token, if the client has sent it already.
  */
 const minUnguessableLength = 43;
 
 export interface SessionGuard {
-  /** Compares in constant time. Rejects with the errors of `Tokens.verify`. */
-  isToken(session: string): Promise<boolean>;
+  /**
+   * Compares in constant time. Rejects with the errors of `Tokens.verify`.
+   *
+   * @param knowsToken - False for a client that a sign-in authenticated. @defaultValue `true`
+   */
+  isToken(session: string, knowsToken?: boolean): Promise<boolean>;
   /** @returns The reason to reject a request with this session id, if any. */
-  check(session: string): Promise<Rejection | undefined>;
+  check(session: string, knowsToken: boolean): Promise<Rejection | undefined>;
 }
 
 export function createSessionGuard(tokens: Pick<Tokens, "names" | "verify">): SessionGuard {
-  async function isToken(session: string): Promise<boolean> {
-    const names = session.trim().length < minUnguessableLength ? ["pico"] : tokens.names();
+  async function isToken(session: string, knowsToken = true): Promise<boolean> {
+    const isShort = session.trim().length < minUnguessableLength;
+    const names = isShort ? (knowsToken ? ["pico"] : []) : tokens.names();
     const versions = await Promise.all(names.map((name) => tokens.verify(name, session)));
     return versions.some((version) => version !== false);
   }
 
   return {
     isToken,
-    async check(session) {
+    async check(session, knowsToken) {
       try {
-        if (!(await isToken(session))) return undefined;
+        if (!(await isToken(session, knowsToken))) return undefined;
         return { code: "invalid_session_id", message: tokenSessionMessage };
       } catch (error) {
         if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };

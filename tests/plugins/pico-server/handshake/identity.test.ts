@@ -242,6 +242,30 @@ describe("identify", () => {
     await until(() => texts(back).includes("you said hello"));
   });
 
+  test("does not reveal a short channel token by a session id", async () => {
+    await using host = await identifiedHost({
+      identify: (id) => ({ id, sessions: "all" }),
+      pico: "short-token",
+    });
+    const answers = await Promise.all(
+      ["short-token", "wrong-token"].map(async (session) => {
+        const path = `/pico?session_id=${session}`;
+        const body = { session_id: session, content: "hello" };
+        return [
+          (await host.knock("ann", path)).status,
+          (await host.ask("ann", "/pico/messages", { method: "POST", body })).status,
+        ];
+      }),
+    );
+    const page = await host.page("ann");
+    page.send({ type: "ping", session_id: "short-token" });
+    expect((await page.next()).type).toBe("pong");
+    expect(answers).toEqual([
+      [101, 202],
+      [101, 202],
+    ]);
+  });
+
   test("admits requests from pages of the same origin only", async () => {
     await using host = await identifiedHost({ identify: named });
     const post = { method: "POST", body: { content: "hello" } };
