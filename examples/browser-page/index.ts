@@ -10,11 +10,12 @@ import { picoServer } from "doorward/plugins/pico-server";
 import { memory, tokenStore } from "doorward/plugins/token-store";
 import { page } from "./page.ts";
 
-const cookies = new Set<string>();
+/** Cookie and the id of its visitor. */
+const visitors = new Map<string, string>();
 const server = createServer((request, answer) => {
   if (request.url !== "/") return void answer.writeHead(404).end();
   const cookie = randomBytes(16).toString("hex"); // a real host signs people in first
-  cookies.add(cookie);
+  visitors.set(cookie, `visitor-${visitors.size + 1}`);
   answer.setHeader("set-cookie", `visitor=${cookie}; HttpOnly; SameSite=Strict; Path=/`);
   answer.setHeader("content-type", "text/html; charset=utf-8");
   answer.end(page);
@@ -28,7 +29,8 @@ const kernel = createKernel(
       server,
       identify({ headers }) {
         const cookie = /(?:^|; )visitor=([0-9a-f]{32})/.exec(headers.cookie ?? "")?.[1];
-        return cookie !== undefined && cookies.has(cookie) ? { id: cookie.slice(0, 8) } : undefined;
+        const id = visitors.get(cookie ?? "");
+        return id === undefined ? undefined : { id }; // each visitor has sessions of their own
       },
     }),
     picoServer(),
