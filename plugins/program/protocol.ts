@@ -160,7 +160,7 @@ export function encodeMessage(id: string, message: Message): string {
       content,
       ...(media.length > 0 && { media: media.map(toUrl), ...attachmentFields(media) }),
       client_id: message.id,
-      ...(sender !== undefined && { sender }),
+      ...(sender !== undefined && { sender: { id: sender.id, name: sender.name } }),
       ...(hops > 0 && { hops }),
     },
   });

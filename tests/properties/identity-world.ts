@@ -11,8 +11,8 @@ const startsWithTeam = (session: string): boolean => session.startsWith("team");
 const people: Readonly<Record<string, HostIdentity>> = {
   ann: { id: "ann" },
   bob: { id: "bob", sessions: "own" },
-  slash: { id: "ann/home" },
-  percent: { id: "ann%2Fhome" },
+  slash: { id: "ann/room" },
+  percent: { id: "ann%2Froom" },
   prefix: { id: "host:ann" },
   list: { id: "cleo", sessions: ["lobby", "team"] },
   check: { id: "dan", sessions: startsWithTeam },
@@ -24,13 +24,14 @@ const prefixOf = (key: string): string =>
 const isOwn = (key: string): boolean => !["list", "check", "owner"].includes(key);
 
 const names = [
+  "room",
   "home",
   "lobby",
   "team",
   "team-2",
   "host:",
   "host:ann",
-  "host:ann/home/home",
+  "host:ann/room/home",
   ...keys.filter(isOwn).flatMap((key) => [prefixOf(key), `${prefixOf(key)}home`]),
 ];
 

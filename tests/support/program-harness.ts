@@ -83,6 +83,7 @@ export async function stand(
     failures,
     stop,
     status,
+    channel,
     /** Resolves when the application has accepted the message. */
     say,
     /** Sends messages to a program that does not read until its pipe is full. */

@@ -1,7 +1,7 @@
 // Tests addresses, peers and identities of requests.
 import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
-import { http, type Peer } from "../../../plugins/http/index.ts";
+import { http, type HostIdentity, type Peer } from "../../../plugins/http/index.ts";
 import {
   addressKey,
   createNetworkMatcher,
@@ -148,4 +148,20 @@ describe("Http.identityOf", () => {
       expect((await get(port, "/", ["Host: a", "X-Id: 7"])).body).toContain("session 127.0.0.1 7");
       expect((await get(port, "/")).body).toContain("unknown client");
     }));
+
+  test("prefers a dashboard sign-in over a host identity without owner", () => {
+    const identify = (): HostIdentity => ({ id: "ann" });
+    return withKernel([http({ port: 0, identify })], async ({ kernel: { services } }) => {
+      services.http.registerIdentity("session", ({ headers }) =>
+        headers["x-id"] ? { id: String(headers["x-id"]), onEnd: () => () => {} } : undefined,
+      );
+      services.http.request("/", (request, response) => {
+        const found = services.http.identityOf(request);
+        response.end(`${found?.kind} ${found?.identity.id}`);
+      });
+      const port = portOf(services.http);
+      expect((await get(port, "/", ["Host: a", "X-Id: 7"])).body).toContain("session 7");
+      expect((await get(port, "/")).body).toContain("host ann");
+    });
+  });
 });

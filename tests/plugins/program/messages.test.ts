@@ -27,6 +27,16 @@ describe("messages of a program", () => {
     });
   });
 
+  test("name their sender", async () => {
+    await using harness = await stand("each((m) => answer(m, JSON.stringify(m.payload.sender)));");
+    const { channel } = harness;
+    for (const sender of [{ id: "host:ann", name: "Ann" }, { id: "owner" }]) {
+      await channel.inlet().deliver(channel.message({ content: "hello", sender }));
+      const { message } = await harness.seen.next("the reply");
+      expect(JSON.parse(message!.content)).toEqual(sender);
+    }
+  });
+
   test("pass every documented field of a reply", async () => {
     await using harness = await stand(`each((m) => answer(m, "hi", {
       model_name: "large",
