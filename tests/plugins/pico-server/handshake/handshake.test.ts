@@ -216,7 +216,8 @@ describe("step 3a: dashboard pages", () => {
   test("accepts a signed-in page, also with allow_origins set", async () => {
     await using door = await open({ config: { allow_origins: ["https://app.example.org"] } });
     expect((await door.knock("/pico", { lines: page(door.port) })).status).toBe(101);
-    expect(await door.fact("pico-server:connected")).toMatchObject({ method: "dashboard" });
+    const expected = { method: "dashboard", user: "owner" };
+    expect(await door.fact("pico-server:connected")).toMatchObject(expected);
   });
   test("rejects a signed-in browser on another origin", async () => {
     await using door = await open();
