@@ -10,6 +10,7 @@ import {
   type Message,
 } from "../plugins/channels/index.ts";
 import { defaultCapabilities, type ChannelCapabilities } from "./capabilities.ts";
+import type { Conversations } from "../plugins/conversations/index.ts";
 import { createQueue, withTimeout, type Queue } from "./client.ts";
 import { trackResources, type OpenResources } from "./open-resources.ts";
 
@@ -61,7 +62,7 @@ function observeChannels(
   ports: ChannelAdapter[],
   open: Set<string>,
   idle: Queue<string>,
-): Plugin<{ offers: { channels: Channels } }> {
+): Plugin<{ uses: { conversations: Conversations }; offers: { channels: Channels } }> {
   const { shape: _, ...real } = channels();
   return {
     ...real,

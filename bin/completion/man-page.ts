@@ -1,7 +1,7 @@
 // Writes the man page from the help texts.
 import type { Command } from "../commands/command.ts";
 
-export interface ManPageOptions {
+interface ManPageOptions {
   readonly version: string;
   readonly commands: Readonly<Record<string, Command>>;
   readonly launcher: Command["usage"];

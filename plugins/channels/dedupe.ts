@@ -1,6 +1,7 @@
 /** Remembers recent message ids, so that a message sent twice reaches the application once. */
 import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
+import type { TakenId } from "../conversations/index.ts";
 import type { InboundMessage, DeliveryCallbacks } from "./service.ts";
 
 const retentionMs = 600_000;
@@ -16,6 +17,8 @@ export interface DeliveryRecord {
   isAccepted: boolean;
   /** True if it was stopped before the application accepted it. */
   isStopped: boolean;
+  /** The application accepted the message, and the store of conversations does not know it yet. */
+  mustSettle: boolean;
   /** Callbacks of repeated deliveries that wait for the outcome of the first. */
   waiting: DeliveryCallbacks[] | undefined;
 }
@@ -96,12 +99,38 @@ export class Dedupe {
       at: now,
       isAccepted: false,
       isStopped: false,
+      mustSettle: false,
       waiting: undefined,
     };
     newer.set(id, record);
     this.count += newer.size - before;
     if (this.count > maxTotal) this.makeRoom();
     return record;
+  }
+
+  /** True if the ids of this session are known. */
+  hasSession({ channel, session }: MessageKey): boolean {
+    return this.channels.get(channel)?.has(session) ?? false;
+  }
+
+  /** Adds the ids of a session that the store of conversations has kept. */
+  restore({ channel, session: name }: MessageKey, ids: readonly TakenId[]): void {
+    const now = this.time();
+    const session = this.channels.get(channel)?.get(name) ?? this.open(channel, name, now);
+    for (const { id, digest, ageMs } of ids) {
+      const record: DeliveryRecord = {
+        digest,
+        at: now - ageMs,
+        isAccepted: true,
+        isStopped: false,
+        mustSettle: false,
+        waiting: undefined,
+      };
+      if (!session.newer.has(id)) this.count += 1;
+      session.newer.set(id, record);
+    }
+    session.isUsed = true;
+    if (this.count > maxTotal) this.makeRoom();
   }
 
   /** Forgets a rejected delivery, so that the client can send the message again. */

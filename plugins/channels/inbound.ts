@@ -1,9 +1,12 @@
 /** Delivers inbound messages to the application and reports the outcome to their channel. */
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import { Dedupe, type DeliveryRecord } from "./dedupe.ts";
+import { DedupedDelivery, settleAgain, type DedupeContext } from "./deduped-delivery.ts";
 import { channelsErrors } from "./errors.ts";
 import { createPendingDeliveries, type PendingDeliveries } from "./pending-deliveries.ts";
 import { Run, type ActiveApplication, type RunOptions } from "./runs.ts";
+import { KnownIds } from "./known-ids.ts";
+import type { TakenIds } from "../conversations/index.ts";
 import type {
   Address,
   Application,
@@ -21,6 +24,8 @@ export const maxHops = 4;
 export interface InboundOptions extends Omit<RunOptions, "deliveries" | "current"> {
   readonly clock: Clock;
   readonly log: Log;
+  /** Keeps the ids of accepted messages, if a plugin does. */
+  readonly taken: TakenIds | undefined;
   readonly received: (message: InboundMessage) => void;
   /** Runs for each message that is asked to stop. */
   readonly stopAsked: (message: InboundMessage, by: Sender | undefined) => void;
@@ -29,64 +34,10 @@ export interface InboundOptions extends Omit<RunOptions, "deliveries" | "current
 /** How long a stopped message may occupy its session, unless the application says otherwise. */
 const defaultStopGraceS = 10;
 
-/** Reports the outcome of the first delivery under an id to the repeated deliveries as well. */
-class DedupedDelivery implements DeliveryCallbacks {
-  private readonly dedupe: Dedupe;
-  private readonly message: InboundMessage;
-  private readonly record: DeliveryRecord;
-  private readonly outcome: DeliveryCallbacks;
-
-  constructor(
-    dedupe: Dedupe,
-    message: InboundMessage,
-    record: DeliveryRecord,
-    deliveryCallbacks: DeliveryCallbacks,
-  ) {
-    this.dedupe = dedupe;
-    this.message = message;
-    this.record = record;
-    this.outcome = deliveryCallbacks;
-  }
-
-  accepted(status: Parameters<DeliveryCallbacks["accepted"]>[0]): void {
-    this.record.isAccepted = true;
-    try {
-      this.outcome.accepted(status);
-    } finally {
-      this.notifyOthers((other) => other.accepted("duplicate"));
-    }
-  }
-
-  rejected(error: unknown): void {
-    if (codeOf(error) === "stopped") this.record.isStopped = true;
-    else this.dedupe.forget(this.message, this.record);
-    try {
-      this.outcome.rejected(error);
-    } finally {
-      this.notifyOthers((other) => other.rejected(error));
-    }
-  }
-
-  /** Calls all waiting callbacks, then throws the first error of one of them. */
-  private notifyOthers(notify: (other: DeliveryCallbacks) => void): void {
-    const { waiting } = this.record;
-    if (!waiting) return;
-    this.record.waiting = undefined;
-    let failure: { readonly error: unknown } | undefined;
-    for (const other of waiting) {
-      try {
-        notify(other);
-      } catch (error) {
-        failure ??= { error };
-      }
-    }
-    if (failure) throw failure.error;
-  }
-}
-
 /** Delivers messages to the application: each session in order, different sessions in parallel. */
 export class Inbound {
   readonly isBusy: SessionQueues<Run>["has"];
+  private readonly dedupeContext: DedupeContext;
   private readonly options: InboundOptions;
   private readonly runOptions: RunOptions;
   private current:
@@ -96,14 +47,16 @@ export class Inbound {
   private hasWarned = false;
   private readonly pendingDeliveries: PendingDeliveries;
   private readonly dedupe: Dedupe;
+  private readonly knownIds: KnownIds | undefined;
   private readonly queues: SessionQueues<Run>;
 
   constructor(options: InboundOptions) {
     this.options = options;
-    this.pendingDeliveries = createPendingDeliveries((err) =>
-      options.log.error({ err }, "a channel failed to process the outcome of a message"),
-    );
+    this.pendingDeliveries = createPendingDeliveries(this.outcomeFailed);
     this.dedupe = new Dedupe(options.clock);
+    const { taken } = options;
+    this.dedupeContext = { dedupe: this.dedupe, taken, failed: this.outcomeFailed };
+    this.knownIds = taken && new KnownIds(taken, this.dedupe, this.outcomeFailed);
     this.queues = createSessionQueues(() => this.current?.width ?? 1);
     this.isBusy = this.queues.has;
     this.runOptions = {
@@ -132,6 +85,19 @@ export class Inbound {
     deliveryCallbacks: DeliveryCallbacks,
     { dedupe: isDeduplicated = false }: { dedupe?: boolean } = {},
   ): void {
+    if (this.knownIds?.mustWait(inboundMessage, isDeduplicated))
+      this.knownIds.wait(inboundMessage, {
+        run: () => this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated),
+        reject: deliveryCallbacks.rejected.bind(deliveryCallbacks),
+      });
+    else this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated);
+  }
+
+  private deliverNow(
+    inboundMessage: InboundMessage,
+    deliveryCallbacks: DeliveryCallbacks,
+    isDeduplicated: boolean,
+  ): void {
     const { dedupe } = this;
     if (!this.stopping) return deliveryCallbacks.rejected(channelsErrors.not_running());
     if (inboundMessage.hops > maxHops) return deliveryCallbacks.rejected(channelsErrors.loop());
@@ -145,7 +111,7 @@ export class Inbound {
     const record = dedupe.remember(inboundMessage);
     this.enqueue(
       inboundMessage,
-      new DedupedDelivery(dedupe, inboundMessage, record, deliveryCallbacks),
+      new DedupedDelivery(this.dedupeContext, inboundMessage, record, deliveryCallbacks),
     );
   }
 
@@ -186,6 +152,9 @@ export class Inbound {
     return [{ id, status: this.dedupe.find({ channel, session, id }) ? "over" : "unknown" }];
   }
 
+  private readonly outcomeFailed = (err: unknown): void =>
+    this.options.log.error({ err }, "a channel failed to process the outcome of a message");
+
   private warnOfMissingApplication({ channel }: InboundMessage): void {
     if (!this.hasWarned)
       this.options.log.warn({ channel }, channelsErrors.no_application().message);
@@ -200,7 +169,8 @@ export class Inbound {
     if (!this.dedupe.isSame(before, inboundMessage))
       deliveryCallbacks.rejected(channelsErrors.id_reused());
     else if (before.isStopped) deliveryCallbacks.rejected(channelsErrors.stopped());
-    else if (before.isAccepted) deliveryCallbacks.accepted("duplicate");
+    else if (before.isAccepted)
+      settleAgain(this.dedupeContext, inboundMessage, before, deliveryCallbacks);
     else (before.waiting ??= []).push(deliveryCallbacks);
   }
 

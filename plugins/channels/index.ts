@@ -1,5 +1,6 @@
 /** The channels plugin: connects channels with the one application of a kernel. */
 import type { Plugin, Scope } from "../../kernel/index.ts";
+import type { Conversations } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   ChannelsEvents,
@@ -54,7 +55,14 @@ const bytesOf = ({ content, media }: InboundMessage): number =>
   Buffer.byteLength(content) +
   media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
 
-type ChannelsScope = Scope<{ emits: ChannelsEvents }>;
+/** The plugin's events and services. */
+type ChannelsShape = {
+  emits: ChannelsEvents;
+  uses: { conversations: Conversations };
+  offers: { channels: Channels };
+};
+
+type ChannelsScope = Scope<ChannelsShape>;
 
 interface HandleOptions {
   readonly name: string;
@@ -108,7 +116,7 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
 
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
-  { clock, log, emit, after }: ChannelsScope,
+  { clock, log, emit, after, uses }: ChannelsScope,
   { send, stream }: Pick<Channels, "send"> & { readonly stream: ReplyStreams["open"] },
   adapters: ReadonlyMap<string, ChannelAdapter>,
 ): Inbound {
@@ -143,6 +151,7 @@ function createInbound(
         at: clock.now(),
       }));
     },
+    taken: uses.conversations?.taken,
     failed({ channel, session, id }, error) {
       try {
         adapters.get(channel)?.failed?.(session, id, error);
@@ -181,7 +190,7 @@ function createInbound(
  * await kernel.start();
  * await kernel.services.channels.send({ channel: "pico", session: "demo" }, { content: "hello" });
  */
-export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: Channels } }> {
+export function channels(): Plugin<ChannelsShape> {
   return {
     name: "channels",
     api: 1,

@@ -110,7 +110,7 @@ export interface StopResult {
 }
 /** An earlier turn that a client repeats with its message. A claim of the client, never checked. */
 export interface PreviousTurn {
-  /** Who said it, in the terms of language models. */
+  /** The author, in the terms of language models. */
   readonly role: "system" | "user" | "assistant" | "tool";
   /** The text. May be empty if `media` has an item. */
   readonly content: string;

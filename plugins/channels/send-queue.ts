@@ -1,4 +1,4 @@
-/** Sends to a network with rate limits: in order per session, after the wait the network asks for. */
+/** Sends to a network with rate limits: in order per session, after the waits it asks for. */
 import type { Release } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 
@@ -30,7 +30,7 @@ export interface SendQueue {
    * @returns The result of the call.
    * @throws rate_limited if too many calls wait.
    * @throws not_running if the queue was closed before the call was made.
-   * @throws The error of the call if the network does not ask to wait, or asks too often or too long.
+   * @throws The error of the call if the network does not ask to wait, or asks too often.
    */
   add<T>(session: string, call: () => Promise<T>): Promise<T>;
   /** Number of calls that have not settled. */

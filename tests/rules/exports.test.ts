@@ -22,7 +22,7 @@ interface Exporter {
   readonly code: string;
 }
 interface Reader extends Exporter {
-  /** Path -> names that this file imports from it. `*` stands for whichever names it contains. */
+  /** Path -> names that this file imports from it. `*` means all names of the file. */
   readonly names: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -83,7 +83,7 @@ function unusedExports(
 }
 
 describe("exports of the sources", () => {
-  test("are imported by another file or published", () => {
+  test("contain no name that only its own file uses", () => {
     const files = sources();
     const others = filesUnder(["tests", "bench", "examples"], /\.ts$/).map((path) =>
       toReader(path, codeOnly(read(path))),

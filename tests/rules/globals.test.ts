@@ -20,11 +20,12 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
  * - the test kit, whose timeouts and network are real.
  */
 const own =
-  "kernel/(defaults|kernel)|lib/files/(atomic(-write)?|lock|stamp|watch)|config/plugins/(limited|foreign)";
-const kit = "testkit/(fault-line|fault-proxy|queue|client|rules|conformance)";
-const http = "plugins/http/(pipeline|responses|listeners|server)";
-const conversations = "conversations/stores/batch-writer";
-const plugins = `(plugins/(program/process|${conversations}|pico-server/(drain|shutdown|(connection/)?sink))|lib/pico-link/connect)`;
+  "kernel/(defaults|kernel)|lib/files/(lock|stamp|watch|write)|config/plugins/(limited|foreign)";
+const kit = "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance|open-resources)";
+const http = "plugins/http/(connection-limits|responses|listeners|server)";
+const plugins =
+  "(plugins/(program/process|conversations/stores/(batch-writer|sqlite/\\w+)|" +
+  "pico-server/(drain|shutdown|(connection/)?sink))|lib/pico-link/connect)";
 const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 
 describe("sources", () => {
@@ -36,7 +37,7 @@ describe("sources", () => {
     const pattern = /\bprocess\.(exit|exitCode|abort|kill|argv|on|once)\b/;
     // Signals to a child process do not end this process.
     expect(
-      uses(pattern, /^(bin\/|(lib\/files\/process|plugins\/program\/(group|process))\.ts$)/),
+      uses(pattern, /^(bin\/|(lib\/files\/lock|plugins\/program\/(group|process))\.ts$)/),
     ).toEqual([]);
   });
 

@@ -11,7 +11,7 @@ const texts = projectFiles.filter(
 const forbidden: readonly (readonly [what: string, pattern: RegExp])[] = [
   [
     "a path of a machine",
-    /\/(work|farm|root|Users|tmp\/briefs)\/(?!\.)|\/home\/(?!node\b|doorward\b|you\b)\w/,
+    /\/(work|farm|root|Users|tmp\/briefs)\/(?!\.)|\/home\/(?!home\b|node\b|doorward\b|you\b)\w/,
   ],
   ["a registry", /registry\.npmjs|verdaccio|artifactory|"resolved":/i],
   [

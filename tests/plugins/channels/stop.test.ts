@@ -113,7 +113,7 @@ describe("Run", () => {
     });
   });
 
-  test("removes a message that waits", async () => {
+  test("removes a waiting message", async () => {
     const done = gate();
     const seen: string[] = [];
     const handler: Application = async ({ id }) => {

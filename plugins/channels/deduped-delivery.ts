@@ -1,0 +1,126 @@
+/** Reports the outcome of a delivery whose id other deliveries may repeat. */
+import { codeOf, type Awaitable } from "../../kernel/index.ts";
+import type { TakenIds } from "../conversations/index.ts";
+import type { Dedupe, DeliveryRecord } from "./dedupe.ts";
+import type { DeliveryCallbacks, InboundMessage } from "./service.ts";
+
+/** Dependencies shared by all deliveries. */
+export interface DedupeContext {
+  readonly dedupe: Dedupe;
+  readonly taken: TakenIds | undefined;
+  /** Receives errors thrown by the callbacks of a channel. */
+  readonly failed: (error: unknown) => void;
+}
+
+type Status = Parameters<DeliveryCallbacks["accepted"]>[0];
+
+function store(
+  { taken }: DedupeContext,
+  { channel, session, id }: InboundMessage,
+  { digest }: DeliveryRecord,
+): Awaitable<void> {
+  return taken?.settle({ channel, session }, id, digest);
+}
+
+/**
+ * Answers a repeated message that the application has accepted. If the store did not learn of it at
+ * the first attempt, it does now.
+ */
+export function settleAgain(
+  context: DedupeContext,
+  message: InboundMessage,
+  record: DeliveryRecord,
+  callbacks: DeliveryCallbacks,
+): void {
+  if (!record.mustSettle) return callbacks.accepted("duplicate");
+  const retry = async (): Promise<void> => {
+    await store(context, message, record);
+    record.mustSettle = false;
+  };
+  retry()
+    .then(
+      () => callbacks.accepted("duplicate"),
+      (error: unknown) => callbacks.rejected(error),
+    )
+    .catch(context.failed);
+}
+
+/**
+ * Reports the outcome of the first delivery under an id to the repeated deliveries as well. The id
+ * of an accepted message is stored before its channel learns of it.
+ */
+export class DedupedDelivery implements DeliveryCallbacks {
+  private readonly context: DedupeContext;
+  private readonly message: InboundMessage;
+  private readonly record: DeliveryRecord;
+  private readonly outcome: DeliveryCallbacks;
+
+  constructor(
+    context: DedupeContext,
+    message: InboundMessage,
+    record: DeliveryRecord,
+    deliveryCallbacks: DeliveryCallbacks,
+  ) {
+    this.context = context;
+    this.message = message;
+    this.record = record;
+    this.outcome = deliveryCallbacks;
+  }
+
+  accepted(status: Status): void {
+    const stored = store(this.context, this.message, this.record);
+    if (!(stored instanceof Promise)) return this.reportAccepted(status);
+    stored
+      .then(
+        () => this.reportAccepted(status),
+        (error: unknown) => this.reportUnstored(error),
+      )
+      .catch(this.context.failed);
+  }
+
+  rejected(error: unknown): void {
+    if (codeOf(error) === "stopped") this.record.isStopped = true;
+    else this.context.dedupe.forget(this.message, this.record);
+    this.reportRejected(error);
+  }
+
+  private reportAccepted(status: Status): void {
+    this.record.isAccepted = true;
+    try {
+      this.outcome.accepted(status);
+    } finally {
+      this.notifyOthers((other) => other.accepted("duplicate"));
+    }
+  }
+
+  /** The application has the message, so a repeated one must not reach it again. */
+  private reportUnstored(error: unknown): void {
+    this.record.isAccepted = true;
+    this.record.mustSettle = true;
+    this.reportRejected(error);
+  }
+
+  private reportRejected(error: unknown): void {
+    try {
+      this.outcome.rejected(error);
+    } finally {
+      this.notifyOthers((other) => other.rejected(error));
+    }
+  }
+
+  /** Calls all waiting callbacks, then throws the first error of one of them. */
+  private notifyOthers(notify: (other: DeliveryCallbacks) => void): void {
+    const { waiting } = this.record;
+    if (!waiting) return;
+    this.record.waiting = undefined;
+    let failure: { readonly error: unknown } | undefined;
+    for (const other of waiting) {
+      try {
+        notify(other);
+      } catch (error) {
+        failure ??= { error };
+      }
+    }
+    if (failure) throw failure.error;
+  }
+}
