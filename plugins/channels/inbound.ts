@@ -21,7 +21,7 @@ import { createSessionQueues, type SessionQueues } from "./session-queues.ts";
 /** Bridges a message may cross. */
 export const maxHops = 4;
 
-export interface InboundOptions extends Omit<RunOptions, "deliveries" | "current"> {
+interface InboundOptions extends Omit<RunOptions, "deliveries" | "current"> {
   readonly clock: Clock;
   readonly log: Log;
   /** Keeps the ids of accepted messages, if a plugin does. */
@@ -88,7 +88,7 @@ export class Inbound {
     if (this.knownIds?.mustWait(inboundMessage, isDeduplicated))
       this.knownIds.wait(inboundMessage, {
         run: () => this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated),
-        reject: deliveryCallbacks.rejected.bind(deliveryCallbacks),
+        reject: (error) => deliveryCallbacks.rejected(error),
       });
     else this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated);
   }
