@@ -30,11 +30,13 @@ export interface LogTraits {
   readonly keptMs: number;
   /** True if a store keeps the streams that leave memory. */
   readonly isDurable: boolean;
+  /** Runs of each property. @defaultValue `40` */
+  readonly numRuns?: number;
 }
 
 /** Defines the tests that every session log must pass. */
 export function sessionLogConformance(
-  { keptMs, isDurable }: LogTraits,
+  { keptMs, isDurable, numRuns = 40 }: LogTraits,
   make: (bounds?: LogBounds) => Awaitable<LogStand>,
 ): void {
   async function listening(bounds?: LogBounds) {
@@ -126,7 +128,7 @@ export function sessionLogConformance(
               ]);
           }
         }),
-        { numRuns: 40 },
+        { numRuns },
       );
     });
 

@@ -198,7 +198,7 @@ export function storedLogConformance(createFile: () => Awaitable<StoreFile>): vo
       await settle();
       expect(moved()).toEqual([]);
       await pass(100);
-      expect(moved()).toEqual([1]);
+      await expect.poll(moved).toEqual([1]);
       log.note("s", { epoch, after: 1, upTo: 2 }, "written");
       await conversations.close();
       expect(moved()).toEqual([1, 2]);
