@@ -5,6 +5,7 @@
  * Declare each difference; the rules then check less, or something else.
  *
  * @example
+ * import type { ChannelCapabilities } from "doorward/testing";
  * const capabilities: ChannelCapabilities = { messageIds: "network", maxTextLength: 4_096 };
  */
 export interface ChannelCapabilities {

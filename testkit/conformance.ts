@@ -56,8 +56,9 @@ export interface ChannelConformance<
  * @throws CHANNEL_NOT_CONFORMING with the broken rules and how they were broken; `details.broken`
  * lists them.
  * @example
+ * import { runChannelConformance } from "doorward/testing";
  * await runChannelConformance(udp(), {
- *   join: ({ udp }) => connectPeer(udp.port()),
+ *   join: () => connectPeer(),
  *   capabilities: { authentication: false, presence: false },
  * });
  */

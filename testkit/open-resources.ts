@@ -61,10 +61,12 @@ function describeResource(type: string, handle: object): OpenResource | undefine
 }
 
 /** Node has no public way from the async resource of a server to its address. */
-function portOf(handle: object): number | undefined {
-  const address: { port?: number } = {};
-  (handle as { getsockname?: (out: object) => number }).getsockname?.(address);
-  return address.port;
+function addressOf(handle: object): { port: number; host: string }[] {
+  const bound: { port?: number; address?: string } = {};
+  (handle as { getsockname?: (out: object) => number }).getsockname?.(bound);
+  const { port, address = "" } = bound;
+  if (port === undefined) return [];
+  return [{ port, host: ["", "0.0.0.0", "::"].includes(address) ? "localhost" : address }];
 }
 
 /** Node destroys a UDP socket only when its memory is reclaimed, but it closes it before. */
@@ -97,10 +99,10 @@ export function trackResources<T>(start: () => T): { result: T; resources: OpenR
   const resources: OpenResources = {
     async connectIdle() {
       const servers = [...open.values()].filter(({ isServer }) => isServer);
-      const ports = servers.flatMap(({ handle }) => portOf(handle) ?? []);
+      const addresses = servers.flatMap(({ handle }) => addressOf(handle));
       return Promise.all(
-        ports.map(async (port) => {
-          const socket = connect(port, "localhost").on("error", () => undefined);
+        addresses.map(async (address) => {
+          const socket = connect(address).on("error", () => undefined);
           await once(socket, "connect");
           return socket;
         }),

@@ -45,7 +45,7 @@ export interface ConformanceRun {
   readonly idle: Queue<string>;
   readonly faults: readonly string[];
   /** Sets what the application does with a message, in addition to recording it. */
-  answerWith(run: (message: Message) => void): void;
+  answerWith(run: (message: Message) => Awaitable<void>): void;
   join(): Promise<ObservedPeer>;
   readonly intrude: (() => Promise<Stranger | void>) | undefined;
   /** Starts the stopped kernel again. */
@@ -112,10 +112,10 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
   const receipts = createQueue<ChannelsEvents["channels:receipt-changed"]>(timeoutMs);
   const faults: string[] = [];
   const tracked: OpenResources[] = [];
-  let run = (_: Message): void => undefined;
+  let run = (_: Message): Awaitable<void> => undefined;
   const taking = application((message) => {
     messages.push(message);
-    run(message);
+    return run(message);
   });
   const kernel = createKernel<readonly [ReturnType<typeof channels>]>([] as never, {
     plugins: [...before, observeChannels(ports, open, idle), channel, taking],

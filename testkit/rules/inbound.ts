@@ -1,5 +1,5 @@
 // Rules about messages and signs from peers to the application.
-import { claim, to, type ConformanceRule } from "./rule.ts";
+import { claim, says, to, type ConformanceRule } from "./rule.ts";
 
 const sample = 'Grüße\n  \u{1F600} <b>&amp;\u2028"quoted"\\ ';
 /** Accepted difference between the time of a message and the time of the test. */
@@ -33,6 +33,23 @@ export const inboundRules = {
     for (const content of sent) {
       const { content: received } = await run.messages.next(JSON.stringify(content));
       claim(received === content, `"${received}" arrived instead of "${content}"`);
+    }
+  },
+
+  async "delivers messages while an accepted one is still worked on"(run) {
+    const peer = await run.join();
+    let finish = (): void => undefined;
+    const stopped = new Promise<void>((resolve) => void (finish = resolve));
+    run.answerWith((message) => {
+      message.accept();
+      if (message.content !== "work") return finish();
+      return stopped;
+    });
+    try {
+      await says(run, peer, "work");
+      await says(run, peer, "stop");
+    } finally {
+      finish();
     }
   },
 

@@ -1,15 +1,8 @@
 // Rules about start and stop, and about peers that join, leave or have no permission.
-import type { ConformanceRun } from "../rig.ts";
-import { claim, send, statusWithoutPeers, type ConformanceRule } from "./rule.ts";
+import { claim, says, send, statusWithoutPeers, type ConformanceRule } from "./rule.ts";
 
 /** Pause between attempts to send to a peer that has left. */
 const pauseMs = 10;
-
-async function says(run: ConformanceRun, session: { say(text: string): unknown }, text: string) {
-  await session.say(text);
-  const { content } = await run.messages.next(`the message "${text}"`);
-  claim(content === text, `"${content}" was delivered instead of "${text}"`);
-}
 
 export const lifeRules = {
   async "attaches one adapter and detaches it when it stops"(run) {

@@ -59,3 +59,14 @@ export function longText(length: number): string {
 
 /** Channels may drop white space where they split a text. */
 export const withoutSpace = (text: string): string => text.replace(/\s+/g, "");
+
+/** Says a text, which must be the next message of the application. */
+export async function says(
+  run: ConformanceRun,
+  peer: Pick<ObservedPeer, "say">,
+  text: string,
+): Promise<void> {
+  await peer.say(text);
+  const { content } = await run.messages.next(`the message "${text}"`);
+  claim(content === text, `"${content}" was delivered instead of "${text}"`);
+}

@@ -65,6 +65,15 @@ const broken: Readonly<Partial<Record<ChannelRule, Breaks>>> = {
       };
     },
   },
+  "delivers messages while an accepted one is still worked on": {
+    inlet: (inlet) => ({
+      ...inlet,
+      async deliver(message, options) {
+        while (inlet.isBusy(message.session)) await new Promise((next) => void setTimeout(next, 5));
+        return inlet.deliver(message, options);
+      },
+    }),
+  },
   "shows sent messages complete, once, in order, under the receipt id": {
     port: (port) => ({ ...port, send: (s, id, m) => port.send(s, `${id}-own`, m) }),
   },

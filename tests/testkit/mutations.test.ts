@@ -32,6 +32,7 @@ const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
     "rejects peers without permission",
     "delivers peer messages complete, once, with an id and a time",
     "keeps the order of peer messages",
+    "delivers messages while an accepted one is still worked on",
   ],
   oneId: ["delivers peer messages complete, once, with an id and a time"],
   trimsText: ["delivers peer messages complete, once, with an id and a time"],

@@ -1,7 +1,7 @@
 /** A small TCP channel for the tests of the conformance rules. A mutation breaks one part of it. */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import { createInterface } from "node:readline";
+import { StringDecoder } from "node:string_decoder";
 import { codeOf, type Plugin } from "../../kernel/index.ts";
 import type { ChannelAdapter, ChannelHandle, Channels } from "../../plugins/channels/index.ts";
 import type { Tokens } from "../../plugins/token-store/index.ts";
@@ -161,22 +161,17 @@ function createLineReader({ inlet, now, mutation, connections, isTaking }: Reade
   };
 }
 
-/** Calls `take` with each line of the socket. */
-function readLines(socket: Socket, mutation: Mutation | undefined, take: (line: string) => void) {
-  if (mutation !== "splitsBytes" && mutation !== "reversesOrder") {
-    createInterface({ input: socket })
-      .on("line", take)
-      .on("error", () => undefined);
-    return;
-  }
+/** Calls `take` with each line of the socket. `readline` also ends lines at U+2028. */
+function readLines(socket: Socket, take: (line: string) => void, mutation?: Mutation): void {
+  const decoder = new StringDecoder("utf8");
   let rest = "";
   socket.on("data", (bytes: Buffer) => {
-    const step = mutation === "splitsBytes" ? 5 : bytes.length;
-    for (let at = 0; at < bytes.length; at += step)
-      rest += bytes.subarray(at, at + step).toString();
+    if (mutation === "splitsBytes")
+      for (let at = 0; at < bytes.length; at += 5) rest += bytes.subarray(at, at + 5).toString();
+    else rest += decoder.write(bytes);
     const lines = rest.split("\n");
     rest = lines.pop()!;
-    for (const line of mutation === "reversesOrder" ? lines.reverse() : lines) take(line);
+    for (const line of mutation === "reversesOrder" ? lines.toReversed() : lines) take(line);
   });
 }
 
@@ -213,8 +208,10 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
           connections.join(own, socket, () => inlet.sessionIdle(own));
           socket.write(`${JSON.stringify({ session })}\n`);
         }
-        readLines(socket, mutation, (line) =>
-          session === undefined ? void authenticate(line) : read(session, line),
+        readLines(
+          socket,
+          (line) => (session === undefined ? void authenticate(line) : read(session, line)),
+          mutation,
         );
       });
       const sweep = setInterval(() => undefined, 1_000);
@@ -240,9 +237,7 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
 async function open(port: number, token: string) {
   const socket = connect(port, "127.0.0.1").on("error", () => undefined);
   const events = createQueue<Frame>(60_000);
-  createInterface({ input: socket })
-    .on("line", (line) => events.push(JSON.parse(line) as Frame))
-    .on("error", () => undefined);
+  readLines(socket, (line) => events.push(JSON.parse(line) as Frame));
   await once(socket, "connect");
   const write = (value: unknown): boolean => socket.write(`${JSON.stringify(value)}\n`);
   socket.write(`${token}\n`);
