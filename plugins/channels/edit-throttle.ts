@@ -49,12 +49,19 @@ interface MessageState<M> {
  * Creates a throttle for edits, for networks that limit the rate of edits.
  *
  * @example
- * const throttle = createEditThrottle({
- *   clock, after, edit: (id, text) => api.editMessage(id, text), failed: (id, err) => log.warn(…),
- * });
- * throttle.update("7", "one");
- * throttle.update("7", "one two"); // stored
- * await throttle.finish("7", "one two three"); // sent immediately; "one two" is dropped
+ * import { createEditThrottle } from "doorward/plugins/channels";
+ * import type { Scope } from "doorward";
+ * async function start({ clock, after, log }: Scope<{}>) {
+ *   const throttle = createEditThrottle({
+ *     clock,
+ *     after,
+ *     edit: async (id, text: string) => console.log(id, text),
+ *     failed: (id, err) => log.warn({ id, err }, "an update was not sent"),
+ *   });
+ *   await throttle.update("7", "one");
+ *   await throttle.update("7", "one two"); // stored
+ *   await throttle.finish("7", "one two three"); // sent immediately; "one two" is dropped
+ * }
  */
 export function createEditThrottle<M, R>(options: EditThrottleOptions<M, R>): EditThrottle<M, R> {
   return new Throttle(options);

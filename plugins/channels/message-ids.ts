@@ -37,10 +37,11 @@ const keyOf = (session: string, id: string): string => `${session.length} ${sess
  * Creates a bounded map between message ids.
  *
  * @example
+ * import { createMessageIds } from "doorward/plugins/channels";
  * const ids = createMessageIds();
- * ids.set(session, id, [String(sent.message_id)]);
- * ids.networkIds(session, id); // ["4711"]
- * ids.id(session, "4711"); // id
+ * ids.set("session", "a1b2", ["4711"]);
+ * ids.networkIds("session", "a1b2"); // ["4711"]
+ * ids.id("session", "4711"); // "a1b2"
  */
 export function createMessageIds({ keep = 10_000 }: MessageIdsOptions = {}): MessageIds {
   /** A full map replaces the older one: deleting single first keys makes a map slow. */

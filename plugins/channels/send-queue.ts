@@ -1,4 +1,4 @@
-/** Sends to a network with rate limits: in order per session, after the waits it asks for. */
+/** Sends to a network with rate limits, in order per session. */
 import type { Release } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 
@@ -30,7 +30,8 @@ export interface SendQueue {
    * @returns The result of the call.
    * @throws rate_limited if too many calls wait.
    * @throws not_running if the queue was closed before the call was made.
-   * @throws The error of the call if the network does not ask to wait, or asks too often.
+   * @throws The error of the call if the network does not ask to wait, or asks too often or for too
+   *   long.
    */
   add<T>(session: string, call: () => Promise<T>): Promise<T>;
   /** Number of calls that have not settled. */
@@ -49,9 +50,14 @@ interface Task {
  * Creates a queue that honours the waits of a network, such as `retry_after` of an HTTP 429 reply.
  *
  * @example
- * const queue = createSendQueue({ after, retryAfterMs: (error) => error.retryAfterMs });
- * onStop(() => queue.close());
- * await queue.add(session, () => api.sendMessage(session, text));
+ * import { createSendQueue } from "doorward/plugins/channels";
+ * import type { Scope } from "doorward";
+ * function start({ after, onStop }: Scope<{}>) {
+ *   const retryAfterMs = (error: unknown) => (error as { retryAfterMs?: number }).retryAfterMs;
+ *   const queue = createSendQueue({ after, retryAfterMs });
+ *   onStop(() => queue.close());
+ *   void queue.add("session", () => fetch("https://chat.example.org/send", { method: "POST" }));
+ * }
  */
 export function createSendQueue(options: SendQueueOptions): SendQueue {
   return new RetryingQueue(options);

@@ -27,6 +27,7 @@ function firstPartLength(text: string, maxLength: number): number {
  * @param maxLength - Longest part in UTF-16 code units; at least 2.
  * @returns The parts in order; one part for an empty text.
  * @example
+ * import { splitText } from "doorward/plugins/channels";
  * splitText("one two three", 8); // ["one two ", "three"]
  */
 export function splitText(text: string, maxLength: number): string[] {
