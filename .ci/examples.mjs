@@ -37,8 +37,10 @@ try {
     `fastify@${devDependencies.fastify}`,
     `zod@${dependencies.zod}`,
   ];
-  const channel = path.join(root, "examples", "channel-mqtt");
-  const [packed] = JSON.parse(run("npm", "pack", channel, "--json", "--ignore-scripts"));
+  const packed = ["channel-mqtt", "channel-telegram"].map((name) => {
+    const channel = path.join(root, "examples", name);
+    return JSON.parse(run("npm", "pack", channel, "--json", "--ignore-scripts"))[0].filename;
+  });
   const types = `@types/node@${devDependencies["@types/node"]}`;
   run(
     "npm",
@@ -46,7 +48,7 @@ try {
     "--no-audit",
     "--no-fund",
     `./${filename}`,
-    `./${packed.filename}`,
+    ...packed.map((file) => `./${file}`),
     ...others,
     types,
   );

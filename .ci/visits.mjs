@@ -119,11 +119,11 @@ try {
     stdio: "inherit",
   });
   console.log("plugin: its tests pass");
-  for (const name of ["channel-udp", "channel-mqtt"]) {
+  for (const name of ["channel-udp", "channel-mqtt", "channel-telegram"]) {
     run(process.execPath, "--test", ...testsOf(name));
     console.log(`${name}: its tests pass`);
   }
-  const tested = ["plugin", "channel-udp", "channel-mqtt"];
+  const tested = ["plugin", "channel-udp", "channel-mqtt", "channel-telegram"];
   const all = readdirSync(path.join(root, "examples"), { withFileTypes: true });
   const names = all
     .filter((entry) => entry.isDirectory())

@@ -1,6 +1,16 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmod, copyFile, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  symlink,
+} from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -182,6 +192,15 @@ describe("examples", () => {
       cwd: root,
       timeout: 60_000,
     });
+  });
+
+  test("implement every channel rule in the Telegram channel", async () => {
+    const packages = join(built, "node_modules");
+    await mkdir(packages);
+    await symlink(root, join(packages, "doorward"), "junction");
+    const folder = join(built, "channel-telegram");
+    await cp(join(root, "examples", "channel-telegram"), folder, { recursive: true });
+    await run(process.execPath, ["--test"], { cwd: folder, timeout: 60_000 });
   });
 
   test("match the code blocks of the pages", async () => {
