@@ -23,6 +23,8 @@ export type {
   SessionLog,
   Subscriber,
 } from "./log/session-log.ts";
+export { findSqliteDriver } from "./stores/sqlite/driver.ts";
+export { sqlite, type SqliteOptions } from "./stores/sqlite/factory.ts";
 export type {
   Batch,
   ConversationStorage,

@@ -17,8 +17,6 @@ import { readBootId } from "./boot.ts";
 import { storeErrors } from "./errors.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 
-export { findSqliteDriver } from "./driver.ts";
-
 /** Options of `openSqliteStorage`. */
 export interface SqliteStorageOptions {
   /** The database. Its folder is created with mode 0700 and the file with mode 0600. */

@@ -97,26 +97,36 @@ function closeQuietly(connection: Connection | undefined): void {
   }
 }
 
+/** Identifies a file: a copy has another number or another time of creation. */
+function fileId(path: string): string {
+  const { ino, birthtimeMs } = statSync(path);
+  return `${ino}-${Math.round(birthtimeMs)}`;
+}
+
 /**
- * Gives all streams a new epoch if writes may be lost: the last process did not close the store,
- * the machine was started since, and `durability` was `process`.
+ * Gives all streams a new epoch if clients may have received numbers that the file lacks: the file
+ * is a copy, or the last process did not close the store, the machine was started since, and
+ * `durability` was `process`.
  *
  * @returns The number of streams with a new epoch.
  */
 export function recover(
   connection: Connection,
-  { boot, durability }: Pick<OpenRequest, "boot" | "durability">,
+  { path, boot, durability }: Pick<OpenRequest, "path" | "boot" | "durability">,
   newEpoch: () => string,
 ): number {
   const meta = (key: string) => connection.get("SELECT value FROM meta WHERE key = ?", key)?.value;
-  const isSafe = meta("clean") === 1 || meta("boot") === boot || meta("durability") === "power";
   const set = (key: string, value: string | number) =>
-    connection.run("UPDATE meta SET value = ? WHERE key = ?", value, key);
+    connection.run("INSERT OR REPLACE INTO meta VALUES (?, ?)", key, value);
+  const file = fileId(path);
+  const isCopy = ![file, "", undefined].includes(meta("file") as string | undefined);
+  const isComplete = meta("clean") === 1 || meta("boot") === boot || meta("durability") === "power";
   return connection.transaction(() => {
     set("clean", 0);
     set("boot", boot);
     set("durability", durability);
-    if (isSafe) return 0;
+    set("file", file);
+    if (isComplete && !isCopy) return 0;
     const ids = connection.all("SELECT id FROM conversation");
     for (const { id } of ids)
       connection.run("UPDATE conversation SET epoch = ? WHERE id = ?", newEpoch(), id!);

@@ -19,7 +19,7 @@ export const migrations: readonly string[] = [
   `
   CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
   INSERT INTO meta VALUES
-    ('clean', 1), ('boot', ''), ('durability', ''), ('indexed', 0), ('probe', 0);
+    ('clean', 1), ('boot', ''), ('durability', ''), ('file', ''), ('indexed', 0), ('probe', 0);
   CREATE TABLE conversation(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     public_id TEXT NOT NULL UNIQUE,

@@ -69,8 +69,8 @@ export class SqliteStorage implements ConversationStorage {
       if (renewed > 0)
         log.warn(
           { path: open.path, streams: renewed },
-          "the machine ended without closing the conversation store: the last moments may be " +
-            "lost, and clients are informed",
+          "the conversation store is a copy, or the machine ended without closing it: the last " +
+            "moments may be lost, and clients are informed",
         );
       this.schedule(tidyMs);
     } catch (error) {

@@ -1,9 +1,16 @@
-import { writeFileSync } from "node:fs";
+import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Worker } from "node:worker_threads";
+import { once } from "node:events";
+import { isBuiltin } from "node:module";
+import { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { loadDriver } from "../../../../plugins/conversations/stores/sqlite/driver.ts";
+import {
+  findSqliteDriver,
+  loadDriver,
+} from "../../../../plugins/conversations/stores/sqlite/driver.ts";
+import { storeErrors } from "../../../../plugins/conversations/stores/sqlite/errors.ts";
 import { packBatch } from "../../../../plugins/conversations/stores/sqlite/pack.ts";
+import type { Reply } from "../../../../plugins/conversations/stores/sqlite/protocol.ts";
 import { Store } from "../../../../plugins/conversations/stores/sqlite/store.ts";
 import {
   address,
@@ -16,6 +23,7 @@ import {
   write,
 } from "../../../support/sqlite-storage-harness.ts";
 
+const folder = "plugins/conversations/stores/sqlite";
 const Driver = loadDriver()!;
 const diskError = () => Object.assign(new Error("disk I/O error"), { errcode: 10 });
 
@@ -83,16 +91,34 @@ describe("Store.commit", () => {
   });
 });
 
+describe("driver", () => {
+  test("belongs to this Node, or to the package", () => {
+    expect(findSqliteDriver()).toBe(
+      isBuiltin("node:sqlite") ? "node:sqlite" : "@photostructure/sqlite",
+    );
+  });
+
+  test.skipIf(isBuiltin("node:sqlite"))("is missing with one sentence that helps", async () => {
+    const file = join(createFolder(), "worker.cjs");
+    copyFileSync(new URL(`../../../../dist/${folder}/worker.cjs`, import.meta.url), file);
+    const worker = new Worker(file);
+    onTestFinished(() => void worker.terminate());
+    worker.postMessage({ number: 1, name: "open", given: { path: "x" } });
+    const [reply] = (await once(worker, "message")) as [Reply];
+    const { code, values } = reply.failure!;
+    expect(code).toBe("STORE_DRIVER_MISSING");
+    expect(storeErrors.STORE_DRIVER_MISSING(values[0]!).message).toMatch(/Node 20.*Node 22.13/);
+  });
+});
+
 describe("worker", () => {
   test("starts again after it ended, and rejects the requests that waited", async () => {
     const storage = await openStorage();
     const id = await begin(storage, entry(1, "user", "u1", "one"));
     const { worker } = (storage as unknown as { worker: { worker: Worker } }).worker;
-    const waiting = storage.search("one");
-    await Promise.all([
-      expect(waiting).rejects.toMatchObject({ code: "store_unavailable" }),
-      worker.terminate(),
-    ]);
+    const ended = worker.terminate();
+    await expect(storage.search("one")).rejects.toMatchObject({ code: "store_unavailable" });
+    await ended;
     expect(storage.health()).toMatchObject({ state: "away", problem: "its worker ended" });
     await write(storage, [entry(2, "user", "u2", "two")]);
     expect(storage.health().state).toBe("up");
