@@ -2,12 +2,21 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { join } from "node:path";
 import { createKernel } from "../../../../kernel/index.ts";
 import { conversations, sqlite } from "../../../../plugins/conversations/index.ts";
-import { storedLogConformance } from "../../../conformance/stored-log.ts";
+import { sessionLogConformance } from "../../../conformance/session-log.ts";
+import { storedLogConformance, type StoreFile } from "../../../conformance/stored-log.ts";
 import { createFolder, openStorage } from "../../../support/sqlite-storage-harness.ts";
+import { createConversations } from "../../../support/stored-conversations.ts";
 
-storedLogConformance(() => {
+function createFile(): StoreFile {
   const path = createFolder();
-  return { open: () => openStorage({ path }), async [Symbol.asyncDispose]() {} };
+  return { open: () => openStorage({ path }), [Symbol.asyncDispose]: () => Promise.resolve() };
+}
+
+describe("StoredLog with SQLite", () => {
+  sessionLogConformance({ keptMs: 300_000, isDurable: true }, async (bounds) =>
+    createConversations(await openStorage(), bounds),
+  );
+  storedLogConformance(createFile);
 });
 
 describe("sqlite", () => {
