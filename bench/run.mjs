@@ -13,6 +13,7 @@ import { measureFanOut, measureStreams } from "./workloads/hearing.mjs";
 import { measureIdle } from "./workloads/idle.mjs";
 import { measureLogins } from "./workloads/logins.mjs";
 import { measureMemory, measureStart } from "./workloads/start.mjs";
+import { measureStore } from "./workloads/store.mjs";
 
 /** @type {Record<string, (size: import("./compare.mjs").Size) =>
  *  Promise<import("./report.mjs").Target[]>>} */
@@ -28,6 +29,7 @@ const workloads = {
   streams: measureStreams,
   curves: measureCurves,
   idle: measureIdle,
+  store: measureStore,
 };
 const peers = ["ws", "raw writes", "socket.io", "hocuspocus", "gorilla"];
 /** Then rounds and workloads are left out. */

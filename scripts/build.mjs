@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { bundleFramework, bundlePages, bundleProgram } from "./bundle.mjs";
+import { bundleFramework, bundlePages, bundleProgram, bundleWorker } from "./bundle.mjs";
 import { writeClientPackage } from "./client-package.mjs";
 import { writeDocs } from "./docs.mjs";
 
@@ -25,6 +25,7 @@ const compiled = await Promise.all([
   compile("."),
   compile(browser),
   bundlePages(root, browser, path.join(dist, browser)),
+  bundleWorker(root, path.join(dist, "plugins", "conversations", "stores", "sqlite", "worker.cjs")),
   copy(browser, /\.svg$/),
   copy(path.join("plugins", "tray", "scripts"), /\.(js|ps1)$/),
   writeDocs(root, path.join(dist, "plugins", "dashboard", "docs")),

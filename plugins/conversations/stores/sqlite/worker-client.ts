@@ -17,10 +17,10 @@ export interface WorkerClientOptions {
   readonly onExit: (error: unknown) => void;
 }
 
-/** The built worker: this module runs from `dist`, from a bundle or from source. */
+/** The bundled worker: this module runs from `dist`, from a bundle or from source. */
 function workerFile(): URL {
   const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
-  return new URL("dist/plugins/conversations/stores/sqlite/worker.js", pathToFileURL(manifest));
+  return new URL("dist/plugins/conversations/stores/sqlite/worker.cjs", pathToFileURL(manifest));
 }
 
 function toError({ code, values, cause }: Failure): Error {

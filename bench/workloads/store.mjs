@@ -1,0 +1,203 @@
+// The SQLite store of the conversations by itself: batches, and a large file.
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { interleave } from "../compare.mjs";
+import { median, readings } from "../report.mjs";
+
+const folder = new URL("../../dist/plugins/conversations/stores/sqlite/", import.meta.url);
+const { openSqliteStorage } = await import(new URL("index.js", folder).href);
+
+const nothing = () => {};
+const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+const clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => setTimeout(run, ms),
+  clearTimeout: (/** @type {NodeJS.Timeout} */ id) => clearTimeout(id),
+};
+const channel = "pico";
+const epoch = "0123456789abcdef";
+const words = Array.from({ length: 20_000 }, (_, at) => `word${at.toString(36)}`);
+
+/** Some words of a language: a few of them are frequent. @param {number} count */
+const sentence = (count) =>
+  Array.from({ length: count }, () => words[Math.floor(Math.random() ** 3 * words.length)]).join(
+    " ",
+  );
+
+const sentences = Array.from({ length: 5_000 }, () => sentence(50));
+
+/** @param {string} home @param {"process" | "power"} durability */
+const openStore = (home, durability) =>
+  openSqliteStorage({
+    path: path.join(home, "conversations.db"),
+    durability,
+    clock,
+    log,
+    random: (/** @type {number} */ bytes) => randomBytes(bytes),
+  });
+
+/** Numbered frames of about 512 bytes for many sessions. @param {number} sessions */
+function createWriter(sessions) {
+  const tops = new Uint32Array(sessions);
+  let at = Date.now() - 1_000_000_000;
+  let id = 0;
+  return (/** @type {number} */ count, pick = () => Math.floor(Math.random() * sessions)) => {
+    /** @type {object[]} */
+    const streams = [];
+    const entries = Array.from({ length: count }, () => {
+      const place = pick();
+      const session = `session-${place}`;
+      if (tops[place] === 0) streams.push({ channel, session, epoch, seq: 0 });
+      const seq = (tops[place] = (tops[place] ?? 0) + 1);
+      const message = `${(++id).toString(36)}-${Math.random().toString(36).slice(2, 12)}`;
+      const op = id % 2 === 0 ? "create" : "user";
+      const payload = { message_id: message, content: sentences[id % sentences.length] };
+      const frame = Buffer.from(
+        JSON.stringify({ type: `message.${op}`, session_id: session, timestamp: at, payload }),
+      );
+      return { channel, session, seq, op, message, final: true, at: at++, frame };
+    });
+    return { streams, entries, taken: [], positions: [] };
+  };
+}
+
+/** Appends per second with this many on their way. @param {"process" | "power"} durability
+ *  @param {number} inFlight @param {number} seconds */
+async function appends(durability, inFlight, seconds) {
+  const home = await mkdtemp(path.join(tmpdir(), "doorward-store-"));
+  const store = await openStore(home, durability);
+  const batchOf = createWriter(1_000);
+  const ready = Array.from({ length: 2_000 / inFlight + 1 }, () => batchOf(inFlight));
+  try {
+    let done = 0;
+    const began = performance.now();
+    for (const batch of ready) {
+      if (performance.now() - began > seconds * 1_000) break;
+      await store.commit(batch);
+      done += inFlight;
+    }
+    return done / ((performance.now() - began) / 1_000);
+  } finally {
+    await store.close();
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+/** Milliseconds of each of some calls. @param {number} count
+ *  @param {(at: number) => Promise<unknown>} call */
+async function timesOf(count, call) {
+  const found = [];
+  for (let at = 0; at < count; at++) {
+    const began = performance.now();
+    await call(at);
+    found.push(performance.now() - began);
+  }
+  return found.sort((a, b) => a - b);
+}
+
+const p95 = (/** @type {number[]} */ sorted) => sorted[Math.floor(sorted.length * 0.95)] ?? NaN;
+const resident = () => process.memoryUsage.rss() / 2 ** 20;
+
+/** @param {number} messages @param {number} conversations */
+async function measureLarge(messages, conversations) {
+  const home = await mkdtemp(path.join(tmpdir(), "doorward-store-"));
+  try {
+    let store = await openStore(home, "process");
+    const batchOf = createWriter(conversations);
+    let next = 0;
+    const filling = performance.now();
+    let written = Promise.resolve();
+    for (let done = 0; done < messages; done += 1_000) {
+      const batch = batchOf(1_000, () => next++ % conversations);
+      await written;
+      written = store.commit(batch);
+    }
+    await written;
+    await store.search("nothing");
+    const seconds = (performance.now() - filling) / 1_000;
+    await store.close();
+    const { size } = await stat(path.join(home, "conversations.db"));
+    const opened = [];
+    for (let at = 0; at < 5; at++) {
+      const began = performance.now();
+      store = await openStore(home, "process");
+      opened.push(performance.now() - began);
+      if (at < 4) await store.close();
+    }
+    const before = resident();
+    const lists = await timesOf(100, () => store.list({ limit: 50 }));
+    const titles = await timesOf(50, (at) => store.list({ query: words[at * 7] }));
+    const { items } = await store.list({ limit: 200 });
+    const pages = await timesOf(200, (at) =>
+      store.read(items[at % items.length].id, { limit: 50 }),
+    );
+    const loads = await timesOf(200, (at) => store.load({ channel, session: `session-${at * 7}` }));
+    const frequent = await timesOf(50, (at) => store.search(`${words[at]} ${words[at + 1]}`));
+    const rare = await timesOf(50, (at) => store.search(words[words.length - 1 - at]));
+    const after = resident();
+    await store.close();
+    return { seconds, size, opened, lists, titles, pages, loads, frequent, rare, before, after };
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+/** @param {import("../compare.mjs").Size} size */
+export async function measureStore({ rounds, seconds, count, deadline }) {
+  const kinds = /** @type {const} */ (["process", "power"]);
+  const cases = kinds.flatMap((kind) => [1, 16, 64].map((n) => /** @type {const} */ ([kind, n])));
+  const found = await interleave(
+    rounds,
+    cases.map(
+      ([kind, inFlight]) =>
+        () =>
+          appends(kind, inFlight, seconds),
+    ),
+    deadline,
+  );
+  const rows = cases.map(([kind, inFlight], at) => ({
+    what: `appends, ${kind}, ${inFlight} in a batch`,
+    unit: "/s",
+    values: found[at] ?? [],
+  }));
+  console.log(readings(rows));
+  const [messages, conversations] = [count(1_000_000), count(10_000)];
+  const large = await measureLarge(messages, conversations);
+  const timed = [
+    ["open", large.opened, 50],
+    ["list, 50 conversations", large.lists, 50],
+    ["list, filtered by title", large.titles, 50],
+    ["page of 50 turns", large.pages, 20],
+    ["state of one session", large.loads, 20],
+    ["search, two frequent words", large.frequent, 500],
+    ["search, a rare word", large.rare, 500],
+  ];
+  const megabytes = (large.size / 2 ** 20).toFixed(0);
+  console.log(`${messages} messages in ${conversations} conversations: ${megabytes} MiB,`);
+  console.log(`written and indexed in ${large.seconds.toFixed(0)} s; resident memory`);
+  console.log(
+    `${large.before.toFixed(0)} MiB before and ${large.after.toFixed(0)} after the calls\n`,
+  );
+  console.log(
+    readings(
+      timed.map(([what, values]) => ({
+        what: String(what),
+        unit: "ms",
+        values: /** @type {number[]} */ (values),
+      })),
+    ),
+  );
+  return timed.map(([what, values, aim]) => ({
+    what: `${String(what)}, p95`,
+    aim: Number(aim),
+    bound: /** @type {const} */ ("at most"),
+    values: [p95(/** @type {number[]} */ (values)), median(/** @type {number[]} */ (values))].slice(
+      0,
+      1,
+    ),
+    unit: "ms",
+  }));
+}
