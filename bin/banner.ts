@@ -21,6 +21,8 @@ export interface BannerOptions {
   readonly channel?: string;
   /** The program that answers messages; absent: the echo. */
   readonly program?: string;
+  /** Why conversations are not kept on disk, although they should be. */
+  readonly storeProblem?: string;
 }
 
 const tokenSourceLabels: Readonly<Record<string, string>> = {
@@ -54,6 +56,7 @@ export function banner(options: BannerOptions): string {
       program ?? "none (messages are echoed); to run one: doorward run -- python3 agent.py",
     ),
     row("Files", options.home),
+    ...(options.storeProblem === undefined ? [] : [row("", options.storeProblem)]),
   ];
   if (options.state === "setup")
     rows.push("", "  First run: open the link and choose the token for this dashboard.");
@@ -74,7 +77,8 @@ export async function startFailureRemedy(
       "so that no token has to be written."
     );
   }
-  const isOwn = code === "HTTP_PORT_IN_USE" && (await isRunning(home, env));
+  const isInUse = code === "HTTP_PORT_IN_USE" || code === "STORE_IN_USE";
+  const isOwn = isInUse && (await isRunning(home, env));
   return isOwn
     ? ". The launcher of this home is already running. To open its dashboard: doorward open"
     : "";

@@ -240,7 +240,8 @@ async function printBanner(
   pages: SignInPages,
   options: LaunchOptions,
 ): Promise<void> {
-  const { tokens, tokenSecrets, http, signInLinks, picoServer } = kernel.services;
+  const { tokens, tokenSecrets, http, signInLinks, picoServer, conversations } = kernel.services;
+  const { problem: storeProblem } = conversations.health();
   const { program } = kernel.services as { program?: Program };
   const addresses = http.addresses();
   const { source } = tokens.info("launcher");
@@ -267,6 +268,7 @@ async function printBanner(
         : {}),
       ...(channel === undefined ? {} : { channel }),
       ...(program ? { program: program.status().command } : {}),
+      ...(storeProblem === undefined ? {} : { storeProblem }),
     }),
   );
 }

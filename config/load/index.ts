@@ -74,7 +74,14 @@ const reservedKeys: Readonly<Record<string, readonly string[]>> = {
 };
 const reservedKeysOf = (section: string): readonly string[] => reservedKeys[section] ?? ["token"];
 /** Sections of this package. They cause no warning if their plugin is not loaded. */
-const wellKnown = ["channels.pico", "channels.pico_client", "gateway", "handler", "plugins"];
+const wellKnown = [
+  "channels.pico",
+  "channels.pico_client",
+  "gateway",
+  "handler",
+  "plugins",
+  "store",
+];
 
 function mergeSections(under: RawSection, over: RawSection): RawSection {
   const merged = Object.entries(over).map(([key, value]) => {

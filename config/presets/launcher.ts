@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createKernel, type AnyPlugin, type Clock, type Log } from "../../kernel/index.ts";
 import { program } from "../../plugins/program/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
+import { conversations } from "../../plugins/conversations/index.ts";
 import {
   dashboard,
   type LogSource,
@@ -74,9 +75,10 @@ export async function createLauncher(options: LauncherOptions) {
     picoServer({ envPrefix }),
     picoClient({ home, env, envPrefix }),
   ] as const;
+  const store = conversations({ home });
   const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
   const board = createDashboard(options, places, plugins);
-  const loaded = await loadSettings(options, places, [...base, board]);
+  const loaded = await loadSettings(options, places, [store, ...base, board]);
   const file = config ?? join(home, "config.json");
   const app = await createApplication(options, loaded.handler, file);
   const form = files({
@@ -89,7 +91,8 @@ export async function createLauncher(options: LauncherOptions) {
     ...(await createTray(options)),
     ...loaded.found.flatMap(({ plugin }) => plugin ?? []),
   ];
-  const first = [tokenStore(form), settings(loaded.sources), channels(), ...base] as const;
+  const own = [tokenStore(form), settings(loaded.sources), store, channels()] as const;
+  const first = [...own, ...base] as const;
   const kernel = createKernel([...first, app, board], {
     config: loaded.config,
     log,

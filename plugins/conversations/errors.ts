@@ -3,6 +3,8 @@ import { errorTable } from "../../kernel/index.ts";
 
 /** Errors of the conversations service. Compare `error.code`, not the message. */
 export const conversationsErrors = errorTable({
+  STORE_PATH_MISSING:
+    'The setting "store.kind" is "sqlite", and "store.path" is empty. Set a path.',
   undeliverable:
     "No client is connected to this session, and the session log is full. Send the message again " +
     "after a client has connected.",

@@ -1,10 +1,13 @@
 /** Keeps the messages of all channels, so that clients can resume and people can read them. */
-import type { Plugin } from "../../kernel/index.ts";
-import type { ConversationsShape } from "./service.ts";
+import type { Plugin, Scope } from "../../kernel/index.ts";
+import { homeStoreSchema, hostStoreSchema } from "./config.ts";
+import { openStore } from "./open-store.ts";
+import type { Conversations, ConversationsShape } from "./service.ts";
 import { MemoryConversations } from "./stores/memory.ts";
-import type { ConversationStore } from "./stores/storage.ts";
+import type { ConversationStorage, ConversationStore } from "./stores/storage.ts";
 import { StoredConversations } from "./stores/stored.ts";
 
+export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
 export type {
   AppendResult,
@@ -53,45 +56,82 @@ export type {
 /** Options of {@link conversations}. */
 export interface ConversationsOptions {
   /**
-   * Opens the store that keeps the conversations.
-   *
-   * @defaultValue the memory of this process
+   * Opens the store that keeps the conversations, instead of the one that the section `store` names.
    */
   readonly store?: ConversationStore;
+  /**
+   * Folder for `state/conversations.db`. With it, `store.kind` is `sqlite` by default; without it,
+   * `memory`.
+   */
+  readonly home?: string;
 }
 
-const defaultLimits = { keepDays: 90, maxBytes: 1024 * 1024 * 1024 };
+const MiB = 1024 * 1024;
+/** Milliseconds from the start to the first deletion of old conversations, and between two. */
+const firstRetentionMs = 60_000;
+const retentionIntervalMs = 3_600_000;
+
+type ConversationsScope = Scope<ConversationsShape>;
+
+function keepConversations(
+  { clock, log, random, after, config, onStop }: ConversationsScope,
+  storage: ConversationStorage,
+): Conversations {
+  const stored = new StoredConversations({
+    storage,
+    clock,
+    log,
+    random,
+    after,
+    limits: () => ({ keepDays: config().keep_days, maxBytes: config().max_mb * MiB }),
+  });
+  const retain = (): void => {
+    stored
+      .retain()
+      .catch((err: unknown) => log.error({ err }, "Old conversations could not be deleted"))
+      .finally(() => after(retentionIntervalMs, retain));
+  };
+  after(firstRetentionMs, retain);
+  onStop(() => stored.close());
+  return stored;
+}
 
 /**
  * Creates the plugin that keeps conversations. List it before `channels` and `pico-server`; without
  * it, each of them works in memory.
  *
- * @param options.store - Opens the store that keeps the conversations. @defaultValue the memory of
- *   this process
+ * @param options.store - Opens the store that keeps the conversations, instead of the one that the
+ *   section `store` names.
+ * @param options.home - Folder for `state/conversations.db`. With it, `store.kind` is `sqlite` by
+ *   default; without it, `memory`.
+ * @throws STORE_PATH_MISSING at start, if `store.kind` is `sqlite` and there is no path.
+ * @throws STORE_IN_USE at start, if another process has opened the file.
+ * @throws STORE_BROKEN at start, if the file is damaged or belongs to another program.
+ * @throws STORE_NEWER at start, if a newer version of Doorward has written the file.
  * @example
- * import { createKernel } from "doorward";
- * import { channels } from "doorward/plugins/channels";
- * import { conversations } from "doorward/plugins/conversations";
- * import { echo } from "doorward/plugins/echo";
- * import { http } from "doorward/plugins/http";
- * import { picoServer } from "doorward/plugins/pico-server";
- * import { memory, tokenStore } from "doorward/plugins/token-store";
- * const own = [tokenStore(memory({ pico: token })), conversations(), channels()] as const;
- * const kernel = createKernel([...own, http(), picoServer(), echo()]);
- * await kernel.start();
- * const { items } = await kernel.services.conversations.list({ limit: 10 });
+ * const kernel = createKernel([
+ *   tokenStore(memory()), conversations(), channels(), http(), picoServer(), echo(),
+ * ]);
  */
-export function conversations({ store }: ConversationsOptions = {}): Plugin<ConversationsShape> {
+export function conversations({
+  store,
+  home,
+}: ConversationsOptions = {}): Plugin<ConversationsShape> {
   return {
     name: "conversations",
     api: 1,
-    async start({ clock, log, random, after, onStop }) {
-      if (!store) return { conversations: new MemoryConversations({ clock, random, after }) };
-      const storage = await store({ clock, log, random });
-      const limits = (): typeof defaultLimits => defaultLimits;
-      const stored = new StoredConversations({ storage, clock, log, random, after, limits });
-      onStop(() => stored.close());
-      return { conversations: stored };
+    config: { section: "store", schema: home === undefined ? hostStoreSchema : homeStoreSchema },
+    async start(scope) {
+      const { clock, log, random, after, config } = scope;
+      const context = { clock, log, random };
+      const { storage, problem } = store
+        ? { storage: await store(context) }
+        : await openStore(config(), home, context);
+      return {
+        conversations: storage
+          ? keepConversations(scope, storage)
+          : new MemoryConversations({ clock, random, after, problem }),
+      };
     },
   };
 }

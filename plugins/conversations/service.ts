@@ -1,6 +1,7 @@
 /** Types of the conversations service: history for pages, commands and applications. */
 import type { Awaitable } from "../../kernel/index.ts";
 import type { Address, Media, Sender } from "../channels/index.ts";
+import type { StoreConfig, StoreInput } from "./config.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
 
 /**
@@ -187,8 +188,10 @@ export interface Conversations extends ConversationHistory {
   health(): StoreHealth;
 }
 
-/** The services of the plugin. */
+/** The plugin's configuration and services. */
 export type ConversationsShape = {
+  config: StoreConfig;
+  section: { store: StoreInput };
   /** History and logs, for pages, commands, channels and applications. */
   offers: { conversations: Conversations };
 };

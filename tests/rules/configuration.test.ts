@@ -9,6 +9,7 @@ import { sectionsOf } from "../../config/load/sections.ts";
 import type { AnyPlugin, Section } from "../../kernel/index.ts";
 import { withKernel } from "../../kernel/testing.ts";
 import { channels } from "../../plugins/channels/index.ts";
+import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
@@ -16,7 +17,13 @@ import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import { read, root, tableRows, unquoted } from "./source.ts";
 
 /** The launcher's plugins that have settings. */
-const plugins: readonly AnyPlugin[] = [http(), gateway(), picoServer(), dashboard()];
+const plugins: readonly AnyPlugin[] = [
+  http(),
+  gateway(),
+  picoServer(),
+  dashboard(),
+  conversations({ home: "" }),
+];
 const samples = join(root, "config", "samples");
 let home: string;
 

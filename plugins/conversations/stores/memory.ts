@@ -18,6 +18,8 @@ export interface MemoryConversationsOptions {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
   readonly after: (ms: number, run: () => void) => Release;
+  /** Why the conversations are not on disk, if that was not the choice of the owner. */
+  readonly problem?: string | undefined;
 }
 
 const noIds: readonly TakenId[] = [];
@@ -52,7 +54,9 @@ export class MemoryConversations implements Conversations {
   }
 
   health(): StoreHealth {
+    const { problem } = this.options;
     return {
+      ...(problem !== undefined && { problem }),
       kind: "memory",
       state: "up",
       since: this.startedAt,

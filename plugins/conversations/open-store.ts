@@ -1,0 +1,52 @@
+// Opens the store that the section `store` names.
+import { access } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { codeOf } from "../../kernel/index.ts";
+import type { StoreConfig } from "./config.ts";
+import { conversationsErrors } from "./errors.ts";
+import type { ConversationStorage, StorageContext } from "./stores/storage.ts";
+
+/** A launcher fails soon if another one has opened the file; its port would be in use as well. */
+const lockWaitMs = 500;
+
+interface OpenedStore {
+  readonly storage?: ConversationStorage;
+  readonly problem?: string;
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * Opens the configured store.
+ *
+ * @param home - Folder of the launcher. A launcher without SQLite, or whose home is read-only, works
+ *   in memory and logs that.
+ * @returns The store, or why the conversations are in memory, if not by choice.
+ */
+export async function openStore(
+  { kind, path, durability }: StoreConfig,
+  home: string | undefined,
+  context: StorageContext,
+): Promise<OpenedStore> {
+  if (kind === "memory") return {};
+  if (path === "" && home === undefined) throw conversationsErrors.STORE_PATH_MISSING();
+  const file = path === "" ? join(home!, "state", "conversations.db") : resolve(home ?? "", path);
+  const { openSqliteStorage } = await import("./stores/sqlite/index.ts");
+  try {
+    const storage = await openSqliteStorage({ path: file, durability, ...context, lockWaitMs });
+    return { storage };
+  } catch (error) {
+    const code = codeOf(error);
+    const isMissing = code === "STORE_DRIVER_MISSING";
+    if (home === undefined || !(isMissing || code === "store_unavailable")) throw error;
+    // A file that exists has conversations, so the start must not go on without them.
+    if (!isMissing && (await exists(file))) throw error;
+    const problem = `Conversations are kept in memory only. ${(error as Error).message}`;
+    context.log.warn({ code }, problem);
+    return { problem };
+  }
+}
