@@ -1,5 +1,5 @@
 // Runs the pure steps of a link on sockets and timers.
-import { decodeServer, encodeUtf8, type ServerFrame } from "../pico-wire/index.ts";
+import { decodeServer, encodeUtf8, type ReceivedFrame } from "../pico-wire/index.ts";
 import { dialUrl, httpUrl, type OpenSocket, type SocketListener } from "./dial.ts";
 import { linkCode, linkError } from "./errors.ts";
 import { initialData } from "./step-context.ts";
@@ -267,7 +267,7 @@ const toLinkEvent = (event: SocketEvent, generation: number, base: string): Link
     : { ...event, generation };
 
 /** @returns Undefined if the data is not a frame: the codec throws for no other reason. */
-function decodeFrame(data: string | Uint8Array, base: string): ServerFrame | undefined {
+function decodeFrame(data: string | Uint8Array, base: string): ReceivedFrame | undefined {
   try {
     return decodeServer(data, base);
   } catch {

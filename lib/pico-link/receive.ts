@@ -1,5 +1,5 @@
 // Handles the frames that a server sends.
-import type { ErrorPayload, ServerFrame } from "../pico-wire/index.ts";
+import type { ErrorPayload, ReceivedFrame, ServerFrame } from "../pico-wire/index.ts";
 import { assemble, completeBefore, dropPartial } from "./message-assembly.ts";
 import { reject, confirm } from "./outbox.ts";
 import { updateConnection, update, notify, type StepContext } from "./step-context.ts";
@@ -21,11 +21,13 @@ export function assumePlainServer(context: StepContext): void {
  * Handles a frame. An undefined frame could not be read or has an unknown type: it only shows that
  * the server is alive.
  */
-export function receiveFrame(context: StepContext, frame: ServerFrame | undefined): void {
+export function receiveFrame(context: StepContext, frame: ReceivedFrame | undefined): void {
   updateConnection(context, { heardAt: context.now, hasSpoken: true });
   if (frame?.type === "hello") return handleHello(context, frame.payload);
   if (!context.core.connection?.mode) assumePlainServer(context);
-  if (!frame || ("seq" in frame && !acceptNumbered(context, frame))) return;
+  if (!frame || ("seq" in frame && !acceptNumbered(context, frame) && frame.type !== "message.ack"))
+    return;
+  if (frame.type === "unknown") return;
   notify(context, "onFrame", frame);
   handleFrame(context, frame);
 }

@@ -1,5 +1,5 @@
 // Types of the link.
-import type { Attachment, Cursor, Hello, ServerFrame } from "../pico-wire/index.ts";
+import type { Attachment, Cursor, Hello, ReceivedFrame, ServerFrame } from "../pico-wire/index.ts";
 import type { Dial } from "./dial.ts";
 
 /**
@@ -197,7 +197,7 @@ export type LinkEvent =
   | {
       readonly type: "frame";
       readonly generation: number;
-      readonly frame: ServerFrame | undefined;
+      readonly frame: ReceivedFrame | undefined;
     };
 
 /** The position from which to resume, and the id of the former connection. */

@@ -93,7 +93,7 @@ export const messageErrors = {
     status: 400,
     message:
       'The "type" is unknown. Clients send: message.send, media.send, typing.start, ' +
-      "typing.stop, ping, ack.",
+      "typing.stop, ping, ack, message.stop.",
   },
   invalid_media: {
     status: 422,
@@ -126,6 +126,7 @@ export const messageErrors = {
     status: 409,
     message: "The message has crossed more than 4 bridges, so it probably runs in a circle.",
   },
+  stopped: { status: 409, message: "The message was stopped; send another one instead." },
   application_refused: { status: 422, message: "The application rejected the message." },
   application_ended: {
     status: 502,

@@ -10,6 +10,7 @@ import {
   type JsonObject,
 } from "./json.ts";
 import { readAttachments } from "./media.ts";
+import type { AnswerEndPayload, StopAckFrame, TurnMedia, UserTurn } from "./capabilities.ts";
 import type {
   Envelope,
   ErrorPayload,
@@ -17,7 +18,7 @@ import type {
   Hello,
   MessageAckFrame,
   StreamPosition,
-  ServerFrame,
+  ReceivedFrame,
   ServerMessage,
 } from "./messages.ts";
 
@@ -28,7 +29,7 @@ import type {
  * against it.
  * @throws WireError and nothing else, whatever the input.
  */
-export function decodeServer(input: string | Uint8Array, base?: string): ServerFrame {
+export function decodeServer(input: string | Uint8Array, base?: string): ReceivedFrame {
   const object = readObject(input, "A frame");
   return readFrame(object, (type, envelope, payload) =>
     decodeBody(type, envelope, payload, { object, base }),
@@ -45,7 +46,7 @@ function decodeBody(
   envelope: Envelope,
   payload: JsonObject,
   { object, base }: FrameSource,
-): ServerFrame {
+): ReceivedFrame {
   switch (type) {
     case "message.create":
     case "media.create":
@@ -71,7 +72,13 @@ function decodeBody(
     case "hello":
       return { type, ...envelope, payload: readHello(payload) };
     case "message.ack":
-      return { type, ...envelope, payload: readAck(payload) };
+      return { type, ...envelope, ...readPosition(object), payload: readAck(payload) };
+    case "message.user":
+      return { type, ...envelope, ...readPosition(object), payload: readTurn(payload) };
+    case "stop.ack":
+      return { type, ...envelope, payload: readStopAck(payload) };
+    case "answer.end":
+      return { type, ...envelope, payload: readEnd(payload) };
     case "gap":
       return { type, ...envelope, payload: readGap(payload) };
     case "pong":
@@ -79,8 +86,14 @@ function decodeBody(
     case "typing.stop":
       return { type, ...envelope };
     default:
-      throw new WireError("unknown_type", "Unknown type.");
+      return readUnknown(envelope, readPosition(object));
   }
+}
+
+/** A numbered frame counts, whatever its type, so that the stream has no hole. */
+function readUnknown(envelope: Envelope, position: StreamPosition): ReceivedFrame {
+  if (position.seq === undefined) throw new WireError("unknown_type", "Unknown type.");
+  return { type: "unknown", ...envelope, ...position };
 }
 
 function requireName(payload: JsonObject, key: string, fits = isId): string {
@@ -116,6 +129,54 @@ const readAck = (payload: JsonObject): MessageAckFrame["payload"] => ({
   status: ownValue(payload, "status") === "duplicate" ? "duplicate" : "accepted",
 });
 
+function readTurn(payload: JsonObject): UserTurn {
+  const sender = asObject(ownValue(payload, "sender"));
+  const name = sender && readDisplayText(sender, "name");
+  return {
+    message_id: requireName(payload, "message_id"),
+    request_id: requireName(payload, "request_id"),
+    content: readText(payload, "content"),
+    media: readTurnMedia(ownValue(payload, "media")),
+    attachments: readTurnMedia(ownValue(payload, "attachments")),
+    ...(sender && { sender: { id: readDisplayText(sender, "id"), ...(name && { name }) } }),
+    door: readDisplayText(payload, "door"),
+  };
+}
+
+const readTurnMedia = (value: unknown): TurnMedia[] =>
+  listOfObjects(value).map((item) => {
+    const url = readText(item, "url");
+    const filename = readDisplayText(item, "filename");
+    return {
+      content_type: readDisplayText(item, "content_type"),
+      ...(/^(?:https|data):/i.test(url) && { url }),
+      ...(filename && { filename }),
+    };
+  });
+
+const listOfObjects = (value: unknown): JsonObject[] =>
+  Array.isArray(value) ? value.map(asObject).filter((item) => item !== undefined) : [];
+
+const readStopAck = (payload: JsonObject): StopAckFrame["payload"] => ({
+  ...readRequestId(payload),
+  stopped: listOfObjects(ownValue(payload, "stopped")).map((item) => ({
+    request_id: requireName(item, "request_id"),
+    status: readDisplayText(item, "status"),
+  })),
+});
+
+function readEnd(payload: JsonObject): AnswerEndPayload {
+  const code = readDisplayText(payload, "code");
+  const usage = ownValue(payload, "usage");
+  return {
+    request_id: requireName(payload, "request_id"),
+    outcome: readDisplayText(payload, "outcome"),
+    ...(code && { code }),
+    finish_reason: readDisplayText(payload, "finish_reason"),
+    ...(usage !== undefined && { usage: withoutPrototypeKeys(usage) }),
+  };
+}
+
 function readGap(payload: JsonObject): Gap {
   const from = ownValue(payload, "from");
   const to = ownValue(payload, "to");
@@ -142,7 +203,11 @@ const readHello = (payload: JsonObject): Hello => ({
   ),
   window: numberFields(objectField(payload, "window"), "frames", "bytes", "ttl_s"),
   retry: numberFields(objectField(payload, "retry"), "min", "max"),
+  ...readCapabilities(ownValue(payload, "can")),
 });
+
+const readCapabilities = (value: unknown): { readonly can?: readonly string[] } =>
+  Array.isArray(value) ? { can: value.filter((name) => typeof name === "string") } : {};
 
 const objectField = (payload: JsonObject, key: string): JsonObject =>
   asObject(ownValue(payload, key)) ?? {};

@@ -1,7 +1,7 @@
 // Decodes the frames of both roles: those of clients here, with a fast path for plain messages, and
 // those of servers in decode-server.ts.
 import { decodeServer } from "./decode-server.ts";
-import { isCount, readEnvelope, readFrame, readObject, readText } from "./envelope.ts";
+import { isCount, readEnvelope, readFrame, readName, readObject, readText } from "./envelope.ts";
 import { WireError, wireError } from "./errors.ts";
 import { ownValue, decodeUtf8, fitsInBytes, isId, isSessionId, type JsonObject } from "./json.ts";
 import { limits } from "./limits.ts";
@@ -9,11 +9,10 @@ import { emptyMedia, readMedia } from "./media.ts";
 import type {
   ClientFrame,
   Envelope,
-  Frame,
   MessagePayload,
   MessageRequest,
   Role,
-  ServerFrame,
+  ReceivedFrame,
 } from "./messages.ts";
 
 /**
@@ -27,8 +26,8 @@ import type {
  * if (frame.type === "message.create") console.log(frame.payload.content);
  */
 export function decode(input: string | Uint8Array, sender: "client"): ClientFrame;
-export function decode(input: string | Uint8Array, sender: "server"): ServerFrame;
-export function decode(input: string | Uint8Array, sender: Role): Frame {
+export function decode(input: string | Uint8Array, sender: "server"): ReceivedFrame;
+export function decode(input: string | Uint8Array, sender: Role): ClientFrame | ReceivedFrame {
   return sender === "client" ? decodeClient(input) : decodeServer(input);
 }
 
@@ -64,6 +63,20 @@ function decodePlainMessage(text: string): ClientFrame | undefined {
     media: emptyMedia,
     hops: 0,
   });
+}
+
+/**
+ * Decodes the body of `POST /pico/stop`.
+ *
+ * @throws WireError and nothing else, whatever the input.
+ */
+export function decodeStopRequest(body: string | Uint8Array): {
+  readonly session_id?: string;
+  readonly request_id?: string;
+} {
+  const object = readObject(body, "The body");
+  const { session_id } = readEnvelope(object);
+  return { ...(session_id !== undefined && { session_id }), ...readStop(object) };
 }
 
 /**
@@ -120,6 +133,8 @@ function decodeBody(type: string, envelope: Envelope, payload: JsonObject): Clie
       return completeFrame(envelope, type, readMessage(payload));
     case "ack":
       return completeFrame(envelope, type, { seq: readAck(payload) });
+    case "message.stop":
+      return completeFrame(envelope, type, readStop(payload));
     case "ping":
     case "typing.start":
     case "typing.stop":
@@ -139,6 +154,12 @@ function completeFrame(
   frame.type = type;
   if (payload) frame.payload = payload;
   return frame as ClientFrame;
+}
+
+/** @returns The message to stop. An object without keys: all messages of the session. */
+function readStop(payload: JsonObject): { readonly request_id?: string } {
+  const request_id = readName(payload, "request_id", isId);
+  return request_id === undefined ? {} : { request_id };
 }
 
 function readAck(payload: JsonObject): number {

@@ -1,7 +1,7 @@
 // The codec of the Pico Protocol: frame types, encoding, decoding, limits and codes. It uses no
 // sockets, timers or dependencies, and runs in browsers.
 export { formatCursor, parseCursor, type Cursor } from "./cursor.ts";
-export { decode, decodeRequest } from "./decode.ts";
+export { decode, decodeRequest, decodeStopRequest } from "./decode.ts";
 export { decodeServer } from "./decode-server.ts";
 export { encode } from "./encode.ts";
 export { WireError } from "./errors.ts";
@@ -25,6 +25,18 @@ export {
 } from "./codes.ts";
 export { encodeUtf8, isId, isSessionId } from "./json.ts";
 export type {
+  AnswerEndFrame,
+  AnswerEndPayload,
+  Capability,
+  StopAckFrame,
+  StopFrame,
+  StoppedMessage,
+  TurnMedia,
+  UnknownFrame,
+  UserTurn,
+  UserTurnFrame,
+} from "./capabilities.ts";
+export type {
   AckFrame,
   Attachment,
   ClientFrame,
@@ -46,6 +58,7 @@ export type {
   StreamPosition,
   Role,
   PongFrame,
+  ReceivedFrame,
   ServerFrame,
   ServerMessage,
   ServerMessageFrame,

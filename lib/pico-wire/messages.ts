@@ -1,4 +1,11 @@
 // Types of the frames: one JSON object per WebSocket message.
+import type {
+  AnswerEndFrame,
+  StopAckFrame,
+  StopFrame,
+  UnknownFrame,
+  UserTurnFrame,
+} from "./capabilities.ts";
 
 /** The sender of a frame. */
 export type Role = "client" | "server";
@@ -155,6 +162,8 @@ export interface Hello {
   readonly window: { readonly frames: number; readonly bytes: number; readonly ttl_s: number };
   /** Bounds of the client's backoff in milliseconds. */
   readonly retry: { readonly min: number; readonly max: number };
+  /** The names of `pico_can` that the server knows. Absent if the client asked for none. */
+  readonly can?: readonly string[];
 }
 
 /**
@@ -188,8 +197,11 @@ export interface HelloFrame extends Envelope {
   /** Everything that a later resume needs. */
   readonly payload: Hello;
 }
-/** The application accepted the message, now or (`duplicate`) when it was sent before. */
-export interface MessageAckFrame extends Envelope {
+/**
+ * The application accepted the message, now or (`duplicate`) when it was sent before. To a client
+ * with `turns`, `seq` and `epoch` are the position of its own turn, which it does not receive.
+ */
+export interface MessageAckFrame extends Envelope, StreamPosition {
   /** Sent to clients of extension 1 only; keep a message until its ack. */
   readonly type: "message.ack";
   /** `request_id` is the `id` of the client message. */
@@ -260,6 +272,7 @@ export type ClientFrame =
   | (Envelope & { readonly type: "message.send" | "media.send"; readonly payload: MessagePayload })
   | (Envelope & { readonly type: "ping" })
   | AckFrame
+  | StopFrame
   | TypingFrame;
 
 /** A frame that a server sends. */
@@ -270,9 +283,15 @@ export type ServerFrame =
   | MessageAckFrame
   | NoticeFrame
   | GapFrame
+  | UserTurnFrame
+  | StopAckFrame
+  | AnswerEndFrame
   | ErrorFrame
   | PongFrame
   | TypingFrame;
+
+/** A frame as `decode` reads it from a server. */
+export type ReceivedFrame = ServerFrame | UnknownFrame;
 
 /** A frame of the protocol. */
 export type Frame = ClientFrame | ServerFrame;

@@ -31,6 +31,7 @@ const inboundFrameCounts: CountByName<InboundFrameType> = {
   "typing.stop": 0,
   ping: 0,
   ack: 0,
+  "message.stop": 0,
   invalid: 0,
 };
 const outboundFrameCounts: CountByName<OutboundFrameType> = {
@@ -46,6 +47,9 @@ const outboundFrameCounts: CountByName<OutboundFrameType> = {
   "message.ack": 0,
   notice: 0,
   gap: 0,
+  "message.user": 0,
+  "stop.ack": 0,
+  "answer.end": 0,
 };
 
 const handshakeResults = ["accepted", ...Object.keys({ ...rejections, ...messageErrors })];

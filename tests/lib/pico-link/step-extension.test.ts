@@ -20,6 +20,30 @@ describe("step: servers of extension 1", () => {
     expect(player.settled()).toContainEqual({ type: "confirmed", id: "a", status: "delivered" });
   });
 
+  test("counts a numbered frame of an unknown type", () => {
+    const player = open();
+    player.frame(numbered(1));
+    player.frame({ type: "unknown", seq: 2, epoch: "e" });
+    player.frame(numbered(3));
+    expect(player.core()).toMatchObject({ state: "open", cursor: { seq: 3 } });
+  });
+
+  test("advances the cursor by a numbered acknowledgement", () => {
+    const player = open();
+    player.send("a");
+    const payload = { request_id: "a", status: "accepted" } as const;
+    player.frame({ type: "message.ack", seq: 1, epoch: "e", payload });
+    player.send("b");
+    player.frame({
+      type: "message.ack",
+      seq: 1,
+      epoch: "e",
+      payload: { ...payload, request_id: "b" },
+    });
+    expect(player.settled()).toHaveLength(2);
+    expect(player.core()).toMatchObject({ state: "open", cursor: { seq: 1 } });
+  });
+
   test("rejects a message with the reason of the server", () => {
     const player = open();
     player.send("a");

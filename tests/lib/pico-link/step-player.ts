@@ -9,7 +9,7 @@ import {
   type LinkEvent,
   type LinkNotifications,
 } from "../../../lib/pico-link/index.ts";
-import type { Hello, ServerFrame } from "../../../lib/pico-wire/index.ts";
+import type { Hello, ReceivedFrame, ServerFrame } from "../../../lib/pico-wire/index.ts";
 
 /** Feeds events to `step` at given times and records the effects. */
 export function play() {
@@ -42,7 +42,7 @@ export function play() {
       if (linkData.state === "idle") player.do({ type: "start" });
       player.do({ type: "opened", generation: linkData.generation });
     },
-    frame: (frame: ServerFrame | undefined) =>
+    frame: (frame: ReceivedFrame | undefined) =>
       player.do({ type: "frame", generation: linkData.generation, frame }),
     close: (code: number, reason = "") =>
       player.do({ type: "closed", generation: linkData.generation, code, reason }),

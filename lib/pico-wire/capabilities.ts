@@ -1,0 +1,90 @@
+// Types of the frames that a client asks for with `pico_can`.
+import type { Envelope, StreamPosition } from "./messages.ts";
+
+/** Names of `pico_can`: additions to extension 1 that a client asks for. */
+export type Capability = "stop" | "turns";
+
+/** The message of a person, as the other clients of the session receive it. */
+export interface UserTurn {
+  /** Identifies the turn among the messages of the session. */
+  readonly message_id: string;
+  /** The `id` that its client gave the message; answers repeat it as `request_id`. */
+  readonly request_id: string;
+  /** Text of the message. Cut at the end if the whole turn has more than 512 KiB as JSON. */
+  readonly content: string;
+  /** Images. The `url` of a `data:` image is missing if the turn would be too large with it. */
+  readonly media: readonly TurnMedia[];
+  /** Files that are not images. Always empty from this server. */
+  readonly attachments: readonly TurnMedia[];
+  /** The person or token, as the server knows it. */
+  readonly sender?: { readonly id: string; readonly name?: string };
+  /** Name of the protocol that the message arrived through: `pico`. */
+  readonly door: string;
+}
+
+/** An image or file of a turn. */
+export interface TurnMedia {
+  /** Media type such as `image/png`. */
+  readonly content_type: string;
+  /** `data:` or `https:`. Absent if the turn would be too large with it. */
+  readonly url?: string;
+  /** A name for users; not safe as a path. */
+  readonly filename?: string;
+}
+
+/** The effect of a stop on one message. */
+export interface StoppedMessage {
+  /** The `id` of the client message. */
+  readonly request_id: string;
+  /** `stopping`, `removed`, `over` or `unknown`; a newer server may send others. */
+  readonly status: string;
+}
+
+/** The end of the work on a client message. */
+export interface AnswerEndPayload {
+  /** The `id` of the client message. */
+  readonly request_id: string;
+  /** `completed`, `stopped` or `failed`; a newer server may send others. */
+  readonly outcome: string;
+  /** Code of the error, with the outcome `failed`. */
+  readonly code?: string;
+  /** `stop`, `length`, `content_filter`, `stopped` or `error`. */
+  readonly finish_reason: string;
+  /** `{"input_tokens"?, "output_tokens"?, "reasoning_tokens"?, "cached_tokens"?}`. Not validated
+   *  by the decoder. */
+  readonly usage?: unknown;
+}
+
+/** Asks to stop a message of the session, or all that run or wait. */
+export interface StopFrame extends Envelope {
+  /** The server answers with `stop.ack`, which repeats the `id` of this frame. */
+  readonly type: "message.stop";
+  /** `request_id` is the `id` of the message to stop. Absent: all of the session. */
+  readonly payload: { readonly request_id?: string };
+}
+/** Answers a `message.stop`. */
+export interface StopAckFrame extends Envelope {
+  /** Sent to clients that asked for `stop`. */
+  readonly type: "stop.ack";
+  /** `request_id` is the `id` of the `message.stop` frame. */
+  readonly payload: { readonly request_id?: string; readonly stopped: readonly StoppedMessage[] };
+}
+/** The work on a client message is over. Has no number; may be repeated after a resume. */
+export interface AnswerEndFrame extends Envelope {
+  /** Sent to clients that asked for `stop` or `turns`. */
+  readonly type: "answer.end";
+  /** The message and the outcome. */
+  readonly payload: AnswerEndPayload;
+}
+/** A turn of a person on another device. */
+export interface UserTurnFrame extends Envelope, StreamPosition {
+  /** Sent to clients that asked for `turns`. */
+  readonly type: "message.user";
+  /** The message of the person. */
+  readonly payload: UserTurn;
+}
+/** A numbered frame of a type that this version does not know. Only its number counts. */
+export interface UnknownFrame extends Envelope, StreamPosition {
+  /** Not sent by servers: `decodeServer` makes it. */
+  readonly type: "unknown";
+}
