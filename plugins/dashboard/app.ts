@@ -16,7 +16,7 @@ import { signInRoutes } from "./auth/sign-in.ts";
 import { signOutRoute } from "./auth/sign-out.ts";
 import { cookie, fastify } from "./web-framework.ts";
 
-const routableMethods = ["GET", "POST", "PUT", "DELETE"] as const;
+const routableMethods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 /**
  * No route has a Fastify schema. Without these stubs, Fastify loads two compilers at each start.

@@ -96,7 +96,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
     name: "dashboard",
     api: 1,
     needs: { tokens: true, tokenSecrets: true, http: true },
-    uses: { settings: true, picoServer: true, program: true },
+    uses: { settings: true, picoServer: true, program: true, conversations: true },
     config: { section: "launcher", schema: dashboardSchema },
     start: (scope) => startDashboard(scope, options),
   };
@@ -215,6 +215,7 @@ function createContext(
     settings: uses.settings,
     picoServer: uses.picoServer,
     program: uses.program,
+    conversations: uses.conversations,
     pluginViews: plugins,
   };
   const messageCount = (): number => {

@@ -51,6 +51,8 @@ const serviceErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   stale: "rotation_in_progress",
   weak_token: "weak_token",
   store_unavailable: "store_unavailable",
+  not_found: "not_found",
+  not_supported: "not_supported",
   field_not_editable: "field_not_editable",
   invalid_setting: "invalid_setting",
   etag_mismatch: "etag_mismatch",

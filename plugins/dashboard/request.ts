@@ -48,6 +48,26 @@ export const controlTokenBody = z.object({
 });
 export type ControlTokenBody = z.output<typeof controlTokenBody>;
 export const controlUnblockBody = z.object({ address: z.string().max(100).optional() });
+
+const pageLimit = z
+  .string()
+  .regex(/^\d{1,3}$/)
+  .transform(Number)
+  .pipe(z.int().min(1).max(200))
+  .exactOptional();
+const cursorText = z.string().min(1).max(100).exactOptional();
+/** `session`: only the conversation of this session of the pico channel. */
+export const conversationListQuery = z.object({
+  before: cursorText,
+  limit: pageLimit,
+  query: z.string().max(200).exactOptional(),
+  session: z.string().min(1).max(256).exactOptional(),
+});
+export const searchQuery = z.object({ q: z.string().min(1).max(200), limit: pageLimit });
+export const turnsQuery = z.object({ before: cursorText, after: cursorText, limit: pageLimit });
+export const exportQuery = z.object({ format: z.enum(["json", "markdown"]).default("json") });
+/** An empty title restores the first words of the conversation. */
+export const renameBody = z.object({ title: z.string().max(200) });
 export const settingsBody = z.record(z.string(), z.unknown());
 
 /**
@@ -63,6 +83,20 @@ export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
     "invalid_body",
     field ? { message: `The field "${field}" is missing or invalid.` } : {},
   );
+}
+
+/**
+ * Validates the query. A repeated parameter is a list, which no schema accepts.
+ *
+ * @throws invalid_body if a parameter does not match the schema.
+ */
+export function parseQuery<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
+  const parsed = schema.safeParse(request.query);
+  if (parsed.success) return parsed.data;
+  const name = parsed.error.issues[0]?.path.join(".") ?? "";
+  throw new HttpError("invalid_body", {
+    message: `The parameter "${name}" is missing or invalid.`,
+  });
 }
 
 /**

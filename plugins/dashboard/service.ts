@@ -1,6 +1,7 @@
 /** Types that other plugins and hosts of the dashboard use. @module */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../kernel/index.ts";
+import type { Conversations } from "../conversations/index.ts";
 import type { Http, Identity } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Program } from "../program/index.ts";
@@ -181,10 +182,15 @@ export type DashboardShape = {
   /** The token store for the launcher token, the http plugin for pages and routes. */
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
   /**
-   * Services that add pages: settings, the pico channel, the program. Absent ones leave their pages
-   * out.
+   * Services that add pages: settings, the pico channel, the program, conversations. Absent ones
+   * leave their pages out.
    */
-  uses: { settings: Settings; picoServer: PicoServer; program: Program };
+  uses: {
+    settings: Settings;
+    picoServer: PicoServer;
+    program: Program;
+    conversations: Conversations;
+  };
   /** Routes below the dashboard for other plugins, and one-time sign-in links. */
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };
 };

@@ -8,6 +8,7 @@ import type { FastifyInstance } from "fastify";
 import type { DashboardContext } from "../context.ts";
 import { maxBodyBytes, requestState } from "../request.ts";
 import { connectionRoutes } from "./connections.ts";
+import { conversationRoutes } from "./conversations.ts";
 import { eventRoutes } from "./events.ts";
 import { logRoutes } from "./log.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -42,6 +43,7 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   settingsRoutes(app, context);
   linkRoutes(app, context);
   connectionRoutes(app, context);
+  conversationRoutes(app, context);
   logRoutes(app, context);
   eventRoutes(app, context);
 }

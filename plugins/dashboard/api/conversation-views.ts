@@ -1,0 +1,35 @@
+// JSON types of the conversation endpoints, shared with the browser code.
+import type {
+  ConversationSummary,
+  SearchHit,
+  StoreHealth,
+  Turn,
+} from "../../conversations/index.ts";
+
+export type { ConversationSummary, SearchHit, Turn };
+
+/** State of the store. Only the owner receives the path. */
+export type StoreView = StoreHealth;
+
+/** Body of `GET /api/conversations`. */
+export interface ConversationsView {
+  /** The latest used first. */
+  readonly conversations: readonly ConversationSummary[];
+  /** Pass it as `before` to read the next page; absent on the last one. */
+  readonly before?: string;
+  readonly store: StoreView;
+}
+
+/** Body of `GET /api/conversations/search`. */
+export interface SearchView {
+  readonly hits: readonly SearchHit[];
+}
+
+/** Body of `GET /api/conversations/:id`. */
+export interface ConversationView {
+  readonly conversation: ConversationSummary;
+  /** Oldest first. */
+  readonly turns: readonly Turn[];
+  /** Pass it as `before` to read earlier turns; absent if there are none. */
+  readonly before?: string;
+}
