@@ -56,7 +56,8 @@ export type {
 /** Options of {@link conversations}. */
 export interface ConversationsOptions {
   /**
-   * Opens the store that keeps the conversations, instead of the one that the section `store` names.
+   * Opens the store that keeps the conversations, for example `sqlite({ path })`. It overrides the
+   * section `store`.
    */
   readonly store?: ConversationStore;
   /**

@@ -6,8 +6,8 @@ import type { StoreConfig } from "./config.ts";
 import { conversationsErrors } from "./errors.ts";
 import type { ConversationStorage, StorageContext } from "./stores/storage.ts";
 
-/** A launcher fails soon if another one has opened the file; its port would be in use as well. */
-const lockWaitMs = 500;
+/** The previous launcher of this home may take this long to stop, and then closes the file. */
+const lockWaitMs = 8_000;
 
 interface OpenedStore {
   readonly storage?: ConversationStorage;
@@ -23,8 +23,8 @@ const exists = (path: string): Promise<boolean> =>
 /**
  * Opens the configured store.
  *
- * @param home - Folder of the launcher. A launcher without SQLite, or whose home is read-only, works
- *   in memory and logs that.
+ * @param home - Folder of the launcher. A launcher works in memory, and logs that, if there is no
+ *   SQLite or its home is read-only.
  * @returns The store, or why the conversations are in memory, if not by choice.
  */
 export async function openStore(
