@@ -196,7 +196,8 @@ async function startLauncher(home) {
   const preset = await import(new URL("config/presets/launcher.js", dist).href);
   const kernel = await preset.createLauncher({
     home,
-    env: {},
+    // A store adds seven files to the message walk.
+    env: { SERVICE_STORE_KIND: "memory" },
     version,
     flags: { port: 0 },
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
