@@ -55,8 +55,8 @@ export function banner(options: BannerOptions): string {
       "Program",
       program ?? "none (messages are echoed); to run one: doorward run -- python3 agent.py",
     ),
+    ...(options.storeProblem === undefined ? [] : [row("Store", options.storeProblem)]),
     row("Files", options.home),
-    ...(options.storeProblem === undefined ? [] : [row("", options.storeProblem)]),
   ];
   if (options.state === "setup")
     rows.push("", "  First run: open the link and choose the token for this dashboard.");
@@ -79,13 +79,14 @@ export async function startFailureRemedy(
   }
   const isInUse = code === "HTTP_PORT_IN_USE" || code === "STORE_IN_USE";
   const isOwn = isInUse && (await isRunning(home, env));
+  const separator = code === "STORE_IN_USE" ? " " : ". ";
   return isOwn
-    ? ". The launcher of this home is already running. To open its dashboard: doorward open"
+    ? `${separator}The launcher of this home is already running. To open its dashboard: doorward open`
     : "";
 }
 
 /** Checks whether a launcher of this home accepts commands. */
-function isRunning(home: string, env: Environment): Promise<boolean> {
+export function isRunning(home: string, env: Environment): Promise<boolean> {
   const { socket: path } = controlSocketPaths(home, env);
   if (path === undefined) return Promise.resolve(false);
   return new Promise((done) => {

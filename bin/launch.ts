@@ -7,7 +7,7 @@ import type { Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
 import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
-import { banner, startFailureRemedy } from "./banner.ts";
+import { banner, isRunning, startFailureRemedy } from "./banner.ts";
 import { writeCache } from "./compile-cache/cache.ts";
 import type { CompiledFiles } from "./compile-cache/loader.ts";
 import { isRemote } from "./desktop.ts";
@@ -159,6 +159,7 @@ async function buildKernel(
     log: log.log,
     ways,
     pid: process.pid,
+    isRunning: await isRunning(home, env),
     random: createRandom(),
     ...(log.file === undefined ? {} : { logSource: logSource({ ...log, file: log.file }) }),
     ...(config === undefined ? {} : { config: resolve(config) }),

@@ -57,6 +57,8 @@ interface LauncherOptions {
   readonly logSource?: LogSource;
   /** Process id for commands of the owner; absent: no control socket. */
   readonly pid?: number;
+  /** True if another launcher of this home answers commands, so that it does not stop. */
+  readonly isRunning?: boolean;
   /** Options of the tray icon; absent: the plugin is not loaded. */
   readonly tray?: Pick<TrayOptions, "open" | "quit" | "required" | "shown">;
 }
@@ -66,7 +68,7 @@ interface LauncherOptions {
  * the files of the home, and the application that `handler` in `config.json` names.
  */
 export async function createLauncher(options: LauncherOptions) {
-  const { home, env, brand = "service", config, log, clock, random } = options;
+  const { home, env, brand = "service", config, log, clock, random, isRunning } = options;
   const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
   const envPrefix = brand.toUpperCase();
   const base = [
@@ -75,7 +77,7 @@ export async function createLauncher(options: LauncherOptions) {
     picoServer({ envPrefix }),
     picoClient({ home, env, envPrefix }),
   ] as const;
-  const store = conversations({ home });
+  const store = conversations({ home, ...(isRunning && { lockWaitMs: 0 }) });
   const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
   const board = createDashboard(options, places, plugins);
   const loaded = await loadSettings(options, places, [store, ...base, board]);

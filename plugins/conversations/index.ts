@@ -65,6 +65,13 @@ export interface ConversationsOptions {
    * `memory`.
    */
   readonly home?: string;
+  /**
+   * Milliseconds to wait for another process that closes the file: a launcher that stops keeps it
+   * open until its clients are closed.
+   *
+   * @defaultValue `8_000`
+   */
+  readonly lockWaitMs?: number;
 }
 
 const MiB = 1024 * 1024;
@@ -105,6 +112,8 @@ function keepConversations(
  *   section `store` names.
  * @param options.home - Folder for `state/conversations.db`. With it, `store.kind` is `sqlite` by
  *   default; without it, `memory`.
+ * @param options.lockWaitMs - Milliseconds to wait for another process that closes the file.
+ *   @defaultValue `8_000`
  * @throws STORE_PATH_MISSING at start, if `store.kind` is `sqlite` and there is no path.
  * @throws STORE_IN_USE at start, if another process has opened the file.
  * @throws STORE_BROKEN at start, if the file is damaged or belongs to another program.
@@ -117,6 +126,7 @@ function keepConversations(
 export function conversations({
   store,
   home,
+  lockWaitMs = 8_000,
 }: ConversationsOptions = {}): Plugin<ConversationsShape> {
   return {
     name: "conversations",
@@ -127,7 +137,7 @@ export function conversations({
       const context = { clock, log, random };
       const { storage, problem } = store
         ? { storage: await store(context) }
-        : await openStore(config(), home, context);
+        : await openStore(config(), { home, lockWaitMs }, context);
       return {
         conversations: storage
           ? keepConversations(scope, storage)

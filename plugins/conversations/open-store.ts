@@ -6,8 +6,15 @@ import type { StoreConfig } from "./config.ts";
 import { conversationsErrors } from "./errors.ts";
 import type { ConversationStorage, StorageContext } from "./stores/storage.ts";
 
-/** The previous launcher of this home may take this long to stop, and then closes the file. */
-const lockWaitMs = 8_000;
+interface StorePlace {
+  /**
+   * Folder of the launcher. A launcher works in memory, and logs that, if there is no SQLite or its
+   * home is read-only.
+   */
+  readonly home: string | undefined;
+  /** Milliseconds to wait for another process that closes the file. */
+  readonly lockWaitMs: number;
+}
 
 interface OpenedStore {
   readonly storage?: ConversationStorage;
@@ -23,13 +30,11 @@ const exists = (path: string): Promise<boolean> =>
 /**
  * Opens the configured store.
  *
- * @param home - Folder of the launcher. A launcher works in memory, and logs that, if there is no
- *   SQLite or its home is read-only.
  * @returns The store, or why the conversations are in memory, if not by choice.
  */
 export async function openStore(
   { kind, path, durability }: StoreConfig,
-  home: string | undefined,
+  { home, lockWaitMs }: StorePlace,
   context: StorageContext,
 ): Promise<OpenedStore> {
   if (kind === "memory") return {};

@@ -1,0 +1,9 @@
+import { describe, expect, test } from "vitest";
+import { killUnderLoad } from "../support/store-kills.ts";
+
+describe("launcher with conversations on disk", () => {
+  test("loses no acknowledged message when it is killed", async () => {
+    const report = await killUnderLoad(4);
+    expect(report.acknowledged).toBeGreaterThan(4);
+  });
+});

@@ -1,0 +1,16 @@
+// Kills the launcher under load with conversations in a SQLite file.
+import { expect, test } from "vitest";
+import { killUnderLoad } from "../../support/store-kills.ts";
+
+const kills = 200;
+
+test(
+  "loses no acknowledged message and handles none twice over 200 kills",
+  async () => {
+    const report = await killUnderLoad(kills);
+    process.stdout.write(`${JSON.stringify(report)}\n`);
+    expect(report.acknowledged).toBeGreaterThan(kills);
+    expect(report.duplicates).toBeGreaterThan(0);
+  },
+  30 * 60_000,
+);
