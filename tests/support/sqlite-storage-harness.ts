@@ -111,3 +111,15 @@ export async function begin(
   await write(storage, entries, [{ ...address, epoch, seq: 0 }]);
   return (await storage.find(address))!.id;
 }
+
+/** Begins a session with one turn. @returns The id of its conversation. */
+export async function say(
+  storage: ConversationStorage,
+  session: string,
+  text: string,
+  at = 1_000,
+): Promise<string> {
+  const own = { channel: "pico", session };
+  await write(storage, [entry(1, "user", "u", text, { session, at })], [{ ...own, epoch, seq: 0 }]);
+  return (await storage.find(own))!.id;
+}

@@ -66,26 +66,26 @@ const batch = (seq: number, text: string) =>
   });
 
 describe("Store.commit", () => {
-  test.each(["BEGIN", "COMMIT"])("stores nothing if the disk fails at %s", (sql) => {
+  test.each(["BEGIN", "COMMIT"])("stores nothing if the disk fails at %s", async (sql) => {
     const disk = new Disk();
     const store = openStore(disk);
-    store.handlers.commit(batch(1, "one"));
+    await store.handlers.commit(batch(1, "one"));
     disk.sql = sql;
     expect(() => store.handlers.commit(batch(2, "two"))).toThrow("disk I/O error");
-    store.handlers.commit(batch(2, "another text"));
+    await store.handlers.commit(batch(2, "another text"));
     const { id } = store.handlers.find(address) as { id: string };
     expect(
       store.handlers.read({ id, before: undefined, after: undefined, limit: 9 }),
     ).toMatchObject({ items: [{ content: "one" }, { content: "another text" }] });
   });
 
-  test("succeeds if the disk reports an error after it stored the batch", () => {
+  test("succeeds if the disk reports an error after it stored the batch", async () => {
     const disk = new Disk();
     const store = openStore(disk);
-    store.handlers.commit(batch(1, "one"));
+    await store.handlers.commit(batch(1, "one"));
     Object.assign(disk, { sql: "COMMIT", runsFirst: true });
-    store.handlers.commit(batch(2, "two"));
-    store.handlers.commit(batch(3, "three"));
+    await store.handlers.commit(batch(2, "two"));
+    await store.handlers.commit(batch(3, "three"));
     expect(store.handlers.find(address)).toMatchObject({ turns: 3 });
     expect(store.stats()).toMatchObject({ conversations: 1 });
   });
@@ -98,17 +98,20 @@ describe("driver", () => {
     );
   });
 
-  test.skipIf(isBuiltin("node:sqlite"))("is missing with one sentence that helps", async () => {
-    const file = join(createFolder(), "worker.cjs");
-    copyFileSync(new URL(`../../../../dist/${folder}/worker.cjs`, import.meta.url), file);
-    const worker = new Worker(file);
-    onTestFinished(() => void worker.terminate());
-    worker.postMessage({ number: 1, name: "open", given: { path: "x" } });
-    const [reply] = (await once(worker, "message")) as [Reply];
-    const { code, values } = reply.failure!;
-    expect(code).toBe("STORE_DRIVER_MISSING");
-    expect(storeErrors.STORE_DRIVER_MISSING(values[0]!).message).toMatch(/Node 20.*Node 22.13/);
-  });
+  test.skipIf(isBuiltin("node:sqlite"))(
+    "names the versions and the package if it is missing",
+    async () => {
+      const file = join(createFolder(), "worker.cjs");
+      copyFileSync(new URL(`../../../../dist/${folder}/worker.cjs`, import.meta.url), file);
+      const worker = new Worker(file);
+      onTestFinished(() => void worker.terminate());
+      worker.postMessage({ number: 1, name: "open", given: { path: "x" } });
+      const [reply] = (await once(worker, "message")) as [Reply];
+      const { code, values } = reply.failure!;
+      expect(code).toBe("STORE_DRIVER_MISSING");
+      expect(storeErrors.STORE_DRIVER_MISSING(values[0]!).message).toMatch(/Node 20.*Node 22.13/);
+    },
+  );
 });
 
 describe("worker", () => {
