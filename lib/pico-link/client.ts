@@ -7,6 +7,7 @@ import { linkError } from "./errors.ts";
 export type { Client, ConnectOptions } from "./connect.ts";
 export type { LinkError } from "./errors.ts";
 export type { SocketConstructor } from "./dial.ts";
+export type { HistoryOptions, HistoryPage, HistoryTurn } from "./history.ts";
 export type { MediaLimits } from "./media.ts";
 export type {
   LinkHandlers,

@@ -1,5 +1,6 @@
 // Builds a client from the options of `connect` and a WebSocket constructor.
 import { createDialer, httpUrl, type Dial, type SocketConstructor } from "./dial.ts";
+import { readHistory, type HistoryOptions, type HistoryPage } from "./history.ts";
 import { createLink } from "./link.ts";
 import { fetchMedia, type MediaLimits, type MediaSource } from "./media.ts";
 import type { Link, LinkHandlers, Clock, LinkMessage } from "./types.ts";
@@ -50,6 +51,13 @@ export interface Client extends Omit<Link, "start"> {
    * @throws LinkError `media_unavailable` if it cannot be fetched.
    */
   fetchMedia(attachment: LinkMessage["attachments"][number], limits?: MediaLimits): Promise<Blob>;
+  /**
+   * Reads what was said in this conversation, both sides. A server that keeps no history has an
+   * empty page.
+   *
+   * @throws LinkError `history_unavailable` without a response, or a code of the server.
+   */
+  history(options?: HistoryOptions): Promise<HistoryPage>;
 }
 
 const systemClock: Clock = {
@@ -94,5 +102,9 @@ export function connectWith(
     fetch,
     clock,
   };
-  return { ...client, fetchMedia: (attachment, limits) => fetchMedia(attachment, source, limits) };
+  return {
+    ...client,
+    fetchMedia: (attachment, limits) => fetchMedia(attachment, source, limits),
+    history: (page) => readHistory(source, client.sessionId, page),
+  };
 }

@@ -9,6 +9,7 @@ export const linkErrors = {
   no_websocket: "The platform has no WebSocket.",
   media_unavailable: "The attachment could not be fetched.",
   media_too_large: "The attachment is too large.",
+  history_unavailable: "The history could not be read.",
 } as const;
 
 /** An error of a link. `code` is a key of `linkErrors` or a code of the server. */
@@ -17,7 +18,7 @@ export interface LinkError extends Error {
   readonly name: "LinkError";
   /**
    * `outbox_full`, `too_large`, `id_reused`, `expired`, `stopped`, `media_unavailable`,
-   * `media_too_large`, or a code of the server from `docs/errors.md`.
+   * `media_too_large`, `history_unavailable`, or a code of the server from `docs/errors.md`.
    */
   readonly code: string;
 }

@@ -21,16 +21,17 @@ export interface MediaSource {
 }
 
 /**
- * Fetches an attachment. The token is sent to the server only: requests to other origins have no
- * token, and a redirect from the server is an error.
+ * Sends a GET request and reads the response. The token is sent to the server only: requests to
+ * other origins have no token, and a redirect from the server is an error.
  *
- * @throws LinkError `media_too_large`; `media_unavailable` for anything else, with the cause.
+ * @throws LinkError of `read`; `failure` for anything else, with the cause.
  */
-export async function fetchMedia(
-  { url }: Attachment,
+export async function request<T>(
   { base, token, fetch = globalThis.fetch, clock }: MediaSource,
-  { maxBytes = 20 * 1024 * 1024, timeoutMs = 30_000 }: MediaLimits = {},
-): Promise<Blob> {
+  url: string,
+  { timeoutMs, failure }: { readonly timeoutMs: number; readonly failure: string },
+  read: (response: Response) => Promise<T>,
+): Promise<T> {
   const controller = new AbortController();
   const timer = clock.setTimeout(() => controller.abort(), timeoutMs);
   try {
@@ -39,6 +40,27 @@ export async function fetchMedia(
       ...(isOwn && { headers: authorization(await token()), redirect: "error" }),
       signal: controller.signal,
     });
+    return await read(response);
+  } catch (cause) {
+    if ((cause as Error).name === "LinkError") throw cause;
+    throw Object.assign(linkError(failure), { cause });
+  } finally {
+    clock.clearTimeout(timer);
+    controller.abort();
+  }
+}
+
+/**
+ * Fetches an attachment.
+ *
+ * @throws LinkError `media_too_large`; `media_unavailable` for anything else, with the cause.
+ */
+export const fetchMedia = (
+  { url }: Attachment,
+  source: MediaSource,
+  { maxBytes = 20 * 1024 * 1024, timeoutMs = 30_000 }: MediaLimits = {},
+): Promise<Blob> =>
+  request(source, url, { timeoutMs, failure: "media_unavailable" }, async (response) => {
     if (!response.ok) throw new Error(`HTTP ${response.status}`);
     const parts: Uint8Array<ArrayBuffer>[] = [];
     let size = 0;
@@ -49,11 +71,4 @@ export async function fetchMedia(
       parts.push(part.value);
     }
     return new Blob(parts, { type: response.headers.get("content-type") ?? "" });
-  } catch (cause) {
-    if ((cause as Error).name === "LinkError") throw cause;
-    throw Object.assign(linkError("media_unavailable"), { cause });
-  } finally {
-    clock.clearTimeout(timer);
-    controller.abort();
-  }
-}
+  });

@@ -106,7 +106,7 @@ export class PicoChannel {
   }
 
   registerRoutes(): void {
-    const { emit, needs } = this.scope;
+    const { emit, needs, uses } = this.scope;
     const { http } = needs;
     const { connections, admissionControl, counters, sessionGuard } = this;
     const { runtime, delivery, sessions } = this.context;
@@ -134,6 +134,7 @@ export class PicoChannel {
       http,
       runtime,
       access: { admissionControl, sessionGuard },
+      conversations: uses.conversations,
       delivery: {
         isBusy: delivery.isBusy,
         budget: delivery.budget,

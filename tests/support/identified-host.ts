@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
-import { createKernel } from "../../kernel/index.ts";
+import { createKernel, type AnyPlugin, type Plugin } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
 import { http, type HostIdentity } from "../../plugins/http/index.ts";
@@ -14,13 +14,17 @@ export interface HostOptions {
   readonly identify: (cookie: string, request: IncomingMessage) => unknown;
   readonly app?: Application;
   readonly config?: object;
+  /** Started before `channels`. */
+  readonly first?: AnyPlugin;
   /** Channel token. @defaultValue `token` of the harness */
   readonly pico?: string;
 }
 
+const nothing: AnyPlugin = { name: "nothing", api: 1, start: () => undefined };
+
 /** An application that embeds the channel and identifies people by the cookie `user=NAME`. */
 export async function identifiedHost(options: HostOptions) {
-  const { identify, app = () => undefined, config, pico = token } = options;
+  const { identify, app = () => undefined, config, pico = token, first = nothing } = options;
   const server = createServer();
   const { log, lines } = createCapturedLog();
   const facts: object[] = [];
@@ -28,6 +32,7 @@ export async function identifiedHost(options: HostOptions) {
   const kernel = createKernel(
     [
       tokenStore(memory({ pico })),
+      first as Plugin,
       channels(),
       http({
         server,

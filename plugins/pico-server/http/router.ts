@@ -12,6 +12,7 @@ import {
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
+import { createHistoryHandler, type HistoryOptions } from "./history.ts";
 import { createPostHandler, type AccessContext, type PostMessageOptions } from "./post-message.ts";
 
 export interface JsonResponse {
@@ -50,6 +51,7 @@ export interface EventStreamRequest {
 export interface RouterOptions extends PostMessageOptions {
   readonly http: Http;
   readonly access: AccessContext<AdmissionControl>;
+  readonly conversations: HistoryOptions["conversations"];
   readonly reportRejection: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
   /** Turns the response into an event stream. */
   readonly openStream: (
@@ -79,15 +81,19 @@ const allowedMethods: Readonly<Record<string, readonly string[]>> = {
   "/pico/ws": ["GET", "HEAD"],
   "/pico/messages": ["POST"],
   "/pico/events": ["GET"],
+  "/pico/history": ["GET"],
 };
 
 class PicoRouter {
   private readonly options: RouterOptions;
   private readonly post: ReturnType<typeof createPostHandler>;
+  private readonly history: ReturnType<typeof createHistoryHandler>;
 
   constructor(options: RouterOptions) {
     this.options = options;
     this.post = createPostHandler(options);
+    const { conversations, runtime } = options;
+    this.history = createHistoryHandler({ conversations, newId: runtime.newId });
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -127,6 +133,7 @@ class PicoRouter {
     if (path === "/pico/ws") return { code: "upgrade_required" };
     if (request.headers["sec-websocket-key"] !== undefined)
       return { code: "upgrade_required", message: missingUpgradeMessage };
+    if (path === "/pico/history") return this.history(handshakeRequest, admission);
     if (path === "/pico/events") return this.requestStream(handshakeRequest, admission);
     return path === "/pico" ? this.describe() : this.post(handshakeRequest, response, admission);
   }
@@ -141,7 +148,7 @@ class PicoRouter {
       body: {
         protocol: "pico",
         version: 1,
-        features: ["messages", "events", "wait", "pico_ext"],
+        features: ["messages", "events", "wait", "pico_ext", "history"],
         limits: {
           max_payload,
           content: limits.content,

@@ -14,7 +14,7 @@ async function* turnsOf(
     const { items } = await history.read(id, { after, limit: pageSize });
     yield* items;
     const last = items.at(-1);
-    if (last === undefined || items.length < pageSize) return;
+    if (last === undefined) return;
     after = `:${last.seq}`;
   }
 }

@@ -18,6 +18,11 @@ const columns = "id, seq, message, op, final, at";
 
 /** Number of entries that are read together. */
 const chunk = 64;
+/** A page ends after this many characters, because turns may contain images. */
+const maxPageLength = 4 * 1024 * 1024;
+
+const lengthOf = ({ content, attachments = [] }: Turn): number =>
+  attachments.reduce((sum, { url = "" }) => sum + url.length, content.length);
 
 /** An entry that begins a turn. */
 export interface Beginning {
@@ -94,7 +99,8 @@ function turnOf(connection: Connection, conversation: number, entry: Beginning):
 }
 
 /**
- * Reads turns in one direction, starting next to `seq`, which is not included.
+ * Reads turns in one direction, starting next to `from`, which is not included. Large turns end
+ * the page before the limit.
  *
  * @returns The turns in the order of reading.
  */
@@ -109,14 +115,17 @@ export function readTurns(
     `SELECT ${columns} FROM entry WHERE conversation = ? AND seq ${comparison} ? ` +
     `AND op BETWEEN 1 AND 3 ORDER BY seq ${order} LIMIT ${chunk}`;
   let at = from;
+  let length = 0;
   while (turns.length < limit) {
     const entries = connection.all(sql, conversation, at).map(beginningOf);
     for (const entry of entries) {
       at = entry.seq;
       if (!isBeginning(connection, conversation, entry)) continue;
       const turn = turnOf(connection, conversation, entry);
-      if (turn !== undefined) turns.push(turn);
-      if (turns.length === limit) break;
+      if (turn === undefined) continue;
+      turns.push(turn);
+      length += lengthOf(turn);
+      if (turns.length === limit || length > maxPageLength) return turns;
     }
     if (entries.length < chunk) break;
   }

@@ -29,7 +29,7 @@ describe("GET /pico", () => {
     expect(body).toEqual({
       protocol: "pico",
       version: 1,
-      features: ["messages", "events", "wait", "pico_ext"],
+      features: ["messages", "events", "wait", "pico_ext", "history"],
       connections: 1,
       limits: {
         max_payload: 33_554_432,

@@ -1,0 +1,50 @@
+import { describe, expect, test } from "vitest";
+import { connect, type Client } from "../../../lib/pico-link/client.ts";
+import type { AnyPlugin } from "../../../kernel/index.ts";
+import { conversations } from "../../../plugins/conversations/index.ts";
+import { stand, token, type Stand } from "../../support/pico-server-harness.ts";
+import { address, begin, entry, openStorage } from "../../support/sqlite-storage-harness.ts";
+
+/** A server whose store has three turns in the session `s`. */
+async function withHistory(): Promise<Stand> {
+  const storage = await openStorage();
+  await begin(storage, entry(1, "user", "q", "one"), entry(2, "create", "a", "two"));
+  return stand({ first: conversations({ store: () => storage }) as unknown as AnyPlugin });
+}
+
+function open(url: string, options: Partial<Parameters<typeof connect>[0]> = {}): Client {
+  return connect({ url, token, sessionId: address.session, ...options });
+}
+
+describe("history of a client", () => {
+  test.each(["/pico", "/pico/", "/pico/ws"])("reads turns of its session at %s", async (path) => {
+    await using server = await withHistory();
+    const chat = open(`ws://127.0.0.1:${server.port}${path}`);
+    const page = await chat.history({ limit: 1 });
+    expect(page.turns).toMatchObject([{ id: "a", role: "assistant", content: "two" }]);
+    const { turns, ...rest } = await chat.history({ before: page.before! });
+    expect(turns).toMatchObject([{ id: "q", role: "user", content: "one" }]);
+    expect(rest).toEqual({});
+    chat.stop();
+  });
+
+  test("rejects with the code of the server", async () => {
+    await using server = await withHistory();
+    const chat = open(`ws://127.0.0.1:${server.port}/pico`, { token: "x".repeat(43) });
+    await expect(chat.history()).rejects.toMatchObject({
+      name: "LinkError",
+      code: "token_mismatch",
+    });
+    chat.stop();
+  });
+
+  test.each([
+    ["a failed request", () => Promise.reject(new TypeError("no network"))],
+    ["text that is not JSON", () => Promise.resolve(new Response("<html>"))],
+    ["another document", () => Promise.resolve(Response.json({}))],
+  ])("rejects with history_unavailable after %s", async (_, fetch) => {
+    const chat = open("ws://127.0.0.1:1/pico", { fetch });
+    await expect(chat.history()).rejects.toMatchObject({ code: "history_unavailable" });
+    chat.stop();
+  });
+});

@@ -1,0 +1,125 @@
+import { describe, expect, test } from "vitest";
+import { conversations } from "../../../../plugins/conversations/index.ts";
+import type { AnyPlugin } from "../../../../kernel/index.ts";
+import { identifiedHost } from "../../../support/identified-host.ts";
+import { ask, refusal, stand, type Fetched } from "../../../support/pico-server-harness.ts";
+import { emptyBatch, entry, epoch, openStorage } from "../../../support/sqlite-storage-harness.ts";
+
+/** Lists the plugin with a store of one conversation for each of these sessions. */
+async function stored(...sessions: readonly string[]): Promise<AnyPlugin> {
+  const storage = await openStorage();
+  for (const session of sessions) {
+    const address = { channel: "pico", session };
+    await storage.commit({
+      ...emptyBatch,
+      streams: [{ ...address, epoch, seq: 0 }],
+      entries: [
+        { ...entry(1, "user", "q1", `question in ${session}`), ...address },
+        { ...entry(2, "create", "a1", "answer", { payload: { request_id: "q1" } }), ...address },
+        { ...entry(3, "user", "q2", "thanks"), ...address },
+      ],
+    });
+  }
+  return conversations({ store: () => storage }) as unknown as AnyPlugin;
+}
+
+const contents = ({ body }: Fetched): string[] =>
+  (body["turns"] as { content: string }[]).map(({ content }) => content);
+
+describe("GET /pico/history", () => {
+  test("returns both sides of a session, page by page", async () => {
+    await using door = await stand({ first: await stored("s1", "s2") });
+    const path = "/pico/history?session_id=s1";
+    const page = await ask(door.port, `${path}&limit=2`);
+    expect(page).toMatchObject({ status: 200, headers: { "cache-control": "no-store" } });
+    expect(contents(page)).toEqual(["answer", "thanks"]);
+    expect(page.body["turns"]).toMatchObject([
+      { id: "a1", seq: 2, role: "assistant", inReplyTo: "q1" },
+      { id: "q2", seq: 3, role: "user" },
+    ]);
+    expect(page.body["before"]).toBe(`${epoch}:2`);
+    const earlier = await ask(door.port, `${path}&before=${String(page.body["before"])}`);
+    expect(contents(earlier)).toEqual(["question in s1"]);
+    expect(earlier.body).not.toHaveProperty("before");
+  });
+
+  test("returns an empty page for unknown sessions and without a store", async () => {
+    const empty = { status: 200, body: { turns: [] } };
+    const memory = conversations() as unknown as AnyPlugin;
+    for (const first of [await stored("s1"), memory, undefined]) {
+      await using door = await stand(first ? { first } : {});
+      expect(await ask(door.port, "/pico/history?session_id=unknown")).toMatchObject(empty);
+    }
+  });
+
+  test("rejects requests without the token, other methods and malformed queries", async () => {
+    await using door = await stand({ first: await stored("s1") });
+    const path = "/pico/history?session_id=s1";
+    const send = (query: string, options?: Parameters<typeof ask>[2]) =>
+      ask(door.port, path + query, options);
+    expect(await send("", { headers: { authorization: "" } })).toMatchObject({ status: 401 });
+    expect(await send("", { method: "POST", body: {} })).toMatchObject(
+      refusal(405, "method_not_allowed", { allow: "GET, OPTIONS" }),
+    );
+    for (const query of ["&limit=0", "&limit=201", "&limit=x", "&before=x", "&limit=1&limit=2"])
+      expect(await send(query)).toMatchObject(refusal(400, "bad_handshake"));
+    for (const query of ["", "?session_id=", "?session_id=a&session_id=b"])
+      expect(await ask(door.port, `/pico/history${query}`)).toMatchObject(
+        refusal(400, "invalid_session_id"),
+      );
+  });
+
+  test("limits identified people to their own sessions", async () => {
+    await using host = await identifiedHost({
+      identify: (id) => ({ id }),
+      first: await stored("host:ann/notes", "host:bob/notes", "s1"),
+    });
+    const read = (user: string, session: string) =>
+      host.ask(user, `/pico/history?session_id=${encodeURIComponent(session)}`);
+    expect(contents(await read("ann", "notes"))[0]).toBe("question in host:ann/notes");
+    expect(await read("ann", "host:bob/notes")).toMatchObject({ status: 403 });
+    expect(contents(await read("ann", "s1"))).toEqual([]);
+  });
+
+  test("answers 503 while the store is away", async () => {
+    const storage = await openStorage();
+    await using door = await stand({
+      first: conversations({ store: () => storage }) as unknown as AnyPlugin,
+    });
+    await storage.close();
+    const answer = await ask(door.port, "/pico/history?session_id=s1");
+    expect(answer).toMatchObject(refusal(503, "store_unavailable"));
+    expect(answer.body["message"]).toContain("conversations");
+  });
+
+  test("ends a page early if its turns are large", async () => {
+    const storage = await openStorage();
+    const address = { channel: "pico", session: "s1" };
+    const large = "x".repeat(500_000);
+    await storage.commit({
+      ...emptyBatch,
+      streams: [{ ...address, epoch, seq: 0 }],
+      entries: Array.from({ length: 20 }, (_, n) => ({
+        ...entry(n + 1, "user", `q${n}`, large),
+        ...address,
+      })),
+    });
+    await using door = await stand({
+      first: conversations({ store: () => storage }) as unknown as AnyPlugin,
+    });
+    let before = "";
+    let turns = 0;
+    let pages = 0;
+    do {
+      const answer = await ask(door.port, `/pico/history?session_id=s1&limit=200${before}`);
+      turns += contents(answer).length;
+      pages += 1;
+      before = "before" in answer.body ? `&before=${String(answer.body["before"])}` : "";
+    } while (before !== "");
+    expect([turns, pages]).toEqual([20, 3]);
+    let text = "";
+    const { id } = (await storage.find(address))!;
+    for await (const part of storage.export(id, "json")) text += part;
+    expect((JSON.parse(text) as { turns: unknown[] }).turns).toHaveLength(20);
+  });
+});
