@@ -7,6 +7,7 @@ import { foreignChecks } from "./foreign.ts";
 import { networkChecks } from "./network.ts";
 import { pluginChecks, programChecks } from "./plugins.ts";
 import { collectSurvey, type DoctorOptions, type Survey } from "./survey.ts";
+import { storeChecks } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
 
 export type { CheckView } from "../../plugins/dashboard/index.ts";
@@ -24,6 +25,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     rejectedConnectionChecks,
     tokenChecks,
     fileChecks,
+    storeChecks,
     foreignChecks,
     networkChecks,
     programChecks,

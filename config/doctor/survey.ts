@@ -24,6 +24,7 @@ export interface Survey {
   /** Settings from files and environment, without defaults. */
   readonly launcher: RawSettings;
   readonly pico: RawSettings;
+  readonly store: RawSettings;
   /** Token name -> its locations, the one in effect first. */
   readonly places: ReadonlyMap<string, readonly TokenLocation[]>;
   readonly running: DoctorFacts | undefined;
@@ -100,6 +101,7 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
       ...foreignInSecurity(paths.security, security),
     ],
     launcher: { ...launcher, ...settingsFromEnvironment(env, `${prefix}_LAUNCHER_`) },
+    store: { ...objectAt(main, "store"), ...settingsFromEnvironment(env, `${prefix}_STORE_`) },
     pico: {
       ...objectAt(main, "channels", "pico"),
       ...settingsFromEnvironment(env, `${prefix}_CHANNELS_PICO_`),
@@ -123,6 +125,8 @@ function settingsFromEnvironment(env: Environment, prefix: string): RawSettings 
     "host",
     "port",
     "trusted_proxies",
+    "kind",
+    "path",
   ];
   return Object.fromEntries(
     fields.flatMap((field) => {
