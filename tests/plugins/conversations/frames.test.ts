@@ -1,0 +1,27 @@
+// Compares the frames of clients with those that they received before conversations were stored.
+import { readFile } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import type { AnyPlugin } from "../../../kernel/index.ts";
+import { conversations } from "../../../plugins/conversations/index.ts";
+import { createFakeStorage } from "../../support/fake-conversation-storage.ts";
+import { runScript, scriptedApplication } from "../../support/frame-script.ts";
+import { stand } from "../../support/pico-server-harness.ts";
+
+/** Recorded when the channel kept its streams in memory itself. */
+const recorded = new URL("fixtures/frames.json", import.meta.url);
+const daysOfStore = 90;
+
+describe("frames of plain and extended clients", () => {
+  test.each<[string, AnyPlugin | undefined]>([
+    ["without the plugin", undefined],
+    ["in memory", conversations()],
+    ["in a store", conversations({ store: () => createFakeStorage() })],
+  ])("have not changed %s", async (_, first) => {
+    await using server = await stand({ app: scriptedApplication, ...(first && { first }) });
+    const frames = await runScript(server);
+    const expected = JSON.parse(await readFile(recorded, "utf8")) as string[];
+    // A store keeps streams longer, which `hello` announces.
+    const ttl = `"ttl_s":${daysOfStore * 86_400}`;
+    expect(frames.map((frame) => frame.replace(ttl, '"ttl_s":300'))).toEqual(expected);
+  });
+});
