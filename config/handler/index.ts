@@ -167,6 +167,7 @@ export async function resolveProgram(
     env: all,
     restart: read.restart,
     timeoutS: read.timeout_s,
+    stopGraceS: read.stop_grace_s,
   };
 }
 

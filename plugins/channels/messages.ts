@@ -193,9 +193,9 @@ export interface Message extends InboundMessage {
   /** Acknowledges the message before the application returns, for work that takes minutes. The next
    *  message of the session may then arrive, for example a request to stop. */
   accept(): void;
-  /** Sends a message to this session that names this one as `inReplyTo`. Rejects like
-   *  `Channels.send`. */
-  reply(message: OutboundMessage): Promise<Receipt>;
+  /** Sends a message to this session that names this one as `inReplyTo`. `final: false` announces
+   *  updates, as in `Channels.send`, and rejects like it. */
+  reply(message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt>;
   /** Opens a reply that grows. It names this message as `inReplyTo`. */
   stream(options?: StreamOptions): ReplyStream;
   /**
@@ -204,7 +204,8 @@ export interface Message extends InboundMessage {
    */
   readonly signal: AbortSignal;
   /** Adds facts about the end of the answer. Does not end it: the answer ends when the application
-   *  has returned and all its streams have ended. */
+   *  has returned and all its streams have ended. A `finishReason` marks the text as complete, so
+   *  that a later stop does not change the outcome. */
   end(options: EndOptions): void;
 }
 

@@ -11,7 +11,6 @@ import type {
   InboundMessage,
   Media,
   Message,
-  OutboundMessage,
   ReplyStream,
 } from "./service.ts";
 import type { Slot, Task } from "./session-queues.ts";
@@ -41,14 +40,16 @@ export interface RunOptions {
   readonly deaf: (message: InboundMessage, seconds: number) => void;
 }
 
+type GrowingReply = Parameters<Message["reply"]>[0];
+
 /**
  * Copies a message and sets `inReplyTo`. The copy is made key by key: V8 gives each spread copy a
  * new hidden class, which is slow to read.
  */
-function toReply(id: string, message: OutboundMessage): OutboundMessage {
+function toReply(id: string, message: GrowingReply): GrowingReply {
   const { content, kind, placeholder, toolCalls, attachments, inReplyTo = id } = message;
-  const { model, contextUsage, hops } = message;
-  const reply: { -readonly [K in keyof OutboundMessage]: OutboundMessage[K] } = {
+  const { model, contextUsage, hops, final } = message;
+  const reply: { -readonly [K in keyof GrowingReply]: GrowingReply[K] } = {
     content,
     inReplyTo,
   };
@@ -59,6 +60,7 @@ function toReply(id: string, message: OutboundMessage): OutboundMessage {
   if (model !== undefined) reply.model = model;
   if (contextUsage !== undefined) reply.contextUsage = contextUsage;
   if (hops !== undefined) reply.hops = hops;
+  if (final !== undefined) reply.final = final;
   return reply;
 }
 
@@ -192,10 +194,11 @@ export class Run implements Task {
   }
 
   noteEnd(options: EndOptions): void {
+    if (options.finishReason !== undefined && !this.isStopped) this.hasFinalText = true;
     this.givenEnd = { ...this.givenEnd, ...options };
   }
 
-  reply(message: OutboundMessage): ReturnType<Message["reply"]> {
+  reply(message: GrowingReply): ReturnType<Message["reply"]> {
     if (this.isStopped) return Promise.reject(channelsErrors.stopped());
     this.noteReply(message);
     return this.options.send(this.message, toReply(this.message.id, message));
@@ -223,11 +226,12 @@ export class Run implements Task {
     return opened;
   }
 
-  private noteReply(message: OutboundMessage): void {
+  private noteReply(message: GrowingReply): void {
     this.messages += 1;
-    if (message.placeholder !== true) this.hasFinalText = true;
-    const { usage, finishReason, model } = message;
-    if (usage !== undefined || finishReason !== undefined)
+    const { usage, finishReason, model, kind, final, placeholder } = message;
+    if (kind !== undefined || final === false || placeholder === true) return;
+    this.hasFinalText = true;
+    if (usage !== undefined || finishReason !== undefined || model !== undefined)
       this.noteEnd({
         ...(usage && { usage }),
         ...(finishReason && { finishReason }),
@@ -276,7 +280,7 @@ export class Run implements Task {
     return {
       outcome,
       ...(hasFailed && { code: failureCode }),
-      finishReason: givenEnd?.finishReason ?? reasons[outcome],
+      finishReason: (hasFailed ? undefined : givenEnd?.finishReason) ?? reasons[outcome],
       messages,
       ...(givenEnd?.usage && { usage: givenEnd.usage }),
       ...(givenEnd?.model !== undefined && { model: givenEnd.model }),

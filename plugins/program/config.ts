@@ -23,6 +23,8 @@ export const handlerSchema = z.strictObject({
   restart: z.enum(["always", "on-failure", "never"]).default("always"),
   /** Seconds without activity on a message until its sender receives `no_answer`; 0 = never. */
   timeout_s: z.number().min(0).max(86_400).default(120),
+  /** Seconds after a stop in which the program must end its reply. */
+  stop_grace_s: z.number().min(1).max(3_600).default(10),
 });
 /** Validated `handler` section of a program. */
 export type HandlerConfig = z.output<typeof handlerSchema>;

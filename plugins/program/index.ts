@@ -5,7 +5,7 @@
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import { createOutputLog, type OutputLog } from "./output-log.ts";
 import { PendingMessages } from "./pending-messages.ts";
-import { intendedTarget, intendedTargetOfPrefix, parseFrame } from "./protocol.ts";
+import { intendedTarget, intendedTargetOfPrefix, parseFrame, type ReadyFrame } from "./protocol.ts";
 import { Replies } from "./replies.ts";
 import type { ProgramShape, ProgramStatus } from "./service.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -36,6 +36,11 @@ export interface ProgramOptions {
    * @defaultValue 120
    */
   readonly timeoutS?: number;
+  /**
+   * Seconds after a stop in which the program must end its reply. After that it counts as deaf, and
+   * its later output about the message is dropped. @defaultValue 10
+   */
+  readonly stopGraceS?: number;
   /**
    * Removes secrets from the command and the stderr lines that pages show. The log redacts
    * separately. @defaultValue no change
@@ -79,7 +84,7 @@ export function program(options: ProgramOptions): Plugin<ProgramShape> {
       application.register();
       return {
         application: "command",
-        program: { status: () => application.status() },
+        program: { status: () => application.status(), restart: () => application.restart() },
       };
     },
   };
@@ -93,16 +98,19 @@ class ProgramApplication {
   private readonly supervisor: Supervisor;
   private readonly pendingMessages: PendingMessages;
   private readonly replies: Replies;
-  private answered = 0;
-  private failed = 0;
+  private readonly stopGraceS: number;
+  private readonly settled = { answered: 0, failed: 0, stopped: 0 };
+  /** Undefined until the running program says what it can do. */
+  private capabilities: readonly string[] | undefined;
   private isEventScheduled = false;
   private isPaused = false;
 
   constructor(scope: Scope<ProgramShape>, options: ProgramOptions) {
     const { command, cwd, env, restart = "always", timeoutS = 120 } = options;
-    const { redact = (text: string) => text } = options;
+    const { stopGraceS = 10, redact = (text: string) => text } = options;
     const { needs, clock, log, after } = scope;
     this.scope = scope;
+    this.stopGraceS = stopGraceS;
     this.commandLine = redact(command.join(" "));
     this.outputLog = createOutputLog({ clock, log, redact });
     this.supervisor = new Supervisor({
@@ -122,7 +130,9 @@ class ProgramApplication {
       after,
       timeoutS,
       running: () => this.supervisor.running(),
-      settled: (isAnswered) => void (isAnswered ? (this.answered += 1) : (this.failed += 1)),
+      settled: (outcome) => void (this.settled[outcome] += 1),
+      knowsStop: () => this.knowsStop(),
+      deafChanged: () => this.emitStateChanged(),
       hung: (reason) => {
         // While reading is paused, Doorward itself does not see the output.
         if (!this.isPaused) this.supervisor.restartHung(reason);
@@ -145,19 +155,30 @@ class ProgramApplication {
   register(): void {
     const { supervisor, pendingMessages, scope } = this;
     scope.onStop(() => supervisor.kill());
+    const { stopGraceS } = this;
     scope.onStop(
       scope.needs.channels.handle((message) => pendingMessages.accept(message), {
         perSession: maxPerSession,
+        stopGraceS,
       }),
     );
+    // The event names the person, and `message.signal` would cost a signal for each message.
+    scope.on("channels:stop-asked", ({ id, by, ...address }) => {
+      for (const request of pendingMessages.stop(address, id, by)) this.replies.stopped(request);
+    });
+    scope.on("channels:answer-deaf", ({ id, ...address }) => pendingMessages.giveUp(address, id));
     scope.onReady(() => {
       supervisor.start();
       return () => supervisor.stop();
     });
   }
 
+  restart(): boolean {
+    return this.supervisor.restart();
+  }
+
   status(): ProgramStatus {
-    const { supervisor, pendingMessages } = this;
+    const { supervisor, pendingMessages, replies, settled } = this;
     const pid = supervisor.running()?.pid;
     const lastEnd = supervisor.lastEnd();
     return {
@@ -169,10 +190,16 @@ class ProgramApplication {
       ...(lastEnd === undefined ? {} : { lastEnd }),
       inWork: pendingMessages.inWork(),
       queued: pendingMessages.queued(),
-      answered: this.answered,
-      failed: this.failed,
+      ...settled,
+      dropped: replies.droppedLines(),
+      knowsStop: this.knowsStop(),
+      deaf: pendingMessages.deaf(),
       stderr: [...this.outputLog.recent()],
     };
+  }
+
+  private knowsStop(): boolean {
+    return this.capabilities?.includes("stop") === true;
   }
 
   private emitStateChanged(): void {
@@ -189,6 +216,7 @@ class ProgramApplication {
   }
 
   private onEnded(how: string, isDown: boolean): void {
+    this.capabilities = undefined;
     this.pendingMessages.programEnded(how, isDown);
     this.replies.programEnded();
     this.emitStateChanged();
@@ -214,9 +242,16 @@ class ProgramApplication {
       return this.outputLog.invalidLine(text, "not JSON");
     }
     const frame = parseFrame(value);
-    if (typeof frame !== "string") return this.replies.accept(frame);
+    if (typeof frame !== "string")
+      return frame.type === "ready" ? this.onReady(text, frame) : this.replies.accept(frame);
     this.outputLog.invalidLine(text, frame);
     this.replies.rejectInvalid(intendedTarget(value), frame);
+  }
+
+  private onReady(text: string, { payload }: ReadyFrame): void {
+    if (this.capabilities) return this.outputLog.invalidLine(text, "a second ready line");
+    this.capabilities = payload.can;
+    this.emitStateChanged();
   }
 
   private onLongLine(beginning: string): void {

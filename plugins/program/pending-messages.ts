@@ -2,51 +2,41 @@
 import type { Release } from "../../kernel/index.ts";
 import type { Address, Message } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
+import { PendingEntry, type PendingMessage, type PendingOutcome } from "./pending-entry.ts";
 import type { ProgramProcess } from "./process.ts";
-import { encodeMessage } from "./protocol.ts";
+import { encodeMessage, encodeStop } from "./protocol.ts";
 import { createHangDetector, type HangDetector } from "./supervisor.ts";
 
 /** Finished messages that later lines of the program may still name. */
 const maxRemembered = 1_024;
-
-/** A message that the program has not finished. */
-export interface PendingMessage {
-  /** Identifier for the program. Unique while this process lives. */
-  readonly id: string;
-  readonly message: Message;
-  /** Records that the program accepted the message. The next one of the session may follow. */
-  accept(): void;
-  /** Records that the reply is being sent. From now on the channel decides the outcome. */
-  startReply(): void;
-  finish(): void;
-  fail(error: Error): void;
-  /** Fails the message, unless its reply is being sent. */
-  reject(error: Error): void;
-  /** Restarts the timeout after activity on this message. */
-  touch(): void;
-}
 
 interface PendingMessagesOptions {
   readonly after: (ms: number, run: () => void) => Release;
   readonly timeoutS: number;
   readonly running: () => ProgramProcess | undefined;
   /** Called once per message. */
-  readonly settled: (isAnswered: boolean) => void;
+  readonly settled: (outcome: PendingOutcome) => void;
+  /** @returns True if the program said that it handles `message.stop`. */
+  readonly knowsStop: () => boolean;
   /** @returns Why the program cannot receive messages now or soon, or undefined if it can. */
   readonly downReason: () => string | undefined;
   /** Called if the program has stopped responding. */
   readonly hung: (reason: string) => void;
+  /** Called if the number of ignored stops changes. */
+  readonly deafChanged: () => void;
 }
 
 interface FinishedMessage {
   readonly address: Address;
-  readonly isAnswered: boolean;
+  readonly outcome: PendingOutcome;
 }
+
+const toKey = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 /**
  * Passes messages of one session to the program one at a time: the next one when the one before
- * is accepted or settled. Sessions run in parallel. A message is not written before the program
- * accepts input, so that a restarted program can receive the waiting ones.
+ * is accepted, stopped or settled. Sessions run in parallel. A message is not written before the
+ * program accepts input, so that a restarted program can receive the waiting ones.
  */
 export class PendingMessages {
   private readonly options: PendingMessagesOptions;
@@ -54,8 +44,10 @@ export class PendingMessages {
   private readonly live = new Map<string, PendingEntry>();
   private readonly finished = new Map<string, FinishedMessage>();
   /** Session -> messages that wait for the current one of the session. */
-  private readonly sessionQueues = new Map<string, (() => void)[]>();
+  private readonly sessionQueues = new Map<string, PendingEntry[]>();
   private readonly ready: PendingEntry[] = [];
+  /** Stopped messages that the program has not ended in time. */
+  private readonly ignoredStops = new Set<string>();
   private count = 0;
   private isFull = false;
 
@@ -66,24 +58,19 @@ export class PendingMessages {
 
   /** Settles with the message. Rejects with the error for its sender. */
   accept(message: Message): Promise<void> {
-    const session = `${message.channel}\0${message.session}`;
+    const session = toKey(message);
     return new Promise((resolve, reject) => {
       const entry = new PendingEntry(String((this.count += 1)), message, {
         leaveSession: () => this.leaveSession(session),
-        settle: (isAnswered) => this.settle(entry, isAnswered),
+        settle: (outcome) => this.settle(entry, outcome),
         startTimeout: () => this.startTimeout(entry),
         resolve,
         reject,
       });
-      this.enterSession(session, () => {
-        entry.isCurrent = true;
-        this.live.set(entry.id, entry);
-        const reason = this.options.downReason();
-        if (reason !== undefined) return entry.fail(programErrors.application_ended(reason, false));
-        entry.touch();
-        this.ready.push(entry);
-        this.write();
-      });
+      const waiting = this.sessionQueues.get(session);
+      if (waiting) return void waiting.push(entry);
+      this.sessionQueues.set(session, []);
+      this.begin(entry);
     });
   }
 
@@ -91,9 +78,55 @@ export class PendingMessages {
     return this.live.get(id);
   }
 
-  /** @returns The address of a finished message and whether it was answered. */
+  /** @returns The address of a finished message and how it ended. */
   findFinished(id: string): FinishedMessage | undefined {
     return this.finished.get(id);
+  }
+
+  /**
+   * Stops the messages of a session with this id. If the program has received a message
+   * and knows stop, it reads a line about it. The next message of the session follows. Other
+   * messages are never written.
+   *
+   * @returns The messages that the program has received and was not asked to stop before.
+   */
+  stop(address: Address, id: string, by: string | undefined): readonly PendingMessage[] {
+    const session = toKey(address);
+    const isMeant = ({ message }: PendingEntry): boolean =>
+      message.id === id && toKey(message) === session;
+    const waiting = this.sessionQueues.get(session);
+    for (const entry of waiting?.filter(isMeant) ?? []) {
+      waiting!.splice(waiting!.indexOf(entry), 1);
+      this.live.set(entry.id, entry);
+      this.cancel(entry);
+    }
+    const begun = [...this.live.values()].filter((entry) => !entry.isStopped && isMeant(entry));
+    for (const entry of begun) {
+      if (entry.isWritten) this.stopWritten(entry, by);
+      else this.cancel(entry);
+    }
+    return begun.filter(({ isWritten }) => isWritten);
+  }
+
+  /** Gives up the stopped messages with this id, which the program has not ended in time. */
+  giveUp(address: Address, id: string): void {
+    const session = toKey(address);
+    for (const entry of [...this.live.values()]) {
+      if (!entry.isStopped || entry.message.id !== id || toKey(entry.message) !== session) continue;
+      entry.finish();
+      this.ignoredStops.add(entry.id);
+    }
+    this.options.deafChanged();
+  }
+
+  /** Records that the program ended a message after the grace period of its stop. */
+  endedLate(id: string): void {
+    if (this.ignoredStops.delete(id)) this.options.deafChanged();
+  }
+
+  /** Stopped messages that the program has not ended in time, since its start. */
+  deaf(): number {
+    return this.ignoredStops.size;
   }
 
   /** Writes waiting messages after the program has read its input. */
@@ -109,6 +142,7 @@ export class PendingMessages {
   programEnded(how: string, isDown: boolean): void {
     this.isFull = false;
     this.hangDetector.reset();
+    this.ignoredStops.clear();
     for (const entry of [...this.live.values()]) {
       if (entry.isReplying) continue;
       if (entry.isWritten || isDown)
@@ -134,6 +168,17 @@ export class PendingMessages {
     );
   }
 
+  /** Makes a message the current one of its session. */
+  private begin(entry: PendingEntry): void {
+    entry.isCurrent = true;
+    this.live.set(entry.id, entry);
+    const reason = this.options.downReason();
+    if (reason !== undefined) return entry.fail(programErrors.application_ended(reason, false));
+    entry.touch();
+    this.ready.push(entry);
+    this.write();
+  }
+
   private write(): void {
     const program = this.options.running();
     while (program?.acceptsInput() && !this.isFull && this.ready.length > 0) {
@@ -144,28 +189,44 @@ export class PendingMessages {
     }
   }
 
-  private enterSession(session: string, begin: () => void): void {
-    const waiting = this.sessionQueues.get(session);
-    if (waiting) return void waiting.push(begin);
-    this.sessionQueues.set(session, []);
-    begin();
+  /**
+   * The line is written even to a full pipe: it must precede the next message of the session. A
+   * program that has not announced that it knows the line might fail on it.
+   */
+  private stopWritten(entry: PendingEntry, by: string | undefined): void {
+    entry.stop();
+    const { knowsStop, running } = this.options;
+    const program = entry.isReplying || !knowsStop() ? undefined : running();
+    if (program?.acceptsInput() === true)
+      this.isFull = !program.write(encodeStop(entry.id, entry.message, by)) || this.isFull;
+    entry.leaveSession();
+  }
+
+  /** Drops a message that the program has not received. The channel reports the stop. */
+  private cancel(entry: PendingEntry): void {
+    this.removeFromReady(entry);
+    entry.stop();
+    entry.finish();
   }
 
   private leaveSession(session: string): void {
     const next = this.sessionQueues.get(session)?.shift();
-    if (next) next();
+    if (next) this.begin(next);
     else this.sessionQueues.delete(session);
   }
 
   /** @returns False if the message was settled before. */
-  private settle(entry: PendingEntry, isAnswered: boolean): boolean {
-    if (!isAnswered) this.removeFromReady(entry);
-    if (!this.live.delete(entry.id)) return false;
+  private settle(entry: PendingEntry, outcome: PendingOutcome): boolean {
+    if (outcome === "failed") this.removeFromReady(entry);
+    if (!this.live.delete(entry.id)) {
+      this.endedLate(entry.id);
+      return false;
+    }
     const { channel, session } = entry.message;
-    this.finished.set(entry.id, { address: { channel, session }, isAnswered });
+    this.finished.set(entry.id, { address: { channel, session }, outcome });
     if (this.finished.size > maxRemembered)
       this.finished.delete(this.finished.keys().next().value!);
-    this.options.settled(isAnswered);
+    this.options.settled(outcome);
     return true;
   }
 
@@ -182,75 +243,5 @@ export class PendingMessages {
       entry.fail(programErrors.no_answer(timeoutS));
       this.hangDetector.timedOut(round);
     });
-  }
-}
-
-interface PendingEntryOwner {
-  readonly leaveSession: () => void;
-  readonly settle: (isAnswered: boolean) => boolean;
-  /** @returns The cancel function, or undefined if no timeout applies. */
-  readonly startTimeout: () => Release | undefined;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
-class PendingEntry implements PendingMessage {
-  readonly id: string;
-  readonly message: Message;
-  /** True while this message is the current one of its session. */
-  isCurrent = false;
-  isWritten = false;
-  isReplying = false;
-  private readonly owner: PendingEntryOwner;
-  private cancelTimeout: Release | undefined;
-
-  constructor(id: string, message: Message, owner: PendingEntryOwner) {
-    this.id = id;
-    this.message = message;
-    this.owner = owner;
-  }
-
-  accept(): void {
-    this.message.accept();
-    this.leaveSession();
-  }
-
-  startReply(): void {
-    this.isReplying = true;
-    this.cancelTimeout?.();
-  }
-
-  finish(): void {
-    if (this.settle(true)) this.owner.resolve();
-    this.leaveSession();
-  }
-
-  fail(error: Error): void {
-    if (this.settle(false)) this.owner.reject(error);
-    this.leaveSession();
-  }
-
-  reject(error: Error): void {
-    if (!this.isReplying) this.fail(error);
-  }
-
-  touch(): void {
-    if (this.isReplying) return;
-    const cancel = this.owner.startTimeout();
-    if (!cancel) return;
-    this.cancelTimeout?.();
-    this.cancelTimeout = cancel;
-  }
-
-  private settle(isAnswered: boolean): boolean {
-    const isFirst = this.owner.settle(isAnswered);
-    if (isFirst) this.cancelTimeout?.();
-    return isFirst;
-  }
-
-  private leaveSession(): void {
-    if (!this.isCurrent) return;
-    this.isCurrent = false;
-    this.owner.leaveSession();
   }
 }

@@ -1,7 +1,15 @@
 // Format of the lines that a program reads and writes: Pico frames, in which `request_id` names
 // the message that a line of the program refers to. Unknown keys are ignored.
 import * as z from "zod";
-import type { ContextUsage, Media, Message, OutboundMessage } from "../channels/index.ts";
+import type {
+  ContextUsage,
+  EndOptions,
+  Media,
+  Message,
+  OutboundMessage,
+  PreviousTurn,
+  Usage,
+} from "../channels/index.ts";
 
 const name = z.string().min(1).max(256);
 const addressFields = { channel: name.optional(), session_id: name.optional() };
@@ -24,11 +32,29 @@ const toolCall = z.object({
   id: z.string(),
   function: z.object({ name: z.string(), arguments: z.string() }),
 });
+const tokenCount = z.int().min(0).optional().catch(undefined);
+/** A program may use these names for something else, so another form counts as absent. */
+const endFields = {
+  usage: z
+    .object({
+      input_tokens: tokenCount,
+      output_tokens: tokenCount,
+      reasoning_tokens: tokenCount,
+      cached_tokens: tokenCount,
+    })
+    .optional()
+    .catch(undefined),
+  finish_reason: z
+    .enum(["stop", "length", "content_filter", "stopped", "error"])
+    .optional()
+    .catch(undefined),
+};
 const contentFields = {
   content: z.string().default(""),
   final: z.boolean().optional(),
   attachments: z.array(attachment).max(64).optional(),
   model_name: z.string().optional(),
+  ...endFields,
   context_usage: contextUsage.optional(),
 };
 
@@ -48,13 +74,28 @@ const updateSchema = z.object({
   type: z.literal("message.update"),
   payload: z.object({ ...contentFields, message_id: name }),
 });
+const appendSchema = z.object({
+  type: z.literal("message.append"),
+  payload: z.object({
+    ...endFields,
+    message_id: name,
+    content: z.string().default(""),
+    final: z.boolean().optional(),
+    model_name: z.string().optional(),
+  }),
+});
 const deleteSchema = z.object({
   type: z.literal("message.delete"),
   payload: z.object({ message_id: name }),
 });
 const ackSchema = z.object({
   type: z.literal("message.ack"),
-  payload: z.object({ request_id: name, final: z.boolean().optional() }),
+  payload: z.object({
+    ...endFields,
+    request_id: name,
+    final: z.boolean().optional(),
+    model_name: z.string().optional().catch(undefined),
+  }),
 });
 const errorSchema = z.object({
   type: z.literal("error"),
@@ -65,18 +106,38 @@ const typingSchema = z.object({
   ...addressFields,
   payload: z.object({ request_id: name.optional() }).default({}),
 });
+const readySchema = z.object({
+  type: z.literal("ready"),
+  payload: z.object({ can: z.array(z.string().max(64)).max(64).default([]) }).prefault({}),
+});
 
 const frameSchema = z.discriminatedUnion("type", [
   createSchema,
   updateSchema,
+  appendSchema,
   deleteSchema,
   ackSchema,
   errorSchema,
   typingSchema,
+  readySchema,
 ]);
-export type ProgramFrame = z.output<typeof frameSchema>;
+type ProgramFrame = z.output<typeof frameSchema>;
+export type ReadyFrame = z.output<typeof readySchema>;
+/** A line about a message. */
+export type MessageFrame = Exclude<ProgramFrame, ReadyFrame>;
+export type AppendPayload = z.output<typeof appendSchema>["payload"];
 export type CreateFrame = z.output<typeof createSchema>;
 export type MessagePayload = CreateFrame["payload"] | z.output<typeof updateSchema>["payload"];
+
+/** Lines of which another one follows before the reply ends. */
+const endsNothing = ({ payload }: CreateFrame): boolean =>
+  payload.final === false || payload.placeholder === true || payload.kind !== undefined;
+
+/** @returns True if no reply to the message of this line follows. */
+export function endsReply(frame: MessageFrame): boolean {
+  if (frame.type === "message.create") return !endsNothing(frame);
+  return frame.type === "error" || (frame.type === "message.ack" && frame.payload.final === true);
+}
 
 /** @returns The frame, or a sentence that says why the line is not a valid one. */
 export function parseFrame(value: unknown): ProgramFrame | string {
@@ -105,6 +166,34 @@ function toContextUsage(usage: z.output<typeof contextUsage>): ContextUsage {
     ...(compressAt !== undefined && { compressAt }),
     ...(summarizeAt !== undefined && { summarizeAt }),
     ...(usedPercent !== undefined && { usedPercent }),
+  };
+}
+
+function toUsage(usage: z.output<typeof endFields.usage>): Usage | undefined {
+  if (usage === undefined) return undefined;
+  const { input_tokens: input, output_tokens: output } = usage;
+  const { reasoning_tokens: reasoning, cached_tokens: cached } = usage;
+  const known = {
+    ...(input !== undefined && { input }),
+    ...(output !== undefined && { output }),
+    ...(reasoning !== undefined && { reasoning }),
+    ...(cached !== undefined && { cached }),
+  };
+  return Object.keys(known).length > 0 ? known : undefined;
+}
+
+/** @returns The facts about the end of an answer that a line states. */
+export function toEnd(payload: {
+  readonly usage?: z.output<typeof endFields.usage>;
+  readonly finish_reason?: z.output<typeof endFields.finish_reason>;
+  readonly model_name?: string | undefined;
+}): EndOptions {
+  const { finish_reason: finishReason, model_name: model } = payload;
+  const usage = toUsage(payload.usage);
+  return {
+    ...(usage && { usage }),
+    ...(finishReason && { finishReason }),
+    ...(model !== undefined && { model }),
   };
 }
 
@@ -147,10 +236,28 @@ function attachmentFields(media: readonly Media[]): object {
 const separators = /[\u2028\u2029]/g;
 const escapes: Readonly<Record<string, string>> = { "\u2028": "\\u2028", "\u2029": "\\u2029" };
 
+function mediaFields(media: readonly Media[]): object {
+  return media.length > 0 ? { media: media.map(toUrl), ...attachmentFields(media) } : {};
+}
+
+function toTurn({ role, content, media = [], name: author }: PreviousTurn): object {
+  return {
+    role,
+    content,
+    ...mediaFields(media),
+    ...(author !== undefined && { name: author }),
+  };
+}
+
+function toLine(value: object): string {
+  return JSON.stringify(value).replace(separators, (separator) => escapes[separator]!);
+}
+
 /** @returns The message as a line for the program, which refers to it by `id`. */
 export function encodeMessage(id: string, message: Message): string {
   const { channel, session, at, content, media, sender, hops } = message;
-  const line = JSON.stringify({
+  const { door, previous = [], metadata } = message;
+  return toLine({
     type: "message.send",
     id,
     channel,
@@ -158,13 +265,27 @@ export function encodeMessage(id: string, message: Message): string {
     timestamp: at,
     payload: {
       content,
-      ...(media.length > 0 && { media: media.map(toUrl), ...attachmentFields(media) }),
+      ...mediaFields(media),
       client_id: message.id,
       ...(sender !== undefined && { sender: { id: sender.id, name: sender.name } }),
+      ...(door !== undefined && { door }),
+      ...(previous.length > 0 && { previous: previous.map(toTurn) }),
+      ...(metadata !== undefined && Object.keys(metadata).length > 0 && { metadata }),
       ...(hops > 0 && { hops }),
     },
   });
-  return line.replace(separators, (separator) => escapes[separator]!);
+}
+
+/** @returns The line that asks the program to stop the message it knows as `id`. */
+export function encodeStop(id: string, message: Message, by: string | undefined): string {
+  const { channel, session } = message;
+  return toLine({
+    type: "message.stop",
+    id,
+    channel,
+    session_id: session,
+    payload: { ...(by !== undefined && { by: { id: by } }), reason: "user" },
+  });
 }
 
 /** The message that an invalid line refers to. */
@@ -184,7 +305,13 @@ const asFields = (value: unknown): FieldMap | undefined =>
 const toName = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 
-const replyTypes: readonly unknown[] = ["message.create", "message.update", "error", undefined];
+const replyTypes: readonly unknown[] = [
+  "message.create",
+  "message.update",
+  "message.append",
+  "error",
+  undefined,
+];
 
 /**
  * @returns The message whose sender would wait in vain because this line is invalid. Empty for
@@ -196,7 +323,7 @@ export function intendedTarget(value: unknown): IntendedTarget {
   const payload = asFields(line["payload"]) ?? line;
   const isIncomplete = payload["final"] === false || payload["placeholder"] === true;
   if (payload["kind"] !== undefined || isIncomplete) return {};
-  if (line["type"] !== "message.update")
+  if (line["type"] !== "message.update" && line["type"] !== "message.append")
     return { request: toName(payload["request_id"] ?? line["request_id"]) };
   return payload["final"] === undefined ? {} : { message: toName(payload["message_id"]) };
 }

@@ -1,77 +1,24 @@
 // Passes the output of the program to the channels: replies, updates, deletions and typing.
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import type { Address, Channels, OutboundMessage, Receipt } from "../channels/index.ts";
+import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
 import { plainText } from "./output-log.ts";
-import type { PendingMessage, PendingMessages } from "./pending-messages.ts";
+import type { PendingMessage } from "./pending-entry.ts";
+import type { PendingMessages } from "./pending-messages.ts";
 import {
+  endsReply,
+  toEnd,
   toOutbound,
+  type AppendPayload,
   type CreateFrame,
   type IntendedTarget,
+  type MessageFrame,
   type MessagePayload,
-  type ProgramFrame,
 } from "./protocol.ts";
-
-/** Unsettled sends: reading pauses at the first number and continues at the second. */
-const pauseAbove = 256;
-const resumeBelow = 64;
-
-type SendQueue = <T>(address: Address, run: () => T | Promise<T>) => Promise<T>;
-
-/**
- * Creates a queue that runs the sends of one session in order and those of several sessions in
- * parallel. Calls `pause` when too many sends wait for channels.
- */
-function createSendQueue(pause: (isPaused: boolean) => void): SendQueue {
-  const lastSends = new Map<string, Promise<unknown>>();
-  let pending = 0;
-
-  return function enqueue<T>({ channel, session }: Address, run: () => T | Promise<T>): Promise<T> {
-    const key = `${channel}\0${session}`;
-    const sent = (lastSends.get(key) ?? Promise.resolve()).then(run);
-    const settled = sent
-      .catch(() => undefined)
-      .then(() => {
-        pending -= 1;
-        if (lastSends.get(key) === settled) lastSends.delete(key);
-        if (pending === resumeBelow) pause(false);
-      });
-    lastSends.set(key, settled);
-    pending += 1;
-    if (pending === pauseAbove) pause(true);
-    return sent;
-  };
-}
-
-/** Sessions with a typing indicator at the same time. Programs may forget `typing.stop`. */
-const maxTypingSessions = 1_024;
-
-/** The sessions in which the program shows a typing indicator. */
-interface TypingState {
-  set(address: Address, on: boolean): void;
-  /** Removes all typing indicators. */
-  clear(): void;
-}
-
-function createTypingState(show: (address: Address, on: boolean) => void): TypingState {
-  const active = new Map<string, Address>();
-  return {
-    set(address, on) {
-      const key = `${address.channel}\0${address.session}`;
-      active.delete(key);
-      if (on) active.set(key, address);
-      show(address, on);
-      const [oldest] = active.size > maxTypingSessions ? active : [];
-      if (!oldest) return;
-      active.delete(oldest[0]);
-      show(oldest[1], false);
-    },
-    clear() {
-      for (const address of active.values()) show(address, false);
-      active.clear();
-    },
-  };
-}
+import { createSendQueue, type SendQueue } from "./reply-order.ts";
+import { DroppedLines, findTarget, type FrameAddress, type ReplyTarget } from "./reply-target.ts";
+import type { SentMessage } from "./sent-message.ts";
+import { createTypingState, type TypingState } from "./typing-state.ts";
 
 /** Time between two updates of a message; at most nine per second. */
 const updateIntervalMs = 112;
@@ -79,6 +26,8 @@ const updateIntervalMs = 112;
 const permanentCodes = ["too_large", "unsupported"];
 /** Messages of the program that it may still update. */
 const maxOpenMessages = 4_096;
+/** A longer text exceeds the limit of a message in any case. */
+const maxTextLength = 512 * 1_024;
 
 interface RepliesOptions {
   readonly channels: Channels;
@@ -89,39 +38,11 @@ interface RepliesOptions {
   readonly pause: (isPaused: boolean) => void;
 }
 
-/** A message that the program created. */
-interface SentMessage {
-  readonly address: Address;
-  /** The message it replies to. */
-  readonly request: PendingMessage | undefined;
-  /** Identifier on the channel; undefined if it was not sent. */
-  readonly id: Promise<string | undefined>;
-  /** Fields that every update repeats. */
-  readonly repeated: Pick<OutboundMessage, "kind" | "inReplyTo">;
-  isFinal: boolean;
-  /** True until an update replaces the placeholder. */
-  isPlaceholder: boolean;
-  /** Latest text, until the message is final. */
-  content: string;
-  /** Latest update that has not been sent. */
-  nextUpdate: OutboundMessage | undefined;
-  updatedAt: number;
-  cancelTimer: Release | undefined;
-}
-
-interface FrameAddress {
-  readonly channel?: string | undefined;
-  readonly session_id?: string | undefined;
-}
-interface ReplyTarget {
-  readonly request: PendingMessage | undefined;
-  readonly address: Address;
-}
-
 /** Sends the frames of the program to the channels, in order per session. */
 export class Replies {
   private readonly options: RepliesOptions;
   private readonly sentMessages = new Map<string, SentMessage>();
+  private readonly dropped = new DroppedLines();
   private readonly enqueue: SendQueue;
   private readonly typing: TypingState;
   /** The latest unknown `message_id` of an update. */
@@ -135,33 +56,49 @@ export class Replies {
     );
   }
 
-  accept(frame: ProgramFrame): void {
+  /** Lines that were dropped because their message was stopped. */
+  droppedLines(): number {
+    return this.dropped.count();
+  }
+
+  accept(frame: MessageFrame): void {
     switch (frame.type) {
       case "message.create":
         return this.create(frame);
       case "message.update":
         return this.update(frame.payload.message_id, frame.payload);
+      case "message.append":
+        return this.append(frame.payload.message_id, frame.payload);
       case "message.delete":
         return this.remove(frame.payload.message_id);
       case "typing.start":
       case "typing.stop": {
-        const target = this.findTarget(frame, frame.payload.request_id);
+        const target = this.findTarget(frame, frame, frame.payload.request_id);
+        if (target?.request?.isStopped === true) return this.dropped.add();
         target?.request?.touch();
         return target && this.typing.set(target.address, frame.type === "typing.start");
       }
       case "message.ack": {
-        const request = this.findTarget({}, frame.payload.request_id)?.request;
+        const request = this.findTarget(frame, {}, frame.payload.request_id)?.request;
         request?.touch();
-        return frame.payload.final === true ? request?.finish() : request?.accept();
+        if (frame.payload.final !== true) return request?.accept();
+        return request && this.endReply(request, frame.payload);
       }
       case "error": {
-        const request = this.findTarget({}, frame.payload.request_id)?.request;
+        const request = this.findTarget(frame, {}, frame.payload.request_id)?.request;
         const sentence = plainText(frame.payload.message ?? "", 1_000).trim();
         return request?.reject(
           programErrors.application_refused(sentence || "The application rejected the message."),
         );
       }
     }
+  }
+
+  /** Shows the text so far of a stopped reply as final. Later lines about it are dropped. */
+  stopped(request: PendingMessage): void {
+    for (const [name, message] of this.sentMessages)
+      if (message.request === request) this.close(name, message);
+    this.typing.hide(request.message);
   }
 
   /** Fails the message that an invalid line was meant to complete. */
@@ -175,40 +112,42 @@ export class Replies {
 
   /** Completes unfinished messages and removes placeholders and typing indicators. */
   programEnded(): void {
-    for (const [name, message] of [...this.sentMessages]) {
-      if (message.isPlaceholder) {
-        this.remove(name);
-        continue;
-      }
-      if (!message.isFinal) {
-        const update = { content: message.content, final: true };
-        this.settle(undefined, this.sendUpdate(message, update));
-      }
+    for (const [name, message] of this.sentMessages) {
+      this.close(name, message);
       this.forget(name);
     }
+    this.dropped.clear();
     this.typing.clear();
   }
 
-  /** @returns The session of the message that a frame refers to, or the session it names. */
+  /** Completes a message with its text so far, or removes it if it is a placeholder. */
+  private close(name: string, message: SentMessage): void {
+    if (message.isPlaceholder) {
+      this.remove(name);
+      return this.dropped.remember(name);
+    }
+    if (message.isFinal) return;
+    message.isFinal = true;
+    this.settle(undefined, this.sendUpdate(message, { content: message.content, final: true }));
+    message.content = "";
+  }
+
   private findTarget(
-    { channel = "pico", session_id: session }: FrameAddress,
+    frame: MessageFrame,
+    address: FrameAddress,
     requestId?: string,
   ): ReplyTarget | undefined {
-    const { pendingMessages, log } = this.options;
-    if (requestId !== undefined) {
-      const request = pendingMessages.find(requestId);
-      if (request) return { request, address: request.message };
-      const finished = pendingMessages.findFinished(requestId);
-      if (finished?.isAnswered) return { request: undefined, address: finished.address };
-      log.warn(
-        { request_id: requestId },
-        "the program replied to an unknown message or to one that has failed",
-      );
-      return undefined;
-    }
-    if (session !== undefined) return { request: undefined, address: { channel, session } };
-    log.warn({}, 'the program named neither "request_id" nor "session_id"');
-    return undefined;
+    return findTarget({ ...this.options, dropped: this.dropped }, frame, address, requestId);
+  }
+
+  /** Ends a reply without a further message, after its earlier ones. */
+  private endReply(request: PendingMessage, payload: Parameters<typeof toEnd>[0]): void {
+    const end = toEnd(payload);
+    if (Object.keys(end).length > 0) request.message.end(end);
+    this.settle(
+      request,
+      this.enqueue(request.message, () => undefined),
+    );
   }
 
   /** Finishes or fails `request` when its reply has been sent or rejected. */
@@ -218,6 +157,10 @@ export class Replies {
       () => request?.finish(),
       (error: Error) => {
         const code = codeOf(error);
+        if (code === "stopped") {
+          this.dropped.add();
+          return request?.finish();
+        }
         this.options.log.warn(
           { code, err: error, request_id: request?.id },
           "a message of the program could not be sent",
@@ -230,19 +173,29 @@ export class Replies {
     );
   }
 
-  private create({ payload, ...address }: CreateFrame): void {
-    const target = this.findTarget(address, payload.request_id);
+  private create(frame: CreateFrame): void {
+    const { payload } = frame;
+    const { message_id: name, kind, placeholder = false } = payload;
+    const target = this.findTarget(frame, frame, payload.request_id);
     if (!target) return;
     const { request } = target;
+    if (request?.isStopped === true) return this.dropCreate(request, frame);
+    if (name !== undefined) this.dropped.forget(name);
     request?.touch();
-    const { message_id: name, kind, placeholder = false } = payload;
     const final = !placeholder && payload.final !== false;
-    const repeated = { ...(kind && { kind }), ...(request && { inReplyTo: request.message.id }) };
-    const message = { ...toOutbound(payload), ...(final ? {} : { final }), ...repeated };
-    const sent = this.enqueue(target.address, () =>
-      this.options.channels.send(target.address, message),
-    );
     const completesReply = final && kind === undefined;
+    const repeated = { ...(kind && { kind }), ...(request && { inReplyTo: request.message.id }) };
+    const message = {
+      ...toOutbound(payload),
+      ...(final ? {} : { final }),
+      ...repeated,
+      ...(request && completesReply && toEnd(payload)),
+    };
+    const sent = this.enqueue(target.address, () =>
+      request
+        ? request.message.reply(message)
+        : this.options.channels.send(target.address, message),
+    );
     this.settle(completesReply ? request : undefined, sent);
     if (name === undefined) return;
     const id = sent.then(
@@ -295,15 +248,45 @@ export class Replies {
     );
   }
 
+  private dropCreate(request: PendingMessage, frame: CreateFrame): void {
+    this.dropped.add(frame.payload.message_id);
+    if (endsReply(frame)) this.endReply(request, frame.payload);
+  }
+
+  /** @returns True if the line is about a stopped message, and drops it. */
+  private dropIfStopped(
+    { request, repeated }: SentMessage,
+    payload: MessagePayload | AppendPayload,
+  ): boolean {
+    if (request?.isStopped !== true) return false;
+    this.dropped.add();
+    if (payload.final === true && repeated.kind === undefined) this.endReply(request, payload);
+    return true;
+  }
+
+  private append(name: string, payload: AppendPayload): void {
+    const message = this.sentMessages.get(name);
+    if (!message || message.isFinal || message.isPlaceholder) {
+      if (message && this.dropIfStopped(message, payload)) return;
+      return this.warnUnknown(name);
+    }
+    const content = message.content + payload.content;
+    if (content.length <= maxTextLength) return this.update(name, { ...payload, content });
+    this.close(name, message);
+    message.request?.reject(programErrors.bad_answer("its text is over 512 KiB"));
+  }
+
   private update(name: string, payload: MessagePayload): void {
     const message = this.sentMessages.get(name);
     if (!message) return this.warnUnknown(name);
+    if (this.dropIfStopped(message, payload)) return;
     message.request?.touch();
     message.isPlaceholder = false;
     message.content = message.isFinal || payload.final === true ? "" : payload.content;
     if (payload.final === true) {
       const completesReply = !message.isFinal && message.repeated.kind === undefined;
       message.isFinal = true;
+      if (completesReply) message.request?.message.end({ finishReason: "stop", ...toEnd(payload) });
       return this.settle(
         completesReply ? message.request : undefined,
         this.sendUpdate(message, { ...toOutbound(payload), final: true }),
@@ -323,10 +306,13 @@ export class Replies {
 
   /** Warns once for consecutive updates: a program may write one per token. */
   private warnUnknown(name: string): void {
+    if (this.dropped.has(name)) return this.dropped.add();
     if (name !== this.lastUnknown)
       this.options.log.warn(
         { message_id: name },
-        "the program updates a message it has not created",
+        this.sentMessages.has(name)
+          ? "the program adds text to a message that is not growing"
+          : "the program updates a message it has not created",
       );
     this.lastUnknown = name;
   }
@@ -334,6 +320,7 @@ export class Replies {
   private remove(name: string): void {
     const { channels, log } = this.options;
     const message = this.sentMessages.get(name);
+    if (!message && this.dropped.has(name)) return;
     if (!message)
       return log.warn({ message_id: name }, "the program deletes a message it has not created");
     this.forget(name);

@@ -1,5 +1,5 @@
 // The service of the program plugin, its status and its event.
-import type { Channels } from "../channels/index.ts";
+import type { Channels, ChannelsEvents } from "../channels/index.ts";
 
 /**
  * State of the program. `waiting`: it ended and will be restarted; `ended`: it ended and will not
@@ -29,6 +29,14 @@ export interface ProgramStatus {
   readonly answered: number;
   /** Messages since the kernel started whose sender received an error. */
   readonly failed: number;
+  /** Messages that a client stopped since the kernel started. */
+  readonly stopped: number;
+  /** Lines about stopped messages that were dropped since the kernel started. */
+  readonly dropped: number;
+  /** True if the running program said in a `ready` line that it handles `message.stop`. */
+  readonly knowsStop: boolean;
+  /** Stopped messages that the running program has not ended within the grace period. */
+  readonly deaf: number;
   /** Latest lines of standard error, oldest first. */
   readonly stderr: readonly StderrLine[];
 }
@@ -40,17 +48,24 @@ export interface StderrLine {
   readonly text: string;
 }
 
-/** Service with the status of the program. */
+/** Service with the status of the program, and its restart. */
 export interface Program {
   /** Describes the process, its queue and its latest output. */
   status(): ProgramStatus;
+  /**
+   * Ends the program and starts it again, whatever the setting `restart` says. Messages in progress
+   * fail with `application_ended`; waiting ones go to the new process.
+   *
+   * @returns False if the kernel is stopping or the process is already ending.
+   */
+  restart(): boolean;
 }
 
 /** Events of the program plugin. */
 export type ProgramEvents = {
   /**
-   * The program started, ended, or wrote to standard error (at most once per second). `restarts`:
-   * since the kernel started.
+   * The program started, ended, announced what it can do, ignored a stop, or wrote to standard
+   * error (at most once per second). `restarts`: since the kernel started.
    */
   "program:state-changed": { state: ProgramState; restarts: number };
 };
@@ -59,6 +74,8 @@ export type ProgramEvents = {
 export type ProgramShape = {
   /** Changes of the program state. */
   emits: ProgramEvents;
+  /** Stopped messages. */
+  listens: Pick<ChannelsEvents, "channels:stop-asked" | "channels:answer-deaf">;
   /** The channels service, whose messages the program receives. */
   needs: { channels: Channels };
   /** The status of the program, and the mark of the one application of a kernel. */

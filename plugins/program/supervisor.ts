@@ -39,7 +39,8 @@ export class Supervisor {
   /** Exits since the program was last stable. */
   private failures = 0;
   private lastExit: string | undefined;
-  private isHung = false;
+  /** True if this process is restarted whatever the setting says. */
+  private mustRestart = false;
   private cancelRestart: Release | undefined;
   private cancelStable: Release | undefined;
   private resolveStop = (): void => undefined;
@@ -66,9 +67,28 @@ export class Supervisor {
     const { restart, scope } = this.options;
     if (restart === "never" || this.currentState !== "running") return;
     if (!this.programProcess?.acceptsInput()) return;
-    this.isHung = true;
+    this.mustRestart = true;
     scope.log.warn({ pid: this.programProcess.pid }, `restarting the program: ${reason}`);
     this.programProcess.stop(reason);
+  }
+
+  /**
+   * Restarts the program for the owner, whatever `restart` says.
+   *
+   * @returns False if the kernel is stopping or the process is already ending.
+   */
+  restart(): boolean {
+    if (this.currentState === "stopped") return false;
+    this.failures = 0;
+    if (this.currentState === "running") {
+      if (!this.programProcess?.acceptsInput()) return false;
+      this.mustRestart = true;
+      this.programProcess.stop("the owner restarted it");
+      return true;
+    }
+    this.cancelRestart?.();
+    this.relaunch();
+    return true;
   }
 
   /** Resolves when the program and all processes it started have ended. */
@@ -153,8 +173,8 @@ export class Supervisor {
     }
     this.failures += 1;
     const isRestarted =
-      restart === "always" || this.isHung || (restart === "on-failure" && !isClean);
-    this.isHung = false;
+      restart === "always" || this.mustRestart || (restart === "on-failure" && !isClean);
+    this.mustRestart = false;
     this.enter(isRestarted ? "waiting" : "ended");
     const pauseMs = this.nextPauseMs();
     const fields = { how, failures: this.failures };

@@ -4,7 +4,14 @@ import { join } from "node:path";
 import { isAlive as isThere } from "../../lib/files/lock.ts";
 import { createKernel, type Clock } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
-import { channels, type ChannelAdapter, type Media } from "../../plugins/channels/index.ts";
+import {
+  channels,
+  type AnswerEnd,
+  type ChannelAdapter,
+  type InboundMessage,
+  type Media,
+  type Sender,
+} from "../../plugins/channels/index.ts";
 import { program, type ProgramEvents, type ProgramOptions } from "../../plugins/program/index.ts";
 import { createQueue, type Queue } from "../../testkit/client.ts";
 import { toy, type Sent } from "./sample-channel.ts";
@@ -38,7 +45,9 @@ export async function stand(
     return { id, status: "written" as const };
   };
   const failures = createQueue<{ id: string; error: Error & { code: string } }>();
+  const ends = createQueue<{ id: string; end: AnswerEnd }>();
   const channel = toy({
+    ended: (_, id, end) => ends.push({ id, end }),
     send: keep("send"),
     update: keep("update"),
     remove(session, id) {
@@ -81,6 +90,12 @@ export async function stand(
     seen,
     facts,
     failures,
+    ends,
+    /** Delivers a message with these fields. */
+    deliver: (changes: Partial<InboundMessage>) =>
+      channel.inlet().deliver(channel.message(changes), { dedupe: true }),
+    /** Stops a message as a client of the channel would. */
+    halt: (id?: string, by?: Sender, session = "s") => channel.inlet().stop(session, id, by),
     stop,
     status,
     channel,

@@ -25,6 +25,7 @@ describe("parseHandler", () => {
       env: {},
       restart: "always",
       timeout_s: 120,
+      stop_grace_s: 10,
     });
   });
 

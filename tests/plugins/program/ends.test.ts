@@ -65,6 +65,8 @@ describe("PendingMessages", () => {
       settled: () => undefined,
       downReason: () => undefined,
       hung: () => undefined,
+      knowsStop: () => false,
+      deafChanged: () => undefined,
     });
     const { message } = toy();
     void pendingMessages.accept({

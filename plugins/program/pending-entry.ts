@@ -1,0 +1,103 @@
+// One message that the program has received or is about to receive.
+import type { Release } from "../../kernel/index.ts";
+import type { Message } from "../channels/index.ts";
+
+/** A message that the program has not finished. */
+export interface PendingMessage {
+  /** Identifier for the program. Unique while this process lives. */
+  readonly id: string;
+  readonly message: Message;
+  /** True after a client stopped the message. Lines about it are dropped. */
+  readonly isStopped: boolean;
+  /** Records that the program accepted the message. The next one of the session may follow. */
+  accept(): void;
+  /** Records that the reply is being sent. From now on the channel decides the outcome. */
+  startReply(): void;
+  finish(): void;
+  fail(error: Error): void;
+  /** Fails the message, unless its reply is being sent. */
+  reject(error: Error): void;
+  /** Restarts the timeout after activity on this message. */
+  touch(): void;
+}
+
+export type PendingOutcome = "answered" | "failed" | "stopped";
+
+interface PendingEntryOwner {
+  readonly leaveSession: () => void;
+  /** @returns False if the message was settled before. */
+  readonly settle: (outcome: PendingOutcome) => boolean;
+  /** @returns The cancel function, or undefined if no timeout applies. */
+  readonly startTimeout: () => Release | undefined;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class PendingEntry implements PendingMessage {
+  readonly id: string;
+  readonly message: Message;
+  /** True while this message is the current one of its session. */
+  isCurrent = false;
+  isWritten = false;
+  isReplying = false;
+  isStopped = false;
+  private readonly owner: PendingEntryOwner;
+  private cancelTimeout: Release | undefined;
+
+  constructor(id: string, message: Message, owner: PendingEntryOwner) {
+    this.id = id;
+    this.message = message;
+    this.owner = owner;
+  }
+
+  accept(): void {
+    this.message.accept();
+    this.leaveSession();
+  }
+
+  startReply(): void {
+    this.isReplying = true;
+    this.cancelTimeout?.();
+  }
+
+  finish(): void {
+    if (this.settle(this.isStopped ? "stopped" : "answered")) this.owner.resolve();
+    this.leaveSession();
+  }
+
+  fail(error: Error): void {
+    if (this.settle(this.isStopped ? "stopped" : "failed")) this.owner.reject(error);
+    this.leaveSession();
+  }
+
+  reject(error: Error): void {
+    if (!this.isReplying) this.fail(error);
+  }
+
+  /** From now on only the grace period of the stop limits the message. */
+  stop(): void {
+    this.isStopped = true;
+    this.cancelTimeout?.();
+  }
+
+  /** Lets the next message of the session follow. */
+  leaveSession(): void {
+    if (!this.isCurrent) return;
+    this.isCurrent = false;
+    this.owner.leaveSession();
+  }
+
+  touch(): void {
+    if (this.isReplying || this.isStopped) return;
+    const cancel = this.owner.startTimeout();
+    if (!cancel) return;
+    this.cancelTimeout?.();
+    this.cancelTimeout = cancel;
+  }
+
+  private settle(outcome: PendingOutcome): boolean {
+    const isFirst = this.owner.settle(outcome);
+    if (isFirst) this.cancelTimeout?.();
+    return isFirst;
+  }
+}
