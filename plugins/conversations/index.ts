@@ -119,9 +119,16 @@ function keepConversations(
  * @throws STORE_BROKEN at start, if the file is damaged or belongs to another program.
  * @throws STORE_NEWER at start, if a newer version of Doorward has written the file.
  * @example
- * const kernel = createKernel([
- *   tokenStore(memory()), conversations(), channels(), http(), picoServer(), echo(),
- * ]);
+ * import { createKernel } from "doorward";
+ * import { channels } from "doorward/plugins/channels";
+ * import { conversations, sqlite } from "doorward/plugins/conversations";
+ * import { echo } from "doorward/plugins/echo";
+ * import { http } from "doorward/plugins/http";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * const store = sqlite({ path: "/var/lib/bot/conversations.db" });
+ * const first = [tokenStore(memory({ pico: token })), conversations({ store }), channels()] as const;
+ * const kernel = createKernel([...first, http(), picoServer(), echo()]);
  */
 export function conversations({
   store,

@@ -112,7 +112,7 @@ class Client {
   }
 }
 
-/** Messages that the clients sent, by their fate. */
+/** Counts of messages that the clients sent. */
 export interface KillReport {
   readonly acknowledged: number;
   readonly duplicates: number;
