@@ -69,7 +69,7 @@ export async function startServer(name) {
   const args = file === undefined ? launcherArguments(port) : [here(file), String(port)];
   const server = isGo
     ? startProcess(buildGorilla().program, [String(port)], {})
-    : startNode(args, { SERVICE_HOME: home, ...tokens });
+    : startNode(args, { SERVICE_HOME: home, SERVICE_STORE_KIND: storeKind, ...tokens });
   const stop = () => server.stop("SIGKILL").then(remove);
   try {
     await server.listening(port);
@@ -123,6 +123,8 @@ const channel = {
   message_rate: 0,
   message_burst: 0,
 };
+/** The comparison is of servers that store nothing; `BENCH_STORE=sqlite` measures the file. */
+const storeKind = process.env["BENCH_STORE"] ?? "memory";
 const tokens = { SERVICE_LAUNCHER_TOKEN: launcherToken, SERVICE_CHANNELS_PICO_TOKEN: picoToken };
 const launcherArguments = (/** @type {number} */ port) => [
   program,

@@ -79,10 +79,9 @@ export async function startFailureRemedy(
   }
   const isInUse = code === "HTTP_PORT_IN_USE" || code === "STORE_IN_USE";
   const isOwn = isInUse && (await isRunning(home, env));
-  const separator = code === "STORE_IN_USE" ? " " : ". ";
-  return isOwn
-    ? `${separator}The launcher of this home is already running. To open its dashboard: doorward open`
-    : "";
+  if (!isOwn) return "";
+  const end = code === "STORE_IN_USE" ? "" : ".";
+  return `${end} The launcher of this home is already running. To open its dashboard: doorward open`;
 }
 
 /** Checks whether a launcher of this home accepts commands. */

@@ -127,8 +127,9 @@ function keepConversations(
  * import { picoServer } from "doorward/plugins/pico-server";
  * import { memory, tokenStore } from "doorward/plugins/token-store";
  * const store = sqlite({ path: "/var/lib/bot/conversations.db" });
- * const first = [tokenStore(memory({ pico: token })), conversations({ store }), channels()] as const;
- * const kernel = createKernel([...first, http(), picoServer(), echo()]);
+ * const tokens = tokenStore(memory({ pico: token }));
+ * const own = [tokens, conversations({ store }), channels(), http(), picoServer()] as const;
+ * const kernel = createKernel([...own, echo()]);
  */
 export function conversations({
   store,
