@@ -80,8 +80,9 @@ export async function startFailureRemedy(
   const isInUse = code === "HTTP_PORT_IN_USE" || code === "STORE_IN_USE";
   const isOwn = isInUse && (await isRunning(home, env));
   if (!isOwn) return "";
-  const end = code === "STORE_IN_USE" ? "" : ".";
-  return `${end} The launcher of this home is already running. To open its dashboard: doorward open`;
+  const remedy =
+    "The launcher of this home is already running. To open its dashboard: doorward open";
+  return code === "STORE_IN_USE" ? ` ${remedy}` : `. ${remedy}`;
 }
 
 /** Checks whether a launcher of this home accepts commands. */

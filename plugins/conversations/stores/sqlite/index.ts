@@ -46,10 +46,6 @@ export interface SqliteStorageOptions {
  * @throws STORE_NEWER if a newer version of Doorward has written it.
  * @throws STORE_DRIVER_MISSING if this Node has no SQLite and no package provides it.
  * @throws store_unavailable if the file cannot be created or written.
- * @example
- * const path = "/var/lib/bot/conversations.db";
- * const storage = await openSqliteStorage({ path, clock, log, random: randomBytes });
- * await storage.close();
  */
 export async function openSqliteStorage(
   options: SqliteStorageOptions,
