@@ -1,8 +1,8 @@
 /** The dashboard plugin: sign-in, setup, pages and their API behind one launcher token. @module */
 import type { Plugin, Scope } from "../../kernel/index.ts";
-import { createActivityLog, publishEvents } from "./api/activity.ts";
+import { createActivityLog } from "./api/activity.ts";
 import { testChannel } from "./api/channel-test.ts";
-import { EventFeed } from "./api/event-feed.ts";
+import { EventFeed, publishEvents } from "./api/event-feed.ts";
 import { bearerOwner } from "./api/events.ts";
 import { createPluginRoutes } from "./api/plugin-routes.ts";
 import { tokensView } from "./api/tokens.ts";

@@ -1,17 +1,5 @@
-/**
- * Keeps recent sign-ins, failed sign-ins, rejected clients and message counts in memory, and
- * publishes kernel events on the event feed.
- *
- * @module
- */
-import type { Clock, Release, Scope } from "../../../kernel/index.ts";
-import type { HttpEvents } from "../../http/index.ts";
-import type { PicoServerEvents } from "../../pico-server/index.ts";
-import type { ProgramEvents } from "../../program/index.ts";
-import type { SettingsEvents } from "../../settings/index.ts";
-import type { TokenStoreEvents } from "../../token-store/index.ts";
-import type { DashboardEvents } from "../service.ts";
-import type { EventFeed } from "./event-feed.ts";
+/** Keeps recent sign-ins, failed sign-ins, rejected clients and message counts in memory. @module */
+import type { Clock, Release } from "../../../kernel/index.ts";
 import type { RejectionView, SignInView } from "./views.ts";
 
 const maxEntries = 10;
@@ -88,60 +76,3 @@ export function createActivityLog(
   };
 }
 export type ActivityLog = ReturnType<typeof createActivityLog>;
-
-type PublishScope = Scope<{
-  listens: ProgramEvents &
-    HttpEvents &
-    PicoServerEvents &
-    SettingsEvents &
-    TokenStoreEvents &
-    DashboardEvents;
-}>;
-
-/**
- * Publishes kernel events on the feed, and adds rejected clients to the list of the overview.
- * Events of plugins that are not loaded never occur.
- */
-export function publishEvents(
-  { on: subscribe, clock }: { on: unknown; clock: Clock },
-  feed: EventFeed,
-  activity: ActivityLog,
-): void {
-  const on = subscribe as PublishScope["on"];
-  const at = (): number => clock.now();
-  on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
-  on("pico-server:connected", (event) => feed.publish("connected", { at: at(), ...event }));
-  on("pico-server:disconnected", (event) => feed.publish("disconnected", { at: at(), ...event }));
-  on("pico-server:refused", (event) => {
-    const { method: via = "none", retryAfterSeconds, ...rejection } = event;
-    const until =
-      retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
-    activity.clientRefused({ at: at(), via, ...rejection, ...until });
-    feed.publish("refused", { at: at(), ...event });
-  });
-  on("http:upgrade-unserved", ({ address }) => {
-    const code = "wrong_path";
-    activity.clientRefused({ at: at(), via: "none", code, address });
-    feed.publish("refused", { at: at(), code, address });
-  });
-  on("dashboard:signed-in", (event) => feed.publish("signed-in", { at: at(), ...event }));
-  on("dashboard:sign-in-refused", (event) =>
-    feed.publish("sign-in-refused", { at: at(), ...event }),
-  );
-  on("dashboard:signed-out", (event) => feed.publish("signed-out", { at: at(), ...event }));
-  on("program:state-changed", (event) => feed.publish("program", { at: at(), ...event }));
-  on("token-store:resolved", () => feed.forget());
-  on("token-store:rotated", ({ name }) => {
-    feed.forget();
-    feed.publish("token", { at: at(), name, what: "rotated" });
-  });
-  on("token-store:removed", ({ name }) =>
-    feed.publish("token", { at: at(), name, what: "removed" }),
-  );
-  on("settings:changed", ({ section, keys }) =>
-    feed.publish("settings", { at: at(), section, keys: keys === "" ? [] : keys.split(",") }),
-  );
-  on("settings:rejected", ({ section, message }) =>
-    feed.publish("settings", { at: at(), section, rejected: message }),
-  );
-}

@@ -1,26 +1,30 @@
-/** Numbers dashboard events and sends them to the event streams of pages and programs. @module */
-import type { Clock, Release } from "../../../kernel/index.ts";
-import type { LogSource } from "../service.ts";
+/**
+ * Numbers kernel events and log lines, and sends them to the event streams of pages and programs.
+ *
+ * @module
+ */
+import type { Clock, Release, Scope } from "../../../kernel/index.ts";
+import type { HttpEvents } from "../../http/index.ts";
+import type { PicoServerEvents } from "../../pico-server/index.ts";
+import type { ProgramEvents } from "../../program/index.ts";
+import type { SettingsEvents } from "../../settings/index.ts";
+import type { TokenStoreEvents } from "../../token-store/index.ts";
+import type { DashboardEvents, LogSource } from "../service.ts";
+import type { ActivityLog } from "./activity.ts";
+import { TrafficRate, type Traffic } from "./traffic-rate.ts";
 import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./views.ts";
 
 /** Entries kept for streams that reconnect: this many events, and this many log lines. */
 const maxHistory = 1_000;
-
-interface HistoryEntry {
-  readonly number: number;
-  /** Level of a log line; undefined for events. */
-  readonly level: LogLevel | undefined;
-  /** The event in the format of Server-Sent Events. */
-  readonly text: string;
-}
 
 /** @returns One event in the format of Server-Sent Events. */
 const formatEvent = (name: string, data: object, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** Formats its text on first use: usually no stream is open. */
-class FeedEntry implements HistoryEntry {
+class FeedEntry {
   readonly number: number;
+  /** Level of a log line; undefined for events. */
   readonly level: LogLevel | undefined;
   private formatted: string | undefined;
   private readonly name: string;
@@ -41,6 +45,7 @@ class FeedEntry implements HistoryEntry {
     this.epoch = epoch;
   }
 
+  /** The event in the format of Server-Sent Events. */
   get text(): string {
     return (this.formatted ??= formatEvent(this.name, this.data, `${this.epoch}-${this.number}`));
   }
@@ -49,8 +54,8 @@ class FeedEntry implements HistoryEntry {
 /** The newest events and log lines, numbered. */
 class EventHistory {
   private readonly epoch: string;
-  private readonly events: HistoryEntry[] = [];
-  private readonly lines: HistoryEntry[] = [];
+  private readonly events: FeedEntry[] = [];
+  private readonly lines: FeedEntry[] = [];
   private number = 0;
   /** The history has every log line after this number, except those reported as skipped. */
   private linesFrom = Infinity;
@@ -77,7 +82,7 @@ class EventHistory {
     return `${this.epoch}-${this.number}`;
   }
 
-  add(name: FeedEventName, data: object, level?: LogLevel): HistoryEntry {
+  add(name: FeedEventName, data: object, level?: LogLevel): FeedEntry {
     this.number += 1;
     const entry = new FeedEntry(this.number, level, name, data, this.epoch);
     const list = level === undefined ? this.events : this.lines;
@@ -87,7 +92,7 @@ class EventHistory {
   }
 
   /** @returns The entries after an id; undefined if some of them are no longer in the history. */
-  since(id: string | undefined, withLines: boolean): HistoryEntry[] | undefined {
+  since(id: string | undefined, withLines: boolean): FeedEntry[] | undefined {
     const [epoch, last = ""] = id?.split("-") ?? [];
     const known = Number(last);
     if (epoch !== this.epoch || !/^\d{1,15}$/.test(last) || known > this.number) return undefined;
@@ -107,11 +112,6 @@ class EventHistory {
 /** Limits per second. The feed reports how many events or lines it skipped. */
 const maxEventsPerSecond = 100;
 const maxLogLinesPerSecond = 50;
-/**
- * Longest time between two `rate` events. They also serve as keep-alive, and tell pages to refresh
- * values that change without an event.
- */
-const rateIntervalS = 15;
 const maxStreamsPerOwner = 4;
 
 type FeedEventName = keyof FeedEvents;
@@ -145,7 +145,7 @@ interface FeedOptions {
   /** Distinguishes the event numbers of this process from those of an earlier one. */
   readonly epoch: string;
   readonly state: () => string;
-  readonly traffic: () => { in: number; out: number; connections: number; queuedBytes: number };
+  readonly traffic: () => Traffic;
   readonly log: LogSource | undefined;
 }
 
@@ -162,16 +162,14 @@ export class EventFeed {
   private readonly history: EventHistory;
   private eventsThisSecond = 0;
   private linesThisSecond = 0;
-  private seconds = 0;
-  private lastTraffic: ReturnType<FeedOptions["traffic"]>;
-  private lastRate = "";
+  private readonly rate: TrafficRate;
   private stopTicking: Release | undefined;
   private stopFollowing: Release | undefined;
 
   constructor(options: FeedOptions) {
     this.options = options;
     this.history = new EventHistory(options.epoch);
-    this.lastTraffic = options.traffic();
+    this.rate = new TrafficRate(options.traffic);
   }
 
   publish<K extends FeedEventName>(name: K, data: FeedEvents[K]): void {
@@ -207,7 +205,7 @@ export class EventFeed {
     sink.write(formatEvent("hello", hello, this.history.lastId()));
     for (const { text } of missed ?? []) sink.write(text);
     this.streams.add(stream);
-    this.lastRate = ""; // the new stream has not received the current rate
+    this.rate.repeat(); // the new stream has not received the current rate
     this.startOrStop();
     return {
       leave: () => this.closeStream(stream),
@@ -248,27 +246,20 @@ export class EventFeed {
   }
 
   private everySecond(): void {
-    const { after, clock, traffic } = this.options;
+    const { after, clock } = this.options;
     this.stopTicking = after(1_000, () => this.everySecond());
-    this.seconds += 1;
     this.reportSkipped();
-    const now = traffic();
-    const rate = { ...now, in: now.in - this.lastTraffic.in, out: now.out - this.lastTraffic.out };
-    this.lastTraffic = now;
-    const text = JSON.stringify(rate);
-    const isDue =
-      text !== this.lastRate || rate.in + rate.out > 0 || this.seconds % rateIntervalS === 0;
-    this.lastRate = text;
-    if (!isDue) return;
+    const rate = this.rate.next();
+    if (!rate) return;
     for (const { sink } of this.streams)
       sink.write(formatEvent("rate", { at: clock.now(), ...rate }));
   }
 
   /** Starts or stops the timer and the log listener, depending on the open streams. */
   private startOrStop(): void {
-    const { after, traffic, log } = this.options;
+    const { after, log } = this.options;
     if (this.streams.size > 0 && !this.stopTicking) {
-      this.lastTraffic = traffic();
+      this.rate.restart();
       this.stopTicking = after(1_000, () => this.everySecond());
     }
     if (this.streams.size === 0) {
@@ -291,8 +282,65 @@ export class EventFeed {
     this.startOrStop();
   }
 
-  private missedBy(options: StreamOptions): HistoryEntry[] | undefined {
+  private missedBy(options: StreamOptions): FeedEntry[] | undefined {
     const entries = this.history.since(options.lastId, options.log !== undefined);
     return entries?.filter((entry) => wantsLevel(options, entry.level));
   }
+}
+
+type PublishScope = Scope<{
+  listens: ProgramEvents &
+    HttpEvents &
+    PicoServerEvents &
+    SettingsEvents &
+    TokenStoreEvents &
+    DashboardEvents;
+}>;
+
+/**
+ * Publishes kernel events on the feed, and adds rejected clients to the list of the overview.
+ * Events of plugins that are not loaded never occur.
+ */
+export function publishEvents(
+  { on: subscribe, clock }: { on: unknown; clock: Clock },
+  feed: EventFeed,
+  activity: ActivityLog,
+): void {
+  const on = subscribe as PublishScope["on"];
+  const at = (): number => clock.now();
+  on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
+  on("pico-server:connected", (event) => feed.publish("connected", { at: at(), ...event }));
+  on("pico-server:disconnected", (event) => feed.publish("disconnected", { at: at(), ...event }));
+  on("pico-server:refused", (event) => {
+    const { method: via = "none", retryAfterSeconds, ...rejection } = event;
+    const until =
+      retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
+    activity.clientRefused({ at: at(), via, ...rejection, ...until });
+    feed.publish("refused", { at: at(), ...event });
+  });
+  on("http:upgrade-unserved", ({ address }) => {
+    const code = "wrong_path";
+    activity.clientRefused({ at: at(), via: "none", code, address });
+    feed.publish("refused", { at: at(), code, address });
+  });
+  on("dashboard:signed-in", (event) => feed.publish("signed-in", { at: at(), ...event }));
+  on("dashboard:sign-in-refused", (event) =>
+    feed.publish("sign-in-refused", { at: at(), ...event }),
+  );
+  on("dashboard:signed-out", (event) => feed.publish("signed-out", { at: at(), ...event }));
+  on("program:state-changed", (event) => feed.publish("program", { at: at(), ...event }));
+  on("token-store:resolved", () => feed.forget());
+  on("token-store:rotated", ({ name }) => {
+    feed.forget();
+    feed.publish("token", { at: at(), name, what: "rotated" });
+  });
+  on("token-store:removed", ({ name }) =>
+    feed.publish("token", { at: at(), name, what: "removed" }),
+  );
+  on("settings:changed", ({ section, keys }) =>
+    feed.publish("settings", { at: at(), section, keys: keys === "" ? [] : keys.split(",") }),
+  );
+  on("settings:rejected", ({ section, message }) =>
+    feed.publish("settings", { at: at(), section, rejected: message }),
+  );
 }
