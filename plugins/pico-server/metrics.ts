@@ -2,6 +2,7 @@
  * Counters since startup, as plain numbers. All label sets are fixed, so that clients cannot
  * increase their memory.
  */
+import type { Socket } from "node:net";
 import {
   closeCodes,
   gapReasons,
@@ -10,9 +11,8 @@ import {
   type ClientFrame,
   type ServerFrame,
 } from "../../lib/pico-wire/index.ts";
-import type { ConnectionRegistry } from "./connection/registry.ts";
-import type { Rejection } from "./handshake/rejection.ts";
-import type { HandshakeRequest } from "./handshake/request.ts";
+import type { ByteCounts, ConnectionRegistry } from "./connection/registry.ts";
+import type { HandshakeRequest, TokenMethod } from "./handshake/request.ts";
 import type { PicoMetrics, PicoServerEvents } from "./service.ts";
 import type { Replay } from "../conversations/index.ts";
 
@@ -139,9 +139,8 @@ const isAuthReason = (code: string, known: object): code is AuthReason =>
 export function countRejection(
   { handshakes, authFailures }: Counters,
   { isUpgrade }: HandshakeRequest,
-  rejection: Rejection,
+  { code, method }: { readonly code: string; readonly method?: TokenMethod },
 ): void {
-  const { code, method } = rejection;
   if (isUpgrade) increment(handshakes, code);
   const failures = authFailures[method ?? "none"];
   if (isAuthReason(code, failures) && (method || code === "token_missing")) failures[code] += 1;
@@ -151,6 +150,29 @@ export const countClose = (
   { closes }: Counters,
   { code, initiator }: PicoServerEvents["pico-server:disconnected"],
 ): void => increment(closes[initiator], String(code));
+
+type CountingSocket = Pick<Socket, "bytesRead" | "bytesWritten">;
+
+/**
+ * Counts the bytes from its creation on: earlier bytes of the socket belong to the handshake or to
+ * another request.
+ */
+export class ByteCounter {
+  private readonly socket: CountingSocket | null;
+  private readonly readBefore: number;
+  private readonly writtenBefore: number;
+
+  constructor(socket: CountingSocket | null) {
+    this.socket = socket;
+    this.readBefore = socket?.bytesRead ?? 0;
+    this.writtenBefore = socket?.bytesWritten ?? 0;
+  }
+
+  read(): ByteCounts {
+    const { bytesRead = 0, bytesWritten = 0 } = this.socket ?? {};
+    return { in: bytesRead - this.readBefore, out: bytesWritten - this.writtenBefore };
+  }
+}
 
 /** Returns the counters, with the current values of open connections. */
 export function readMetrics(

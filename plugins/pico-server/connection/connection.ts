@@ -16,7 +16,7 @@ import { encodeResponse, frameText, pingFrame, type EncodedFrame } from "../fram
 import type { Admission } from "../handshake/admission.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
-import { countResume } from "../metrics.ts";
+import { ByteCounter, countResume } from "../metrics.ts";
 import { isStoreError } from "../session/mapping.ts";
 import { helloFrames } from "../session/hello.ts";
 import type { SequencedEntry } from "../../conversations/index.ts";
@@ -27,15 +27,9 @@ import {
 } from "../session/subscriptions.ts";
 import type { ConnectionContext, DeliverMessage, DisconnectedEvent } from "./context.ts";
 import { Inbound, type InboundOwner } from "./inbound.ts";
-import {
-  ByteCounter,
-  Liveness,
-  recentlySuspended,
-  recheckMs,
-  type ByteCounts,
-} from "./liveness.ts";
+import { Liveness, recentlySuspended, recheckMs } from "./liveness.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
-import type { ConnectionInfo, Peer, Traffic } from "./registry.ts";
+import type { ByteCounts, ConnectionInfo, Peer, Traffic } from "./registry.ts";
 import { WebSocketSink } from "./sink.ts";
 import { unscheduled } from "./timer-wheel.ts";
 import {

@@ -92,32 +92,3 @@ export class Liveness {
     return now - this.frameStartedAt > idleTimeoutMs + bytes / minBytesPerMs;
   }
 }
-
-/** Bytes of one connection. */
-export interface ByteCounts {
-  readonly in: number;
-  readonly out: number;
-}
-
-type CountingSocket = Pick<Socket, "bytesRead" | "bytesWritten">;
-
-/**
- * Counts the bytes from its creation on: earlier bytes of the socket belong to the handshake or to
- * another request.
- */
-export class ByteCounter {
-  private readonly socket: CountingSocket | null;
-  private readonly readBefore: number;
-  private readonly writtenBefore: number;
-
-  constructor(socket: CountingSocket | null) {
-    this.socket = socket;
-    this.readBefore = socket?.bytesRead ?? 0;
-    this.writtenBefore = socket?.bytesWritten ?? 0;
-  }
-
-  read(): ByteCounts {
-    const { bytesRead = 0, bytesWritten = 0 } = this.socket ?? {};
-    return { in: bytesRead - this.readBefore, out: bytesWritten - this.writtenBefore };
-  }
-}

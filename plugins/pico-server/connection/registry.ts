@@ -4,7 +4,6 @@ import type { Clock, Release } from "../../../kernel/index.ts";
 import type { CloseName } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import type { PicoConnection } from "../service.ts";
-import type { ByteCounts } from "./liveness.ts";
 import { createTimerWheel, type Timer, type WheelClock } from "./timer-wheel.ts";
 
 /** The part of a connection's data that changes while it is open. */
@@ -12,6 +11,12 @@ export type Traffic = Pick<
   PicoConnection,
   "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt"
 >;
+
+/** Bytes of one connection. */
+export interface ByteCounts {
+  readonly in: number;
+  readonly out: number;
+}
 
 /**
  * A peer that counts towards `max_connections`: a WebSocket, an event stream, or a posted message

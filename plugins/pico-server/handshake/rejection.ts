@@ -9,7 +9,6 @@ import {
 import type { Http } from "../../http/index.ts";
 import { countRejection, type Counters } from "../metrics.ts";
 import type { PicoServerEvents } from "../service.ts";
-import type { AdmissionControl } from "./admission.ts";
 import type { HandshakeRequest, OfferedCredentials, TokenMethod } from "./request.ts";
 
 /** The reason for a rejection, as data. The caller writes it to a socket or a response. */
@@ -89,7 +88,9 @@ export interface RejectionReporterOptions {
   readonly counters: Counters;
   readonly http: Pick<Http, "noteFault">;
   readonly log: Log;
-  readonly admissionControl: Pick<AdmissionControl, "credentials">;
+  readonly admissionControl: {
+    credentials(handshakeRequest: HandshakeRequest): OfferedCredentials;
+  };
   readonly emit: (
     type: "pico-server:refused",
     event: () => PicoServerEvents["pico-server:refused"],

@@ -6,7 +6,7 @@ import type { Admission } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
-import type { JsonResponse } from "./router.ts";
+import type { JsonResponse } from "./post-message.ts";
 
 /** Requests in progress. The store reads one after the other, and writes in between. */
 const maxInProgress = 16;

@@ -21,8 +21,12 @@ import { tokenSessionMessage, type SessionGuard } from "../session/session-guard
 import { toChannelMedia, toMessageError } from "../session/mapping.ts";
 import type { SessionLog } from "../../conversations/index.ts";
 import { readBody } from "./read-body.ts";
-import type { JsonResponse } from "./router.ts";
 import { maxWaitSeconds, readWait, waitForReply } from "./wait-for-reply.ts";
+
+export interface JsonResponse {
+  readonly status: number;
+  readonly body: object;
+}
 
 /** Decides which requests are served. */
 export interface AccessContext<Control> {

@@ -13,12 +13,12 @@ import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
 import { createHistoryHandler, type HistoryOptions } from "./history.ts";
-import { createPostHandler, type AccessContext, type PostMessageOptions } from "./post-message.ts";
-
-export interface JsonResponse {
-  readonly status: number;
-  readonly body: object;
-}
+import {
+  createPostHandler,
+  type AccessContext,
+  type JsonResponse,
+  type PostMessageOptions,
+} from "./post-message.ts";
 
 export const preflightHeaders = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST",
