@@ -93,7 +93,7 @@ export const messageErrors = {
     status: 400,
     message:
       'The "type" is unknown. Clients send: message.send, media.send, typing.start, ' +
-      "typing.stop, ping, ack, message.stop.",
+      "typing.stop, ping, ack.",
   },
   invalid_media: {
     status: 422,

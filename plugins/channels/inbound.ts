@@ -155,6 +155,12 @@ export class Inbound {
   private readonly outcomeFailed = (err: unknown): void =>
     this.options.log.error({ err }, "a channel failed to process the outcome of a message");
 
+  /** Adds a message to the conversation before an answer that is not sent by `reply`. */
+  beginAnswer({ channel, session }: Address, id: string): void {
+    for (const run of this.queues.started(channel, session))
+      if (run.message.id === id) void run.addTurn();
+  }
+
   private warnOfMissingApplication({ channel }: InboundMessage): void {
     if (!this.hasWarned)
       this.options.log.warn({ channel }, channelsErrors.no_application().message);

@@ -152,6 +152,7 @@ function createInbound(
       }));
     },
     taken: uses.conversations?.taken,
+    turn: (message) => adapters.get(message.channel)?.turn?.(message),
     failed({ channel, session, id }, error) {
       try {
         adapters.get(channel)?.failed?.(session, id, error);
@@ -232,6 +233,10 @@ export function channels(): Plugin<ChannelsShape> {
 
       const offered: Channels = {
         ...outbound,
+        send(to, message) {
+          if (message.inReplyTo !== undefined) inbound.beginAnswer(to, message.inReplyTo);
+          return outbound.send(to, message);
+        },
         handle: (application, options) => inbound.handle(application, options),
         stream: (to, streamOptions) => stream(to, streamOptions),
         stop: (to, id, by) => inbound.stopMessages(to, id, by),

@@ -33,6 +33,8 @@ export interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
 
 /** Observes one stream. */
 export interface StreamObserver {
+  /** The first text is about to be sent. */
+  begins(): void;
   /** The application has ended the stream. */
   finished(end: EndOptions): void;
   /** The last text was sent, or failed. Called once, also after an abort. */
@@ -57,6 +59,7 @@ export function createReplyStreams(options: ReplyStreamOptions): ReplyStreams {
     open(to, streamOptions = {}, observer) {
       const writer: ReplyWriter = new ReplyWriter(options, to, streamOptions, {
         closed: () => void writers.delete(writer),
+        begins: () => observer?.begins(),
         finished: (end) => observer?.finished(end),
         settled: () => observer?.settled(),
       });
@@ -252,7 +255,7 @@ class ReplyWriter {
     try {
       this.receipt = this.receipt
         ? await options.update(to, this.receipt.id, this.withText(content))
-        : await options.send(to, { ...this.first, content, final: false });
+        : await this.sendFirst({ ...this.first, content, final: false });
       this.shown = content;
       if (isUndelivered(this.receipt)) this.left();
     } catch (error) {
@@ -302,6 +305,11 @@ class ReplyWriter {
     const { options, to, receipt, text } = this;
     return receipt
       ? options.update(to, receipt.id, { ...last, ...this.withText(text), final: true })
-      : options.send(to, { ...this.first, ...last, content: text });
+      : this.sendFirst({ ...this.first, ...last, content: text });
+  }
+
+  private sendFirst(message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt> {
+    this.owner.begins();
+    return this.options.send(this.to, message);
   }
 }

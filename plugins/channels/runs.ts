@@ -1,5 +1,5 @@
 /** One message in the application: from its delivery to the end of its last reply. */
-import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import { codeOf, type Awaitable, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { PendingDeliveries, PendingDelivery } from "./pending-deliveries.ts";
 import type { ReplyStreams } from "./reply-streams.ts";
@@ -34,6 +34,8 @@ export interface RunOptions {
   readonly current: () => ActiveApplication | undefined;
   /** Runs when the application fails after it has accepted the message. */
   readonly failed: (message: InboundMessage, error: unknown) => void;
+  /** Adds the message to the conversation. */
+  readonly turn: (message: InboundMessage) => Awaitable<void>;
   /** Runs once, after the handler has settled and all its streams have ended. */
   readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => void;
   /** Runs when a stopped message has not ended in time. */
@@ -127,6 +129,7 @@ export class Run implements Task {
   private failureCode: string | undefined;
   private messages = 0;
   private hasFinalText = false;
+  private hasTurn = false;
   private hasReleased = false;
   private hasSettled = false;
   private isStopped = false;
@@ -181,8 +184,37 @@ export class Run implements Task {
   }
 
   accept(): void {
-    if (!this.options.deliveries.accept(this.delivery)) return;
-    this.release();
+    if (this.delivery.settled) return;
+    const turn = this.addTurn();
+    if (turn) void turn.then(() => this.confirm());
+    else this.confirm();
+  }
+
+  /**
+   * Adds the message to the conversation, unless that was done before or the message is stopped. A
+   * failure is logged: the application has the message.
+   *
+   * @returns A promise that never rejects, if the channel needs time.
+   */
+  addTurn(): Promise<void> | undefined {
+    if (this.hasTurn || this.isStopped) return undefined;
+    this.hasTurn = true;
+    try {
+      return this.options.turn(this.message)?.catch((error: unknown) => this.logTurn(error));
+    } catch (error) {
+      this.logTurn(error);
+      return undefined;
+    }
+  }
+
+  private logTurn(error: unknown): void {
+    const { channel, session, id } = this.message;
+    const text = "the message could not be added to the conversation";
+    this.options.log.error({ err: error, channel, session, id }, text);
+  }
+
+  private confirm(): void {
+    if (this.options.deliveries.accept(this.delivery)) this.release();
   }
 
   signal(): AbortSignal {
@@ -201,6 +233,7 @@ export class Run implements Task {
   reply(message: GrowingReply): ReturnType<Message["reply"]> {
     if (this.isStopped) return Promise.reject(channelsErrors.stopped());
     this.noteReply(message);
+    void this.addTurn();
     return this.options.send(this.message, toReply(this.message.id, message));
   }
 
@@ -210,6 +243,7 @@ export class Run implements Task {
       { channel: this.message.channel, session: this.message.session },
       { inReplyTo, ...options },
       {
+        begins: () => void this.addTurn(),
         finished: (end) => {
           if (!this.isStopped) this.hasFinalText = true;
           this.noteEnd(end);
@@ -241,7 +275,7 @@ export class Run implements Task {
 
   private settle(error: unknown, hasFailed: boolean): void {
     const { deliveries } = this.options;
-    if (!hasFailed) deliveries.accept(this.delivery);
+    if (!hasFailed) this.accept();
     else {
       this.failureCode = codeOf(error);
       if (!deliveries.reject(this.delivery, error) && !this.isStopped)

@@ -156,6 +156,12 @@ export interface ChannelAdapter {
   /** Reports that the application failed after it had accepted this message, so that the client
    *  stops waiting for a reply. */
   failed?(session: string, id: string, error: unknown): void;
+  /**
+   * Adds the message to the conversation, so that other clients of the session see it. Called once
+   * for each message that the application accepts: then, or before the first text of its answer.
+   * The message is accepted when a returned promise has settled.
+   */
+  turn?(message: InboundMessage): Awaitable<void>;
   /** Reports the end of the answer to this message, after its last text. */
   ended?(session: string, id: string, end: AnswerEnd): void;
 }

@@ -32,6 +32,7 @@ import { createRouter, type EventStreamRequest, type HeaderMap } from "./http/ro
 import { countClose, createCounters, readMetrics } from "./metrics.ts";
 import type { PicoServer, PicoServerEvents, PicoServerShape } from "./service.ts";
 import { createChannelAdapter } from "./session/channel-adapter.ts";
+import { RecentEnds } from "./session/recent-ends.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
 import { assertSettings, type CheckDependencies } from "./startup-checks.ts";
 
@@ -60,6 +61,7 @@ export class PicoChannel {
   private readonly connections: ConnectionRegistry;
   private readonly budget: MemoryBudget;
   private readonly sessions: SessionLog;
+  private readonly ends: RecentEnds;
   private readonly channel: ChannelHandle;
   private readonly shutdown: Shutdown;
   private readonly admissionControl: AdmissionControl;
@@ -89,7 +91,12 @@ export class PicoChannel {
       uses.conversations?.open("pico", listeners) ??
       createMemorySessionLog({ random, now: () => clock.monotonic(), after, ...listeners });
     const countSent = (): void => void (this.messagesOut += 1);
-    this.channel = channels.attach(createChannelAdapter(this.sessions, clock, countSent));
+    const { sessions } = this;
+    this.ends = new RecentEnds(sessions.limits.retentionMs);
+    const newId = (): string => Buffer.from(random(16)).toString("hex");
+    this.channel = channels.attach(
+      createChannelAdapter({ sessions, clock, onSent: countSent, newId, ends: this.ends }),
+    );
     const isBusy = (session?: string): boolean => this.channel.isBusy(session);
     this.shutdown = createShutdown({ connections: this.connections, config, log, isBusy });
     this.admissionControl = createAdmissionControl({
@@ -142,6 +149,7 @@ export class PicoChannel {
           this.messagesIn += 1;
           return this.channel.deliver(message, options);
         },
+        stop: this.channel.stop,
       },
       connections,
       sessions,
@@ -244,6 +252,7 @@ export class PicoChannel {
           channel.hand(message, callbacks, options);
         },
         typing: channel.typing,
+        stop: channel.stop,
         isBusy,
         isToken: this.sessionGuard.isToken,
         budget,
@@ -256,6 +265,7 @@ export class PicoChannel {
       },
       sessions,
       counters,
+      ends: this.ends,
       written: memoizeLast(({ session, cursor: { epoch, seq } }) =>
         sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
       ),
@@ -279,7 +289,7 @@ export class PicoChannel {
   }
 
   private addEventStream(
-    { session, after }: EventStreamRequest,
+    { session, after, features }: EventStreamRequest,
     response: ServerResponse,
     headers: HeaderMap,
     handshakeRequest: HandshakeRequest,
@@ -292,6 +302,7 @@ export class PicoChannel {
       id: context.runtime.newId(),
       session,
       after,
+      features,
       admission,
     });
     this.addPeer(peer, session, handshakeRequest, admission);

@@ -146,6 +146,8 @@ const frameTypes = [
   "typing.start",
   "typing.stop",
   "error",
+  "message.user",
+  "answer.end",
 ] as const;
 const frameTypePrefixes = frameTypes.map((type) => ({
   type,
@@ -215,7 +217,8 @@ export function encodeTextMessage(
 
 /** Encodes a response to one client as `encode` does, with the timestamp at the end. */
 export function encodeResponse(frame: ServerFrame, now: number): string {
-  if (frame.type !== "message.ack") return encode({ ...frame, timestamp: now });
+  if (frame.type !== "message.ack" || frame.seq !== undefined)
+    return encode({ ...frame, timestamp: now });
   const {
     session_id: session,
     payload: { request_id: id, status },

@@ -29,6 +29,10 @@ export interface LogEntry {
    * final or deleted.
    */
   readonly message?: string | undefined;
+  /** For the turn of a person, the id that its client gave the message. */
+  readonly request?: string | undefined;
+  /** Bytes that the entry counts in the limits of a stream. Absent: those of the frame. */
+  readonly bytes?: number | undefined;
   /** True for the complete text of a message. */
   readonly final?: boolean | undefined;
   /** Reduces the memory of the entry, because it is kept and has no subscriber. */

@@ -135,7 +135,8 @@ function keepPartial(stream: Stream, message: string, entry: LogEntry): void {
 }
 
 /** @returns The bytes of the entry. */
-const sizeOf = (entry: LogEntry): number => entry.framed?.length ?? entry.frame.byteLength;
+const sizeOf = (entry: LogEntry): number =>
+  entry.framed?.length ?? entry.bytes ?? entry.frame.byteLength;
 
 /** @returns The last number that is no longer kept. */
 const lastDropped = ({ stored }: Stream): number => stored.first - 1;
@@ -152,10 +153,16 @@ export function markWritten(stream: Stream, upTo: number): void {
   receipts.forget(upTo);
 }
 
-/** True if a client that received only this range has missed nothing that is still available. */
-export const isContiguous = (stream: Stream, { after }: SequenceRange): boolean =>
-  after <= lastDropped(stream) ||
-  after <= Math.min(stream.written, Math.max(stream.plain, stream.acknowledged));
+/**
+ * True if a client that received only this range has missed nothing that is still available. The
+ * turns of people before the range do not count, because such a client receives none.
+ */
+export function isContiguous(stream: Stream, { after: given }: SequenceRange): boolean {
+  const { stored, written, plain, acknowledged } = stream;
+  let after = given;
+  while (stored.at(after)?.type === "message.user") after -= 1;
+  return after <= lastDropped(stream) || after <= Math.min(written, Math.max(plain, acknowledged));
+}
 
 export const exceedsWindow = (
   { stored, storedBytes }: Stream,
@@ -257,6 +264,10 @@ export class DeliveredEntry implements SequencedEntry {
 
   get framed(): EncodedFrame | undefined {
     return this.entry.framed;
+  }
+
+  get request(): string | undefined {
+    return this.entry.request;
   }
 
   get type(): LogEntry["type"] {

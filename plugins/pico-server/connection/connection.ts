@@ -13,6 +13,7 @@ import {
 import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
 import { encodeResponse, frameText, pingFrame, type EncodedFrame } from "../frame-encoding.ts";
+import { noFeatures, type Features } from "../session/features.ts";
 import type { Admission } from "../handshake/admission.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
@@ -26,7 +27,8 @@ import {
   type SubscriptionsOwner,
 } from "../session/subscriptions.ts";
 import type { ConnectionContext, DeliverMessage, DisconnectedEvent } from "./context.ts";
-import { Inbound, type InboundOwner } from "./inbound.ts";
+import { Inbound } from "./inbound.ts";
+import type { InboundOwner } from "./inbound-owner.ts";
 import { Liveness, recentlySuspended, recheckMs } from "./liveness.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
 import type { ByteCounts, ConnectionInfo, Peer, Traffic } from "./registry.ts";
@@ -86,6 +88,7 @@ export class Connection
   readonly sender: Sender;
   readonly scope: SessionScope | undefined;
   readonly acknowledges: boolean;
+  readonly features: Features;
   known: ConnectionInfo | undefined = undefined;
   slot = unscheduled;
   private readonly context: ConnectionContext;
@@ -126,6 +129,8 @@ export class Connection
     this.sender = admission.sender;
     this.scope = admission.scope;
     this.acknowledges = extension !== undefined;
+    this.features = extension?.features ?? noFeatures;
+    if (this.features.ends) context.ends.watch(session);
     this.conn = extension && context.runtime.newId();
     this.resumes = extension?.resume !== undefined;
     this.liveness = new Liveness(socket as Socket, context.registry.wheelClock.now());
@@ -261,7 +266,12 @@ export class Connection
   }
 
   use(session: string): void {
+    if (this.features.ends) this.context.ends.watch(session);
     this.subscriptions.use(session);
+  }
+
+  get turns(): Subscriptions {
+    return this.subscriptions;
   }
 
   usesSession(session: string): boolean {
@@ -283,14 +293,20 @@ export class Connection
 
   /** Sends `hello`, and `gap` if frames are missing, to a client of the extension. */
   streamStarted(start: StreamStart): void {
-    const { session, conn = "", resumes, context } = this;
+    const { session, conn = "", resumes, context, features } = this;
     const config = context.runtime.config();
     countResume(context.counters, resumes, start);
     const { limits } = context.sessions;
-    for (const frame of helloFrames({ conn, session, resumes, replay: start, config, limits }))
-      this.respond(frame);
+    const hello = { conn, session, resumes, replay: start, config, limits, features };
+    for (const frame of helloFrames(hello)) this.respond(frame);
     this.hasSentHello = true;
     this.ws.resume();
+  }
+
+  streamReplayed(): void {
+    if (!this.features.ends || !this.resumes) return;
+    const { ends, runtime } = this.context;
+    for (const frame of ends.recent(this.session, runtime.clock.now())) this.respond(frame);
   }
 
   failed(error: unknown): void {

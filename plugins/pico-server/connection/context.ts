@@ -6,6 +6,7 @@ import type { PicoServerConfig } from "../config.ts";
 import type { Peer } from "./registry.ts";
 import type { Counters } from "../metrics.ts";
 import type { PicoServerEvents } from "../service.ts";
+import type { RecentEnds } from "../session/recent-ends.ts";
 import type { Rate } from "./rate-limit.ts";
 import type { SequencedEntry, SessionLog } from "../../conversations/index.ts";
 import type { WheelClock } from "./timer-wheel.ts";
@@ -26,6 +27,7 @@ export interface DeliveryContext {
   readonly deliver: DeliverMessage;
   /** Reports that a user of this session started or stopped typing. */
   readonly typing: ChannelHandle["typing"];
+  readonly stop: ChannelHandle["stop"];
   /** True while the application processes a message of this session. */
   readonly isBusy: (session: string) => boolean;
   /** True if this session id is a token of this process. */
@@ -51,6 +53,7 @@ export interface ConnectionContext {
   readonly registry: RegistryContext;
   readonly sessions: SessionLog;
   readonly counters: Counters;
+  readonly ends: RecentEnds;
   /**
    * Called after a numbered entry was written to a socket whose client sends no acknowledgements.
    */

@@ -4,23 +4,24 @@ import {
   WireError,
   messageErrors,
   type ClientFrame,
-  type CloseName,
   type ErrorCode,
   type MessagePayload,
-  type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
-import type { InboundMessage, Sender } from "../../channels/index.ts";
+import type { InboundMessage } from "../../channels/index.ts";
 import {
   decodeFrame,
   DeliveryAck,
   toChannelMedia,
   toMessageError,
   toSkippedNotice,
+  toStoppedMessages,
+  unknownTypeError,
 } from "../session/mapping.ts";
 import { tokenSessionError } from "../session/session-guard.ts";
-import { sessionForbiddenError, type SessionScope } from "../session/session-scope.ts";
+import { sessionForbiddenError } from "../session/session-scope.ts";
 import { readArrivals, type Arrivals } from "./arrivals.ts";
-import type { ConnectionContext, DeliverMessage } from "./context.ts";
+import type { ConnectionContext } from "./context.ts";
+import type { InboundOwner } from "./inbound-owner.ts";
 import type { BudgetMember } from "./memory-budget.ts";
 import {
   createStrikeCounter,
@@ -48,34 +49,6 @@ const minWeightLimit = 16 * 1024 * 1024;
  */
 const deadlineMs = 5_000;
 const deadlineRetryMs = 5_000;
-
-/** The connection that owns these frames. */
-export interface InboundOwner {
-  /** The session of frames that have no `session_id`. */
-  readonly session: string;
-  readonly sender: Sender;
-  /** Undefined if a sign-in authenticated the client instead of the channel token. */
-  readonly tokenVersion: number | undefined;
-  /** Undefined: every session. */
-  readonly scope: SessionScope | undefined;
-  /** The client receives acknowledgements, and repeated messages are delivered once. */
-  readonly acknowledges: boolean;
-  /** The client has received everything up to this sequence number. */
-  acknowledged(seq: number): void;
-  deliver(...message: Parameters<DeliverMessage>): void;
-  respond(frame: ServerFrame): void;
-  close(name: CloseName, retryMs?: number): void;
-  /** The server failed to process a frame. */
-  failed(error: unknown): void;
-  /** True if the connection has used this session before. */
-  usesSession(session: string): boolean;
-  /** A frame contained this session id. */
-  use(session: string): void;
-  /** Pauses reading, or resumes it. */
-  pause(isPaused: boolean): void;
-  /** Checks the connection once a second from now on. */
-  scheduleCheck(): void;
-}
 
 /** Ids of a rejected frame, as far as they could be read. */
 interface FrameIds {
@@ -213,12 +186,15 @@ export class Inbound implements BudgetMember {
   }
 
   acknowledge({ session, id }: InboundMessage, status: "accepted" | "duplicate"): void {
+    const { owner } = this;
     const payload = { request_id: id, status };
-    this.owner.respond({ type: "message.ack", session_id: session, payload });
+    const position = owner.features.turns ? owner.turns.takeTurn(session, id) : undefined;
+    owner.respond({ type: "message.ack", session_id: session, payload, ...position });
   }
 
   failed({ session, id, sender }: InboundMessage, error: unknown): void {
     const { log } = this.context.runtime;
+    if (this.owner.features.turns) this.owner.turns.dropTurn(session, id);
     const { code, message } = toMessageError(error);
     if (code === "internal")
       log.error({ err: error, session, id, user: sender?.id }, "Message could not be processed");
@@ -249,6 +225,7 @@ export class Inbound implements BudgetMember {
     this.pending += 1;
     delivery.budget.grow(this, bytes);
     if (skipped && owner.acknowledges) owner.respond(toSkippedNotice(session, givenId, skipped));
+    if (owner.features.turns) owner.turns.expectTurn(session, id, isKnown);
     const callbacks = new DeliveryAck(this, message, bytes, isKnown);
     owner.deliver(message, callbacks, isKnown ? withDedupe : withoutDedupe);
   }
@@ -256,6 +233,8 @@ export class Inbound implements BudgetMember {
   private handle(data: Uint8Array): void {
     const frame = decodeFrame(data);
     if (frame instanceof WireError) return this.rejectFrame(frame);
+    if (frame.type === "message.stop" && !this.owner.features.stop)
+      return this.rejectFrame(unknownTypeError(frame));
     const { session: own, scope } = this.owner;
     const { session_id: name = own } = frame;
     const session = scope === undefined ? name : scope.resolve(name);
@@ -306,8 +285,16 @@ export class Inbound implements BudgetMember {
     if (type === "message.send" || type === "media.send")
       this.deliver(bytes, id, session, frame.payload);
     if (type === "ack" && owner.acknowledges) owner.acknowledged(frame.payload.seq);
+    if (type === "message.stop") this.stopMessages(session, id, frame.payload.request_id);
     if (type === "typing.start" || type === "typing.stop")
       delivery.typing(session, type === "typing.start");
+  }
+
+  private stopMessages(session: string, frameId: string | undefined, id: string | undefined): void {
+    const { owner, context } = this;
+    const stopped = toStoppedMessages(context.delivery.stop(session, id, owner.sender));
+    const payload = { ...(frameId !== undefined && { request_id: frameId }), stopped };
+    owner.respond({ type: "stop.ack", session_id: session, payload });
   }
 
   private hasQueued(): boolean {

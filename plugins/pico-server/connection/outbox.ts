@@ -25,9 +25,9 @@ function coalescingKey(entry: SequencedEntry): string | undefined {
   if (message !== undefined) return `message\0${session}\0${message}`;
   return isTypingEntry(entry) ? `typing\0${session}` : undefined;
 }
-/** Errors have no message id either, but each one has its own content. */
+/** Errors and ends of answers have no message id either, but each one has its own content. */
 const isTypingEntry = (entry: SequencedEntry): boolean =>
-  !entry.numbered && entry.message === undefined && frameTypeOf(entry) !== "error";
+  !entry.numbered && entry.message === undefined && frameTypeOf(entry).startsWith("typing.");
 const isTypingFrame = ({ entry }: QueuedFrame): boolean =>
   entry !== undefined && isTypingEntry(entry);
 /** True for updates that the final entry `last` makes redundant. */

@@ -15,6 +15,7 @@ import {
 import { resolveSession, sessionForbidden } from "./identity.ts";
 import { detachString } from "../connection/registry.ts";
 import { toHttpRejection, type Rejection } from "./rejection.ts";
+import { readFeatures, type Features } from "../session/features.ts";
 import type { SessionGuard } from "../session/session-guard.ts";
 import type { ChannelWebSocket, Upgrader } from "../connection/web-socket.ts";
 
@@ -22,6 +23,7 @@ import type { ChannelWebSocket, Upgrader } from "../connection/web-socket.ts";
 export interface Extension {
   /** The cursor to resume at. */
   readonly resume: Cursor | undefined;
+  readonly features: Features;
 }
 
 export interface AcceptedHandshake {
@@ -179,7 +181,9 @@ export function createHandshake(
     const { admission, credentials, session } = verified;
     const { params } = handshakeRequest;
     const { isAsked, resume, conn } = readExtension(params);
-    const extension = isAsked ? { resume: parseCursor(resume) } : undefined;
+    const extension = isAsked
+      ? { resume: parseCursor(resume), features: readFeatures(params) }
+      : undefined;
     upgrader.upgrade(
       handshakeRequest.request,
       socket,

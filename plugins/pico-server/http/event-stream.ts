@@ -16,7 +16,8 @@ import { Outbox, type OutboxOwner } from "../connection/outbox.ts";
 import type { ConnectionInfo, Peer, Traffic } from "../connection/registry.ts";
 import { createResponseSink } from "../connection/sink.ts";
 import { unscheduled } from "../connection/timer-wheel.ts";
-import { memoizeLast } from "../frame-encoding.ts";
+import { frameTypeOf, memoizeLast } from "../frame-encoding.ts";
+import type { Features } from "../session/features.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { ByteCounter, countResume } from "../metrics.ts";
 import { retryBounds } from "../session/hello.ts";
@@ -29,6 +30,7 @@ export interface EventStreamOptions {
   readonly id: string;
   readonly session: string;
   readonly after: Cursor | undefined;
+  readonly features: Features;
   readonly admission: Pick<Admission, "version" | "sender" | "identity">;
 }
 
@@ -56,6 +58,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   private readonly context: ConnectionContext;
   private readonly session: string;
   private readonly after: Cursor | undefined;
+  private readonly features: Features;
   private readonly response: ServerResponse;
   private readonly byteCounter: ByteCounter;
   private readonly outbox: Outbox;
@@ -66,11 +69,13 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   private keptAliveAt: number;
 
   constructor(context: ConnectionContext, options: EventStreamOptions) {
-    const { response, headers, id, session, after, admission } = options;
+    const { response, headers, id, session, after, features, admission } = options;
     this.context = context;
     this.id = id;
     this.session = session;
     this.after = after;
+    this.features = features;
+    if (features.ends) context.ends.watch(session);
     this.tokenVersion = admission.version;
     this.sender = admission.sender;
     this.response = response;
@@ -158,8 +163,21 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   }
 
   accept(_: SessionReader, entry: SequencedEntry): void {
+    const type = frameTypeOf(entry);
+    if (type === "message.user" && !this.features.turns) return;
+    if (type === "answer.end" && !this.features.ends) return;
     this.messagesOut += 1;
     this.outbox.send(encodeEventOnce(entry), entry);
+  }
+
+  replayed(): void {
+    if (!this.features.ends || this.after === undefined) return;
+    const { ends, runtime, counters } = this.context;
+    const timestamp = runtime.clock.now();
+    for (const frame of ends.recent(this.session, timestamp)) {
+      counters.framesOut["answer.end"] += 1;
+      this.send(encodeEvent(encode({ ...frame, timestamp })));
+    }
   }
 
   failed(error: unknown): void {

@@ -8,10 +8,8 @@ import {
   type SkippedAttachment,
 } from "../../../lib/pico-wire/index.ts";
 import type { InboundMessage, Sender } from "../../channels/index.ts";
-import { messageRateOf } from "../config.ts";
 import type { RuntimeContext } from "../connection/context.ts";
 import type { MemoryBudget } from "../connection/memory-budget.ts";
-import { createKeyedBuckets } from "../connection/rate-limit.ts";
 import type { ConnectionRegistry } from "../connection/registry.ts";
 import type { Admission, AdmissionControl } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
@@ -46,6 +44,8 @@ export interface PostDelivery {
 }
 
 export interface PostMessageOptions {
+  /** Counts one request of an address. Returns `false` beyond `message_rate`. */
+  readonly isWithinRate: (key: string, now: number) => boolean;
   readonly runtime: RuntimeContext;
   readonly access: AccessContext<Pick<AdmissionControl, "expired">>;
   readonly delivery: PostDelivery;
@@ -99,11 +99,9 @@ type PostHandler = (
 
 class MessagePoster {
   private readonly options: PostMessageOptions;
-  private readonly isWithinRate: (key: string, now: number) => boolean;
 
   constructor(options: PostMessageOptions) {
     this.options = options;
-    this.isWithinRate = createKeyedBuckets(messageRateOf(options.runtime.config));
   }
 
   /** @returns The response, or undefined if the client has closed the connection. */
@@ -116,7 +114,7 @@ class MessagePoster {
     const { config, clock, newId } = runtime;
     const { admissionControl } = access;
     const { request, peer, params } = handshakeRequest;
-    if (!this.isWithinRate(peer.key, clock.now()))
+    if (!this.options.isWithinRate(peer.key, clock.now()))
       return { code: "rate_limited", message: messageErrors.rate_limited.message };
     const seconds = readWait(params);
     if (seconds === undefined) {

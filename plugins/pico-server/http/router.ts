@@ -13,12 +13,16 @@ import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
 import { createHistoryHandler, type HistoryOptions } from "./history.ts";
+import { messageRateOf } from "../config.ts";
+import { createKeyedBuckets } from "../connection/rate-limit.ts";
+import { readFeatures, type Features } from "../session/features.ts";
 import {
   createPostHandler,
   type AccessContext,
   type JsonResponse,
   type PostMessageOptions,
 } from "./post-message.ts";
+import { createStopHandler, type StopOptions } from "./post-stop.ts";
 
 export const preflightHeaders = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST",
@@ -46,10 +50,12 @@ export function sendJson(
 export interface EventStreamRequest {
   readonly session: string;
   readonly after: Cursor | undefined;
+  readonly features: Features;
 }
 
-export interface RouterOptions extends PostMessageOptions {
+export interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
   readonly http: Http;
+  readonly delivery: PostMessageOptions["delivery"] & StopOptions["delivery"];
   readonly access: AccessContext<AdmissionControl>;
   readonly conversations: HistoryOptions["conversations"];
   readonly reportRejection: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
@@ -80,6 +86,7 @@ const allowedMethods: Readonly<Record<string, readonly string[]>> = {
   "/pico": ["GET", "HEAD"],
   "/pico/ws": ["GET", "HEAD"],
   "/pico/messages": ["POST"],
+  "/pico/stop": ["POST"],
   "/pico/events": ["GET"],
   "/pico/history": ["GET"],
 };
@@ -88,11 +95,14 @@ class PicoRouter {
   private readonly options: RouterOptions;
   private readonly post: ReturnType<typeof createPostHandler>;
   private readonly history: ReturnType<typeof createHistoryHandler>;
+  private readonly stop: ReturnType<typeof createStopHandler>;
 
   constructor(options: RouterOptions) {
     this.options = options;
-    this.post = createPostHandler(options);
     const { conversations, runtime } = options;
+    const isWithinRate = createKeyedBuckets(messageRateOf(runtime.config));
+    this.post = createPostHandler({ ...options, isWithinRate });
+    this.stop = createStopHandler({ ...options, isWithinRate });
     this.history = createHistoryHandler({ conversations, newId: runtime.newId });
   }
 
@@ -135,6 +145,7 @@ class PicoRouter {
       return { code: "upgrade_required", message: missingUpgradeMessage };
     if (path === "/pico/history") return this.history(handshakeRequest, admission);
     if (path === "/pico/events") return this.requestStream(handshakeRequest, admission);
+    if (path === "/pico/stop") return this.stop(handshakeRequest, admission);
     return path === "/pico" ? this.describe() : this.post(handshakeRequest, response, admission);
   }
 
@@ -180,7 +191,8 @@ class PicoRouter {
     const lastId = request.headers["last-event-id"];
     const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;
     if (lastId && !after) return { code: "bad_handshake", message: malformedEventIdMessage };
-    return { stream: { session: detachString(session), after }, admission };
+    const features = readFeatures(params);
+    return { stream: { session: detachString(session), after, features }, admission };
   }
 
   /** The caller opens the stream in the same turn, so no other request can take the free slot. */

@@ -4,7 +4,7 @@ import type { Awaitable, Clock } from "../../../kernel/index.ts";
 import { formatCursor, type ServerMessage } from "../../../lib/pico-wire/index.ts";
 import type { Peer } from "../connection/registry.ts";
 import type { Admission } from "../handshake/admission.ts";
-import { splitNumberedFrame } from "../frame-encoding.ts";
+import { frameTypeOf, splitNumberedFrame } from "../frame-encoding.ts";
 import type { Cursor, SequencedEntry, SessionLog, Subscriber } from "../../conversations/index.ts";
 import { unscheduled } from "../connection/timer-wheel.ts";
 
@@ -115,8 +115,9 @@ class ReplyWaiter implements PendingReply, Subscriber {
     this.stopSignOutWatch = admission.identity?.onEnd(this.onClose);
   }
 
-  onEntry({ frame, numbered: isNumbered, cursor }: SequencedEntry): void {
-    if (!isNumbered) return;
+  onEntry(entry: SequencedEntry): void {
+    if (!entry.numbered || frameTypeOf(entry) === "message.user") return;
+    const { frame, cursor } = entry;
     const [head, tail] = splitNumberedFrame(frame, cursor);
     const replyFrame = JSON.parse(Buffer.from(head).toString() + tail) as ReplyFrame;
     this.received.push({ frame: replyFrame, cursor });

@@ -1,8 +1,10 @@
 // Sends the messages of the application to the sessions of the pico channel.
 import type { Awaitable, Clock } from "../../../kernel/index.ts";
 import type {
+  AnswerEnd,
   ChannelAdapter,
   ContextUsage,
+  InboundMessage,
   Media,
   OutboundMessage,
   AdapterReceipt,
@@ -18,6 +20,8 @@ import {
 } from "../../../lib/pico-wire/index.ts";
 import { picoErrors } from "../errors.ts";
 import { toMessageError } from "./mapping.ts";
+import type { RecentEnds } from "./recent-ends.ts";
+import { TurnEntry } from "./turn-entry.ts";
 import type { AppendResult, SessionLog } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
 
@@ -91,15 +95,28 @@ function toPayload(id: string, message: OutboundUpdate, final: boolean | undefin
   };
 }
 
+export interface ChannelAdapterOptions {
+  readonly sessions: SessionLog;
+  readonly clock: Clock;
+  /** Called after each message that the session log has stored. */
+  readonly onSent: () => void;
+  readonly newId: () => string;
+  readonly ends: RecentEnds;
+}
+
 class PicoChannelAdapter implements ChannelAdapter {
   readonly name = "pico";
   readonly resumeMs: number;
   private readonly sessions: SessionLog;
   private readonly clock: Clock;
   private readonly onSent: () => void;
+  private readonly newId: () => string;
+  private readonly ends: RecentEnds;
 
-  constructor(sessions: SessionLog, clock: Clock, onSent: () => void) {
+  constructor({ sessions, clock, onSent, newId, ends }: ChannelAdapterOptions) {
     this.sessions = sessions;
+    this.newId = newId;
+    this.ends = ends;
     this.resumeMs = sessions.limits.retentionMs;
     this.clock = clock;
     this.onSent = onSent;
@@ -130,6 +147,16 @@ class PicoChannelAdapter implements ChannelAdapter {
   failed(session: string, id: string, error: unknown): void {
     const payload = { ...toMessageError(error), request_id: id };
     this.broadcast(session, { type: "error", payload });
+  }
+
+  turn(message: InboundMessage): Awaitable<void> {
+    const appended = this.sessions.append(message.session, new TurnEntry(message, this.newId));
+    if (appended instanceof Promise) return appended.then(() => undefined);
+  }
+
+  ended(session: string, id: string, end: AnswerEnd): void {
+    const frame = this.ends.add(session, id, end, this.clock.now());
+    if (frame) this.broadcast(session, frame);
   }
 
   private publish(
@@ -202,13 +229,6 @@ class PicoChannelAdapter implements ChannelAdapter {
   }
 }
 
-/**
- * Creates the adapter that sends each message to every connection of its session.
- *
- * @param onSent - Called after each message that the session log has stored.
- */
-export const createChannelAdapter = (
-  sessions: SessionLog,
-  clock: Clock,
-  onSent: () => void,
-): ChannelAdapter => new PicoChannelAdapter(sessions, clock, onSent);
+/** Creates the adapter that sends each message to every connection of its session. */
+export const createChannelAdapter = (options: ChannelAdapterOptions): ChannelAdapter =>
+  new PicoChannelAdapter(options);

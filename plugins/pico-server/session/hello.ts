@@ -3,6 +3,7 @@
  */
 import type { GapFrame, HelloFrame } from "../../../lib/pico-wire/index.ts";
 import { pingEveryMs, type PicoServerConfig } from "../config.ts";
+import type { Features } from "./features.ts";
 import type { Cursor, LogLimits, Replay } from "../../conversations/index.ts";
 
 const extensionVersion = 1;
@@ -17,6 +18,7 @@ export interface HelloOptions {
   readonly replay: Replay & { readonly top: Cursor };
   readonly config: PicoServerConfig;
   readonly limits: LogLimits;
+  readonly features: Features;
 }
 
 export function helloFrames({
@@ -26,6 +28,7 @@ export function helloFrames({
   replay,
   config,
   limits,
+  features,
 }: HelloOptions): (HelloFrame | GapFrame)[] {
   const { top, gap, frames: replayed } = replay;
   const { frames, bytes, retentionMs } = limits;
@@ -46,6 +49,7 @@ export function helloFrames({
       max_payload: config.max_payload,
       window: { frames, bytes, ttl_s: retentionMs / 1_000 },
       retry: retryBounds,
+      ...(features.names && { can: features.names }),
     },
   };
   return gap ? [hello, { type: "gap", session_id: session, payload: gap }] : [hello];

@@ -9,8 +9,9 @@ import {
   type InlineImage,
   type NoticeFrame,
   type SkippedAttachment,
+  type StoppedMessage,
 } from "../../../lib/pico-wire/index.ts";
-import type { DeliveryCallbacks, InboundMessage, Media } from "../../channels/index.ts";
+import type { DeliveryCallbacks, InboundMessage, Media, StopResult } from "../../channels/index.ts";
 
 /** @returns The frame, or the reason to reject it. */
 export function decodeFrame(data: Uint8Array): ClientFrame | WireError {
@@ -49,7 +50,18 @@ export const toSkippedNotice = (
   },
 });
 
-const forwardedCodes: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
+/** Converts the results of a stop to the wire. */
+export const toStoppedMessages = (results: readonly StopResult[]): StoppedMessage[] =>
+  results.map(({ id, status }) => ({ request_id: id, status }));
+
+/** Rejects a frame that the client did not ask for with `pico_can`. */
+export const unknownTypeError = ({ id, session_id }: ClientFrame): WireError =>
+  Object.assign(new WireError("unknown_type", messageErrors.unknown_type.message), {
+    ...(id !== undefined && { requestId: id }),
+    ...(session_id !== undefined && { sessionId: session_id }),
+  });
+
+const forwardedCodes: readonly ErrorCode[] = ["no_application", "id_reused", "loop", "stopped"];
 /** The application wrote these messages for the sender, so they are forwarded. */
 const applicationCodes: readonly ErrorCode[] = [
   "application_refused",

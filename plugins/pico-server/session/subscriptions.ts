@@ -1,10 +1,14 @@
 // Reads sessions from a cursor on, and manages the sessions of one connection.
 import {
   frameBytes,
+  frameTypeOf,
   frameWithPosition,
   memoizeLast,
   type EncodedFrame,
 } from "../frame-encoding.ts";
+import type { Features } from "./features.ts";
+import { OwnTurns } from "./own-turns.ts";
+import { encodePlaceholder } from "./turn-entry.ts";
 import type {
   Cursor,
   DefaultStart,
@@ -20,6 +24,8 @@ export type StreamStart = Replay & { readonly top: Cursor };
 export interface ReaderListener {
   begin(reader: SessionReader, start: StreamStart): void;
   accept(reader: SessionReader, entry: SequencedEntry): void;
+  /** The frames to replay have been passed to `accept`. */
+  replayed(reader: SessionReader): void;
   failed(error: unknown): void;
 }
 
@@ -104,6 +110,7 @@ export class SessionReader implements Subscriber {
     const buffered = this.buffered;
     this.buffered = undefined;
     for (const entry of buffered ?? []) if (entry.cursor.seq > top.seq) owner.accept(this, entry);
+    owner.replayed(this);
   }
 }
 
@@ -113,12 +120,16 @@ const frameOnce = memoizeLast(({ frame }) => frameBytes(frame));
 const frameWithoutPosition = (entry: SequencedEntry): EncodedFrame =>
   entry.framed ?? frameOnce(entry);
 const frameWithPositionOnce = memoizeLast(frameWithPosition);
+const placeholderOnce = memoizeLast(encodePlaceholder);
 
 export interface SubscriptionsOwner {
   send(frame: EncodedFrame, entry: SequencedEntry): void;
   failed(error: unknown): void;
+  readonly features: Features;
   /** Called for the session of the extension only. */
   streamStarted(start: StreamStart): void;
+  /** The frames to replay were sent. Called for the session of the extension only. */
+  streamReplayed(): void;
 }
 
 /**
@@ -135,6 +146,7 @@ export class Subscriptions implements ReaderListener {
   /** The range that this client may acknowledge: the numbers after its gap. */
   private acknowledgeable: { readonly epoch: string; readonly after: number } | undefined =
     undefined;
+  private ownTurns: OwnTurns | undefined = undefined;
   private isOpen = true;
 
   constructor(log: SessionLog, owner: SubscriptionsOwner) {
@@ -197,12 +209,61 @@ export class Subscriptions implements ReaderListener {
   }
 
   accept(reader: SessionReader, entry: SequencedEntry): void {
+    const type = frameTypeOf(entry);
+    if (type === "message.user") return this.acceptTurn(reader, entry);
+    if (type === "answer.end" && !this.owner.features.ends) return;
     const isResumer = reader === this.resumer;
     if (!isResumer && this.readers && this.readers.length > 1) this.touch(reader.session);
+    const hasPosition = isResumer && entry.numbered;
+    if (hasPosition) this.releaseTurns();
     this.owner.send(
-      isResumer && entry.numbered ? frameWithPositionOnce(entry) : frameWithoutPosition(entry),
+      hasPosition ? frameWithPositionOnce(entry) : frameWithoutPosition(entry),
       entry,
     );
+  }
+
+  replayed(reader: SessionReader): void {
+    if (reader === this.resumer) this.owner.streamReplayed();
+  }
+
+  /** The client sends this message, so it will not receive it as the turn of another device. */
+  expectTurn(session: string, id: string, isAcknowledged: boolean): void {
+    const hasPosition = session === this.resumer?.session;
+    (this.ownTurns ??= new OwnTurns()).expect(session, id, isAcknowledged && hasPosition);
+  }
+
+  /** @returns The position of the client's own turn, if it has not been sent. */
+  takeTurn(session: string, id: string): Cursor | undefined {
+    const entry = this.ownTurns?.settle(session, id);
+    if (entry) this.releaseTurns(entry.cursor.seq);
+    return entry?.cursor;
+  }
+
+  /** The message was rejected, so no acknowledgement will contain the number of its turn. */
+  dropTurn(session: string, id: string): void {
+    const entry = this.ownTurns?.settle(session, id);
+    if (!entry) return;
+    this.releaseTurns(entry.cursor.seq);
+    this.owner.send(placeholderOnce(entry), entry);
+  }
+
+  /** Clients without turns receive the number only, or nothing if they know no numbers. */
+  private acceptTurn(reader: SessionReader, entry: SequencedEntry): void {
+    const isResumer = reader === this.resumer;
+    const claimed = this.owner.features.turns ? (this.ownTurns?.claim(entry) ?? "none") : "own";
+    if (claimed === "held") return;
+    if (!isResumer) {
+      if (claimed === "none") this.owner.send(frameWithoutPosition(entry), entry);
+      return;
+    }
+    this.releaseTurns();
+    const encode = claimed === "none" ? frameWithPositionOnce : placeholderOnce;
+    this.owner.send(encode(entry), entry);
+  }
+
+  private releaseTurns(before?: number): void {
+    for (const entry of this.ownTurns?.release(before) ?? [])
+      this.owner.send(placeholderOnce(entry), entry);
   }
 
   failed(error: unknown): void {

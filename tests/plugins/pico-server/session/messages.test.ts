@@ -116,6 +116,7 @@ describe("messages of a client", () => {
     const peer = await door.connect("/pico?session_id=s1&pico_ext=1");
     await peer.next();
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
+    expect(await peer.next()).toMatchObject({ type: "message.delete", seq: 1 });
     const placeholder = await peer.next();
     const message_id = placeholder.payload?.["message_id"];
     expect(placeholder).toEqual({
@@ -126,7 +127,7 @@ describe("messages of a client", () => {
     });
     expect(await peer.next()).toMatchObject({
       type: "message.update",
-      seq: 1,
+      seq: 2,
       payload: { message_id, content: "42", final: true },
     });
   });

@@ -1,0 +1,126 @@
+// The message of a person as an entry of the session log.
+import {
+  encode,
+  limits,
+  type TurnMedia,
+  type UserTurn,
+  type UserTurnFrame,
+} from "../../../lib/pico-wire/index.ts";
+import type { InboundMessage, Media } from "../../channels/index.ts";
+import type { LogEntry, SequencedEntry } from "../../conversations/index.ts";
+import { frameText, frameWithPosition, type EncodedFrame } from "../frame-encoding.ts";
+
+/** Bytes that images may take together, decoded, to be repeated to other clients. */
+const maxMediaBytes = 256 * 1024;
+/** Bytes of the fields around the content, roughly. */
+const envelopeBytes = 320;
+
+const sizeOfMedia = (media: readonly Media[]): number =>
+  media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
+
+const urlOf = ({ type, bytes, url }: Media): string | undefined =>
+  bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
+
+function toTurnMedia(media: Media, hasUrl: boolean): TurnMedia {
+  const { type, filename } = media;
+  const url = hasUrl ? urlOf(media) : undefined;
+  return {
+    content_type: type,
+    ...(url !== undefined && { url }),
+    ...(filename !== undefined && { filename }),
+  };
+}
+
+/**
+ * Encodes its frame when a client or a store reads it for the first time, because sessions without
+ * either need none.
+ */
+export class TurnEntry implements LogEntry {
+  readonly type = "message.user";
+  readonly numbered = true;
+  readonly final = true;
+  readonly message = undefined;
+  readonly framed = undefined;
+  readonly request: string;
+  readonly bytes: number;
+  private readonly turn: InboundMessage;
+  private readonly hasUrls: boolean;
+  private readonly newId: () => string;
+  private encoded: Buffer | undefined = undefined;
+
+  constructor(turn: InboundMessage, newId: () => string) {
+    const mediaBytes = turn.media.length === 0 ? 0 : sizeOfMedia(turn.media);
+    this.hasUrls = mediaBytes <= maxMediaBytes;
+    this.turn = this.hasUrls ? turn : { ...turn, media: turn.media.map(withoutData) };
+    this.request = turn.id;
+    this.bytes = envelopeBytes + turn.content.length + (this.hasUrls ? mediaBytes : 0);
+    this.newId = newId;
+  }
+
+  get frame(): Uint8Array {
+    return (this.encoded ??= this.encode());
+  }
+
+  private encode(): Buffer {
+    const { turn, hasUrls } = this;
+    const { id, content, media, sender, session, at } = turn;
+    const payload: UserTurn = {
+      message_id: this.newId(),
+      request_id: id,
+      content,
+      media: media.map((medium) => toTurnMedia(medium, hasUrls)),
+      attachments: [],
+      ...(sender && { sender }),
+      door: turn.door ?? "pico",
+    };
+    const frame: UserTurnFrame = {
+      type: "message.user",
+      payload,
+      session_id: session,
+      timestamp: at,
+    };
+    return fitFrame(frame);
+  }
+}
+
+const withoutData = ({ type, filename }: Media): Media => ({
+  type,
+  ...(filename !== undefined && { filename }),
+});
+
+/** Cuts the text until the frame has at most 512 KiB. A cut divides no surrogate pair. */
+function fitFrame(frame: UserTurnFrame): Buffer {
+  let fitted = frame;
+  for (;;) {
+    const encoded = Buffer.from(encode(fitted));
+    const over = encoded.byteLength - limits.outboundFrame;
+    if (over <= 0) return encoded;
+    const { content } = fitted.payload;
+    const length = Math.min(content.length - 1, Math.floor(content.length / 2));
+    const cut = content.slice(0, length).replace(/[\uD800-\uDBFF]$/, "");
+    fitted = { ...frame, payload: { ...frame.payload, content: cut } };
+  }
+}
+
+const idPattern = /^\{"type":"message\.user","payload":\{"message_id":"([0-9a-f]{32})"/;
+const patternLength = 96;
+
+/** Reads the id without parsing a frame that this server has encoded. */
+function messageIdOf(frame: Uint8Array): string {
+  const [, id] = idPattern.exec(Buffer.from(frame.subarray(0, patternLength)).toString()) ?? [];
+  if (id !== undefined) return id;
+  const parsed = JSON.parse(Buffer.from(frame).toString()) as UserTurnFrame;
+  return parsed.payload.message_id;
+}
+
+/**
+ * Encodes a frame with the number of the turn, for clients of the extension that do not know turns:
+ * it removes a message that they do not have.
+ */
+export function encodePlaceholder(entry: SequencedEntry): EncodedFrame {
+  const payload = { message_id: messageIdOf(entry.frame) };
+  const frame = encode({ type: "message.delete", payload, session_id: entry.session });
+  const { session, cursor } = entry;
+  const framed = frameText(frame);
+  return frameWithPosition({ session, cursor, numbered: true, framed, frame: Buffer.from(frame) });
+}
