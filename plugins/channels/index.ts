@@ -9,6 +9,7 @@ import type {
   InboundMessage,
   ChannelHandle,
 } from "./service.ts";
+import { createHistory } from "./history.ts";
 import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
 import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
@@ -28,6 +29,7 @@ export type {
   AnswerEnd,
   EndOptions,
   FinishReason,
+  HistoryOptions,
   PreviousTurn,
   ReplyStream,
   Application,
@@ -117,15 +119,14 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
   { clock, log, emit, after, uses }: ChannelsScope,
-  { send, stream }: Pick<Channels, "send"> & { readonly stream: ReplyStreams["open"] },
+  calls: Pick<Channels, "send" | "history"> & { readonly stream: ReplyStreams["open"] },
   adapters: ReadonlyMap<string, ChannelAdapter>,
 ): Inbound {
   return new Inbound({
     clock,
     log,
     after,
-    send,
-    stream,
+    ...calls,
     stopAsked: ({ channel, session, id, door }, by) =>
       emit("channels:stop-asked", () => ({
         channel,
@@ -219,7 +220,8 @@ export function channels(): Plugin<ChannelsShape> {
         after,
       });
       const stream = streams.open;
-      const inbound = createInbound(scope, { send: outbound.send, stream }, adapters);
+      const history = createHistory(scope.uses.conversations);
+      const inbound = createInbound(scope, { send: outbound.send, stream, history }, adapters);
 
       onStop(() => void (sending = false));
       onReady(() => {
@@ -239,6 +241,7 @@ export function channels(): Plugin<ChannelsShape> {
         },
         handle: (application, options) => inbound.handle(application, options),
         stream: (to, streamOptions) => stream(to, streamOptions),
+        history,
         stop: (to, id, by) => inbound.stopMessages(to, id, by),
         attach(adapter) {
           const { name } = adapter;

@@ -1,4 +1,5 @@
 /** Messages in both directions, and how an application answers them. */
+import type { Page, Turn } from "../conversations/index.ts";
 
 /** The destination of a message: a session of a channel. */
 export interface Address {
@@ -188,6 +189,13 @@ export interface Receipt {
   /** Why the message is `undelivered`: a short code such as `overflow`, `expired` or `aborted`. */
   readonly reason?: string;
 }
+/** Selects a page of history. */
+export interface HistoryOptions {
+  /** 1 to 200. @defaultValue `50` */
+  readonly limit?: number;
+  /** The `before` of the page that follows. @defaultValue the end of the conversation */
+  readonly before?: string;
+}
 /** A message as the application receives it. */
 export interface Message extends InboundMessage {
   /** Acknowledges the message before the application returns, for work that takes minutes. The next
@@ -203,6 +211,13 @@ export interface Message extends InboundMessage {
    * Pass it to the text generator. Replies after a stop reject with `stopped`.
    */
   readonly signal: AbortSignal;
+  /**
+   * Reads the turns of both sides in this session, oldest first, without this message. The page is
+   * empty unless the plugin `conversations` has a durable store.
+   *
+   * @throws store_unavailable if the store cannot be read.
+   */
+  history(options?: HistoryOptions): Promise<Page<Turn>>;
   /** Adds facts about the end of the answer. Does not end it: the answer ends when the application
    *  has returned and all its streams have ended. A `finishReason` marks the text as complete, so
    *  that a later stop does not change the outcome. */

@@ -1,5 +1,6 @@
 /** One message in the application: from its delivery to the end of its last reply. */
 import { codeOf, type Awaitable, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import type { Turn } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { PendingDeliveries, PendingDelivery } from "./pending-deliveries.ts";
 import type { ReplyStreams } from "./reply-streams.ts";
@@ -30,6 +31,7 @@ export interface RunOptions {
   readonly after: (ms: number, run: () => void) => Release;
   readonly send: Channels["send"];
   readonly stream: ReplyStreams["open"];
+  readonly history: Channels["history"];
   readonly deliveries: PendingDeliveries;
   readonly current: () => ActiveApplication | undefined;
   /** Runs when the application fails after it has accepted the message. */
@@ -108,6 +110,10 @@ class ReceivedMessage implements Message {
 
   get signal(): AbortSignal {
     return this.#run.signal();
+  }
+
+  get history(): Message["history"] {
+    return (options) => this.#run.history(options);
   }
 
   get end(): Message["end"] {
@@ -223,6 +229,12 @@ export class Run implements Task {
     if (this.isStopped) this.controller.abort(channelsErrors.stopped());
     const { signal } = this.application!;
     return (this.ownSignal = AbortSignal.any([signal, this.controller.signal]));
+  }
+
+  async history(options: Parameters<Message["history"]>[0]): ReturnType<Message["history"]> {
+    const page = await this.options.history(this.message, options);
+    const isOwn = ({ role, id }: Turn): boolean => role === "user" && id === this.message.id;
+    return { ...page, items: page.items.filter((turn) => !isOwn(turn)) };
   }
 
   noteEnd(options: EndOptions): void {

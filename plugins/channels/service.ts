@@ -1,8 +1,10 @@
 /** The channels service: its calls, the contract of a channel, and the events. */
 import type { Awaitable, Release } from "../../kernel/index.ts";
+import type { Page, Turn } from "../conversations/index.ts";
 import type {
   Address,
   AnswerEnd,
+  HistoryOptions,
   InboundMessage,
   Message,
   OutboundMessage,
@@ -66,6 +68,13 @@ export interface Channels {
    * @param by - The person who stops it.
    */
   stop(to: Address, id?: string, by?: Sender): readonly StopResult[];
+  /**
+   * Reads the turns of both sides in a session, oldest first. The page is empty for an unknown
+   * session, and unless the plugin `conversations` has a durable store.
+   *
+   * @throws store_unavailable if the store cannot be read.
+   */
+  history(to: Address, options?: HistoryOptions): Promise<Page<Turn>>;
 }
 
 /** Callbacks for the outcome of a delivery: one of them runs, once. */

@@ -3,6 +3,7 @@
 // all sessions: `supervisor` and `process` run it, `pending-messages` tracks the messages it
 // received, `replies` passes its output to the channels.
 import type { Plugin, Scope } from "../../kernel/index.ts";
+import { createHistoryLines } from "./history.ts";
 import { createOutputLog, type OutputLog } from "./output-log.ts";
 import { PendingMessages } from "./pending-messages.ts";
 import { intendedTarget, intendedTargetOfPrefix, parseFrame, type ReadyFrame } from "./protocol.ts";
@@ -102,6 +103,7 @@ class ProgramApplication {
   private readonly settled = { answered: 0, failed: 0, stopped: 0 };
   /** Undefined until the running program says what it can do. */
   private capabilities: readonly string[] | undefined;
+  private readonly answerHistory: ReturnType<typeof createHistoryLines>;
   private isEventScheduled = false;
   private isPaused = false;
 
@@ -138,6 +140,11 @@ class ProgramApplication {
         if (!this.isPaused) this.supervisor.restartHung(reason);
       },
       downReason: () => this.downReason(),
+    });
+    this.answerHistory = createHistoryLines({
+      channels: needs.channels,
+      pendingMessages: this.pendingMessages,
+      log,
     });
     this.replies = new Replies({
       channels: needs.channels,
@@ -242,8 +249,11 @@ class ProgramApplication {
       return this.outputLog.invalidLine(text, "not JSON");
     }
     const frame = parseFrame(value);
-    if (typeof frame !== "string")
-      return frame.type === "ready" ? this.onReady(text, frame) : this.replies.accept(frame);
+    if (typeof frame !== "string") {
+      if (frame.type === "ready") return this.onReady(text, frame);
+      if (frame.type === "history.get") return void this.answerHistory(frame);
+      return this.replies.accept(frame);
+    }
     this.outputLog.invalidLine(text, frame);
     this.replies.rejectInvalid(intendedTarget(value), frame);
   }

@@ -129,6 +129,22 @@ export class PendingMessages {
     return this.ignoredStops.size;
   }
 
+  /** @returns The address of a message that the program received. */
+  addressOf(id: string): Address | undefined {
+    return this.live.get(id)?.message ?? this.finished.get(id)?.address;
+  }
+
+  /** True while the program does not read its input. */
+  isBlocked(): boolean {
+    return this.isFull;
+  }
+
+  /** Writes a line that is not a message. It is dropped if the program has ended. */
+  writeLine(line: string): void {
+    const program = this.options.running();
+    if (program?.acceptsInput()) this.isFull = !program.write(line) || this.isFull;
+  }
+
   /** Writes waiting messages after the program has read its input. */
   pump(): void {
     this.isFull = false;

@@ -111,6 +111,20 @@ const readySchema = z.object({
   payload: z.object({ can: z.array(z.string().max(64)).max(64).default([]) }).prefault({}),
 });
 
+const historySchema = z.object({
+  type: z.literal("history.get"),
+  /** Repeated in the answer. */
+  id: name.optional(),
+  ...addressFields,
+  payload: z
+    .object({
+      request_id: name.optional(),
+      limit: z.int().min(1).max(200).optional(),
+      before: z.string().max(100).optional(),
+    })
+    .default({}),
+});
+
 const frameSchema = z.discriminatedUnion("type", [
   createSchema,
   updateSchema,
@@ -120,11 +134,13 @@ const frameSchema = z.discriminatedUnion("type", [
   errorSchema,
   typingSchema,
   readySchema,
+  historySchema,
 ]);
 type ProgramFrame = z.output<typeof frameSchema>;
 export type ReadyFrame = z.output<typeof readySchema>;
+export type HistoryFrame = z.output<typeof historySchema>;
 /** A line about a message. */
-export type MessageFrame = Exclude<ProgramFrame, ReadyFrame>;
+export type MessageFrame = Exclude<ProgramFrame, ReadyFrame | HistoryFrame>;
 export type AppendPayload = z.output<typeof appendSchema>["payload"];
 export type CreateFrame = z.output<typeof createSchema>;
 export type MessagePayload = CreateFrame["payload"] | z.output<typeof updateSchema>["payload"];
@@ -249,15 +265,15 @@ function toTurn({ role, content, media = [], name: author }: PreviousTurn): obje
   };
 }
 
-function toLine(value: object): string {
-  return JSON.stringify(value).replace(separators, (separator) => escapes[separator]!);
-}
+/** @returns The frame as one line. */
+export const encodeLine = (frame: object): string =>
+  JSON.stringify(frame).replace(separators, (separator) => escapes[separator]!);
 
 /** @returns The message as a line for the program, which refers to it by `id`. */
 export function encodeMessage(id: string, message: Message): string {
   const { channel, session, at, content, media, sender, hops } = message;
   const { door, previous = [], metadata } = message;
-  return toLine({
+  return encodeLine({
     type: "message.send",
     id,
     channel,
@@ -279,7 +295,7 @@ export function encodeMessage(id: string, message: Message): string {
 /** @returns The line that asks the program to stop the message it knows as `id`. */
 export function encodeStop(id: string, message: Message, by: string | undefined): string {
   const { channel, session } = message;
-  return toLine({
+  return encodeLine({
     type: "message.stop",
     id,
     channel,

@@ -78,6 +78,7 @@ describe("PendingMessages", () => {
       },
       signal: new AbortController().signal,
       end: () => undefined,
+      history: () => Promise.resolve({ items: [] }),
     });
     pendingMessages.pump();
     expect([written.length, pendingMessages.queued()]).toEqual([0, 1]);

@@ -1,0 +1,69 @@
+// Answers the `history.get` lines of the program with `history` lines.
+import { codeOf, type Log } from "../../kernel/index.ts";
+import type { Address, Channels } from "../channels/index.ts";
+import type { PendingMessages } from "./pending-messages.ts";
+import { encodeLine, type HistoryFrame } from "./protocol.ts";
+
+/** Requests in progress. A page may have several MiB, so a flood of requests is rejected. */
+const maxInProgress = 16;
+
+interface HistoryLinesOptions {
+  readonly channels: Pick<Channels, "history">;
+  readonly pendingMessages: Pick<PendingMessages, "addressOf" | "isBlocked" | "writeLine">;
+  readonly log: Log;
+}
+
+/**
+ * Creates the function that answers one request. Every request has one line as its answer, unless
+ * the program does not read its input: its lines would fill the memory.
+ */
+export function createHistoryLines({ channels, pendingMessages, log }: HistoryLinesOptions) {
+  let inProgress = 0;
+
+  async function read(address: Address, { payload }: HistoryFrame): Promise<object> {
+    const { limit, before } = payload;
+    const page = await channels.history(address, {
+      ...(limit !== undefined && { limit }),
+      ...(before !== undefined && { before }),
+    });
+    const { items, ...rest } = page;
+    return {
+      type: "history",
+      channel: address.channel,
+      session_id: address.session,
+      payload: { turns: items, ...rest },
+    };
+  }
+
+  const failure = (code: string, message: string): object => ({
+    type: "error",
+    payload: { code, message },
+  });
+
+  async function answer(frame: HistoryFrame): Promise<object> {
+    const { channel = "pico", session_id: session, payload } = frame;
+    const address =
+      payload.request_id === undefined
+        ? session !== undefined && { channel, session }
+        : pendingMessages.addressOf(payload.request_id);
+    if (!address)
+      return failure("not_found", 'Name the "request_id" of a message, or a "session_id".');
+    if (inProgress >= maxInProgress) return failure("busy", "Too many requests for history.");
+    inProgress += 1;
+    try {
+      return await read(address, frame);
+    } catch (error) {
+      return failure(codeOf(error), error instanceof Error ? error.message : String(error));
+    } finally {
+      inProgress -= 1;
+    }
+  }
+
+  return async (frame: HistoryFrame): Promise<void> => {
+    if (pendingMessages.isBlocked())
+      return log.warn({}, "the program requests history, but does not read its input");
+    const line = await answer(frame);
+    const { id } = frame;
+    pendingMessages.writeLine(encodeLine({ ...(id !== undefined && { id }), ...line }));
+  };
+}
