@@ -21,6 +21,7 @@ const pages = [
   "chat",
   "connect",
   "connections",
+  "conversations",
   "doctor",
   "log",
   "overview",

@@ -5,6 +5,11 @@ import { picoSchema } from "../../plugins/pico-server/config.ts";
 import { dashboardSchema } from "../../plugins/dashboard/config.ts";
 import { z } from "zod";
 import type {
+  ConversationsView,
+  ConversationSummary,
+  Turn,
+} from "../../plugins/dashboard/api/conversation-views.ts";
+import type {
   CheckView,
   ConnectionView,
   LogLineView,
@@ -184,11 +189,82 @@ export const sections: readonly SettingsSectionView[] = [
 ];
 
 /** Responses of the API of a running launcher. */
+const talk = (id: string, title: string, minutes: number): ConversationSummary => ({
+  id,
+  channel: "pico",
+  session: `chat-${id}`,
+  title,
+  renamed: false,
+  createdAt: now - minutes * minute - day,
+  usedAt: now - minutes * minute,
+  turns: 4,
+});
+
+export const conversations: readonly ConversationSummary[] = [
+  talk("c1", "Where is the blue teapot?", 2),
+  talk("c2", "Reorder coffee filters when fewer than twenty of them are left in the drawer", 90),
+  talk("c3", "Good morning", 3 * 24 * 60),
+];
+
+export const turns: readonly Turn[] = [
+  {
+    id: "q1",
+    seq: 1,
+    role: "user",
+    content: "Where is the blue teapot?",
+    sender: { id: "owner" },
+    at: now - 4 * minute,
+  },
+  {
+    id: "t1",
+    seq: 2,
+    role: "assistant",
+    kind: "thought",
+    content: "They ask about the teapot.",
+    at: now - 4 * minute,
+  },
+  {
+    id: "a1",
+    seq: 3,
+    role: "assistant",
+    content: "In the kitchen, on the second shelf.",
+    model: "m1",
+    inReplyTo: "q1",
+    at: now - 3 * minute,
+  },
+  {
+    id: "q2",
+    seq: 4,
+    role: "user",
+    content: "Thanks",
+    sender: { id: "host:ann", name: "Ann" },
+    at: now - 2 * minute,
+  },
+];
+
+const store = {
+  kind: "sqlite",
+  state: "up",
+  since: now - day,
+  path: "/home/ann/.service/state/conversations.db",
+  bytes: 81_920,
+  conversations: 3,
+  waitingBytes: 0,
+  searches: true,
+} as const;
+
+export const conversationList = (searches = true): ConversationsView => ({
+  conversations,
+  store: { ...store, searches },
+});
+
 export const sampleAnswers: Readonly<Record<string, object>> = {
   "GET /api/channels": { channels: [] },
   "GET /api/tokens": { tokens },
   "GET /api/sessions": { sessions },
   "GET /api/connections": { total: 10_000, connections: [0, 1, 2, 3, 4, 5].map(connection) },
+  "GET /api/conversations": conversationList(),
+  "GET /api/conversations/c1": { conversation: conversations[0]!, turns, before: "e:1" },
   "GET /api/log": { lines, truncated: false },
   "GET /api/settings": { sections },
   "POST /api/doctor": { checks },

@@ -8,16 +8,13 @@ import type {
 
 export type { ConversationSummary, SearchHit, Turn };
 
-/** State of the store. Only the owner receives the path. */
-export type StoreView = StoreHealth;
-
 /** Body of `GET /api/conversations`. */
 export interface ConversationsView {
   /** The latest used first. */
   readonly conversations: readonly ConversationSummary[];
   /** Pass it as `before` to read the next page; absent on the last one. */
   readonly before?: string;
-  readonly store: StoreView;
+  readonly store: StoreHealth;
 }
 
 /** Body of `GET /api/conversations/search`. */

@@ -9,6 +9,7 @@ import {
   chatPage,
   connectPage,
   connectionsPage,
+  conversationsPage,
   docsPage,
   doctorPage,
   logPage,
@@ -26,6 +27,7 @@ import { channelOf } from "./status.ts";
 const pagesByPath: Readonly<Record<string, (page: SignedInPage) => string>> = {
   "/connections": connectionsPage,
   "/chat": chatPage,
+  "/conversations": conversationsPage,
   "/tokens": tokensPage,
   "/sessions": sessionsPage,
   "/settings": settingsPage,

@@ -1,5 +1,6 @@
 // Draws the messages of a conversation.
 import type { Attachment, ServerFrame, ServerMessage } from "../../../lib/pico-wire/index.ts";
+import type { Turn } from "../api/conversation-views.ts";
 import { el, setText } from "./dom.ts";
 import { timeAgo } from "./times.ts";
 
@@ -10,6 +11,15 @@ export interface Transcript {
   addSent(id: string, content: string, images: readonly string[]): void;
   /** Sets the delivery status of a sent message. */
   setStatus(id: string, text: string, isProblem?: boolean): void;
+  /**
+   * Adds turns of the history in their order. A message that is shown already keeps its place.
+   *
+   * @param options.atEnd - Adds them after the messages shown. @defaultValue before them
+   * @param options.replace - Replaces the text of messages that are shown. @defaultValue `false`
+   */
+  addHistory(turns: readonly Turn[], options?: { atEnd?: boolean; replace?: boolean }): void;
+  /** @returns The element of a turn. */
+  find(turn: Pick<Turn, "role" | "id">): HTMLElement | undefined;
   /** @returns True if the frame changed the transcript. */
   receive(frame: ServerFrame): boolean;
   addNote(text: string): void;
@@ -61,6 +71,8 @@ export function createTranscript(): Transcript {
   };
   return {
     list,
+    addHistory: (turns, options = {}) => insertTurns(list, shown, turns, options),
+    find: (turn) => shown.get(keyOf(turn))?.element,
     addNote: (text) => list.append(el("li", { class: "note" }, text)),
     addSent(id, content, images) {
       const message = append(`out ${id}`, createMessage("mine", Date.now(), ""));
@@ -93,6 +105,45 @@ export function createTranscript(): Transcript {
       }
     },
   };
+}
+
+const keyOf = ({ role, id }: Pick<Turn, "role" | "id">): string =>
+  `${role === "user" ? "out" : "in"} ${id}`;
+
+const media = (all: Turn["attachments"] = []): Node[] =>
+  attachments(all.map(({ url = "", filename }) => ({ url, ...(filename && { filename }) })));
+
+function fromHistory({ role, kind, at, model = "", sender }: Turn): MessageElements {
+  const answer = kind === "tool_calls" ? "tools" : (kind ?? "answer");
+  const message = createMessage(role === "user" ? "mine" : answer, at, model);
+  if (role === "user" && sender?.id !== "owner")
+    setText(message.element.querySelector("b"), sender?.name ?? sender?.id ?? "User");
+  return message;
+}
+
+function insertTurns(
+  list: HTMLElement,
+  shown: Map<string, MessageElements>,
+  turns: readonly Turn[],
+  { atEnd = false, replace = false }: { readonly atEnd?: boolean; readonly replace?: boolean },
+): void {
+  let before = atEnd ? (list.lastElementChild ?? undefined) : undefined;
+  for (const turn of turns) {
+    const id = keyOf(turn);
+    const known = shown.get(id);
+    const message = known ?? fromHistory(turn);
+    if (!known) {
+      if (before) before.after(message.element);
+      else list.prepend(message.element);
+      shown.set(id, message);
+    }
+    before = message.element;
+    if (known && !replace) continue;
+    setText(message.text, turn.content);
+    message.text.hidden = turn.content === "";
+    message.extras.replaceChildren(...media(turn.attachments));
+    setText(message.state, turn.complete === false ? "Incomplete" : "");
+  }
 }
 
 const kindLabels = {

@@ -2,6 +2,7 @@
 import type { Client, LinkChange, LinkError } from "../../../lib/pico-link/browser.ts";
 import type { ServerFrame } from "../../../lib/pico-wire/index.ts";
 import type { ConnectionsView } from "../api/views.ts";
+import { showHistory } from "./chat-history.ts";
 import { openLink } from "./chat-link.ts";
 import { isConversationName, knownNames, createName, rememberName } from "./chat-names.ts";
 import { createImagePicker } from "./chat-images.ts";
@@ -120,6 +121,9 @@ function open(name: string): void {
   });
   current = { name, transcript: shown, link };
   showNames();
+  void showHistory(name, shown, (change) => {
+    if (openNumber === opened) keepPosition(change);
+  });
 }
 
 function nameInUrl(): string | undefined {
@@ -169,6 +173,13 @@ function keepScrolled(change: () => void): void {
   const isAtEnd = messages.scrollHeight - messages.scrollTop - messages.clientHeight < 60;
   change();
   if (isAtEnd) messages.scrollTop = messages.scrollHeight;
+}
+
+/** Runs `change`, which adds messages above, and keeps the visible ones in place. */
+function keepPosition(change: () => void): void {
+  const below = messages.scrollHeight - messages.scrollTop;
+  change();
+  messages.scrollTop = messages.scrollHeight - below;
 }
 
 function showLink({ from, to, reason, check }: LinkChange): void {

@@ -32,5 +32,10 @@ export function chatPage(page: SignedInPage): string {
 <span class="hint">Enter to send, Shift+Enter for a new line</span>
 <button class="push">Send</button></div>
 <p class="problem" role="alert" data-live="send-problem"></p></form></section></div>`;
-  return signedInPage(page, { path: "/chat", title: "Chat", styles: ["chat.css"], body });
+  return signedInPage(page, {
+    path: "/chat",
+    title: "Chat",
+    styles: ["messages.css", "chat.css"],
+    body,
+  });
 }
