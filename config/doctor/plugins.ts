@@ -59,6 +59,7 @@ export async function programChecks(found: Survey): Promise<CheckView[]> {
   if (running.program)
     return [
       programHealth(running.program),
+      ...ignoredStops(running.program),
       ...configDiffers(files.command, running.program),
       ...files.checks,
     ];
@@ -89,6 +90,17 @@ function programHealth({
     return own.failed(`${command} is not running (${state}).${ends}${lastLine}`, fix);
   if (restarts > 0) return own.warning(`${command} runs as process ${pid}.${ends}${lastLine}`, fix);
   return own.ok(`${command} runs as process ${pid} and has not been restarted.`);
+}
+
+function ignoredStops({ deaf, command, knowsStop }: RunningProgram): CheckView[] {
+  if (deaf === 0) return [];
+  const own = createCheck("program-deaf", "The program ends stopped replies");
+  const reason = knowsStop ? "" : " It does not announce that it knows the line message.stop.";
+  const check = own.warning(
+    `${command} has not ended ${deaf} of the stopped replies in time.${reason}`,
+    "restart the program on the overview page; for its authors: docs/programs.md",
+  );
+  return [{ ...check, action: "restart-program" }];
 }
 
 function configDiffers(command: string | undefined, running: RunningProgram): CheckView[] {

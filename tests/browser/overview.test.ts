@@ -78,6 +78,27 @@ describe("Overview page", () => {
     });
   });
 
+  test("offers to restart a program that ignores stops", async () => {
+    await openLive("/overview-program", async (page) => {
+      const restart = page.getByRole("button", { name: "Restart the program" });
+      expect(await restart.count()).toBe(0);
+      const asked: string[] = [];
+      page.on("request", (request) => {
+        if (request.method() === "POST") asked.push(new URL(request.url()).pathname);
+      });
+      dashboard.site.status = { ...fresh, program: { ...program, deaf: 1, knowsStop: false } };
+      dashboard.site.emit("program", { at: running.now, state: "running", restarts: 3 });
+      await page.getByText("The program has not ended a stopped reply in time.").waitFor();
+      expect(await page.textContent('[data-live="program-details"]')).toContain(
+        "Not supported by this program",
+      );
+      dashboard.site.status = { ...fresh, program };
+      await restart.click();
+      await restart.waitFor({ state: "hidden" });
+      expect(asked.filter((path) => path.endsWith("/api/program/restart"))).toHaveLength(1);
+    });
+  });
+
   test("reports a server that stops and resumes responding", async () => {
     dashboard.site.streams = false;
     await openLive("/overview-on", async (page) => {

@@ -107,6 +107,10 @@ export const program: NonNullable<StatusView["program"]> = {
   queued: 1,
   answered: 1280,
   failed: 4,
+  stopped: 0,
+  dropped: 0,
+  knowsStop: true,
+  deaf: 0,
   stderr: [
     { at: now - 5 * minute, text: "loading the model" },
     ...Array.from({ length: 8 }, (_, at) => ({

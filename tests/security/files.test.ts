@@ -31,6 +31,7 @@ describe("request with __proto__", () => {
     ["POST", "/api/token/reveal"],
     ["POST", "/api/channels/pico/try"],
     ["POST", "/api/doctor"],
+    ["POST", "/api/program/restart"],
     ["PUT", "/api/launcher"],
     ["PUT", "/api/channels/pico"],
     ["PUT", "/api/channels/pico_client"],

@@ -11,6 +11,7 @@ import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { eventRoutes } from "./events.ts";
 import { logRoutes } from "./log.ts";
+import { programRoutes } from "./program.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { settingsRoutes } from "./settings.ts";
 import { tokenRoutes } from "./tokens.ts";
@@ -44,6 +45,7 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   linkRoutes(app, context);
   connectionRoutes(app, context);
   conversationRoutes(app, context);
+  programRoutes(app, context);
   logRoutes(app, context);
   eventRoutes(app, context);
 }

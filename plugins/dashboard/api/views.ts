@@ -132,6 +132,8 @@ export interface CheckView {
   readonly reason: string;
   /** The command or setting that fixes the problem. */
   readonly fix?: string;
+  /** A button of the doctor page that fixes the problem. */
+  readonly action?: "restart-program";
 }
 /** A rejected client with texts for the page. */
 export interface RejectedConnectionView {
@@ -275,6 +277,14 @@ export interface ProgramView {
   readonly queued: number;
   readonly answered: number;
   readonly failed: number;
+  /** Messages that a client stopped. */
+  readonly stopped: number;
+  /** Lines about stopped messages that were dropped. */
+  readonly dropped: number;
+  /** True if the running program handles `message.stop`. */
+  readonly knowsStop: boolean;
+  /** Stopped messages that the running program has not ended in time. */
+  readonly deaf: number;
   /** Oldest first. */
   readonly stderr: readonly { readonly at: number; readonly text: string }[];
 }

@@ -4,6 +4,7 @@ import type { ApiError } from "./api.ts";
 import { startPage } from "./page.ts";
 import { el, live, setLive } from "./dom.ts";
 import { requestAsOwner } from "./owner.ts";
+import { restartButton } from "./restart-program.ts";
 import { startStream } from "./stream.ts";
 import { canUpgrade } from "./upgrade-probe.ts";
 
@@ -58,7 +59,7 @@ function worstFirst(checks: readonly CheckView[]): readonly CheckView[] {
   );
 }
 
-function check({ title, result, reason, fix }: CheckView): HTMLElement {
+function check({ title, result, reason, fix, action }: CheckView): HTMLElement {
   const { tone, text } = results[result];
   return el(
     "li",
@@ -70,8 +71,14 @@ function check({ title, result, reason, fix }: CheckView): HTMLElement {
       el("h3", {}, ...withCode(title)),
       el("p", {}, ...withCode(reason)),
       fix !== undefined && result !== "ok" && el("p", { class: "fix" }, ...withCode(fix)),
+      action === "restart-program" && restartButton(restarted),
     ),
   );
+}
+
+async function restarted(problem: string): Promise<void> {
+  if (problem === "") await runOnce();
+  else setLive("problem", problem);
 }
 
 /** Converts text between backticks to code elements. */

@@ -65,6 +65,10 @@ const program: NonNullable<DoctorFacts["program"]> = {
   queued: 0,
   answered: 4,
   failed: 1,
+  stopped: 0,
+  dropped: 0,
+  knowsStop: false,
+  deaf: 0,
   stderr: [{ at: NOW, text: "Traceback." }],
 };
 const on = { channels: { pico: { enabled: true } } };
@@ -142,6 +146,13 @@ describe("runDoctor", () => {
       "failed",
       async () => undefined,
       { running: { program: { ...program, state: "waiting" } } },
+    ],
+    [
+      "a program that ignores stops",
+      "program-deaf",
+      "warning",
+      async () => undefined,
+      { running: { program: { ...program, deaf: 2 } } },
     ],
     [
       "a program configured after the start",

@@ -149,7 +149,12 @@ export const programState = (state: ProgramView["state"]): { text: string; tone:
 
 /** Returns the rows of the program card as names and values. */
 export function programDetails(program: ProgramView): [name: string, value: string][] {
-  const { pid, restarts, lastEnd, inWork, queued, answered, failed } = program;
+  const { pid, restarts, lastEnd, inWork, queued, answered, failed, stopped } = program;
+  const settled = [
+    `${formatCount(answered)} answered`,
+    `${formatCount(failed)} failed`,
+    ...(stopped > 0 ? [`${formatCount(stopped)} stopped`] : []),
+  ];
   return [
     ...(pid === undefined ? [] : [["Process", String(pid)] as [string, string]]),
     [
@@ -158,9 +163,17 @@ export function programDetails(program: ProgramView): [name: string, value: stri
         ? formatCount(restarts)
         : `${formatCount(restarts)}, last exit: ${lastEnd}`,
     ],
-    ["Messages", `${formatCount(answered)} answered, ${formatCount(failed)} failed`],
+    ["Messages", settled.join(", ")],
     ["Now", `${formatCount(inWork)} in progress, ${formatCount(queued)} queued`],
+    ["Stop", program.knowsStop ? "Supported" : "Not supported by this program"],
   ];
+}
+
+/** Describes the stops that the program ignored; empty if there are none. */
+export function deafLabel({ deaf }: Pick<ProgramView, "deaf">): string {
+  if (deaf === 0) return "";
+  const replies = deaf === 1 ? "a stopped reply" : `${formatCount(deaf)} stopped replies`;
+  return `The program has not ended ${replies} in time. Its output about them is dropped.`;
 }
 
 /** Badge text and tone of each link state. */
