@@ -1,9 +1,4 @@
-/**
- * Response types of the API. Times are Unix milliseconds. Only the responses of rotate and reveal
- * contain a token.
- *
- * @module
- */
+/** API responses. Times are Unix milliseconds. Only rotate and reveal return tokens. @module */
 
 /** A token without its value. */
 export interface TokenRow {

@@ -124,7 +124,7 @@ describe("usage, finish_reason and model_name of a program", () => {
 });
 
 describe("message.send", () => {
-  test("carries the door, the sender, earlier turns and metadata", async () => {
+  test("carries the protocol, the sender, earlier turns and metadata", async () => {
     await using harness = await stand("each((m) => answer(m, JSON.stringify(m.payload)));");
     await harness.deliver({
       id: "a",

@@ -39,6 +39,7 @@ describe("stop of a message that a program answers", () => {
     expect(await second).toBe("stopped");
     expect(harness.status()).toMatchObject({ inWork: 1, queued: 0, stopped: 1, failed: 0 });
     await harness.deliver({ id: "c", content: "quick", session: "other" });
+    await seen(harness, "message.send 3");
     expect(received(harness)).toEqual(["message.send 1", "message.send 3"]);
   });
 
@@ -115,7 +116,7 @@ describe("stop of a message that a program answers", () => {
     expect(harness.lines.filter(({ level }) => level === "warn")).toEqual([]);
   });
 
-  test("keeps the outcome of a reply whose final text is on its way", async () => {
+  test("keeps the outcome of a reply after its final text", async () => {
     let release: (() => void) | undefined;
     await using harness = await stand(
       `each((m) => {
@@ -206,6 +207,7 @@ describe("stop of a message that a program without stop answers", () => {
       content: "two",
       inReplyTo: "b",
     });
+    await until(() => received(harness).length >= 2);
     expect(received(harness)).toEqual(["message.send 5", "message.send 5"]);
     expect(harness.status()).toMatchObject({ dropped: 1, stopped: 1, answered: 1, restarts: 0 });
   });
