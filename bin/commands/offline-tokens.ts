@@ -27,7 +27,7 @@ export async function offlineTokens({ home, env }: CommandContext): Promise<Offl
   async function describeOne(name: string): Promise<TokenRow[]> {
     const [own, ...others] = await places(name);
     const variable = form.variable?.(name);
-    if (!own && name === "pico_client") return [];
+    if (!own && (name === "pico_client" || name === "openai")) return [];
     const doubt = own && tokenWarning(name, own.value);
     return [
       {
@@ -47,7 +47,7 @@ export async function offlineTokens({ home, env }: CommandContext): Promise<Offl
       const [own] = await places(name);
       return own && { name, token: own.value, source: own.source };
     },
-    describe: async (names = ["launcher", "pico", "pico_client"]) =>
+    describe: async (names = ["launcher", "pico", "pico_client", "openai"]) =>
       (await Promise.all(names.map(describeOne))).flat(),
     async replace(name, value) {
       const [own] = await places(name);

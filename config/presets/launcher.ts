@@ -12,6 +12,7 @@ import {
 } from "../../plugins/dashboard/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
+import { openai } from "../../plugins/openai/index.ts";
 import { picoClient } from "../../plugins/pico-client/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
@@ -75,6 +76,7 @@ export async function createLauncher(options: LauncherOptions) {
     http(),
     gateway(),
     picoServer({ envPrefix }),
+    openai({ envPrefix }),
     picoClient({ home, env, envPrefix }),
   ] as const;
   const store = conversations({ home, ...(isRunning && { lockWaitMs: 0 }) });

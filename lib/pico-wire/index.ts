@@ -23,7 +23,7 @@ export {
   type AnyCode,
   type RejectionCode,
 } from "./codes.ts";
-export { encodeUtf8, isId, isSessionId } from "./json.ts";
+export { encodeUtf8, isId, isSessionId, parseObject } from "./json.ts";
 export type {
   AnswerEndFrame,
   AnswerEndPayload,

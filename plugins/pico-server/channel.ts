@@ -33,6 +33,7 @@ import { countClose, createCounters, readMetrics } from "./metrics.ts";
 import type { PicoServer, PicoServerEvents, PicoServerShape } from "./service.ts";
 import { createChannelAdapter } from "./session/channel-adapter.ts";
 import { RecentEnds } from "./session/recent-ends.ts";
+import { DoorHub } from "./doors.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
 import { assertSettings, type CheckDependencies } from "./startup-checks.ts";
 
@@ -67,6 +68,7 @@ export class PicoChannel {
   private readonly admissionControl: AdmissionControl;
   private readonly context: ConnectionContext;
   private readonly sessionGuard: SessionGuard;
+  private readonly doors = new DoorHub();
   private isServing = false;
   private stopMs = 0;
   private messagesIn = 0;
@@ -95,7 +97,9 @@ export class PicoChannel {
     this.ends = new RecentEnds(sessions.limits.retentionMs);
     const newId = (): string => Buffer.from(random(16)).toString("hex");
     this.channel = channels.attach(
-      createChannelAdapter({ sessions, clock, onSent: countSent, newId, ends: this.ends }),
+      this.doors.observe(
+        createChannelAdapter({ sessions, clock, onSent: countSent, newId, ends: this.ends }),
+      ),
     );
     const isBusy = (session?: string): boolean => this.channel.isBusy(session);
     this.shutdown = createShutdown({ connections: this.connections, config, log, isBusy });
@@ -212,8 +216,14 @@ export class PicoChannel {
   };
 
   service(): PicoServer {
-    const { connections, counters, admissionControl } = this;
+    const { connections, counters, admissionControl, sessions, sessionGuard, budget } = this;
     const { needs, config } = this.scope;
+    const { stop } = this.channel;
+    const deliver: ChannelHandle["deliver"] = (message, options) => {
+      this.messagesIn += 1;
+      return this.channel.deliver(message, options);
+    };
+    const channel = { deliver, stop };
     const { http } = needs;
     const { list, disconnect } = createConnectionList(connections);
     const listener = (): "gateway" | "dashboard" =>
@@ -227,6 +237,7 @@ export class PicoChannel {
       disconnect,
       stopSeconds: () => config().drain_timeout,
       metrics: () => readMetrics(counters, connections),
+      door: (name) => this.doors.door(name, { sessions, channel, sessionGuard, budget }),
       status: () => ({
         enabled: config().enabled,
         path: http.url("/pico"),

@@ -5,6 +5,7 @@ import type { Http } from "../http/index.ts";
 import type { Settings } from "../settings/index.ts";
 import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { PicoServerConfig, PicoServerInput } from "./config.ts";
+import type { PicoDoor } from "./doors.ts";
 
 /** A summary of the channel. */
 export interface PicoServerStatus {
@@ -118,6 +119,12 @@ export interface PicoServer {
    * @returns `false` if there is no such connection.
    */
   disconnect(id: string): boolean;
+  /**
+   * Opens the sessions of the channel to a plugin with a protocol of its own.
+   *
+   * @param name - Value of `door` in its messages, for example `openai`.
+   */
+  door(name: string): PicoDoor;
 }
 
 /** Events that the plugin emits. */

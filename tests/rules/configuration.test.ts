@@ -12,6 +12,7 @@ import { channels } from "../../plugins/channels/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
+import { openai } from "../../plugins/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import { read, root, tableRows, unquoted } from "./source.ts";
@@ -21,6 +22,7 @@ const plugins: readonly AnyPlugin[] = [
   http(),
   gateway(),
   picoServer(),
+  openai(),
   dashboard(),
   conversations({ home: "" }),
 ];

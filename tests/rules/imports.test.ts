@@ -87,7 +87,13 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
     "dashboard",
     "conversations",
   ]),
-  "lib/pico-wire/index.ts": new Set(["conversations", "pico-server", "pico-client"]),
+  "lib/pico-wire/index.ts": new Set([
+    "conversations",
+    "pico-server",
+    "pico-client",
+    "doors",
+    "openai",
+  ]),
   "lib/pico-link/index.ts": new Set(["pico-client"]),
 };
 /**
@@ -96,6 +102,10 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
  */
 const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/conversations/log/index.ts": new Set(["pico-server"]),
+  // Shared by the plugins with HTTP protocols of other products; it is not a plugin itself.
+  "plugins/doors/index.ts": new Set(["openai"]),
+  "plugins/pico-server/handshake/origins.ts": new Set(["doors"]),
+  "plugins/pico-server/connection/rate-limit.ts": new Set(["doors"]),
 };
 const inBrowser = /^plugins\/dashboard\/(browser|ui)\//;
 

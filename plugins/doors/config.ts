@@ -1,0 +1,116 @@
+// Settings that all plugins with an HTTP protocol of their own have.
+import * as z from "zod";
+import { isOriginPattern } from "../pico-server/handshake/origins.ts";
+
+const MiB = 1024 * 1024;
+
+const origin = z
+  .string()
+  .max(300)
+  .refine(
+    isOriginPattern,
+    "expected an origin (https://app.example.org), https://*.example.org, self, null or *",
+  );
+
+/** Metadata for pages: a label and a help text. */
+export const settingMeta = (title: string, description: string, unit?: string) => ({
+  editable: true,
+  title,
+  description,
+  ...(unit !== undefined && { unit }),
+});
+
+/** The fields that such a section shares with the others. */
+export const commonSettings = {
+  enabled: z
+    .boolean()
+    .default(false)
+    .meta(settingMeta("Protocol on", "Accepts requests of clients.")),
+  sessions: z
+    .enum(["own", "shared"])
+    .default("own")
+    .meta(
+      settingMeta(
+        "Sessions",
+        "own: clients reach only the sessions of this protocol. " +
+          "shared: they reach every session of the pico channel.",
+      ),
+    ),
+  answer_s: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .default(600)
+    .meta(settingMeta("Longest reply", "Longer replies are stopped.", "seconds")),
+  max_requests: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(32)
+    .meta(settingMeta("Maximum requests", "Further parallel requests are rejected.")),
+  max_body: z
+    .int()
+    .min(1024)
+    .max(256 * MiB)
+    .default(32 * MiB)
+    .meta(settingMeta("Maximum request size", "Larger requests are rejected.", "bytes")),
+  message_rate: z
+    .number()
+    .min(0)
+    .max(1_000_000)
+    .default(100)
+    .meta(
+      settingMeta(
+        "Request rate",
+        "How many requests each address may send over time. 0 removes the limit.",
+        "requests per second",
+      ),
+    ),
+  message_burst: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(200)
+    .meta(
+      settingMeta(
+        "Request burst",
+        "How many requests each address may send in a burst. 0 removes the limit.",
+        "requests",
+      ),
+    ),
+  write_timeout: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .default(60)
+    .meta(
+      settingMeta(
+        "Write timeout",
+        "Clients that read no queued data for this long are disconnected.",
+        "seconds",
+      ),
+    ),
+  allow_origins: z
+    .array(origin)
+    .max(1_000)
+    .default([])
+    .meta(
+      settingMeta(
+        "Allowed origins",
+        "Only web pages of these origins can send requests. An empty list allows none.",
+      ),
+    ),
+} as const;
+
+/** The values that the shared code reads from every such section. */
+export interface CommonConfig {
+  readonly enabled: boolean;
+  readonly sessions: "own" | "shared";
+  readonly answer_s: number;
+  readonly max_requests: number;
+  readonly max_body: number;
+  readonly message_rate: number;
+  readonly message_burst: number;
+  readonly write_timeout: number;
+  readonly allow_origins: readonly string[];
+}

@@ -1,0 +1,146 @@
+// Checks a request before its body is read: origin, limiter, token, rate, parallel requests.
+import type { IncomingMessage } from "node:http";
+import { codeOf, type Clock } from "../../kernel/index.ts";
+import type { Http, Limiter } from "../http/index.ts";
+import { isOriginAllowed, isOwnHost } from "../pico-server/handshake/origins.ts";
+import { createKeyedBuckets } from "../pico-server/connection/rate-limit.ts";
+import type { Tokens } from "../token-store/index.ts";
+import type { CommonConfig } from "./config.ts";
+import { Refusal } from "./refusal.ts";
+
+interface GateOptions {
+  readonly http: Http;
+  readonly tokens: Tokens;
+  readonly clock: Clock;
+  /** Name of the token, also in the sender `token:NAME`. */
+  readonly token: string;
+  readonly config: () => CommonConfig;
+}
+
+/** The checks of one protocol. Each rejects with a `Refusal`. */
+export interface Gate {
+  /** Checks the `Origin` header. Returns the headers that let an allowed page read the response. */
+  cors(request: IncomingMessage): Readonly<Record<string, string>>;
+  /** Headers of the response to a preflight request of an allowed page. */
+  preflight(request: IncomingMessage): Readonly<Record<string, string>>;
+  /** Compares the token. Returns its version. */
+  authenticate(request: IncomingMessage): Promise<number>;
+  /** Counts the request. Call the result once, when it has ended. */
+  enter(request: IncomingMessage): () => void;
+  /** False after the token was replaced or removed. */
+  isCurrent(version: number): boolean;
+}
+
+const exposedHeaders = "x-doorward-session, x-doorward-ignored, x-request-id, retry-after";
+const allowedHeader =
+  /^(?:authorization|content-type|idempotency-key|openai-beta|x-(?:doorward|stainless)-[a-z-]+)$/;
+
+function readBearer(request: IncomingMessage): string | undefined {
+  const { rawHeaders } = request;
+  const found = rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === "authorization",
+  );
+  if (found.length > 1)
+    throw new Refusal("invalid_api_key", "Send the Authorization header only once.");
+  const [, value] = /^bearer +(\S.*)$/i.exec(found[0] ?? "") ?? [];
+  return value === undefined ? undefined : Buffer.from(value, "latin1").toString("utf8").trim();
+}
+
+const tooMany = (message: string, seconds: number): Refusal =>
+  new Refusal("rate_limited", message, { headers: { "Retry-After": String(seconds) } });
+
+function wrongToken(message: string, challenge: string): Refusal {
+  return new Refusal("invalid_api_key", message, { headers: { "WWW-Authenticate": challenge } });
+}
+
+class RequestGate implements Gate {
+  private readonly options: GateOptions;
+  private readonly limiter: Limiter;
+  private readonly isWithinRate: (key: string, now: number) => boolean;
+  private inProgress = 0;
+
+  constructor(options: GateOptions) {
+    const { http, config } = options;
+    this.options = options;
+    this.limiter = http.limiter();
+    this.isWithinRate = createKeyedBuckets(() => {
+      const { message_rate: perSecond, message_burst: burst } = config();
+      return { perSecond, burst };
+    });
+  }
+
+  cors(request: IncomingMessage): Readonly<Record<string, string>> {
+    const { origin } = request.headers;
+    if (origin === undefined) return {};
+    if (!this.isAllowed(request, origin)) {
+      const message = "Pages of this origin may not send requests. Add it to allow_origins.";
+      throw new Refusal("origin_not_allowed", message);
+    }
+    return {
+      "Access-Control-Allow-Origin": origin,
+      "Access-Control-Expose-Headers": exposedHeaders,
+      "Cross-Origin-Resource-Policy": "cross-origin",
+      Vary: "Origin",
+    };
+  }
+
+  preflight(request: IncomingMessage): Readonly<Record<string, string>> {
+    const asked = (request.headers["access-control-request-headers"] ?? "").toLowerCase();
+    const allowed = asked.split(",").map((name) => name.trim());
+    return {
+      "Access-Control-Allow-Methods": "GET, POST",
+      "Access-Control-Allow-Headers": allowed.filter((name) => allowedHeader.test(name)).join(", "),
+      "Access-Control-Max-Age": "600",
+    };
+  }
+
+  async authenticate(request: IncomingMessage): Promise<number> {
+    const { http, tokens, token } = this.options;
+    const candidate = readBearer(request);
+    if (candidate === undefined) {
+      const message = "The request has no token. Send it as Authorization: Bearer TOKEN.";
+      throw wrongToken(message, "Bearer");
+    }
+    const verdict = await this.limiter
+      .attempt(http.peer(request).key, candidate, () => tokens.verify(token, candidate))
+      .catch((error: unknown) => {
+        if (codeOf(error) !== "store_unavailable") throw error;
+        const message = "The token cannot be checked now. Try again shortly.";
+        throw new Refusal("store_unavailable", message, { headers: { "Retry-After": "5" } });
+      });
+    if (verdict.outcome === "limited")
+      throw tooMany("Too many wrong tokens.", verdict.retryAfterSeconds);
+    if (verdict.outcome === "mismatch") {
+      const message = `The token is wrong. This address needs the token "${token}".`;
+      throw wrongToken(message, 'Bearer error="invalid_token"');
+    }
+    http.markAuthenticated(request);
+    return verdict.match;
+  }
+
+  enter(request: IncomingMessage): () => void {
+    const { http, clock, config } = this.options;
+    if (!this.isWithinRate(http.peer(request).key, clock.now()))
+      throw tooMany("Too many requests. Send fewer.", 1);
+    if (this.inProgress >= config().max_requests)
+      throw tooMany("Too many requests are in progress. Try again shortly.", 1);
+    this.inProgress += 1;
+    return () => void (this.inProgress -= 1);
+  }
+
+  isCurrent(version: number): boolean {
+    const { tokens, token } = this.options;
+    return tokens.info(token).version === version;
+  }
+
+  private isAllowed(request: IncomingMessage, origin: string): boolean {
+    const { http, config } = this.options;
+    const patterns = config().allow_origins;
+    const { host, secure } = http.peer(request);
+    const isOwn = isOwnHost(host, http.addresses());
+    const self = isOwn ? `${secure ? "https" : "http"}://${host}` : undefined;
+    return patterns.length > 0 && isOriginAllowed(patterns, origin, self);
+  }
+}
+
+export const createGate = (options: GateOptions): Gate => new RequestGate(options);

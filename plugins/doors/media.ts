@@ -1,0 +1,37 @@
+// Reads images that clients send inside JSON, and formats attachments as text.
+import type { Media } from "../channels/index.ts";
+
+const maxImageBytes = 20 * 1024 * 1024;
+/** Images of one message. */
+export const maxImages = 64;
+
+const imageUrl = /^data:(image\/(?:png|jpeg|gif|webp));base64,/i;
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** Reads an image: a `data:` URL is decoded, an `https:` address is passed on and never fetched.
+ *  Returns undefined for everything else. */
+export function readImage(url: string): Media | undefined {
+  if (/^https:\/\//i.test(url))
+    return URL.canParse(url) && url.length <= 8_192 ? { type: "image", url } : undefined;
+  const [prefix, type] = imageUrl.exec(url.slice(0, 40)) ?? [];
+  if (prefix === undefined || type === undefined) return undefined;
+  const data = url.slice(prefix.length);
+  const isBase64 = data.length > 0 && data.length % 4 === 0 && base64.test(data);
+  if (!isBase64 || data.length > (maxImageBytes / 3) * 4 + 4) return undefined;
+  const bytes = Buffer.from(data, "base64");
+  return bytes.byteLength > maxImageBytes ? undefined : { type: type.toLowerCase(), bytes };
+}
+
+const plainName = (name: string): string => name.replace(/[\p{Cc}[\]\\]/gu, " ").trim();
+
+/** Formats an attachment as a Markdown image or link. */
+export function toMarkdown({ type, bytes, url = "", filename }: Media): string {
+  const address = bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
+  const target = address.replace(
+    /[\s()<>]/g,
+    (unit) => `%${unit.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+  const isImage = type.startsWith("image");
+  const name = plainName(filename ?? "") || (isImage ? "image" : "file");
+  return `${isImage ? "!" : ""}[${name}](${target})`;
+}

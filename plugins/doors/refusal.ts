@@ -1,0 +1,21 @@
+// The rejection of a request, before a protocol gives it a form of its own.
+
+interface RefusalOptions {
+  /** Name of the field that is wrong. */
+  readonly param?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A rejected request. Each protocol has a table of the statuses of the codes. */
+export class Refusal extends Error {
+  readonly code: string;
+  readonly param: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: string, message: string, { param, headers = {} }: RefusalOptions = {}) {
+    super(message);
+    this.code = code;
+    this.param = param;
+    this.headers = headers;
+  }
+}

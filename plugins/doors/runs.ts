@@ -1,0 +1,178 @@
+// Delivers messages to the application, and keeps their answers while clients follow them.
+import { hash } from "node:crypto";
+import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import type { InboundMessage, Sender } from "../channels/index.ts";
+import type { PicoDoor } from "../pico-server/index.ts";
+import { AnswerRun } from "./follow.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Answers that a repeated request may still read. */
+const maxKept = 128;
+const keepMs = 600_000;
+/** Answers in progress. Only clients that leave without a stop can reach it. */
+const maxActive = 256;
+
+interface RunsOptions {
+  readonly door: PicoDoor;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sender: Sender;
+  readonly answerMs: () => number;
+}
+
+/** A message for the application. */
+interface RunRequest extends Pick<
+  InboundMessage,
+  "session" | "id" | "content" | "media" | "previous" | "metadata" | "hops"
+> {
+  /** A request with the same id and content receives the same answer. */
+  readonly isRepeatable: boolean;
+  /** Called once the application has accepted or rejected the message. */
+  readonly settled: () => void;
+}
+
+interface ActiveRun {
+  readonly run: AnswerRun;
+  /** Resolves when the application has accepted the message. Never rejects: the run fails. */
+  readonly accepted: Promise<void>;
+  readonly digest: string;
+  readers: number;
+}
+
+/** The access of one request to an answer. */
+export interface JoinedRun extends Pick<ActiveRun, "run" | "accepted"> {
+  /** The client has left. The last one stops the answer if `stops` is true. */
+  leave(stops: boolean): void;
+}
+
+const digestOf = ({ content, media }: RunRequest): string => {
+  const images = media.map(({ bytes, url }) =>
+    bytes === undefined ? url : hash("sha256", bytes, "base64url"),
+  );
+  return hash("sha256", JSON.stringify([content, images]), "base64url");
+};
+
+/** Errors after which the same request may succeed. */
+const retryable = ["not_running", "no_application", "store_unavailable", "store_busy"];
+
+export class Runs {
+  private readonly options: RunsOptions;
+  private readonly active = new Set<AnswerRun>();
+  /** Answers with a key of the client, oldest first, also after their end. */
+  private readonly kept = new Map<string, ActiveRun>();
+  private readonly removals = new Map<string, unknown>();
+
+  constructor(options: RunsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Delivers the message, or joins the answer to the same one.
+   *
+   * @throws Refusal if another message used the id, or too many answers are in progress.
+   */
+  start(request: RunRequest): JoinedRun {
+    const key = `${request.session}\0${request.id}`;
+    const digest = digestOf(request);
+    const known = this.kept.get(key);
+    if (known) {
+      request.settled();
+      if (known.digest !== digest)
+        throw new Refusal("id_reused", "Another message already used this Idempotency-Key.");
+      return this.join(known, request);
+    }
+    if (this.active.size >= maxActive) {
+      const headers = { "Retry-After": "5" };
+      request.settled();
+      throw new Refusal("rate_limited", "Too many replies are in progress.", { headers });
+    }
+    return this.join(this.open(request, key, digest), request);
+  }
+
+  /** Ends all answers for their clients. The application is not stopped. */
+  failAll(error: () => unknown): void {
+    for (const run of this.active) run.fail(error());
+  }
+
+  close(): void {
+    const { clock } = this.options;
+    for (const timer of this.removals.values()) clock.clearTimeout(timer);
+    this.removals.clear();
+    this.kept.clear();
+  }
+
+  private open(request: RunRequest, key: string, digest: string): ActiveRun {
+    const { door, clock, sender, answerMs } = this.options;
+    const { session, id, isRepeatable } = request;
+    let timer: unknown;
+    let unsubscribe: Release | undefined;
+    const run = new AnswerRun(id, ({ error }) => {
+      clock.clearTimeout(timer);
+      unsubscribe?.();
+      this.active.delete(run);
+      if (isRepeatable) this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
+    });
+    this.active.add(run);
+    unsubscribe = door.subscribe(session, run);
+    const seconds = answerMs() / 1_000;
+    timer = clock.setTimeout(() => {
+      const message = `The reply did not end within ${seconds} s.`;
+      run.fail(new Refusal("no_answer", message, { headers: { "x-should-retry": "false" } }));
+      door.stop(session, id, sender);
+    }, answerMs());
+    const entry = { run, accepted: this.deliver(request, run), digest, readers: 0 };
+    if (isRepeatable) this.keep(key, entry);
+    return entry;
+  }
+
+  private async deliver(request: RunRequest, run: AnswerRun): Promise<void> {
+    const { door, clock, sender, log } = this.options;
+    const { isRepeatable: _, settled, ...message } = request;
+    try {
+      const status = await door.deliver({ ...message, sender, at: clock.now() }, { dedupe: true });
+      if (status === "accepted") return run.accepted();
+      const text = "The application has this message already, but its reply is no longer kept.";
+      run.fail(new Refusal("id_reused", text, { headers: { "x-should-retry": "false" } }));
+    } catch (error) {
+      if (codeOf(error) === "internal") log.error({ err: error }, "message could not be processed");
+      run.rejected(error);
+    } finally {
+      settled();
+    }
+  }
+
+  private join(entry: ActiveRun, { session, id }: RunRequest): JoinedRun {
+    const { door, sender } = this.options;
+    const { run, accepted } = entry;
+    entry.readers += 1;
+    let isInside = true;
+    return {
+      run,
+      accepted,
+      leave(stops) {
+        if (!isInside) return;
+        isInside = false;
+        entry.readers -= 1;
+        if (stops && entry.readers === 0 && !run.end) door.stop(session, id, sender);
+      },
+    };
+  }
+
+  private keep(key: string, entry: ActiveRun): void {
+    this.kept.set(key, entry);
+    if (this.kept.size <= maxKept) return;
+    for (const [oldest, { run }] of this.kept) if (run.end) return this.forget(oldest);
+  }
+
+  private expire(key: string, ms: number): void {
+    if (ms === 0) return this.forget(key);
+    const timer = this.options.clock.setTimeout(() => this.forget(key), ms);
+    this.removals.set(key, timer);
+  }
+
+  private forget(key: string): void {
+    this.options.clock.clearTimeout(this.removals.get(key));
+    this.removals.delete(key);
+    this.kept.delete(key);
+  }
+}

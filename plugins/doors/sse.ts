@@ -1,0 +1,85 @@
+// Writes server-sent events with comments during silence, and destroys sockets that take nothing.
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../../kernel/index.ts";
+
+const silenceMs = 15_000;
+const comment = ": \n\n";
+
+interface EventWriterOptions {
+  readonly response: ServerResponse;
+  readonly clock: Clock;
+  /** Milliseconds without progress after which the socket is destroyed. */
+  readonly stallMs: () => number;
+  /** Called when the socket takes more. */
+  readonly onDrain: () => void;
+}
+
+/** One stream of events. It ends only by `end` or `destroy`. */
+export class EventWriter {
+  private readonly options: EventWriterOptions;
+  private timer: unknown;
+  private isBlocked = false;
+  private isQuiet = false;
+  private stalledMs = 0;
+  private queuedAtCheck = 0;
+
+  /** Sends the headers and a comment, so that proxies see the response begin. */
+  constructor(options: EventWriterOptions, headers: Readonly<Record<string, string>>) {
+    this.options = options;
+    const { response } = options;
+    response.writeHead(200, {
+      "Content-Type": "text/event-stream; charset=utf-8",
+      "Cache-Control": "no-store",
+      "X-Accel-Buffering": "no",
+      ...headers,
+    });
+    response.on("drain", this.onDrain);
+    response.on("error", () => undefined);
+    response.once("close", () => options.clock.clearTimeout(this.timer));
+    this.write(comment);
+    this.watch();
+  }
+
+  /** False while the socket has not taken what was written. */
+  isWritable(): boolean {
+    return !this.isBlocked && !this.options.response.destroyed;
+  }
+
+  /** Writes one event. `data` must not contain a line break. */
+  event(data: string, type?: string): void {
+    this.write(type === undefined ? `data: ${data}\n\n` : `event: ${type}\ndata: ${data}\n\n`);
+  }
+
+  end(): void {
+    const { response } = this.options;
+    if (!response.writableEnded) response.end();
+  }
+
+  private write(text: string): void {
+    const { response } = this.options;
+    if (response.destroyed || response.writableEnded) return;
+    this.isQuiet = false;
+    this.isBlocked = !response.write(text);
+  }
+
+  private readonly onDrain = (): void => {
+    this.isBlocked = false;
+    this.options.onDrain();
+  };
+
+  /** One timer for both tasks: a comment after silence, and the end of a stalled socket. */
+  private watch(): void {
+    const { clock, response, stallMs } = this.options;
+    const everyMs = Math.min(silenceMs, stallMs());
+    this.timer = clock.setTimeout(() => {
+      const queued = response.socket?.writableLength ?? 0;
+      const isStalled = queued > 0 && queued >= this.queuedAtCheck && this.queuedAtCheck > 0;
+      this.stalledMs = isStalled ? this.stalledMs + everyMs : 0;
+      this.queuedAtCheck = this.isBlocked || response.writableEnded ? queued : 0;
+      if (this.stalledMs >= stallMs()) return void response.destroy();
+      if (this.isQuiet && !this.isBlocked) this.write(comment);
+      this.isQuiet = true;
+      this.watch();
+    }, everyMs);
+  }
+}
