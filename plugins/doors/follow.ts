@@ -40,7 +40,7 @@ interface RunMessage {
   isRemoved: boolean;
 }
 
-/** What one reader has of a message. */
+/** The part of a message that one reader has received. */
 interface Progress {
   sent: number;
   /** The text as it was sent, once it differs from the message. */

@@ -20,7 +20,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const maxContentBytes = 1024 * 1024;
 const maxPreviousTurns = 256;
 
-/** What a request asks the application. */
+/** The message for the application, with the turns before it. */
 interface Turn {
   readonly content: string;
   readonly media: readonly Media[];

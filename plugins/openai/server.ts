@@ -182,7 +182,7 @@ export class OpenaiServer {
     return toCompletion(ids, texts, { outcome: "completed", finishReason: "stop", messages: 0 });
   }
 
-  /** A task that is passed on has a session of its own, so it is no turn of the conversation. */
+  /** A task that is passed on has a session of its own, so the conversation does not contain it. */
   private async idsOf(
     request: IncomingMessage,
     { user }: ParsedRequest,
