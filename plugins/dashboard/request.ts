@@ -26,7 +26,7 @@ export const setupBody = z.union([
 ]);
 export const logoutBody = z.object({ csrf: text.optional() }).optional();
 export const rotateBody = z.object({
-  which: z.enum(["launcher", "pico"]),
+  which: z.enum(["launcher", "pico", "openai"]),
   current: text.optional(),
   token: text.optional(),
   grace: z.int().min(0).max(3_600).optional(),
@@ -34,7 +34,10 @@ export const rotateBody = z.object({
 /** The launcher token, typed again as confirmation. */
 export const currentBody = z.object({ current: text.optional() }).optional();
 /** The launcher token is never shown: a user who may ask for it has just typed it. */
-export const revealBody = z.object({ which: z.literal("pico"), current: text.optional() });
+export const revealBody = z.object({
+  which: z.enum(["pico", "openai"]),
+  current: text.optional(),
+});
 /** `upgrade`: whether the requesting page could open a WebSocket to its own origin. */
 export const doctorBody = z.object({ upgrade: z.boolean().optional() }).optional();
 /** For the control socket. Without `token`, a new one is generated. */

@@ -20,6 +20,7 @@ import {
 } from "../pages/index.ts";
 import { sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
+import { openaiOf } from "./openai.ts";
 import { sectionsOf } from "./settings.ts";
 import { channelOf } from "./status.ts";
 
@@ -41,8 +42,11 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
     app.get(path, (request, reply) => sendPage(reply, 200, draw(pageContext(context, request))));
   }
   app.get("/connect", async (request, reply) => {
-    const channel = channelOf(context, request, await sectionsOf(context.services));
-    return sendPage(reply, 200, connectPage({ ...pageContext(context, request), channel }));
+    const sections = await sectionsOf(context.services);
+    const channel = channelOf(context, request, sections);
+    const openai = channel && openaiOf(context, sections, channel.url);
+    const page = pageContext(context, request);
+    return sendPage(reply, 200, connectPage({ ...page, channel, openai }));
   });
 }
 

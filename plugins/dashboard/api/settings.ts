@@ -11,10 +11,19 @@ import type { SettingsSectionView } from "./views.ts";
 
 /** Path to section. Other sections cannot be changed over HTTP. */
 const sectionPaths = {
+  "/api/channels/openai": "channels.openai",
   "/api/channels/pico": "channels.pico",
   "/api/channels/pico_client": "channels.pico_client",
   "/api/launcher": "launcher",
 } as const;
+
+/** Sections with a form on the page of settings. The Connect page has a switch for the others. */
+const sectionsWithForm = ["channels.pico", "channels.pico_client", "launcher"];
+/** Error of a channel that was turned on without a token -> the token. */
+const missingTokens: Readonly<Record<string, string>> = {
+  PICO_TOKEN_MISSING: "pico",
+  OPENAI_TOKEN_MISSING: "openai",
+};
 
 /** @returns All settings sections; an empty list in a deployment without settings. */
 export const sectionsOf = async ({ settings }: ServiceContext): Promise<SettingsSection[]> =>
@@ -49,9 +58,7 @@ function viewOf(brand: string, settings: SettingsSection): SettingsSectionView {
 export function settingsRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/settings", async (_request, reply) => {
     const all = await sectionsOf(context.services);
-    const shown = all.filter(({ section }) =>
-      (Object.values(sectionPaths) as string[]).includes(section),
-    );
+    const shown = all.filter(({ section }) => sectionsWithForm.includes(section));
     return reply
       .header("cache-control", "no-store")
       .send({ sections: shown.map((section) => viewOf(context.site.brand, section)) });
@@ -93,11 +100,12 @@ async function changeSettings(
   const update = () => settings.update(section, patch, etag.replace(/^(?:W\/)?"(.*)"$/, "$1"));
   return update().catch(async (error: unknown) => {
     // The rest of the change is valid by then, so generate the missing token and repeat.
-    if (codeOf(error) !== "PICO_TOKEN_MISSING") throw error;
-    await context.services.tokenSecrets.replace("pico", {
-      expect: context.auth.tokens.info("pico").version,
+    const name = missingTokens[codeOf(error)];
+    if (name === undefined) throw error;
+    await context.services.tokenSecrets.replace(name, {
+      expect: context.auth.tokens.info(name).version,
     });
-    context.runtime.log.info({}, "a pico token was generated and stored");
+    context.runtime.log.info({ name }, `a token was generated and stored: ${name}`);
     return update();
   });
 }

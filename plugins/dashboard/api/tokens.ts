@@ -9,7 +9,7 @@ import { HttpError } from "../errors.ts";
 import { requireTokenConfirmation } from "../auth/credentials.ts";
 import type { RotatedView, TokenRow, TokensView } from "./views.ts";
 
-const listedFirst = ["launcher", "pico", "pico_client"];
+const listedFirst = ["launcher", "pico", "pico_client", "openai"];
 
 /** @returns Claimed token names: launcher, built-in channels, other channels, then `metrics`. */
 export function tokenNames({ tokens }: AuthContext): string[] {

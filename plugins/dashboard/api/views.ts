@@ -23,7 +23,7 @@ export interface TokensView {
 
 /** The new value, shown once. */
 export interface RotatedView {
-  readonly which: "launcher" | "pico";
+  readonly which: "launcher" | "pico" | "openai";
   readonly token: string;
   readonly source: string;
 }

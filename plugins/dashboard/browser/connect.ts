@@ -3,6 +3,7 @@ import type { TestMethod, TestResult, TestView } from "../api/views.ts";
 import { copy, copyText, enableCopying, shortcut } from "./copy.ts";
 import { startPage } from "./page.ts";
 import { button, el, live, setLive, setText, show } from "./dom.ts";
+import { enableOpenaiSwitch } from "./openai-switch.ts";
 import { requestAsOwner, load } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { startStream } from "./stream.ts";
@@ -11,6 +12,7 @@ import { testResultLabel } from "../ui/text/labels.ts";
 
 startPage();
 enableCopying();
+enableOpenaiSwitch();
 startStream({ refresh: () => load("/api/channels", () => undefined) });
 for (const each of document.querySelectorAll<HTMLButtonElement>("[data-copy-with-token]")) {
   each.addEventListener("click", () => void copyWithToken(each.dataset["copyWithToken"] ?? ""));
@@ -20,17 +22,19 @@ tryButton?.addEventListener("click", () => void testAllMethods(tryButton));
 
 /** Copies a snippet with the token. The page removes the token after copying. */
 async function copyWithToken(id: string): Promise<void> {
+  const which = id.startsWith("snippet-openai-") ? "openai" : "pico";
   const answer = await askForToken({
-    title: "Copy with the channel token",
+    title: which === "pico" ? "Copy with the channel token" : "Copy with the OpenAI token",
     text: "The clipboard will contain the token as plain text. Paste it only into a safe place.",
     action: "Copy",
     send: (current) =>
-      requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which: "pico", current }),
+      requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which, current }),
   });
   if (!answer || "error" in answer) return;
   const code = document.getElementById(id)?.textContent ?? "";
   const text = code.replace(tokenPlaceholder, () => answer.body.token);
-  if (await copyText(text)) return setLive("copied", "Copied with the token.");
+  if (await copyText(text))
+    return setLive(which === "pico" ? "copied" : "openai-said", "Copied with the token.");
   showToCopy(text);
 }
 

@@ -8,7 +8,7 @@ import { expectSessionEnd } from "./stream.ts";
 import { violatedRules } from "../ui/text/token-rules.ts";
 import { tokenLabel } from "../ui/text/labels.ts";
 
-type Which = "launcher" | "pico";
+type Which = "launcher" | "pico" | "openai";
 
 const gracePeriods = [
   [0, "Immediately (after a leak)"],
@@ -21,6 +21,9 @@ const consequences: Readonly<Record<Which, string>> = {
   pico:
     "The old token stops working immediately. " +
     "Clients connected with it are disconnected and need the new token.",
+  openai:
+    "The old token stops working immediately. " +
+    "Replies in progress end, and OpenAI clients need the new token.",
 };
 
 /** Asks for the new token or generates one, rotates the token and shows it once. */
@@ -60,16 +63,16 @@ export async function rotateToken(which: Which): Promise<void> {
   if (answer && "body" in answer) await showOnce(which, answer.body.token, text);
 }
 
-export async function showToken(): Promise<void> {
+export async function showToken(which: Exclude<Which, "launcher">): Promise<void> {
   const answer = await askForToken({
-    title: "Show the channel token",
+    title: `Show the ${tokenLabel(which).toLowerCase()}`,
     text: "The token appears on the screen. Make sure that no one else can see it.",
     action: "Show",
     send: (current) =>
-      requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which: "pico", current }),
+      requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which, current }),
   });
   if (answer && "body" in answer)
-    await showOnce("pico", answer.body.token, "Anyone with this token can connect as a client.");
+    await showOnce(which, answer.body.token, "Anyone with this token can connect as a client.");
 }
 
 /**

@@ -84,7 +84,7 @@ function card(token: TokenRow): HTMLElement {
 }
 
 function actionsOf({ name, managedByEnv, source }: TokenRow): HTMLElement[] {
-  if (name !== "launcher" && name !== "pico") return [];
+  if (name !== "launcher" && name !== "pico" && name !== "openai") return [];
   const act = (kind: string, text: string, run: () => unknown): HTMLElement => {
     const made = button(text, "quiet", run);
     made.dataset["act"] = `${kind}-${name}`;
@@ -102,7 +102,8 @@ function actionsOf({ name, managedByEnv, source }: TokenRow): HTMLElement[] {
       await refresh();
       focusOn(`replace-${name}`); // the refresh removed the button that had the focus
     });
-  const reveal = name === "pico" && source !== "none" && act("show", "Show…", showToken);
+  const reveal =
+    name !== "launcher" && source !== "none" && act("show", "Show…", () => showToken(name));
   return [rotate, reveal].filter((each) => each !== false);
 }
 

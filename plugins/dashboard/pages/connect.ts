@@ -3,12 +3,15 @@ import { tokenPlaceholder } from "../ui/text/token-rules.ts";
 import type { ChannelView } from "../api/views.ts";
 import { signedInPage, type SignedInPage } from "./signed-in-page.ts";
 import { html, type Html } from "./html.ts";
+import { openaiCard, type OpenaiView } from "./openai-card.ts";
 import { snippetTabs } from "./snippet-tabs.ts";
 import { snippets } from "./snippets.ts";
 
 interface ConnectPage extends SignedInPage {
   /** Undefined if the service has no channel. */
   readonly channel: ChannelView | undefined;
+  /** Undefined without the plugin `openai`. */
+  readonly openai?: OpenaiView | undefined;
 }
 
 /** Renders the channel URL, snippets for it and a test of each authentication method. */
@@ -42,8 +45,9 @@ function connectCards(page: ConnectPage, channel: ChannelView): Html {
 <p class="quiet-text">Each snippet sends “hello” and prints the replies. Replace
 <code>${tokenPlaceholder}</code> with the channel token.
 <a href="${page.url("/docs/pico")}">Protocol reference</a></p>
-${snippetTabs(snippets(channel.url), copyWithTokenButton)}
-<p class="said" role="status" data-live="copied"></p></section></div>
+${snippetTabs(snippets(channel.url), { more: copyWithTokenButton })}
+<p class="said" role="status" data-live="copied"></p></section>
+${page.openai && openaiCard(page, page.openai, copyWithTokenButton)}</div>
 ${testCard()}</div>`;
 }
 

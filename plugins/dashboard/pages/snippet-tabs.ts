@@ -2,17 +2,27 @@
 import { html, type Html } from "./html.ts";
 import type { Snippet } from "./snippets.ts";
 
+interface TabOptions {
+  /** More buttons of a snippet. */
+  readonly more?: (snippet: Snippet) => Html;
+  /** Name of the radio buttons, for a page with several lists. @defaultValue `"snippet"` */
+  readonly name?: string;
+}
+
 /** Renders one tab per snippet. Tabs are radio buttons, so that they work without JavaScript. */
-export function snippetTabs(list: readonly Snippet[], more?: (snippet: Snippet) => Html): Html {
+export function snippetTabs(
+  list: readonly Snippet[],
+  { more, name = "snippet" }: TabOptions = {},
+): Html {
   return html`<fieldset class="tabs"><legend class="unseen">Snippet for</legend>
-${list.map(tab)}
+${list.map((snippet, index) => tab(snippet, index, name))}
 </fieldset>
 ${list.map((snippet) => panel(snippet, more?.(snippet)))}`;
 }
 
-function tab({ id, label }: Snippet, index: number): Html {
+function tab({ id, label }: Snippet, index: number, name: string): Html {
   const checked = index === 0 && html` checked`;
-  return html`<label><input type="radio" name="snippet" value="${id}"${checked}>
+  return html`<label><input type="radio" name="${name}" value="${id}"${checked}>
 <span>${label}</span></label>`;
 }
 

@@ -30,10 +30,7 @@ export type Handler = (message: Message) => Promise<unknown> | void;
 export const echo: Handler = ({ content, reply }) => reply({ content: `you said ${content}` });
 
 /** Starts the service on a free port. The application runs `handler`, which a test may replace. */
-export async function startOpenai(
-  config: object = {},
-  handle: Application | undefined = undefined,
-) {
+export async function startOpenai(config: object = {}, handle?: Application) {
   const received: InboundMessage[] = [];
   const state = { handler: echo };
   const app: Application = async (message, signal) => {

@@ -60,6 +60,7 @@ const names: Readonly<Record<string, string>> = {
   launcher: "Launcher token",
   pico: "Channel token",
   pico_client: "Remote token",
+  openai: "OpenAI token",
   metrics: "Metrics token",
 };
 
