@@ -30,7 +30,7 @@ function toUsage({ input, output, reasoning, cached }: Usage): object | undefine
 }
 
 /** The response to a request that is not streamed. */
-export function toCompletion(
+function toCompletion(
   { id, created, model }: ChatIds,
   { text, thought }: { readonly text: string; readonly thought: string },
   end: RunEnd,

@@ -65,6 +65,23 @@ function waitForAnswer({
   });
 }
 
+/** Sends a finished answer that no application wrote. */
+export function streamText(
+  text: string,
+  {
+    response,
+    format,
+    headers,
+    clock,
+    stallMs,
+  }: Pick<ExchangeOptions, "response" | "format" | "headers" | "clock" | "stallMs">,
+): void {
+  const events = new EventWriter({ response, clock, stallMs, onDrain: () => undefined }, headers);
+  const sink = format.stream(events);
+  sink.text(text);
+  sink.over({ outcome: "completed", finishReason: "stop", messages: 1 });
+}
+
 /** The response begins with the first text, when the application accepts, or after a while. */
 function streamAnswer({
   response,

@@ -46,7 +46,7 @@ const noTasks = (): Record<TaskKind, number> => ({
 });
 
 /**
- * Creates the plugin that serves `GET /v1/models` and `POST /v1/chat/completions`.
+ * Creates the plugin that serves `/v1/models`, `/v1/chat/completions` and `/v1/responses`.
  *
  * Each conversation is a session of the pico channel with the prefix `openai/`, so the dashboard
  * shows it. A client that closes its connection stops the reply.

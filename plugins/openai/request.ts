@@ -54,7 +54,7 @@ const roles: Readonly<Record<string, PreviousTurn["role"]>> = {
   function: "tool",
 };
 
-function assertModel(body: JsonObject, model: string): void {
+export function assertModel(body: JsonObject, model: string): void {
   const given = readText(body, "model");
   if (given === undefined) throw missing("model");
   if (given !== model) {
@@ -63,7 +63,7 @@ function assertModel(body: JsonObject, model: string): void {
   }
 }
 
-function readImageUrl(url: unknown, param: string): Media {
+export function readImageUrl(url: unknown, param: string): Media {
   if (typeof url !== "string") throw invalidType(param, "a URL");
   const media = readImage(url);
   if (media) return media;
@@ -85,7 +85,7 @@ function readPart(part: unknown, param: string): string | Media | undefined {
 }
 
 /** Joins the texts with line breaks, and collects the images. */
-function joinParts(parts: readonly (string | Media | undefined)[], param: string): Parts {
+export function joinParts(parts: readonly (string | Media | undefined)[], param: string): Parts {
   const texts = parts.filter((part) => typeof part === "string");
   const media = parts.filter((part): part is Media => isObject(part));
   if (media.length > maxImages)
@@ -103,17 +103,22 @@ function readContent(message: JsonObject, param: string): Parts {
   );
 }
 
-function readMessage(message: unknown, index: number): PreviousTurn {
-  const param = `messages[${index}]`;
-  if (!isObject(message)) throw invalidType(param, "an object");
+export function readRole(message: JsonObject, param: string): PreviousTurn["role"] {
   const role = readText(message, "role", `${param}.role`);
   if (role === undefined) throw missing(`${param}.role`);
   const known = Object.hasOwn(roles, role) ? roles[role] : undefined;
-  if (!known) throw unsupported(`${param}.role`, `The role ${JSON.stringify(role)} is unknown.`);
+  if (known) return known;
+  throw unsupported(`${param}.role`, `The role ${JSON.stringify(role.slice(0, 60))} is unknown.`);
+}
+
+function readMessage(message: unknown, index: number): PreviousTurn {
+  const param = `messages[${index}]`;
+  if (!isObject(message)) throw invalidType(param, "an object");
+  const role = readRole(message, param);
   const { content, media } = readContent(message, `${param}.content`);
   const name = readText(message, "name", `${param}.name`);
   return {
-    role: known,
+    role,
     content,
     ...(media.length > 0 && { media }),
     ...(name !== undefined && { name: name.slice(0, 256) }),
@@ -121,7 +126,7 @@ function readMessage(message: unknown, index: number): PreviousTurn {
 }
 
 /** Throws unless the last turn is a message of the user that is neither empty nor too large. */
-function assertTurn({ role, content, media }: PreviousTurn, param: string): void {
+export function assertTurn({ role, content, media }: PreviousTurn, param: string): void {
   if (role !== "user") {
     const message = "The last message must have the role user.";
     throw unsupported(`${param}.role`, message);
@@ -134,7 +139,7 @@ function assertTurn({ role, content, media }: PreviousTurn, param: string): void
 }
 
 /** Keeps the latest turns. Turns without text and images, such as tool calls, are left out. */
-function boundPrevious(turns: readonly PreviousTurn[]): {
+export function boundPrevious(turns: readonly PreviousTurn[]): {
   readonly previous: readonly PreviousTurn[];
   readonly cut: number;
 } {
@@ -150,7 +155,7 @@ function boundPrevious(turns: readonly PreviousTurn[]): {
 }
 
 /** Builds the data of the request that the application receives. */
-function toMetadata(
+export function toMetadata(
   rest: Readonly<Record<string, unknown>>,
   { user, cut }: { readonly user: string | undefined; readonly cut: number },
 ): Readonly<Record<string, unknown>> {

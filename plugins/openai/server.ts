@@ -3,11 +3,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { readJson, Refusal, type Gate, type JsonBody, type Runs } from "../doors/index.ts";
 import type { PicoDoor } from "../pico-server/index.ts";
-import { createChatFormat, toCompletion, type ChatIds } from "./chat.ts";
+import { createChatFormat, type ChatIds } from "./chat.ts";
 import type { OpenaiConfig } from "./config.ts";
 import { toErrorBody, toRefusal } from "./errors.ts";
-import { exchange, type ResponseFormat } from "./exchange.ts";
+import { exchange, streamText, type ResponseFormat } from "./exchange.ts";
 import { parseChatRequest, type ParsedRequest } from "./request.ts";
+import { createResponseFormat } from "./responses.ts";
+import { parseResponseRequest, ResponseSessions } from "./responses-request.ts";
 import { readHops, readIds, toHeaderText, type RequestIds } from "./session.ts";
 import { recogniseTask, replyToTask, type Task, type TaskKind } from "./tasks.ts";
 
@@ -42,9 +44,18 @@ interface Delivery {
   readonly body: JsonBody;
 }
 
+/** A parsed request. `known`: the session of the response that it continues. */
+interface ParsedOperation {
+  readonly parsed: ParsedRequest;
+  readonly format: ResponseFormat;
+  readonly known?: string | undefined;
+  readonly responseId?: string;
+}
+
 const methods: Readonly<Record<string, "GET" | "POST">> = {
   "/v1/models": "GET",
   "/v1/chat/completions": "POST",
+  "/v1/responses": "POST",
 };
 const modelPath = /^\/v1\/models\/([^/]+)$/;
 
@@ -78,9 +89,11 @@ export class OpenaiServer {
   private readonly options: ServerOptions;
   /** Unix seconds. */
   private readonly startedAt: number;
+  private readonly responses: ResponseSessions;
 
   constructor(options: ServerOptions) {
     this.options = options;
+    this.responses = new ResponseSessions(() => options.clock.monotonic());
     this.startedAt = Math.floor(options.clock.now() / 1_000);
   }
 
@@ -128,7 +141,7 @@ export class OpenaiServer {
       }
       const model = decodeModel(path);
       if (model !== undefined) return { value: this.findModel(model), headers: {} };
-      return await this.complete(call, version);
+      return await this.complete(call, path, version);
     } finally {
       leave();
     }
@@ -146,9 +159,10 @@ export class OpenaiServer {
 
   private async complete(
     call: Call,
+    path: string,
     version: number,
   ): Promise<{ readonly value: object; readonly headers: HeaderMap } | undefined> {
-    const { config, clock, door, gate } = this.options;
+    const { config, clock, door, gate, newId } = this.options;
     const { request } = call;
     const body = await readJson(request, { maxBytes: config().max_body, clock, budget: door });
     if (!body) return undefined;
@@ -156,14 +170,15 @@ export class OpenaiServer {
       // The token may have been replaced while the body arrived.
       if (!gate.isCurrent(version))
         throw new Refusal("invalid_api_key", "The token was replaced in the meantime.");
-      const parsed = parseChatRequest(body.value, config().model);
-      const chatIds = this.chatIds();
+      const { parsed, format, known, responseId } = this.parse(path, body.value);
       const task = recogniseTask(request, parsed);
       if (task) this.options.countTask(task.kind);
-      if (task && config().tasks === "local")
-        return { value: this.replyToTask(task, parsed, chatIds), headers: {} };
-      const ids = await this.idsOf(request, parsed, task);
-      const format = createChatFormat(chatIds, parsed.includeUsage);
+      if (task && config().tasks === "local") {
+        body.release();
+        return this.replyToTask(call, task, parsed, format);
+      }
+      const ids = await this.idsOf(request, parsed, task ? `task-${newId()}` : known);
+      if (responseId !== undefined) this.responses.add(responseId, ids.name);
       return await this.deliver(call, { parsed, ids, format, body });
     } catch (error) {
       body.release();
@@ -171,26 +186,48 @@ export class OpenaiServer {
     }
   }
 
-  private chatIds(): ChatIds {
+  private parse(path: string, body: JsonBody["value"]): ParsedOperation {
+    const { model } = this.options.config();
+    if (path === "/v1/chat/completions") {
+      const parsed = parseChatRequest(body, model);
+      return { parsed, format: createChatFormat(this.newIds("chatcmpl-"), parsed.includeUsage) };
+    }
+    const parsed = parseResponseRequest(body, model);
+    const { previousId } = parsed;
+    const known = previousId === undefined ? undefined : this.responses.find(previousId);
+    const ids = this.newIds("resp_");
+    return { parsed, format: createResponseFormat(ids, parsed), known, responseId: ids.id };
+  }
+
+  private newIds(prefix: string): ChatIds {
     const { config, clock, newId } = this.options;
     const created = Math.floor(clock.now() / 1_000);
-    return { id: `chatcmpl-${newId()}`, created, model: config().model };
+    return { id: prefix + newId(), created, model: config().model };
   }
 
-  private replyToTask(task: Task, { content }: ParsedRequest, ids: ChatIds): object {
-    const texts = { text: replyToTask(task, content), thought: "" };
-    return toCompletion(ids, texts, { outcome: "completed", finishReason: "stop", messages: 0 });
+  private replyToTask(
+    { response, cors }: Call,
+    task: Task,
+    { content, stream }: ParsedRequest,
+    format: ResponseFormat,
+  ): { readonly value: object; readonly headers: HeaderMap } | undefined {
+    const { clock, config } = this.options;
+    const text = replyToTask(task, content);
+    const stallMs = (): number => config().write_timeout * 1_000;
+    if (stream) return void streamText(text, { response, format, headers: cors, clock, stallMs });
+    const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
+    return { value: format.whole({ text, thought: "" }, end), headers: {} };
   }
 
-  /** A task that is passed on has a session of its own, so the conversation does not contain it. */
+  /** @param known - Name of the session, if it does not depend on the request. A task that is passed
+   *  on has a session of its own, so the conversation does not contain it. */
   private async idsOf(
     request: IncomingMessage,
     { user }: ParsedRequest,
-    task: Task | undefined,
+    known: string | undefined,
   ): Promise<RequestIds> {
     const { config, newId, door } = this.options;
     const isShared = config().sessions === "shared";
-    const known = task && `task-${newId()}`;
     const ids = readIds(request, { user, isShared, newId, known });
     if (!(await door.isToken(ids.name))) return ids;
     throw new Refusal("unsupported_value", "The session name must not be a token.");

@@ -24,7 +24,11 @@ describe.each(Object.entries(drivers))("%s client", (_name, command) => {
         baseURL: service.base,
         token: tokens.openai,
         ...more,
-        body: { model: "doorward", messages: [user("hi")], ...(more as { body?: object })?.body },
+        body: {
+          model: "doorward",
+          ...(!op.startsWith("response") && { messages: [user("hi")] }),
+          ...(more as { body?: object })?.body,
+        },
       });
     await run({
       service,

@@ -3,6 +3,20 @@ import { expect } from "vitest";
 import { both, inParts, thinking, withText, type Case } from "./client-case.ts";
 import { echo } from "./harness.ts";
 
+interface OutputItem {
+  readonly type: string;
+  readonly content: readonly { readonly text: string }[];
+}
+interface ResponseObject {
+  readonly id: string;
+  readonly previous_response_id: string | null;
+  readonly output: readonly OutputItem[];
+}
+const textOf = ({ type, content }: OutputItem): [string, string | undefined] => [
+  type,
+  content[0]?.text,
+];
+
 export const replyCases: readonly Case[] = [
   [
     "lists the model",
@@ -169,5 +183,60 @@ export const replyCases: readonly Case[] = [
     "receives astral characters whole",
     inParts("a😀".slice(0, 2), "a😀".slice(2), "b"),
     (context) => both(context, ({ text }) => expect(text).toBe("a😀b")),
+  ],
+  [
+    "receives a whole response",
+    thinking,
+    async ({ call, last }) => {
+      const body = { input: "hi", instructions: "be brief", metadata: { a: "b" } };
+      const response = await call<ResponseObject>("response", { body });
+      expect(response).toMatchObject({ object: "response", status: "completed", usage: null });
+      expect(response.output.map(textOf)).toEqual([
+        ["reasoning", "hmm"],
+        ["message", "Hello"],
+      ]);
+      expect(last().previous).toEqual([{ role: "system", content: "be brief" }]);
+    },
+  ],
+  [
+    "receives the events of a response in order",
+    thinking,
+    async ({ call }) => {
+      const streamed = await call<{ types: readonly string[]; final: ResponseObject }>(
+        "responseStream",
+        { body: { input: "hi" } },
+      );
+      const item = (name: string): string[] => [
+        "response.output_item.added",
+        "response.content_part.added",
+        `response.${name}.delta`,
+        `response.${name}.done`,
+        "response.content_part.done",
+        "response.output_item.done",
+      ];
+      expect(streamed.types).toEqual([
+        "response.created",
+        "response.in_progress",
+        ...item("reasoning_text"),
+        ...item("output_text"),
+        "response.completed",
+      ]);
+      expect(streamed.final.output.map(textOf)).toContainEqual(["message", "Hello"]);
+    },
+  ],
+  [
+    "continues the conversation of an earlier response",
+    echo,
+    async ({ call, last }) => {
+      const first = await call<ResponseObject>("response", { body: { input: "one" } });
+      const { session } = last();
+      const body = { input: "two", previous_response_id: first.id };
+      const second = await call<ResponseObject>("response", { body });
+      expect(second.previous_response_id).toBe(first.id);
+      expect(last()).toMatchObject({ session, content: "two" });
+      const unknown = { input: "two", previous_response_id: "resp_unknown" };
+      const { error } = await call("response", { body: unknown });
+      expect(error).toMatchObject({ status: 400, code: "previous_response_not_found" });
+    },
   ],
 ];

@@ -58,7 +58,24 @@ describe("task", () => {
     expect(await named("tags_generation")).toEqual({ status: 200, text: '{"tags":[]}' });
     expect(await named("moa_response_generation")).toMatchObject({ status: 400 });
     expect(service.received).toEqual([]);
-    expect(service.status().tasks).toMatchObject({ tags: 2, other: 1 });
+    expect(service.status().tasks).toMatchObject({ other: 1 });
+  });
+
+  test("receives a stream if it asks for one", async () => {
+    const response = await fetch(`${service.base}/chat/completions`, {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${tokens.openai}`,
+        "Content-Type": "application/json",
+        "X-Doorward-Task": "tags_generation",
+      },
+      body: JSON.stringify({
+        model: "doorward",
+        stream: true,
+        messages: [{ role: "user", content: "any" }],
+      }),
+    });
+    expect(await response.text()).toMatch(/"content":"\{\\"tags\\":\[\]\}"[^]*\[DONE\]\n\n$/);
   });
 
   test("passed on has a session of its own", async () => {
