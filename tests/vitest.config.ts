@@ -7,7 +7,7 @@ const excluded = ["tests/long/**", "**/node_modules/**", "dist/**"];
 /** Files that inspect their whole process, or start and kill others, get a process of their own.
  *  The others share processes and loaded modules, which saves a third of their time. */
 const alone = [
-  "tests/security/http.test.ts",
+  "tests/security/{http,request-path,host-header}.test.ts",
   "tests/lib/files/atomic-write.test.ts",
   "tests/embedding/process.test.ts",
   "tests/plugins/program/*.test.ts",

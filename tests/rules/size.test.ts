@@ -16,14 +16,9 @@ const programs = filesUnder(
 /** Path -> maximum number of lines of a test file that is too long. Add no entry. */
 const longTests: Readonly<Record<string, number>> = {
   "tests/config/doctor/doctor.test.ts": 356,
-  "tests/config/load/load.test.ts": 370,
   "tests/e2e/client.test.ts": 392,
-  "tests/plugins/pico-server/connection/closes.test.ts": 417,
-  "tests/plugins/pico-server/handshake/handshake.test.ts": 747,
-  "tests/plugins/pico-server/http/event-stream.test.ts": 358,
   "tests/plugins/pico-server/session/extension.test.ts": 397,
   "tests/plugins/pico-server/session/messages.test.ts": 427,
-  "tests/security/http.test.ts": 430,
 };
 
 const lineCount = (text: string): number => text.trimEnd().split("\n").length;

@@ -11,26 +11,32 @@ const tls = z.strictObject({
   key: z.string().default(""),
   required: z.boolean().default(false),
 });
+
 const launcher = z.strictObject({
   port: z.int().default(18_800),
   host: z.string().default("127.0.0.1"),
   tls: tls.prefault({}),
 });
+
 const pico = z.strictObject({
   enabled: z.boolean().default(false),
   allow_origins: z.array(z.string()).default([]),
   max_connections: z.int().min(1).default(100),
   ratio: z.number().default(0.5),
 });
+
 const client = z.strictObject({ enabled: z.boolean().default(false), url: z.string().default("") });
 
 const part = (name: string, section: string, schema: object): AnyPlugin =>
   plugin(name, undefined, { config: { section, schema } });
+
 const list = [part("http", "launcher", launcher), part("pico-server", "channels.pico", pico)];
+
 const both = [...list, part("pico-client", "channels.pico_client", client)];
 
 const from = (home: Home, env: Environment = {}, plugins: readonly AnyPlugin[] = list) =>
   load(plugins, { home: home.path, env });
+
 const secret = "correct-horse-battery-staple";
 
 describe("load", () => {
@@ -107,135 +113,6 @@ describe("load", () => {
       await home.write("config.json", { channels: null });
       expect((await from(home)).config["channels.pico"]).toEqual({});
     }));
-});
-
-describe("load with an environment", () => {
-  test.each([
-    ["SERVICE_LAUNCHER_PORT", "8080", { launcher: { port: 8080 } }],
-    ["SERVICE_LAUNCHER_PORT", "-1", { launcher: { port: -1 } }],
-    ["SERVICE_LAUNCHER_HOST", " ::1 ", { launcher: { host: "::1" } }],
-    ["SERVICE_LAUNCHER_TLS_CERT", "/cert.pem", { launcher: { tls: { cert: "/cert.pem" } } }],
-    ["SERVICE_LAUNCHER_TLS_REQUIRED", "1", { launcher: { tls: { required: true } } }],
-    ["SERVICE_CHANNELS_PICO_ENABLED", "true", { "channels.pico": { enabled: true } }],
-    ["SERVICE_CHANNELS_PICO_ENABLED", "1", { "channels.pico": { enabled: true } }],
-    ["SERVICE_CHANNELS_PICO_ENABLED", "false", { "channels.pico": { enabled: false } }],
-    ["SERVICE_CHANNELS_PICO_ENABLED", "0", { "channels.pico": { enabled: false } }],
-    ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "500", { "channels.pico": { max_connections: 500 } }],
-    ["SERVICE_CHANNELS_PICO_RATIO", "0.25", { "channels.pico": { ratio: 0.25 } }],
-    [
-      "SERVICE_CHANNELS_PICO_ALLOW_ORIGINS",
-      "https://a.example, https://b.example ,",
-      { "channels.pico": { allow_origins: ["https://a.example", "https://b.example"] } },
-    ],
-  ])("parses %s=%s by its type", (name, text, expected) =>
-    withHome(async (home) => {
-      expect((await from(home, { [name]: text })).config).toMatchObject(expected);
-    }),
-  );
-
-  test.each([
-    ["SERVICE_CHANNELS_PICO_ENABLED", "yes", "true, false, 1 or 0"],
-    ["SERVICE_CHANNELS_PICO_ENABLED", "TRUE", "true, false, 1 or 0"],
-    ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "many", "a whole number"],
-    ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "1.5", "a whole number"],
-    ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "0x10", "a whole number"],
-    ["SERVICE_CHANNELS_PICO_RATIO", "1,5", "a number"],
-  ])("rejects %s=%s and names the variable and expected type", (name, text, expected) =>
-    withHome(async (home) => {
-      const error = await refusal(from(home, { [name]: text }));
-      expect(error.code).toBe("ENV_BAD_VALUE");
-      expect(error.message).toContain(`${name} must be ${expected}`);
-    }),
-  );
-
-  test.each(["", "  ", "\t", undefined])("treats a blank variable as unset: %j", (text) =>
-    withHome(async (home) => {
-      await home.write("config.json", { channels: { pico: { enabled: true } } });
-      const { config, sources } = await from(home, { SERVICE_CHANNELS_PICO_ENABLED: text });
-      expect(config["channels.pico"]).toEqual({ enabled: true });
-      expect(sources.managed("channels.pico").size).toBe(0);
-    }),
-  );
-
-  test("overrides single fields of the file, including nested ones", () =>
-    withHome(async (home) => {
-      await home.write("launcher-config.json", {
-        port: 81,
-        host: "::",
-        tls: { cert: "/file.pem", key: "/file.key" },
-      });
-      const { config, sources } = await from(home, {
-        SERVICE_LAUNCHER_PORT: "82",
-        SERVICE_LAUNCHER_TLS_CERT: "/env.pem",
-      });
-      expect(config["launcher"]).toEqual({
-        port: 82,
-        host: "::",
-        tls: { cert: "/env.pem", key: "/file.key" },
-      });
-      expect([...sources.managed("launcher")]).toEqual([
-        ["port", "SERVICE_LAUNCHER_PORT"],
-        ["tls", "SERVICE_LAUNCHER_TLS_CERT"],
-      ]);
-      expect(sources.overlay("launcher", { port: 90, launcher_token: secret })).toEqual({
-        port: 82,
-        tls: { cert: "/env.pem" },
-      });
-    }));
-
-  test("lets command line flags override it", () =>
-    withHome(async (home) => {
-      await home.write("launcher-config.json", { port: 81, host: "::" });
-      const env = { SERVICE_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_TLS_CERT: "/env.pem" };
-      const { config, sources } = await load(list, {
-        home: home.path,
-        env,
-        flags: { launcher: { port: 83 } },
-      });
-      expect(config["launcher"]).toEqual({ port: 83, host: "::", tls: { cert: "/env.pem" } });
-      expect(sources.overlay("launcher", { port: 84 })).toMatchObject({ port: 83 });
-    }));
-
-  test("uses the brand as prefix", () =>
-    withHome(async (home) => {
-      const env = { ACME_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_PORT: "83" };
-      expect(
-        (await load(list, { home: home.path, env, brand: "acme" })).config["launcher"],
-      ).toEqual({ port: 82 });
-    }));
-
-  test("rejects two settings with the same variable", () =>
-    withHome(async (home) => {
-      const clash = part(
-        "clash",
-        "channels",
-        z.strictObject({ pico_enabled: z.boolean().default(false) }),
-      );
-      const error = await refusal(from(home, {}, [...list, clash]));
-      expect(error.code).toBe("ENV_AMBIGUOUS");
-      expect(error.message).toContain(
-        'SERVICE_CHANNELS_PICO_ENABLED means both "channels.pico.enabled" and "channels.pico_enabled"',
-      );
-    }));
-
-  test("suggests the right name of a misspelt variable without its value", () =>
-    withHome(async (home) => {
-      const { warnings } = await from(home, { SERVICE_LAUNCHER_PROT: "hunter2" });
-      expect(warnings).toEqual([
-        'the environment variable SERVICE_LAUNCHER_PROT is not a setting. Did you mean "SERVICE_LAUNCHER_PORT"?',
-      ]);
-    }));
-
-  test.each([
-    "SERVICE_HOME",
-    "SERVICE_CHANNELS_TELEGRAM_ENABLED",
-    "SERVICE_CHANNELS_PICO_CLIENT_ENABLED",
-    "SERVICE_LAUNCHER_TOKEN",
-    "SERVICE_CHANNELS_PICO_TOKEN",
-    "PATH",
-  ])("gives no warning about %s", (name) =>
-    withHome(async (home) => expect((await from(home, { [name]: secret })).warnings).toEqual([])),
-  );
 });
 
 describe("load with unknown keys", () => {

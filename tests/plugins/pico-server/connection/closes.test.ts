@@ -1,14 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import type { Application } from "../../../../plugins/channels/index.ts";
-import {
-  ask,
-  bearer,
-  stand,
-  until,
-  wsLines,
-  type Stand,
-} from "../../../support/pico-server-harness.ts";
+import { bearer, stand, until, wsLines, type Stand } from "../../../support/pico-server-harness.ts";
 
 /** Reads until the received bytes are complete. */
 function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buffer> {
@@ -23,6 +15,7 @@ function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buff
     socket.on("data", onData);
   });
 }
+
 /** A raw TCP client after its handshake. It reads only while a test calls `read`. */
 async function bareClient(door: Stand, path = "/pico") {
   const socket = connect(door.port, "127.0.0.1").on("error", () => undefined);
@@ -32,11 +25,13 @@ async function bareClient(door: Stand, path = "/pico") {
   await read(socket, (bytes) => bytes.includes("\r\n\r\n"));
   return socket;
 }
+
 /** A client frame with a zero mask. */
 const masked = (first: number, payload: string | Buffer): Buffer => {
   const bytes = Buffer.from(payload);
   return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
 };
+
 /** Reads the next close frame and returns its code. */
 async function closeCode(socket: Socket): Promise<number> {
   const frame = await read(socket, ({ length }) => length >= 4);
@@ -44,6 +39,7 @@ async function closeCode(socket: Socket): Promise<number> {
   socket.end();
   return frame.readUInt16BE(2);
 }
+
 const disconnected = async (door: Stand) => {
   const { code, reason, initiator } = await door.fact("pico-server:disconnected");
   return { code, reason, initiator };
@@ -247,171 +243,5 @@ describe("1012 token_rotated", () => {
     await peer.settled();
     await rotate(door, 2);
     expect((await peer.closed).code).toBe(1012);
-  });
-});
-
-describe("liveness", () => {
-  test("pings every ping_interval and keeps a client that responds", async () => {
-    await using door = await stand();
-    const [peer, other] = [await door.connect(), await door.connect()];
-    await door.pass(29);
-    await other.settled();
-    expect(peer.pings()).toBe(0);
-    for (let round = 1; round <= 6; round++) {
-      await door.pass(round === 1 ? 1 : 30);
-      await until(() => peer.pings() === round);
-      await until(
-        () => door.services.picoServer.connections()[0]!.lastHeardAt === door.clock.now(),
-      );
-      await other.settled();
-    }
-    await peer.settled();
-  });
-
-  test("closes a client silent for read_timeout with 4408 heartbeat", async () => {
-    await using door = await stand();
-    const peer = await door.connect("/pico", { autoPong: false });
-    await door.pass(59);
-    expect(door.services.picoServer.status().connections).toBe(1);
-    await door.pass(1);
-    expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
-    expect(await disconnected(door)).toEqual({
-      code: 4408,
-      reason: "heartbeat",
-      initiator: "server",
-    });
-  });
-
-  test("keeps a client whose frame arrives byte by byte", async () => {
-    await using door = await stand();
-    const slow = await bareClient(door);
-    const other = await door.connect();
-    await door.pass(50, () => other.settled());
-    for (const byte of masked(0x81, "{}")) {
-      slow.write(Buffer.from([byte]));
-      await other.settled();
-      await door.pass(6, () => other.settled());
-    }
-    expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toEqual([]);
-    slow.destroy();
-  });
-
-  test("closes with 4408 heartbeat when a frame arrives too slowly", async () => {
-    await using door = await stand();
-    const slow = await bareClient(door);
-    const other = await door.connect();
-    const start = door.clock.now();
-    for (const byte of masked(0x81, "x".repeat(100))) {
-      if (door.facts.some(({ type }) => type === "pico-server:disconnected")) break;
-      slow.write(Buffer.from([byte]));
-      await other.settled();
-      await door.pass(2, () => other.settled());
-    }
-    expect(await disconnected(door)).toEqual({
-      code: 4408,
-      reason: "heartbeat",
-      initiator: "server",
-    });
-    expect(door.clock.now() - start).toBeGreaterThan(60_000);
-    slow.destroy();
-  });
-
-  test("closes no client right after a suspension", async () => {
-    await using door = await stand();
-    const peer = await door.connect("/pico", { autoPong: false });
-    door.clock.increment(600_000);
-    await peer.settled();
-  });
-
-  test("pings and closes lost clients after the clock moved back", async () => {
-    await using door = await stand();
-    const [peer, other] = [await door.connect("/pico", { autoPong: false }), await door.connect()];
-    door.setBack(86_400_000);
-    await door.pass(33, () => other.settled());
-    await until(() => peer.pings() === 1);
-    await door.pass(33, () => other.settled());
-    expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
-    await other.settled();
-  });
-
-  test("keeps connected clients after the clock moved forward", async () => {
-    await using door = await stand();
-    const [peer, other] = [await door.connect("/pico", { autoPong: false }), await door.connect()];
-    door.clock.set(door.clock.now() + 86_400_000);
-    await door.pass(65, () => other.settled());
-    expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
-    await other.settled();
-  });
-
-  test("uses the default for zero and negative intervals", async () => {
-    await using door = await stand({ config: { ping_interval: 0, read_timeout: -5 } });
-    expect((await ask(door.port, "/pico")).body["limits"]).toMatchObject({
-      ping_interval: 30,
-      read_timeout: 60,
-    });
-  });
-
-  test("warns if ping_interval is not below read_timeout", async () => {
-    await using door = await stand({ config: { ping_interval: 60, read_timeout: 20 } });
-    expect(
-      door.lines.some(({ level, text }) => level === "warn" && text.includes("ping_interval")),
-    ).toBe(true);
-    const peer = await door.connect();
-    await door.pass(10);
-    await until(() => peer.pings() === 1);
-  });
-});
-
-describe("backpressure", () => {
-  test("pauses reading at 32 unaccepted messages and loses nothing", async () => {
-    const taken: string[] = [];
-    let release = (): void => undefined;
-    const held = new Promise<void>((resolve) => void (release = resolve));
-    const app: Application = async ({ id }) => {
-      taken.push(id);
-      await held;
-    };
-    await using door = await stand({ app });
-    const [peer, other] = [await door.connect(), await door.connect()];
-    const ids = Array.from({ length: 100 }, (_, n) => `m${n}`);
-    for (const id of ids) peer.send({ type: "message.send", id, payload: { content: "x" } });
-    await until(() => door.services.picoServer.status().messagesIn === 32);
-    await door.pass(150, () => other.settled());
-    expect(door.services.picoServer.status()).toMatchObject({ messagesIn: 32, connections: 2 });
-    release();
-    await until(() => taken.length === 100);
-    expect(taken).toEqual(ids);
-    await peer.settled();
-  });
-
-  test("closes only the slow client with 4410 when its queue is full", async () => {
-    await using door = await stand();
-    const stuck = await bareClient(door, "/pico?session_id=s1");
-    stuck.pause();
-    const peer = await door.connect("/pico?session_id=s1");
-    let sent = 0;
-    while (!door.facts.some(({ type }) => type === "pico-server:disconnected") && sent < 200) {
-      await door.say("s1", "x".repeat(500_000));
-      sent += 1;
-      expect((await peer.next()).type).toBe("message.create");
-    }
-    expect(await disconnected(door)).toEqual({
-      code: 4410,
-      reason: "slow_consumer",
-      initiator: "server",
-    });
-    stuck.destroy();
-  });
-
-  test("closes with 4410 after write_timeout despite queued pings", async () => {
-    await using door = await stand({
-      config: { write_timeout: 5, read_timeout: 600, ping_interval: 1 },
-    });
-    const [stuck, other] = [await bareClient(door, "/pico?session_id=s1"), await door.connect()];
-    stuck.pause();
-    await door.fill("s1", 1_000_000, 500_000);
-    await door.pass(8, () => other.settled()); // queued pings are not progress
-    expect(await disconnected(door)).toMatchObject({ code: 4410, initiator: "server" });
-    stuck.destroy();
   });
 });

@@ -1,0 +1,227 @@
+import { get, type IncomingMessage } from "node:http";
+import { describe, expect, test } from "vitest";
+import type { Application } from "../../../../plugins/channels/index.ts";
+import {
+  ask,
+  refusal,
+  stand,
+  token,
+  until,
+  type Frame,
+  type Stand,
+} from "../../../support/pico-server-harness.ts";
+
+interface Event {
+  readonly id?: string;
+  readonly data: Frame;
+}
+
+/** Parses server-sent events as far as this server uses them. */
+async function listen(door: Stand, session: string, headers: Record<string, string> = {}) {
+  const all = { authorization: `Bearer ${token}`, ...headers };
+  const r = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(
+      {
+        port: door.port,
+        host: "127.0.0.1",
+        path: `/pico/events?session_id=${session}`,
+        headers: all,
+      },
+      resolve,
+    ).on("error", reject);
+  });
+  const events: Event[] = [];
+  let last = "";
+  let comments = 0;
+  let text = "";
+  r.setEncoding("utf8").on("data", (chunk: string) => {
+    const blocks = (text += chunk).split("\n\n");
+    text = blocks.pop()!;
+    for (const block of blocks) {
+      const fields = Object.fromEntries(
+        block.split("\n").map((line) => line.split(/: ?(.*)/s).slice(0, 2)),
+      );
+      if (fields["id"] !== undefined) last = fields["id"] as string;
+      if (block === ":") comments += 1;
+      if (fields["data"] !== undefined) {
+        const id = fields["id"] as string | undefined;
+        events.push({
+          ...(id !== undefined && { id }),
+          data: JSON.parse(fields["data"] as string) as Frame,
+        });
+      }
+    }
+  });
+  const ended = new Promise<void>((resolve) => void r.on("close", resolve));
+  r.on("error", () => undefined);
+  return {
+    r,
+    events,
+    ended,
+    last: () => last,
+    comments: () => comments,
+    next: () => until(() => events.shift()),
+  };
+}
+
+describe("POST /pico/messages?wait=", () => {
+  const post = (door: Stand, query: string, body: object = {}) =>
+    ask(door.port, `/pico/messages?${query}`, {
+      method: "POST",
+      body: { session_id: "s1", content: "hi", ...body },
+    });
+  const echo: Application = async ({ content, reply }) => void (await reply({ content }));
+
+  test("returns the replies and a cursor after the application settled", async () => {
+    await using door = await stand({
+      app: async (message, signal) => {
+        await echo(message, signal);
+        await message.reply({ content: "and more" });
+      },
+    });
+    const { status, body } = await post(door, "wait=30", { id: "m1" });
+    const messages = body["messages"] as Frame[];
+    expect([status, body["status"], body["request_id"], body["session_id"]]).toEqual([
+      200,
+      "accepted",
+      "m1",
+      "s1",
+    ]);
+    expect(messages.map(({ payload }) => payload?.content)).toEqual(["hi", "and more"]);
+    await door.say("s1", "later");
+    const stream = await listen(door, "s1", { "last-event-id": body["cursor"] as string });
+    expect((await stream.next()).data.payload?.content).toBe("later");
+  });
+
+  test("waits for a reply after the application settled", async () => {
+    await using door = await stand();
+    const answer = post(door, "wait=30");
+    await until(() => door.services.picoServer.status().messagesIn === 1);
+    await door.say("s1", "later");
+    expect((await answer).body["messages"]).toMatchObject([{ payload: { content: "later" } }]);
+  });
+
+  test("waits for the end of a streamed reply, ignoring thoughts", async () => {
+    await using door = await stand({
+      app: async (message) => {
+        message.accept();
+        await message.reply({ content: "hm", kind: "thought" });
+        const answer = message.stream();
+        answer.write("a");
+        await new Promise(setImmediate);
+        answer.write("b");
+        await answer.end();
+      },
+    });
+    const messages = (await post(door, "wait=30")).body["messages"] as Frame[];
+    expect(messages.map(({ payload }) => payload?.content)).toEqual(["hm", "a", "ab"]);
+  });
+
+  test.each([
+    ["and nothing came: 202", [], 202],
+    ["and something came: 200 with it", ["one moment"], 200],
+  ])("ends at its time although the application is still at it, %s", async (_, texts, expected) => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => void (release = resolve));
+    const app: Application = async ({ reply }) => {
+      for (const content of texts) await reply({ content });
+      await held;
+    };
+    await using door = await stand({ app });
+    const answer = post(door, "wait=2", { id: "m1" });
+    const counts = (): number[] => {
+      const { messagesIn, messagesOut } = door.services.picoServer.status();
+      return [messagesIn, messagesOut];
+    };
+    await until(() => counts().join() === [1, texts.length].join());
+    door.clock.increment(2_000);
+    const { status, body } = await answer;
+    const contents = ((body["messages"] ?? []) as Frame[]).map(({ payload }) => payload?.content);
+    expect([status, body["status"], body["request_id"], contents]).toEqual([
+      expected,
+      "pending",
+      "m1",
+      texts,
+    ]);
+    release();
+    // repeating the message reports its status
+    expect((await post(door, "", { id: "m1" })).body["status"]).toBe("duplicate");
+  });
+
+  test("waits for the reply to its own message", async () => {
+    const replies = new Map<string, (text: string) => unknown>();
+    await using door = await stand({
+      app: ({ content, reply }) => void replies.set(content, (text) => reply({ content: text })),
+    });
+    const ask = async (content: string): Promise<unknown> => {
+      const answer = post(door, "wait=30", { content });
+      await until(() => replies.has(content));
+      return answer.then(({ body }) =>
+        (body["messages"] as Frame[]).map(({ payload }) => payload?.content),
+      );
+    };
+    const [first, second] = [ask("one"), ask("two")];
+    await until(() => replies.size === 2);
+    replies.get("two")!("to the second");
+    expect(await second).toEqual(["to the second"]);
+    replies.get("one")!("to the first");
+    expect(await first).toEqual(["to the second", "to the first"]);
+  });
+
+  test("responds with 202 when no reply arrives in time", async () => {
+    await using door = await stand();
+    const answer = post(door, "wait=0.5");
+    await until(() => door.services.picoServer.status().messagesIn === 1);
+    door.clock.increment(500);
+    const { status, body } = await answer;
+    expect([status, body]).toEqual([
+      202,
+      { status: "accepted", request_id: expect.any(String) as string, session_id: "s1" },
+    ]);
+  });
+
+  test("leaves earlier messages for the client that reconnects", async () => {
+    await using door = await stand({ app: echo });
+    for (const text of ["one", "two"]) await door.say("s1", text);
+    expect((await post(door, "wait=30")).body["messages"]).toMatchObject([
+      { payload: { content: "hi" } },
+    ]);
+    const peer = await door.connect("/pico?session_id=s1");
+    const came = [await peer.next(), await peer.next()];
+    expect(came.map(({ payload }) => payload?.content)).toEqual(["one", "two"]);
+  });
+
+  test("waits 60 seconds at most", async () => {
+    await using door = await stand();
+    const answer = post(door, "wait=9999");
+    await until(() => door.services.picoServer.status().messagesIn === 1);
+    door.clock.increment(60_000);
+    expect((await answer).status).toBe(202);
+  });
+
+  test.each(["wait=soon", "wait=-1", "wait=1e3", "wait=5&wait=5"])(
+    "%s is refused",
+    async (query) => {
+      await using door = await stand();
+      expect(await post(door, query)).toMatchObject(refusal(400, "invalid_message"));
+    },
+  );
+
+  test("counts as a connection while it waits", async () => {
+    await using door = await stand({ config: { max_connections: 1 } });
+    const answer = post(door, "wait=1");
+    await until(() => door.services.picoServer.status().connections === 1);
+    expect(await post(door, "wait=1")).toMatchObject(refusal(503, "too_many_connections"));
+    door.clock.increment(1_000);
+    await answer;
+    expect(door.services.picoServer.status().connections).toBe(0);
+  });
+
+  test("does not delay a kernel stop", async () => {
+    const door = await stand({ app: () => new Promise<void>(() => undefined) });
+    const answer = post(door, "wait=60").catch(() => undefined);
+    await until(() => door.services.picoServer.status().connections === 1);
+    await door.kernel.stop();
+    expect(await answer).toMatchObject(refusal(503, "unavailable"));
+  });
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { refusal, signedIn } from "../support/dashboard-server.ts";
+import { request, startDoor, type DoorStand } from "../support/launcher-server.ts";
+
+let door: DoorStand;
+
+let warnings: Error[];
+
+const warn = (warning: Error): void => void warnings.push(warning);
+
+beforeAll(async () => {
+  door = await startDoor();
+  warnings = [];
+  process.on("warning", warn);
+});
+
+afterAll(async () => {
+  process.off("warning", warn);
+  await door[Symbol.asyncDispose]();
+});
+
+describe("request path", () => {
+  test.each([
+    "/assets/../api/status",
+    "/assets/%2e%2e/api/status",
+    "/assets/..%2fapi/status",
+    "/login/../api/status",
+    "/login/%2e%2e/api/status",
+    "/healthz/../api/status",
+    "/healthz/..;/api/status",
+    "//api/status",
+    "/./api//status",
+    "/api%2fstatus",
+    "/api/status%00",
+    "/api/status/",
+    "/API/status",
+    "/%61pi/status",
+    "/\\api\\status",
+    "/api/status;a=b",
+    "/api/status%0d%0aX:y",
+    "/api/status?next=/login",
+    "/api/auth/status/../../status",
+    "/api/auth/%2e%2e/status",
+    "/pico/../api/status",
+    "/assets/..%5c..%5cpackage.json",
+    "/assets/%252e%252e/api/status",
+    "/readyz/%2e%2e//api/status",
+    "/api/x/../status",
+    "/local/tokens",
+    "/local/../local/tokens",
+    "/metrics/../api/status",
+    "/api/status#/login",
+    "/%c0%ae%c0%ae/api/status",
+    "/api/\u00e9",
+    "/.%2e/.%2e/etc/passwd",
+    "/assets/../../../etc/passwd",
+  ])("in another spelling opens nothing: %s", async (path) => {
+    const answer = await door.attack(request(`GET ${path}`));
+    expect([400, 401, 404]).toContain(answer.status);
+    expect(answer.body).not.toMatch(/running|root:|"name"/);
+  });
+
+  test("leads to 404 if it looks like a router pattern", async () => {
+    const me = await signedIn(door);
+    for (const path of [
+      "/a*b",
+      "/*",
+      "/:(",
+      "/:a(((x+)+)+$)",
+      "/api/sessions/:id(",
+      "/a::b",
+      "/:",
+    ]) {
+      await refusal(await door.get(path, me), 404, "not_found");
+    }
+  });
+
+  test("leads to 404 if it belongs to the control socket", async () => {
+    const me = await signedIn(door);
+    for (const path of ["/local", "/local/tokens", "/local/token/show", "/local/links"]) {
+      await refusal(await door.post(path, { name: "pico" }, me), 404, "not_found");
+    }
+  });
+});
