@@ -1,4 +1,8 @@
-/** Keeps recent sign-ins, failed sign-ins, rejected clients and message counts in memory. @module */
+/**
+ * Keeps recent sign-ins, failed sign-ins, rejected clients and message counts in memory.
+ *
+ * @module
+ */
 import type { Clock, Release } from "../../../kernel/index.ts";
 import type { RejectionView, SignInView } from "./views.ts";
 
