@@ -9,6 +9,7 @@ export type { LinkError } from "./errors.ts";
 export type { SocketConstructor } from "./dial.ts";
 export type { HistoryOptions, HistoryPage, HistoryTurn } from "./history.ts";
 export type { MediaLimits } from "./media.ts";
+export type { LinkEnd, LinkTurn, StoppedAnswer } from "./answer-types.ts";
 export type {
   LinkHandlers,
   LinkOutgoing,

@@ -1,10 +1,11 @@
 // Opens WebSockets to a channel, and finds out why a handshake failed.
 import { encodeUtf8, formatCursor } from "../pico-wire/index.ts";
-import type { Clock, HandshakeRejection, ResumePoint, SocketEvent } from "./types.ts";
+import type { Clock, ResumePoint } from "./types.ts";
+import type { HandshakeRejection, SocketEvent } from "./socket-types.ts";
 
 /**
- * Adds the query parameters of the link to an address. Existing `session_id` and `pico_ext` are
- * kept; `resume` and `conn` are replaced.
+ * Adds the query parameters of the link to an address. Existing `session_id`, `pico_ext` and
+ * `pico_can` are kept; `resume` and `conn` are replaced.
  */
 export function dialUrl(
   address: string,
@@ -16,6 +17,7 @@ export function dialUrl(
   const { searchParams } = url;
   if (!searchParams.has("session_id")) searchParams.set("session_id", sessionId);
   if (!searchParams.has("pico_ext")) searchParams.set("pico_ext", "1");
+  if (!searchParams.has("pico_can")) searchParams.set("pico_can", "stop,turns");
   if (resume) {
     searchParams.set("resume", formatCursor(resume.cursor));
     searchParams.set("conn", resume.conn);

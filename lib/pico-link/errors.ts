@@ -5,6 +5,7 @@ export const linkErrors = {
   too_large: "The message is too large.",
   id_reused: "Another message with this id is waiting.",
   expired: "The server did not confirm the message; it may have arrived.",
+  unsupported: "The server cannot stop messages.",
   stopped: "The link was stopped; the message may have arrived.",
   no_websocket: "The platform has no WebSocket.",
   media_unavailable: "The attachment could not be fetched.",
@@ -17,8 +18,9 @@ export interface LinkError extends Error {
   /** Recognise the error by this name: two copies of the package may be loaded. */
   readonly name: "LinkError";
   /**
-   * `outbox_full`, `too_large`, `id_reused`, `expired`, `stopped`, `media_unavailable`,
-   * `media_too_large`, `history_unavailable`, or a code of the server from `docs/errors.md`.
+   * `outbox_full`, `too_large`, `id_reused`, `expired`, `stopped`, `unsupported`,
+   * `media_unavailable`, `media_too_large`, `history_unavailable`, or a code of the server from
+   * `docs/errors.md`.
    */
   readonly code: string;
 }

@@ -7,6 +7,7 @@ export * as bounds from "./limits.ts";
 export * as timing from "./limits.ts";
 export { createLink } from "./link.ts";
 export { initialData } from "./step-context.ts";
+export type { LinkEnd, LinkTurn, StoppedAnswer } from "./answer-types.ts";
 export type {
   Driver,
   Link,
@@ -21,6 +22,6 @@ export type {
   LinkNotifications,
   LinkReceipt,
   LinkState,
-  HandshakeRejection,
 } from "./types.ts";
 export { nextAt, step } from "./step.ts";
+export type { HandshakeRejection } from "./socket-types.ts";

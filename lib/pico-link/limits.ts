@@ -24,6 +24,8 @@ export const ackDelayMs = 1_000;
 export const messageIdleMs = 30_000;
 /** Time to wait for a confirmation. The server remembers message ids for twice as long. */
 export const messageExpiryMs = 300_000;
+/** A stop that could not be sent for this long is not sent. */
+export const stopExpiryMs = 60_000;
 
 // Bounds of the queues, and the rate of sending.
 

@@ -4,6 +4,7 @@ import { dialUrl, httpUrl, type OpenSocket, type SocketListener } from "./dial.t
 import { linkCode, linkError } from "./errors.ts";
 import { initialData } from "./step-context.ts";
 import { nextAt, step } from "./step.ts";
+import type { StoppedAnswer } from "./answer-types.ts";
 import type {
   Clock,
   Driver,
@@ -14,8 +15,8 @@ import type {
   LinkOptions,
   LinkOutgoing,
   LinkReceipt,
-  SocketEvent,
 } from "./types.ts";
+import type { SocketEvent } from "./socket-types.ts";
 
 /**
  * Runs the steps one after the other. An event that an effect causes waits until the earlier
@@ -72,6 +73,11 @@ const maxTimerLagMs = 100;
 
 type ConnectEffect = Extract<Effect, { type: "connect" }>;
 type Handler = (payload: unknown) => void;
+
+interface Stopper {
+  resolve(stopped: readonly StoppedAnswer[]): void;
+  reject(error: Error): void;
+}
 
 interface Sender {
   resolve(receipt: LinkReceipt): void;
@@ -185,6 +191,7 @@ export function createLink(options: LinkOptions): Link {
   const { url, sessionId, clock, newId } = options;
   const base = httpUrl(url);
   const senders = createSenders();
+  const stoppers = new Map<string, Stopper>();
   let socket: OpenSocket | undefined;
   let lastToken: string | undefined;
 
@@ -237,8 +244,14 @@ export function createLink(options: LinkOptions): Link {
         return socket?.write(effect.text);
       case "notify":
         return (options[effect.handler] as Handler | undefined)?.(effect.payload);
-      case "confirmed":
+      case "halted":
+        stoppers.get(effect.id)?.resolve(effect.stopped);
+        return void stoppers.delete(effect.id);
       case "refused":
+        stoppers.get(effect.id)?.reject(linkError(effect.code));
+        stoppers.delete(effect.id);
+        return senders.settle(effect);
+      case "confirmed":
         return senders.settle(effect);
     }
   }
@@ -253,6 +266,12 @@ export function createLink(options: LinkOptions): Link {
         const text = JSON.stringify({ type: "message.send", id, payload });
         if (senders.add(id, text, { resolve, reject }))
           dispatch({ type: "send", id, text, bytes: encodeUtf8(text).length });
+      }),
+    stopAnswer: (requestId) =>
+      new Promise((resolve, reject) => {
+        const id = newId();
+        stoppers.set(id, { resolve, reject });
+        dispatch({ type: "halt", id, requestId });
       }),
     typing: (on) => dispatch({ type: "typing", on }),
     state: () => core().state,

@@ -26,7 +26,8 @@ export function enqueue(
           : undefined;
   if (code) return addEffect(context, { type: "refused", id, code });
   const entry = { id, text, bytes, expiresAt: context.now + timing.messageExpiryMs, sent: false };
-  update(context, { outbox: [...outbox, entry] });
+  const ownIds = [...context.core.ownIds, id].slice(-bounds.maxCompletedIds);
+  update(context, { outbox: [...outbox, entry], ownIds });
 }
 
 /** Removes the message and notifies its sender. A message with an unknown id was settled before. */
@@ -48,9 +49,12 @@ export function handleFlush(context: StepContext): void {
   for (const { id, sent } of context.core.outbox) if (sent) confirm(context, id, "written");
 }
 
-/** The socket is closed. Messages without a confirmation may be lost. */
+/** The socket is closed. Messages and stops without a confirmation may be lost. */
 export const markAllUnsent = (context: StepContext): void =>
-  update(context, { outbox: context.core.outbox.map((entry) => ({ ...entry, sent: false })) });
+  update(context, {
+    outbox: context.core.outbox.map((entry) => ({ ...entry, sent: false })),
+    stops: context.core.stops.map((stop) => ({ ...stop, sent: false })),
+  });
 
 /** Rejects the largest message of a connection that was closed because of a large message. */
 export function rejectLargest(context: StepContext): void {
@@ -81,14 +85,18 @@ const isFull = ({ cursor, outbox }: LinkData): boolean => !cursor && outbox.some
 export function sendQueued(context: StepContext): void {
   const { connection, outbox, cursor } = context.core;
   if (!connection || outbox.every(isSent)) return;
-  let stops = isFull(context.core);
+  let isHeld = isFull(context.core);
+  const hasStops = context.core.stops.some(({ sent }) => !sent);
   let paceAt = Math.max(connection.paceAt, context.now);
   const after = outbox.map((entry) => {
-    if (entry.sent || stops || paceAt > context.now + burstMs) return entry;
-    stops = !cursor;
+    if (entry.sent || isHeld || paceAt > context.now + burstMs) return entry;
+    // A stop must not concern the messages that follow it.
+    if (hasStops && !entry.attempted) isHeld = true;
+    if (isHeld) return entry;
+    isHeld = !cursor;
     paceAt += intervalMs;
     addEffect(context, { type: "write", text: entry.text });
-    return { ...entry, sent: true };
+    return { ...entry, sent: true, attempted: true };
   });
   update(context, { outbox: after });
   updateConnection(context, { paceAt });

@@ -4,6 +4,7 @@ import { assemble, completeBefore, dropPartial } from "./message-assembly.ts";
 import { reject, confirm } from "./outbox.ts";
 import { updateConnection, update, notify, type StepContext } from "./step-context.ts";
 import { handleGap, startStream, handleHello, acceptNumbered } from "./stream.ts";
+import { failStops, handleEnd, handleStopAck, handleTurn } from "./stops.ts";
 import { scheduleRetry } from "./retry.ts";
 
 /** Records that the server is alive. */
@@ -44,6 +45,12 @@ function handleFrame(context: StepContext, frame: ServerFrame): void {
       return notify(context, "onRemoved", frame.payload.message_id);
     case "message.ack":
       return confirm(context, frame.payload.request_id, "delivered");
+    case "message.user":
+      return handleTurn(context, frame);
+    case "answer.end":
+      return handleEnd(context, frame.payload);
+    case "stop.ack":
+      return handleStopAck(context, frame.payload);
     case "gap":
       return handleGap(context, frame.payload);
     case "typing.start":
@@ -62,6 +69,7 @@ function handleError(context: StepContext, { code, message, request_id: id }: Er
   const isOurs = id !== undefined && context.core.outbox.some((entry) => entry.id === id);
   if (isOurs && code === "busy") return scheduleRetry(context, code);
   if (isOurs) return reject(context, id, code, message);
+  failStops(context, code, (stop) => stop.id === id);
   if (code === "unknown_type") return update(context, { isTypingUnknown: true });
   notify(context, "onError", { code, message });
 }

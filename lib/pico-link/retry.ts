@@ -2,8 +2,10 @@
 import { interpretClose } from "../pico-wire/index.ts";
 import * as timing from "./limits.ts";
 import { markAllUnsent, rejectLargest } from "./outbox.ts";
+import { failStops } from "./stops.ts";
 import { addEffect, enterState, hasSocket, update, type StepContext } from "./step-context.ts";
-import type { HandshakeRejection, LinkData } from "./types.ts";
+import type { LinkData } from "./types.ts";
+import type { HandshakeRejection } from "./socket-types.ts";
 
 /**
  * The minimum attempt number after `going_away`, which servers send when they stop. The first
@@ -144,6 +146,7 @@ export function stopLink(context: StepContext, reason: string): void {
   dropConnection(context);
   for (const { id } of context.core.outbox)
     addEffect(context, { type: "refused", id, code: "stopped" });
+  failStops(context, "stopped");
   update(context, { outbox: [], parts: [] });
   enterState(context, "stopped", reason);
 }

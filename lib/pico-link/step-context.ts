@@ -28,6 +28,8 @@ export const initialData: LinkData = {
   due: Infinity,
   outbox: [],
   parts: [],
+  stops: [],
+  ownIds: [],
   completedIds: [],
   isPlain: false,
   quietMs: 0,

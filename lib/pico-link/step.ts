@@ -12,6 +12,7 @@ import {
   type StepContext,
 } from "./step-context.ts";
 import { ackDeadline, acknowledge } from "./stream.ts";
+import { expireStops, nextExpiryAt, requestStop, sendStops } from "./stops.ts";
 import type { ConnectionData, LinkData, Effect, LinkEvent } from "./types.ts";
 import { handleClose, handleFailure, stopLink, scheduleRetry } from "./retry.ts";
 
@@ -30,6 +31,11 @@ export function step(
   const context: StepContext = { core: linkData, ...moment, silenceMs, effects: [] };
   handleEvent(context, event);
   sendQueued(context);
+  // Messages that were sent before are repeated first.
+  if (context.core.outbox.every(({ sent, attempted }) => sent || !attempted)) {
+    sendStops(context);
+    sendQueued(context);
+  }
   acknowledge(context);
   return [context.core, context.effects];
 }
@@ -48,6 +54,8 @@ function handleEvent(context: StepContext, event: LinkEvent): void {
       return state === "waiting" || state === "blocked" ? startConnecting(context) : undefined;
     case "send":
       return enqueue(context, event);
+    case "halt":
+      return requestStop(context, event.id, event.requestId);
     case "typing":
       return sendTyping(context, event.on);
     case "opened":
@@ -130,6 +138,7 @@ const helloDeadline = ({ connection, cursor, quietMs }: LinkData): number =>
 function handleTimer(context: StepContext): void {
   const late = context.now - nextAt(context.core);
   rejectExpired(context);
+  expireStops(context);
   completeBefore(context, context.now);
   const { connection, due, state } = context.core;
   if (connection) return checkLiveness(context, connection, late);
@@ -162,7 +171,12 @@ function checkLiveness(context: StepContext, connection: ConnectionData, late: n
 /** @returns When `handleTimer` has something to do; `Infinity` if never. */
 export function nextAt(linkData: LinkData): number {
   const { connection, due, outbox, parts, attempt } = linkData;
-  const times = [due, outbox[0]?.expiresAt ?? Infinity, ...parts.map(({ wholeAt }) => wholeAt)];
+  const times = [
+    due,
+    nextExpiryAt(linkData),
+    outbox[0]?.expiresAt ?? Infinity,
+    ...parts.map(({ wholeAt }) => wholeAt),
+  ];
   if (connection) {
     const { pingAt, deadAt } = livenessDeadlines(linkData, connection);
     const { openedAt, hasSpoken } = connection;

@@ -1,6 +1,8 @@
 // Types of the link.
+import type { LinkEnd, LinkTurn, StopRequest, StoppedAnswer } from "./answer-types.ts";
 import type { Attachment, Cursor, Hello, ReceivedFrame, ServerFrame } from "../pico-wire/index.ts";
 import type { Dial } from "./dial.ts";
+import type { SocketEvent } from "./socket-types.ts";
 
 /**
  * State of a link. `waiting`: until the next attempt. `blocked`: the user must change something;
@@ -91,6 +93,8 @@ export interface OutboxEntry {
   readonly text: string;
   readonly bytes: number;
   readonly expiresAt: number;
+  /** True if it was sent on any connection, so the server may have it. */
+  readonly attempted?: boolean;
   /** True if it was sent on the present connection. */
   readonly sent: boolean;
 }
@@ -154,6 +158,9 @@ export interface LinkData {
   readonly holeAt?: number | undefined;
   readonly outbox: readonly OutboxEntry[];
   readonly parts: readonly PartialMessage[];
+  readonly stops: readonly StopRequest[];
+  /** The latest ids of messages sent by this link. */
+  readonly ownIds: readonly string[];
   /** The latest ids passed to `onMessage`. Later updates of these messages do not call it again. */
   readonly completedIds: readonly string[];
   /**
@@ -167,24 +174,6 @@ export interface LinkData {
   readonly isTypingUnknown: boolean;
 }
 
-/** Why a handshake failed. */
-export interface HandshakeRejection {
-  /** HTTP status; undefined if there was no response. */
-  readonly status?: number | undefined;
-  /** The field `error` of the response body. */
-  readonly code?: string | undefined;
-  readonly retryAfterMs?: number | undefined;
-}
-
-/** An event of a socket. After `closed` or `failed` there are no more. */
-export type SocketEvent =
-  /** `heard`: a ping arrived, so the server is alive. */
-  | { readonly type: "opened" | "heard" }
-  | { readonly type: "message"; readonly data: string | Uint8Array }
-  /** The socket never opened. */
-  | ({ readonly type: "failed" } & HandshakeRejection)
-  | { readonly type: "closed"; readonly code: number; readonly reason: string };
-
 /** An event for `step`. */
 export type LinkEvent =
   | { readonly type: "start" | "stop" | "tick" }
@@ -192,6 +181,7 @@ export type LinkEvent =
   | { readonly type: "retry" }
   | { readonly type: "send"; readonly id: string; readonly text: string; readonly bytes: number }
   | { readonly type: "typing"; readonly on: boolean }
+  | { readonly type: "halt"; readonly id: string; readonly requestId?: string | undefined }
   | (Exclude<SocketEvent, { type: "message" }> & { readonly generation: number })
   | { readonly type: "flushed"; readonly generation: number }
   | {
@@ -215,6 +205,7 @@ export type Effect =
     }
   | { readonly type: "drop" }
   | { readonly type: "write"; readonly text: string }
+  | { readonly type: "halted"; readonly id: string; readonly stopped: readonly StoppedAnswer[] }
   | { readonly type: "confirmed"; readonly id: string; readonly status: LinkReceipt["status"] }
   | {
       readonly type: "refused";
@@ -232,6 +223,10 @@ export interface LinkNotifications {
   readonly onUpdate: LinkMessage;
   /** The id of a message that the server removed. */
   readonly onRemoved: string;
+  /** A message that a person sent from another device. Only from servers with `turns`. */
+  readonly onTurn: LinkTurn;
+  /** The work on a message is over. May be repeated after a reconnect. Only from servers with `stop` or `turns`. */
+  readonly onEnd: LinkEnd;
   /** True while the application types, false when it stops. */
   readonly onTyping: boolean;
   /** Each change of the link state, the first connection included. */
@@ -318,6 +313,13 @@ export interface Link {
    * message with this id is unconfirmed), or a code of the server.
    */
   send(message: string | LinkOutgoing): Promise<LinkReceipt>;
+  /**
+   * Stops the answer to a message, or all of the conversation. Kept for 60 s while the link is not
+   * open; a message that was never sent is removed.
+   *
+   * @throws LinkError `unsupported` (the server cannot stop messages), `expired` or `stopped`.
+   */
+  stopAnswer(requestId?: string): Promise<readonly StoppedAnswer[]>;
   /**
    * Shows or hides the typing indicator at the application. A loss is harmless; while the link is
    * not open, nothing is sent.

@@ -1,5 +1,5 @@
 // Types of the frames that a client asks for with `pico_can`.
-import type { Envelope, StreamPosition } from "./messages.ts";
+import type { Attachment, Envelope, StreamPosition } from "./messages.ts";
 
 /** Names of `pico_can`: additions to extension 1 that a client asks for. */
 export type Capability = "stop" | "turns";
@@ -22,15 +22,8 @@ export interface UserTurn {
   readonly door: string;
 }
 
-/** An image or file of a turn. */
-export interface TurnMedia {
-  /** Media type such as `image/png`. */
-  readonly content_type: string;
-  /** `data:` or `https:`. Absent if the turn would be too large with it. */
-  readonly url?: string;
-  /** A name for users; not safe as a path. */
-  readonly filename?: string;
-}
+/** An image or file of a turn. `decodeServer` omits those without `url`. */
+export type TurnMedia = Partial<Attachment>;
 
 /** The effect of a stop on one message. */
 export interface StoppedMessage {

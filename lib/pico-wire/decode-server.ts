@@ -10,7 +10,7 @@ import {
   type JsonObject,
 } from "./json.ts";
 import { readAttachments } from "./media.ts";
-import type { AnswerEndPayload, StopAckFrame, TurnMedia, UserTurn } from "./capabilities.ts";
+import type { AnswerEndPayload, StopAckFrame, UserTurn } from "./capabilities.ts";
 import type {
   Envelope,
   ErrorPayload,
@@ -74,7 +74,7 @@ function decodeBody(
     case "message.ack":
       return { type, ...envelope, ...readPosition(object), payload: readAck(payload) };
     case "message.user":
-      return { type, ...envelope, ...readPosition(object), payload: readTurn(payload) };
+      return { type, ...envelope, ...readPosition(object), payload: readTurn(payload, base) };
     case "stop.ack":
       return { type, ...envelope, payload: readStopAck(payload) };
     case "answer.end":
@@ -129,49 +129,46 @@ const readAck = (payload: JsonObject): MessageAckFrame["payload"] => ({
   status: ownValue(payload, "status") === "duplicate" ? "duplicate" : "accepted",
 });
 
-function readTurn(payload: JsonObject): UserTurn {
+function readTurn(payload: JsonObject, base: string | undefined): UserTurn {
   const sender = asObject(ownValue(payload, "sender"));
-  const name = sender && readDisplayText(sender, "name");
   return {
     message_id: requireName(payload, "message_id"),
     request_id: requireName(payload, "request_id"),
     content: readText(payload, "content"),
-    media: readTurnMedia(ownValue(payload, "media")),
-    attachments: readTurnMedia(ownValue(payload, "attachments")),
-    ...(sender && { sender: { id: readDisplayText(sender, "id"), ...(name && { name }) } }),
+    media: readAttachments(ownValue(payload, "media"), base),
+    attachments: readAttachments(ownValue(payload, "attachments"), base),
+    ...(sender && { sender: { id: readDisplayText(sender, "id"), ...readTexts(sender, "name") } }),
     door: readDisplayText(payload, "door"),
   };
 }
 
-const readTurnMedia = (value: unknown): TurnMedia[] =>
-  listOfObjects(value).map((item) => {
-    const url = readText(item, "url");
-    const filename = readDisplayText(item, "filename");
-    return {
-      content_type: readDisplayText(item, "content_type"),
-      ...(/^(?:https|data):/i.test(url) && { url }),
-      ...(filename && { filename }),
-    };
-  });
+/** Reads texts for users. Empty ones are absent. */
+const readTexts = <K extends string>(
+  object: JsonObject,
+  ...keys: readonly K[]
+): { readonly [P in K]?: string } =>
+  Object.fromEntries(
+    keys.map((key) => [key, readDisplayText(object, key)]).filter(([, text]) => text),
+  ) as { [P in K]?: string };
 
-const listOfObjects = (value: unknown): JsonObject[] =>
-  Array.isArray(value) ? value.map(asObject).filter((item) => item !== undefined) : [];
-
-const readStopAck = (payload: JsonObject): StopAckFrame["payload"] => ({
-  ...readRequestId(payload),
-  stopped: listOfObjects(ownValue(payload, "stopped")).map((item) => ({
-    request_id: requireName(item, "request_id"),
-    status: readDisplayText(item, "status"),
-  })),
-});
+function readStopAck(payload: JsonObject): StopAckFrame["payload"] {
+  const list = ownValue(payload, "stopped");
+  const items = Array.isArray(list) ? list.map((item) => asObject(item) ?? {}) : [];
+  return {
+    ...readRequestId(payload),
+    stopped: items.map((item) => ({
+      request_id: requireName(item, "request_id"),
+      status: readDisplayText(item, "status"),
+    })),
+  };
+}
 
 function readEnd(payload: JsonObject): AnswerEndPayload {
-  const code = readDisplayText(payload, "code");
   const usage = ownValue(payload, "usage");
   return {
     request_id: requireName(payload, "request_id"),
     outcome: readDisplayText(payload, "outcome"),
-    ...(code && { code }),
+    ...readTexts(payload, "code"),
     finish_reason: readDisplayText(payload, "finish_reason"),
     ...(usage !== undefined && { usage: withoutPrototypeKeys(usage) }),
   };
@@ -203,11 +200,11 @@ const readHello = (payload: JsonObject): Hello => ({
   ),
   window: numberFields(objectField(payload, "window"), "frames", "bytes", "ttl_s"),
   retry: numberFields(objectField(payload, "retry"), "min", "max"),
-  ...readCapabilities(ownValue(payload, "can")),
+  ...readCan(ownValue(payload, "can")),
 });
 
-const readCapabilities = (value: unknown): { readonly can?: readonly string[] } =>
-  Array.isArray(value) ? { can: value.filter((name) => typeof name === "string") } : {};
+const readCan = (can: unknown): Pick<Hello, "can"> =>
+  Array.isArray(can) ? { can: can.map(String) } : {};
 
 const objectField = (payload: JsonObject, key: string): JsonObject =>
   asObject(ownValue(payload, key)) ?? {};

@@ -169,6 +169,8 @@ export class Client {
       },
       onUpdate: (message) => this.notify("onUpdate", message),
       onRemoved: (id) => this.notify("onRemoved", id),
+      onTurn: (turn) => this.notify("onTurn", turn),
+      onEnd: (end) => this.notify("onEnd", end),
       onTyping: (on) => {
         this.channel?.typing(sessionId, on);
         this.notify("onTyping", on);

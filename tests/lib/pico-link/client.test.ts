@@ -90,6 +90,7 @@ describe("connect", () => {
     expect(Object.fromEntries(new URL(url!, peer.url).searchParams)).toEqual({
       session_id: "mine",
       pico_ext: "1",
+      pico_can: "stop,turns",
     });
   });
 
@@ -225,6 +226,7 @@ describe("connect", () => {
     expect(Object.fromEntries(searchParams)).toEqual({
       session_id: "s",
       pico_ext: "1",
+      pico_can: "stop,turns",
       resume: "e:1",
       conn: "c1",
     });
@@ -237,7 +239,9 @@ describe("connect", () => {
       token: "",
     });
     await talking.client.send("hello");
-    expect(peer.knocks[0]!.url).toBe("/pico?session_id=theirs&token=q&pico_ext=1");
+    expect(peer.knocks[0]!.url).toBe(
+      "/pico?session_id=theirs&token=q&pico_ext=1&pico_can=stop%2Cturns",
+    );
     expect(peer.knocks[0]!.headers.authorization).toBeUndefined();
   });
 

@@ -71,7 +71,7 @@ describe("decode: frames of pico_can", () => {
       type: "message.user",
       seq: 3,
       epoch: "e",
-      payload: { ...payload, media: [first, { content_type: "image/png" }] },
+      payload: { ...payload, media: [first] },
     });
   });
 
