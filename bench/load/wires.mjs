@@ -42,7 +42,8 @@ const pico = {
 
 const unique = "00000000";
 
-/** The same with the extension: nothing is lost, so that each message has an id and its acknowledgement.
+/** The same with the extension: nothing is lost, so that each message has an id, its number
+ * and its acknowledgement.
  * @type {Wire} */
 const picoExtended = {
   request: (port, session) =>
@@ -50,7 +51,7 @@ const picoExtended = {
   greetings: () => [undefined, undefined],
   message: (content) =>
     frame(JSON.stringify({ type: "message.send", id: unique, payload: { content } })),
-  answers: 2,
+  answers: 3,
   unique,
 };
 

@@ -62,7 +62,8 @@ class JsonConversation {
   printFrame(frame: ServerFrame): void {
     this.tracker.activity();
     const isPending = frame.type === "error" && this.pending.has(frame.payload.request_id ?? "");
-    if (frame.type !== "pong" && !isPending) this.print(frame);
+    const isHidden = frame.type === "pong" || frame.type === "stop.ack" || isPending;
+    if (!isHidden) this.print(frame);
   }
 
   handleLine(line: string, session: ClientSession): Promise<void> | undefined {
@@ -100,6 +101,7 @@ class JsonConversation {
       this.fail("invalid_session_id", message, id);
     } else if (type === "message.send" || type === "media.send") return this.send(frame, session);
     else if (type === "ping") this.print({ type: "pong", ...(id !== undefined && { id }) });
+    else if (type === "message.stop") return this.stop(id, frame.payload.request_id, session);
     else if (type !== "ack") session.link.typing(type === "typing.start");
     return undefined;
   }
@@ -128,6 +130,23 @@ class JsonConversation {
       this.tracker.settled(false);
     } finally {
       this.pending.delete(id);
+    }
+  }
+
+  /** Prints the `stop.ack` with the id of the line. The one of the server has another id. */
+  private async stop(
+    id: string | undefined,
+    requestId: string | undefined,
+    session: ClientSession,
+  ): Promise<void> {
+    try {
+      const results = await session.link.stopAnswer(requestId);
+      const stopped = results.map((item) => ({ request_id: item.requestId, status: item.status }));
+      const payload = { ...(id !== undefined && { request_id: id }), stopped };
+      this.print({ type: "stop.ack", payload });
+    } catch (error) {
+      const { code, message } = errorReason(error);
+      this.fail(code, message, id);
     }
   }
 

@@ -231,6 +231,10 @@ export class Client {
       },
       state: () => this.link?.state() ?? "idle",
       session: () => this.link?.sessionId,
+      stopAnswer: async (requestId) => {
+        if (!this.link) throw picoClientErrors.not_running();
+        return this.link.stopAnswer(requestId);
+      },
       typing: (on) => this.link?.typing(on),
       listen: (handlers) => {
         const listener = { ...handlers };

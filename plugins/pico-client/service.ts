@@ -1,6 +1,6 @@
 // The service, options and events of the pico client.
 import type { Release } from "../../kernel/index.ts";
-import type { LinkHandlers, LinkState } from "../../lib/pico-link/index.ts";
+import type { LinkHandlers, LinkState, StoppedAnswer } from "../../lib/pico-link/index.ts";
 import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
 import type { TokenSecrets, TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { PicoClientConfig, PicoClientInput } from "./config.ts";
@@ -26,6 +26,13 @@ export interface PicoLink {
   state(): LinkState;
   /** @returns The session at the server, or undefined while there is no link. */
   session(): string | undefined;
+  /**
+   * Stops the answer to a message, or all of the session, as `stopAnswer` of the client library.
+   *
+   * @throws LinkError `unsupported`, `expired` or `stopped`.
+   * @throws not_running if the client is off.
+   */
+  stopAnswer(requestId?: string): Promise<readonly StoppedAnswer[]>;
   /** Shows or hides the typing indicator at the server. */
   typing(on: boolean): void;
   /** Subscribes to messages, updates, typing, gaps and state changes of the link. */

@@ -19,7 +19,9 @@ describe("Chat page", () => {
       await page.getByText("echo: hello <b>there</b>", { exact: true }).waitFor();
       await page.getByText("Delivered", { exact: true }).waitFor();
       expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
-      expect(dashboard.site.channel.dialled.at(-1)).toContain("session_id=kitchen&pico_ext=1");
+      expect(dashboard.site.channel.dialled.at(-1)).toContain(
+        "session_id=kitchen&pico_ext=1&pico_can=stop%2Cturns",
+      );
     });
   });
 
@@ -61,6 +63,38 @@ describe("Chat page", () => {
       await page.getByText("Let me see.", { exact: true }).waitFor({ state: "detached" });
       say("error", { code: "busy", message: "The application is busy." });
       await page.getByText("The application is busy.", { exact: true }).waitFor();
+    });
+  });
+
+  test("stops an answer and shows the messages of other devices", async () => {
+    await dashboard.openLive("/chat#stops", async (page) => {
+      await connected(page);
+      const { channel } = dashboard.site;
+      const say = (type: string, payload: object, rest: object = {}) =>
+        channel.send({ type, payload, ...rest });
+      const hello = {
+        conn_id: "c",
+        session_id: "stops",
+        epoch: "e",
+        seq: 0,
+        can: ["stop", "turns"],
+      };
+      say("hello", hello);
+      const turn = { message_id: "u", request_id: "q", content: "From the phone" };
+      const own = { ...turn, media: [], attachments: [], sender: { id: "owner", name: "Ann" } };
+      say("message.user", own, { seq: 1, epoch: "e" });
+      await page.getByText("From the phone", { exact: true }).waitFor();
+      const button = page.getByRole("button", { name: "Stop", exact: true });
+      await button.waitFor();
+      await page.getByLabel("Raw frames", { exact: true }).check();
+      await button.click();
+      await page.locator(".frames .out").getByText('"type":"message.stop"').waitFor();
+      await page.keyboard.press("Escape");
+      await expect
+        .poll(() => page.locator(".frames .out").getByText("message.stop").count())
+        .toBe(2);
+      say("answer.end", { request_id: "q", outcome: "stopped", finish_reason: "stopped" });
+      await page.getByRole("button", { name: "Send", exact: true }).waitFor();
     });
   });
 

@@ -1,5 +1,11 @@
 // Draws the messages of a conversation.
-import type { Attachment, ServerFrame, ServerMessage } from "../../../lib/pico-wire/index.ts";
+import type {
+  Attachment,
+  ServerFrame,
+  ServerMessage,
+  TurnMedia,
+  UserTurn,
+} from "../../../lib/pico-wire/index.ts";
 import type { Turn } from "../api/conversation-views.ts";
 import { el, setText } from "./dom.ts";
 import { timeAgo } from "./times.ts";
@@ -69,6 +75,15 @@ export function createTranscript(): Transcript {
       ...toolCalls(payload.tool_calls),
     );
   };
+  /** Adds a message of another device, or one that this page sent before a reload. */
+  const addTurn = (turn: UserTurn, timestamp = Date.now()): void => {
+    const id = `out ${turn.request_id}`;
+    if (shown.has(id)) return;
+    const message = append(id, createMessage("mine", timestamp, turn.sender?.name ?? ""));
+    setText(message.text, turn.content);
+    message.text.hidden = turn.content === "";
+    message.extras.append(...attachments([...turn.media, ...turn.attachments].flatMap(withUrl)));
+  };
   return {
     list,
     addHistory: (turns, options = {}) => insertTurns(list, shown, turns, options),
@@ -100,6 +115,9 @@ export function createTranscript(): Transcript {
           shown.delete(id);
           return true;
         }
+        case "message.user":
+          addTurn(frame.payload, frame.timestamp);
+          return true;
         default:
           return false;
       }
@@ -176,6 +194,9 @@ function createMessage(kind: keyof typeof kindLabels, at: number, model: string)
     : el("li", { class: `message ${kind}` }, head, text, extras);
   return { element, text, extras, state };
 }
+
+const withUrl = (media: TurnMedia): Attachment[] =>
+  media.url === undefined ? [] : [{ ...media, url: media.url }];
 
 function attachments(all: readonly Attachment[] = []): Node[] {
   return all.flatMap(({ url, filename: name = "" }): Node[] => {

@@ -6,6 +6,7 @@ import { showHistory } from "./chat-history.ts";
 import { openLink } from "./chat-link.ts";
 import { isConversationName, knownNames, createName, rememberName } from "./chat-names.ts";
 import { createImagePicker } from "./chat-images.ts";
+import { createOpenRuns, type OpenRuns } from "./chat-runs.ts";
 import { createTranscript, type Transcript } from "./chat-messages.ts";
 import { showRaw } from "./chat-raw.ts";
 import { startPage } from "./page.ts";
@@ -17,6 +18,7 @@ import { startStream } from "./stream.ts";
 interface Conversation {
   readonly name: string;
   readonly transcript: Transcript;
+  readonly runs: OpenRuns;
   readonly link: Client;
 }
 
@@ -81,7 +83,13 @@ addEventListener("hashchange", () => {
 });
 composer.addEventListener("submit", (event) => {
   event.preventDefault();
-  void send();
+  if (isStopShown()) stopAnswers();
+  else void send();
+});
+addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.isComposing || !current?.runs.isOpen()) return;
+  event.preventDefault();
+  stopAnswers();
 });
 field.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -89,6 +97,7 @@ field.addEventListener("keydown", (event) => {
   void send();
 });
 field.addEventListener("input", () => {
+  showButton();
   setLive("send-problem", "");
   if (Date.now() - typedAt < 3000) return;
   typedAt = Date.now();
@@ -107,9 +116,16 @@ function open(name: string): void {
   setLive("session", name);
   setLive("typing", "");
   history.replaceState(null, "", `#${encodeURIComponent(name)}`);
+  const runs = createOpenRuns(() => showButton());
   const link: Client = openLink(name, {
-    onRaw: raw.add,
-    onFrame: (frame) => keepScrolled(() => receiveFrame(shown, frame)),
+    onRaw(direction, text) {
+      if (direction === "in") runs.receiveRaw(text);
+      raw.add(direction, text);
+    },
+    onFrame(frame) {
+      keepScrolled(() => receiveFrame(shown, frame));
+      runs.receive(frame);
+    },
     onTyping: (on) => setLive("typing", on ? "Typing…" : ""),
     onGap: () =>
       keepScrolled(() => shown.addNote("Some messages were lost while the connection was down.")),
@@ -119,11 +135,26 @@ function open(name: string): void {
       if (openNumber === opened) showLink(change);
     },
   });
-  current = { name, transcript: shown, link };
+  current = { name, transcript: shown, runs, link };
+  showButton();
   showNames();
   void showHistory(name, shown, (change) => {
     if (openNumber === opened) keepPosition(change);
   });
+}
+
+/** The button stops answers while the field is empty; text is sent also during an answer. */
+const isStopShown = (): boolean =>
+  (current?.runs.isOpen() ?? false) && field.value.trim() === "" && images.all().length === 0;
+
+function showButton(): void {
+  const label = isStopShown() ? "Stop" : "Send";
+  setText(composer.querySelector<HTMLElement>("[data-submit]"), label);
+}
+
+function stopAnswers(): void {
+  setLive("send-problem", "");
+  current?.link.stopAnswer().catch(({ message }: LinkError) => setLive("send-problem", message));
 }
 
 function nameInUrl(): string | undefined {
@@ -148,17 +179,22 @@ async function send(): Promise<void> {
       "Not sent: there is no connection. Your text is still in the field.",
     );
   }
-  const { link, transcript: shown } = current;
+  const { link, runs, transcript: shown } = current;
   const id = `${Date.now().toString(36)}-${++nextId}`;
   shown.addSent(id, content, media);
+  runs.begin(id);
   if (link.state() !== "open") shown.setStatus(id, "Waiting for connection…");
   link.send({ id, content, ...(media.length > 0 && { media }) }).then(
     ({ status }) => shown.setStatus(id, status === "delivered" ? "Delivered" : "Sent"),
-    ({ message }: LinkError) => shown.setStatus(id, message, true),
+    ({ message }: LinkError) => {
+      shown.setStatus(id, message, true);
+      runs.end(id);
+    },
   );
   field.value = "";
   typedAt = 0;
   images.clear();
+  showButton();
   setLive("send-problem", "");
   messages.scrollTop = messages.scrollHeight;
   field.focus();

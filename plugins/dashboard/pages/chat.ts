@@ -29,8 +29,8 @@ export function chatPage(page: SignedInPage): string {
 <div class="composer-row"><label class="button quiet">
 <input type="file" class="unseen" data-image multiple
  accept="image/png,image/jpeg,image/gif,image/webp,image/bmp">Add image</label>
-<span class="hint">Enter to send, Shift+Enter for a new line</span>
-<button class="push">Send</button></div>
+<span class="hint">Enter to send, Shift+Enter for a new line, Escape to stop</span>
+<button class="push" data-submit>Send</button></div>
 <p class="problem" role="alert" data-live="send-problem"></p></form></section></div>`;
   return signedInPage(page, {
     path: "/chat",
