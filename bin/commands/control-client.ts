@@ -39,11 +39,40 @@ const otherUserMessage = "The running launcher belongs to another user.";
  * @returns Undefined if none runs.
  * @throws With a sentence for the user if the launcher runs and cannot be reached.
  */
-export async function askLauncher<T>(
+export const askLauncher = <T>(
   context: CommandContext,
   method: string,
   path: string,
   body?: unknown,
+): Promise<ControlResponse<T> | undefined> =>
+  requestLauncher<T>(context, { method, path, body, read: readJson });
+
+/** Passes the text of a response with status 200 to `write`, as it arrives. */
+export const streamLauncher = <T extends object>(
+  context: CommandContext,
+  path: string,
+  write: (text: string) => void,
+): Promise<ControlResponse<T> | undefined> =>
+  requestLauncher<T>(context, {
+    method: "GET",
+    path,
+    async read(response) {
+      if (response.statusCode !== 200) return readJson(response);
+      for await (const chunk of response.setEncoding("utf8")) write(String(chunk));
+      return {} as T;
+    },
+  });
+
+interface LauncherRequest<T> {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly read: (response: IncomingMessage) => Promise<T>;
+}
+
+async function requestLauncher<T>(
+  context: CommandContext,
+  { method, path, body, read }: LauncherRequest<T>,
 ): Promise<ControlResponse<T> | undefined> {
   const { socket } = controlSocketPaths(context.home, context.env);
   if (socket === undefined) return undefined;
@@ -61,7 +90,7 @@ export async function askLauncher<T>(
     const outgoing = request(
       { socketPath: socket, method, path: `/local/${path}`, headers, timeout: 60_000 },
       (response) => {
-        readJson<T>(response).then(
+        read(response).then(
           (parsed) => done({ status: response.statusCode ?? 0, body: parsed }),
           cut,
         );

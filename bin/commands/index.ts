@@ -43,6 +43,24 @@ export const commands: Readonly<Record<string, Command>> = {
     ],
     load: async () => (await import("./sessions.ts")).sessions,
   },
+  conversations: {
+    usage: [
+      ["conversations list", "List conversations, the latest used first"],
+      ["conversations show ID", "Print the latest messages of both sides"],
+      ["conversations search WORDS", "Find messages"],
+      ["conversations export ID", "Print the whole conversation"],
+      ["conversations forget ID", "Delete a conversation with all traces in the store"],
+      ["  -format FORMAT", "With export: json (default) or markdown"],
+      ["  -before CURSOR", "With list and show: print the page before this one"],
+      ["  -limit NUMBER", "With list, show and search: the length of the page"],
+    ],
+    options: {
+      format: { type: "string" },
+      before: { type: "string" },
+      limit: { type: "string" },
+    },
+    load: async () => (await import("./conversations.ts")).conversations,
+  },
   unblock: {
     usage: [["unblock [IP]", "Unblock one address, or all, after too many wrong tokens"]],
     load: async () => (await import("./unblock.ts")).unblock,

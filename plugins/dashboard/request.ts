@@ -93,8 +93,12 @@ export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
  *
  * @throws invalid_body if a parameter does not match the schema.
  */
-export function parseQuery<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
-  const parsed = schema.safeParse(request.query);
+export const parseQuery = <T>(schema: z.ZodType<T>, { query }: FastifyRequest): T =>
+  parseValues(schema, query);
+
+/** Does the same for parameters that were read before. */
+export function parseValues<T>(schema: z.ZodType<T>, values: unknown): T {
+  const parsed = schema.safeParse(values);
   if (parsed.success) return parsed.data;
   const name = parsed.error.issues[0]?.path.join(".") ?? "";
   throw new HttpError("invalid_body", {

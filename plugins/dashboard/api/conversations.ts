@@ -22,7 +22,7 @@ const exportRefillMs = 6_000;
 const channel = "pico";
 
 /** @throws not_found if this deployment does not list the plugin `conversations`. */
-function requireConversations({ conversations }: ServiceContext): Conversations {
+export function requireConversations({ conversations }: ServiceContext): Conversations {
   if (conversations) return conversations;
   throw new HttpError("not_found", { message: "This deployment keeps no conversations." });
 }

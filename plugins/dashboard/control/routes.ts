@@ -1,4 +1,5 @@
 /** Handles the requests of the command line on the control socket. @module */
+import { pipeline, Readable } from "node:stream";
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { revokeSession, sessionList } from "../api/sessions.ts";
 import { requireClaimedToken, rotateToken, tokensView } from "../api/tokens.ts";
@@ -6,6 +7,7 @@ import { controlTokenBody, controlUnblockBody, type ControlTokenBody } from "../
 import { sectionsOf } from "../api/settings.ts";
 import { fileWarnings } from "../api/status.ts";
 import { type DashboardContext } from "../context.ts";
+import { conversationHandlers } from "./conversations.ts";
 import { HttpError, httpErrors } from "../errors.ts";
 import { ownerLink } from "../auth/owner-links.ts";
 import { toHttpError } from "../reply.ts";
@@ -13,6 +15,7 @@ import { toHttpError } from "../reply.ts";
 interface ControlRequest {
   /** Last segment of a path that ends in `:id`. */
   readonly id: string;
+  readonly query: URLSearchParams;
   readonly body: unknown;
 }
 type ControlHandler = (context: DashboardContext, input: ControlRequest) => unknown;
@@ -31,6 +34,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     program: context.services.program?.status(),
     refusedEdits: fileWarnings(await sectionsOf(context.services)).map(({ text }) => text),
   }),
+  ...conversationHandlers,
   "GET /local/tokens": ({ auth }) => tokensView(auth),
   "POST /local/token/show": (context, { body }) => {
     const { name } = tokenOf(body);
@@ -94,18 +98,23 @@ function tokenOf(body: unknown): ControlTokenBody {
   throw new HttpError("invalid_body");
 }
 
+const pathWithId = /^(\/local\/(?:sessions|conversations)\/)([\w-]{1,64})(\/export)?$/;
+
+const isStream = (body: unknown): body is AsyncIterable<string> =>
+  typeof body === "object" && body !== null && Symbol.asyncIterator in body;
+
 /** Creates the request listener of the control socket. */
 export function controlRoutes(context: DashboardContext): RequestListener {
   async function handle(request: IncomingMessage): Promise<unknown> {
-    const [path = ""] = (request.url ?? "").split("?");
-    const [, collection, id = ""] = /^(\/local\/sessions\/)([\w-]+)$/.exec(path) ?? [];
-    const route =
-      controlHandlers[`${request.method} ${collection === undefined ? path : `${collection}:id`}`];
+    const [path = "", search = ""] = (request.url ?? "").split("?");
+    const [, collection, id = "", rest = ""] = pathWithId.exec(path) ?? [];
+    const pattern = collection === undefined ? path : `${collection}:id${rest}`;
+    const route = controlHandlers[`${request.method} ${pattern}`];
     if (!route) throw new HttpError("not_found");
     const body = await bodyOf(request).catch(() => {
       throw new HttpError("invalid_body");
     });
-    return route(context, { id, body });
+    return route(context, { id, query: new URLSearchParams(search), body });
   }
 
   return (request: IncomingMessage, response: ServerResponse): void => {
@@ -119,7 +128,12 @@ export function controlRoutes(context: DashboardContext): RequestListener {
       response.end(JSON.stringify(body));
     };
     handle(request).then(
-      (body) => send(200, body),
+      (body) => {
+        if (!isStream(body)) return send(200, body);
+        response.writeHead(200, { "cache-control": "no-store", connection: "close" });
+        // After an error, the client receives an incomplete response.
+        pipeline(Readable.from(body), response, (error) => error && response.destroy());
+      },
       (error: unknown) => {
         const { code, message, extra } = toHttpError(
           error,

@@ -1,0 +1,120 @@
+// `doorward conversations`: lists, shows, searches, exports and deletes conversations.
+import { formatUtc } from "../../lib/util.ts";
+import type { ConversationSummary, SearchHit, Turn } from "../../plugins/conversations/index.ts";
+import { sanitize, sanitizeLine } from "../client/text.ts";
+import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportNotRunning, reportRejected, streamLauncher } from "./control-client.ts";
+
+const wrongUsage =
+  '"conversations" takes: list, show ID, search WORDS, export ID [-format json|markdown], forget ID';
+
+export async function conversations(context: CommandContext): Promise<number> {
+  const [what = "list", ...rest] = context.words;
+  const [id = "", ...more] = rest;
+  const hasId = /^[\w-]{1,64}$/.test(id) && more.length === 0;
+  if (what === "list" && rest.length === 0) return list(context);
+  if (what === "search" && rest.length > 0) return search(context, rest.join(" "));
+  if (what === "show" && hasId) return show(context, id);
+  if (what === "export" && hasId) return exportOne(context, id);
+  if (what === "forget" && hasId) return forget(context, id);
+  throw new UsageError(wrongUsage);
+}
+
+/** @returns The options with these names as a query. */
+function queryOf({ values }: CommandContext, names: readonly string[], more: object = {}): string {
+  const given = names.flatMap((name) => {
+    const value = values[name];
+    return typeof value === "string" ? [[name, value] as const] : [];
+  });
+  return String(new URLSearchParams({ ...Object.fromEntries(given), ...more }));
+}
+
+/** Sends a request and prints the response with `print`, or as JSON. */
+async function ask<T>(
+  context: CommandContext,
+  { method, path }: { readonly method: string; readonly path: string },
+  print: (body: T) => void,
+): Promise<number> {
+  const answer = await askLauncher<T>(context, method, path);
+  if (!answer) return reportNotRunning(context);
+  if (answer.status !== 200) return reportRejected(context, answer.body);
+  if (context.json) printJson(context, answer.body);
+  else print(answer.body);
+  return exitCodes.done;
+}
+
+const titleOf = ({ title, session }: ConversationSummary): string =>
+  sanitizeLine(title || session).slice(0, 120);
+
+interface ListBody {
+  readonly conversations: readonly ConversationSummary[];
+  readonly before?: string;
+}
+
+function list(context: CommandContext): Promise<number> {
+  const path = `conversations?${queryOf(context, ["before", "limit"])}`;
+  return ask<ListBody>(context, { method: "GET", path }, ({ conversations: all, before }) => {
+    for (const one of all) {
+      const count = `${one.turns} ${one.turns === 1 ? "message" : "messages"}`;
+      context.out(`${one.id}  used ${formatUtc(one.usedAt)}  ${count}  ${titleOf(one)}\n`);
+    }
+    if (all.length === 0) context.say("there are no conversations\n");
+    if (before !== undefined)
+      context.say(`for more: doorward conversations list -before ${before}\n`);
+  });
+}
+
+function search(context: CommandContext, words: string): Promise<number> {
+  const path = `search?${queryOf(context, ["limit"], { q: words })}`;
+  return ask<{ readonly hits: readonly SearchHit[] }>(context, { method: "GET", path }, (body) => {
+    for (const { conversation, turn, excerpt } of body.hits)
+      context.out(
+        `${conversation.id}  ${formatUtc(turn.at)}  ${titleOf(conversation)}\n` +
+          `    ${sanitizeLine(excerpt)}\n`,
+      );
+    if (body.hits.length === 0) context.say("no message contains these words\n");
+  });
+}
+
+function authorOf({ role, sender, kind }: Turn): string {
+  if (kind !== undefined) return kind === "thought" ? "Thought" : "Tool calls";
+  return role === "assistant" ? "Reply" : sanitizeLine(sender?.name ?? sender?.id ?? "User");
+}
+
+interface ShowBody {
+  readonly conversation: ConversationSummary;
+  readonly turns: readonly Turn[];
+  readonly before?: string;
+}
+
+function show(context: CommandContext, id: string): Promise<number> {
+  const path = `conversations/${id}?${queryOf(context, ["before", "limit"])}`;
+  return ask<ShowBody>(context, { method: "GET", path }, ({ conversation, turns, before }) => {
+    context.out(`${titleOf(conversation)}\n`);
+    for (const turn of turns) {
+      const media = (turn.attachments ?? []).map(
+        ({ type, filename }) => `[${sanitizeLine(filename ?? type)}]\n`,
+      );
+      const text = turn.content === "" ? "" : `${sanitize(turn.content)}\n`;
+      context.out(`\n${formatUtc(turn.at)}  ${authorOf(turn)}\n${text}${media.join("")}`);
+    }
+    if (before !== undefined)
+      context.say(`for earlier messages: doorward conversations show ${id} -before ${before}\n`);
+  });
+}
+
+/** Writes the document to standard output as it arrives. JSON escapes control characters itself. */
+async function exportOne(context: CommandContext, id: string): Promise<number> {
+  const { format = "json" } = context.values;
+  if (format !== "json" && format !== "markdown")
+    throw new UsageError('"-format" takes json or markdown');
+  const path = `conversations/${id}/export?format=${format}`;
+  const answer = await streamLauncher<object>(context, path, (text) =>
+    context.out(format === "json" ? text : sanitize(text)),
+  );
+  if (!answer) return reportNotRunning(context);
+  return answer.status === 200 ? exitCodes.done : reportRejected(context, answer.body);
+}
+
+const forget = (context: CommandContext, id: string): Promise<number> =>
+  ask(context, { method: "DELETE", path: `conversations/${id}` }, () => context.say("deleted\n"));

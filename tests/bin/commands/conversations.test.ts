@@ -1,0 +1,91 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { UsageError } from "../../../bin/commands/command.ts";
+import { withDesk, type Desk } from "../../support/command-context.ts";
+import { begin, entry, openStorage } from "../../support/sqlite-storage-harness.ts";
+
+const config = { launcher_token: "chosen-by-the-owner-0123456789-abcdefghijklm" };
+
+/** Starts a launcher whose store has one conversation. */
+async function withHistory(visit: (desk: Desk, id: string) => Promise<void>): Promise<void> {
+  await withDesk(async (desk) => {
+    const storage = await openStorage({ path: join(desk.home, "state") });
+    const id = await begin(
+      storage,
+      entry(1, "user", "q1", "Where is the blue teapot?"),
+      entry(2, "create", "a1", "In the \u001b[31mkitchen."),
+    );
+    await expect.poll(async () => (await storage.search("teapot")).length).toBe(1);
+    await storage.close();
+    await desk.write("launcher-config.json", config);
+    await desk.start();
+    await visit(desk, id);
+  });
+}
+
+describe("doorward conversations", () => {
+  test("lists, shows and finds conversations without control characters", () =>
+    withHistory(async ({ run }, id) => {
+      const list = await run("conversations list");
+      expect([list.code, list.out]).toEqual([0, expect.stringMatching(`^${id}  used .* teapot`)]);
+      expect((await run("conversations -json")).json()).toMatchObject({ conversations: [{ id }] });
+      const { out } = await run(`conversations show ${id}`);
+      expect(out).toContain("Where is the blue teapot?\n");
+      expect(out).toContain("kitchen.\n");
+      expect(out).not.toContain("\u001b");
+      const page = await run(`conversations show ${id} -limit 1`);
+      expect(page.out).not.toContain("  User\n");
+      const [, more = ""] = /doorward (conversations show \S+ -before \S+)/.exec(page.said) ?? [];
+      expect((await run(more)).out).toContain("  User\nWhere is the blue teapot?\n");
+      expect((await run("conversations search blue teapot")).out).toContain(id);
+      expect((await run("conversations search nothing")).said).toBe(
+        "no message contains these words\n",
+      );
+    }));
+
+  test("exports a conversation as JSON and Markdown", () =>
+    withHistory(async ({ run }, id) => {
+      const json = await run(`conversations export ${id}`);
+      expect(json.json()).toMatchObject({ conversation: { id }, turns: [{ id: "q1" }, {}] });
+      const markdown = await run(`conversations export ${id} -format markdown`);
+      expect(markdown.out).toContain("# Where is the blue teapot?");
+      expect(markdown.out).not.toContain("\u001b");
+      await expect(run(`conversations export ${id} -format xml`)).rejects.toThrow(UsageError);
+    }));
+
+  test("deletes a conversation", () =>
+    withHistory(async ({ run }, id) => {
+      expect(await run(`conversations forget ${id}`)).toMatchObject({ code: 0, said: "deleted\n" });
+      expect((await run("conversations list")).said).toBe("there are no conversations\n");
+      for (const action of ["show", "export", "forget"])
+        expect(await run(`conversations ${action} ${id}`)).toMatchObject({
+          code: 1,
+          said: expect.stringContaining("There is no conversation"),
+        });
+    }));
+
+  test("names the parameter that the launcher rejects", () =>
+    withHistory(async ({ run }) => {
+      const { code, said } = await run("conversations list -limit 0");
+      expect([code, said]).toEqual([1, expect.stringContaining('"limit"')]);
+    }));
+
+  test.each(["show", "show ../x", "show a b", "forget", "search", "list x", "other"])(
+    "rejects the arguments %j",
+    (words) =>
+      withDesk(async ({ run }) => {
+        await expect(run(`conversations ${words}`)).rejects.toThrow(UsageError);
+      }),
+  );
+
+  test.each(["list", "show x", "search x", "export x", "forget x"])(
+    "%s exits with code 4 without a launcher",
+    (words) =>
+      withDesk(async ({ run }) => {
+        expect(await run(`conversations ${words}`)).toMatchObject({
+          code: 4,
+          said: expect.stringContaining("no launcher"),
+        });
+      }),
+  );
+});
