@@ -214,13 +214,18 @@ export class OpenaiServer {
     const { clock, config } = this.options;
     const text = replyToTask(task, content);
     const stallMs = (): number => config().write_timeout * 1_000;
-    if (stream) return void streamText(text, { response, format, headers: cors, clock, stallMs });
+    if (stream) {
+      streamText(text, { response, format, headers: cors, clock, stallMs });
+      return undefined;
+    }
     const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
     return { value: format.whole({ text, thought: "" }, end), headers: {} };
   }
 
-  /** @param known - Name of the session, if it does not depend on the request. A task that is passed
-   *  on has a session of its own, so the conversation does not contain it. */
+  /**
+   * @param known - Name of the session, if it does not depend on the request. A task that is passed
+   *   on has a session of its own, so the conversation does not contain it.
+   */
   private async idsOf(
     request: IncomingMessage,
     { user }: ParsedRequest,

@@ -16,6 +16,7 @@ const productTerms = [
   "plugins/openai/",
   "plugins/pico-server/doors.ts",
   "plugins/pico-server/service.ts",
+  "tests/plugins/doors/",
   "tests/plugins/openai/",
   "docs/doors.md",
 ];

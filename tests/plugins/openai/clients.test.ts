@@ -1,5 +1,8 @@
 // Runs the libraries of OpenAI for Node and Python, unmodified, against the OpenAI protocol.
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { once } from "node:events";
+import { createServer, request as sendRequest } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { user, type Context } from "./client-case.ts";
 import { drivers, startDriver, startOpenai, tokens, type Driver, type Service } from "./harness.ts";
 import { replyCases } from "./reply-cases.ts";
@@ -37,5 +40,35 @@ describe.each(Object.entries(drivers))("%s client", (_name, command) => {
       stream: (body, more) => call("stream", { ...more, body }),
       last: () => service.received.at(-1)!,
     });
+  });
+
+  test.skipIf(!command)("repeats a request that was rejected as busy, accepted once", async () => {
+    await using starting = await startOpenai();
+    let attempts = 0;
+    const proxy = createServer((request, response) => {
+      attempts += 1;
+      if (attempts === 1) {
+        request.resume();
+        response.writeHead(503, { "Retry-After": "0", "Content-Type": "application/json" });
+        return void response.end('{"error":{"message":"a","type":"b","param":null,"code":"c"}}');
+      }
+      const { method, headers, url } = request;
+      const forward = sendRequest(new URL(url!, starting.base), { method, headers }, (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(response);
+      });
+      request.pipe(forward);
+    }).listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    const { port } = proxy.address() as AddressInfo;
+    const result = await driver!.call("chat", {
+      baseURL: `http://127.0.0.1:${port}/v1`,
+      token: tokens.openai,
+      retries: 2,
+      body: { model: "doorward", messages: [user("hi")] },
+    });
+    proxy.closeAllConnections();
+    proxy.close();
+    expect([result.text, attempts, starting.received.length]).toEqual(["you said hi", 2, 1]);
   });
 });
