@@ -14,7 +14,7 @@ export type {
   PicoServerStatus,
 } from "./service.ts";
 
-export type { DoorSubscriber, PicoDoor } from "./doors.ts";
+export type { DoorSubscriber, PicoDoor } from "./door-service.ts";
 export { toWebSocketUrl } from "./channel.ts";
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";

@@ -5,7 +5,7 @@ import type { Http } from "../http/index.ts";
 import type { Settings } from "../settings/index.ts";
 import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { PicoServerConfig, PicoServerInput } from "./config.ts";
-import type { PicoDoor } from "./doors.ts";
+import type { PicoDoor } from "./door-service.ts";
 
 /** A summary of the channel. */
 export interface PicoServerStatus {

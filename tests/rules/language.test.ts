@@ -14,6 +14,7 @@ const self = "tests/rules/language.test.ts";
 const productTerms = [
   "plugins/doors/",
   "plugins/openai/",
+  "plugins/pico-server/door-service.ts",
   "plugins/pico-server/doors.ts",
   "plugins/pico-server/service.ts",
   "tests/plugins/doors/",
