@@ -65,6 +65,7 @@ describe("loadWithPlugins", () => {
         "launcher",
         "pico",
         "pico_client",
+        "openai",
         "letters",
       ]);
       expect(sources.at(-1)).toMatchObject({

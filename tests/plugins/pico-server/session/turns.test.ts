@@ -110,7 +110,7 @@ describe("message.user", () => {
     expect(outline(frames)).toEqual(["message.delete 1", "message.create 2", "message.ack"]);
   });
 
-  test("is a deletion with the number for clients without turns", async () => {
+  test("becomes a deletion for clients without turns", async () => {
     await using service = await stand({ app: repliesLater });
     const sender = await join(service);
     const other = await join(service);
@@ -120,7 +120,7 @@ describe("message.user", () => {
     expect(outline(await next(other, 2))).toEqual(["message.delete 1", "message.create 2"]);
   });
 
-  test("is replayed after a resume, and counted without turns", async () => {
+  test("follows a resume, and counts without turns", async () => {
     await using service = await stand({ app: repliesLater });
     const phone = await join(service, both);
     phone.send(send("m1"));
@@ -164,7 +164,7 @@ describe("message.user", () => {
     );
   });
 
-  test("is not repeated to a plain client that connects later", async () => {
+  test("does not reach plain clients that connect later", async () => {
     await using service = await stand({ app: echo });
     await post(service, "/pico/messages", { session_id: "s1", content: "one" });
     const plain = await service.connect("/pico?session_id=s1");
@@ -173,7 +173,7 @@ describe("message.user", () => {
     expect(plain.frames).toEqual([]);
   });
 
-  test("has no image data and less text if it would be too large", async () => {
+  test("leaves out images and text beyond the frame limit", async () => {
     await using service = await stand({ app: repliesLater, config: { max_payload: 8e6 } });
     const laptop = await join(service, both);
     const phone = await join(service, both);
@@ -189,7 +189,7 @@ describe("message.user", () => {
     expect(text.length % 2).toBe(0);
   });
 
-  test("is an event of streams that asked for it", async () => {
+  test("reaches event streams that asked for it", async () => {
     await using service = await stand({ app: repliesLater });
     const read = async (more: string, last: string): Promise<string> => {
       const response = await fetch(
