@@ -4,7 +4,6 @@ import { dialUrl, httpUrl, type OpenSocket, type SocketListener } from "./dial.t
 import { linkCode, linkError } from "./errors.ts";
 import { initialData } from "./step-context.ts";
 import { nextAt, step } from "./step.ts";
-import type { StoppedAnswer } from "./answer-types.ts";
 import type {
   Clock,
   Driver,
@@ -14,7 +13,6 @@ import type {
   LinkEvent,
   LinkOptions,
   LinkOutgoing,
-  LinkReceipt,
 } from "./types.ts";
 import type { SocketEvent } from "./socket-types.ts";
 
@@ -74,13 +72,9 @@ const maxTimerLagMs = 100;
 type ConnectEffect = Extract<Effect, { type: "connect" }>;
 type Handler = (payload: unknown) => void;
 
-interface Stopper {
-  resolve(stopped: readonly StoppedAnswer[]): void;
-  reject(error: Error): void;
-}
-
 interface Sender {
-  resolve(receipt: LinkReceipt): void;
+  /** Receives a `LinkReceipt`, or the statuses of a stop. */
+  resolve(result: never): void;
   reject(error: Error): void;
 }
 
@@ -105,12 +99,13 @@ function createSenders() {
       else sender.reject(linkError("id_reused"));
       return false;
     },
-    settle(effect: Extract<Effect, { type: "confirmed" | "refused" }>): void {
+    settle(effect: Extract<Effect, { type: "confirmed" | "halted" | "refused" }>): void {
       const { id } = effect;
       const { senders = [] } = messages.get(id) ?? {};
       messages.delete(id);
       for (const { resolve, reject } of senders) {
-        if (effect.type === "confirmed") resolve({ id, status: effect.status });
+        if (effect.type === "confirmed") resolve({ id, status: effect.status } as never);
+        else if (effect.type === "halted") resolve(effect.stopped as never);
         else reject(linkError(effect.code, effect.message));
       }
     },
@@ -191,7 +186,6 @@ export function createLink(options: LinkOptions): Link {
   const { url, sessionId, clock, newId } = options;
   const base = httpUrl(url);
   const senders = createSenders();
-  const stoppers = new Map<string, Stopper>();
   let socket: OpenSocket | undefined;
   let lastToken: string | undefined;
 
@@ -245,13 +239,8 @@ export function createLink(options: LinkOptions): Link {
       case "notify":
         return (options[effect.handler] as Handler | undefined)?.(effect.payload);
       case "halted":
-        stoppers.get(effect.id)?.resolve(effect.stopped);
-        return void stoppers.delete(effect.id);
-      case "refused":
-        stoppers.get(effect.id)?.reject(linkError(effect.code));
-        stoppers.delete(effect.id);
-        return senders.settle(effect);
       case "confirmed":
+      case "refused":
         return senders.settle(effect);
     }
   }
@@ -270,7 +259,7 @@ export function createLink(options: LinkOptions): Link {
     stopAnswer: (requestId) =>
       new Promise((resolve, reject) => {
         const id = newId();
-        stoppers.set(id, { resolve, reject });
+        senders.add(id, "", { resolve, reject });
         dispatch({ type: "halt", id, requestId });
       }),
     typing: (on) => dispatch({ type: "typing", on }),

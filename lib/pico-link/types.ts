@@ -225,7 +225,10 @@ export interface LinkNotifications {
   readonly onRemoved: string;
   /** A message that a person sent from another device. Only from servers with `turns`. */
   readonly onTurn: LinkTurn;
-  /** The work on a message is over. May be repeated after a reconnect. Only from servers with `stop` or `turns`. */
+  /**
+   * The work on a message is over. May be repeated after a reconnect. Only from servers with `stop`
+   * or `turns`.
+   */
   readonly onEnd: LinkEnd;
   /** True while the application types, false when it stops. */
   readonly onTyping: boolean;

@@ -22,7 +22,7 @@ function createNames() {
   return (text: string): string => text.replace(/\b(?:[0-9a-f]{32}|[0-9a-f]{16})\b/g, nameOf);
 }
 
-type Frame = Awaited<ReturnType<Client["next"]>>;
+type Frame = Awaited<ReturnType<Client["next"]>> & { readonly seq?: number };
 
 /**
  * Hides the numbers that the turns of people occupy. Clients that did not ask for turns receive a

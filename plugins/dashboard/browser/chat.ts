@@ -144,8 +144,10 @@ function open(name: string): void {
 }
 
 /** The button stops answers while the field is empty; text is sent also during an answer. */
-const isStopShown = (): boolean =>
-  (current?.runs.isOpen() ?? false) && field.value.trim() === "" && images.all().length === 0;
+function isStopShown(): boolean {
+  const isEmpty = field.value.trim() === "" && images.all().length === 0;
+  return isEmpty && (current?.runs.isOpen() ?? false);
+}
 
 function showButton(): void {
   const label = isStopShown() ? "Stop" : "Send";

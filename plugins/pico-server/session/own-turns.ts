@@ -18,7 +18,7 @@ export class OwnTurns {
   private readonly turns = new Map<string, OwnTurn>();
   private held = 0;
 
-  /** @param isAcknowledged - The client chose the id, so it receives an acknowledgement. */
+  /** @param isAcknowledged - The acknowledgement of the message can contain the number. */
   expect(session: string, id: string, isAcknowledged: boolean): void {
     const key = keyOf(session, id);
     if (!this.turns.has(key)) this.turns.set(key, { isAcknowledged, entry: undefined });
