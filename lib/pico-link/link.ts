@@ -112,6 +112,30 @@ function createSenders() {
   };
 }
 
+/** Creates the calls that wait for an answer of the server. */
+function createCalls(
+  senders: ReturnType<typeof createSenders>,
+  newId: () => string,
+  dispatch: (event: LinkEvent) => void,
+): Pick<Link, "send" | "stopAnswer"> {
+  return {
+    send: (message) =>
+      new Promise((resolve, reject) => {
+        const { id = newId(), ...payload }: LinkOutgoing =
+          typeof message === "string" ? { content: message } : message;
+        const text = JSON.stringify({ type: "message.send", id, payload });
+        if (senders.add(id, text, { resolve, reject }))
+          dispatch({ type: "send", id, text, bytes: encodeUtf8(text).length });
+      }),
+    stopAnswer: (requestId) =>
+      new Promise((resolve, reject) => {
+        const id = newId();
+        senders.add(id, "", { resolve, reject });
+        dispatch({ type: "halt", id, requestId });
+      }),
+  };
+}
+
 /** Calls `tick` at the time of the next step. Keeps one timer. */
 function createSchedule(clock: Clock, hasSocket: () => boolean, tick: () => void) {
   const now = forwardOnlyClock(clock);
@@ -248,20 +272,7 @@ export function createLink(options: LinkOptions): Link {
   return {
     sessionId,
     start: () => dispatch({ type: "start" }),
-    send: (message) =>
-      new Promise((resolve, reject) => {
-        const { id = newId(), ...payload }: LinkOutgoing =
-          typeof message === "string" ? { content: message } : message;
-        const text = JSON.stringify({ type: "message.send", id, payload });
-        if (senders.add(id, text, { resolve, reject }))
-          dispatch({ type: "send", id, text, bytes: encodeUtf8(text).length });
-      }),
-    stopAnswer: (requestId) =>
-      new Promise((resolve, reject) => {
-        const id = newId();
-        senders.add(id, "", { resolve, reject });
-        dispatch({ type: "halt", id, requestId });
-      }),
+    ...createCalls(senders, newId, dispatch),
     typing: (on) => dispatch({ type: "typing", on }),
     state: () => core().state,
     retry: () => dispatch({ type: "retry" }),

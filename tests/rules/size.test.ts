@@ -17,8 +17,8 @@ const programs = filesUnder(
 const longTests: Readonly<Record<string, number>> = {
   "tests/config/doctor/doctor.test.ts": 356,
   "tests/e2e/client.test.ts": 392,
-  "tests/plugins/pico-server/session/extension.test.ts": 397,
-  "tests/plugins/pico-server/session/messages.test.ts": 427,
+  "tests/plugins/pico-server/session/extension.test.ts": 400,
+  "tests/plugins/pico-server/session/messages.test.ts": 428,
 };
 
 const lineCount = (text: string): number => text.trimEnd().split("\n").length;
