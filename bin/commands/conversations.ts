@@ -5,8 +5,7 @@ import { sanitize, sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
 import { askLauncher, reportNotRunning, reportRejected, streamLauncher } from "./control-client.ts";
 
-const wrongUsage =
-  '"conversations" takes: list, show ID, search WORDS, export ID [-format json|markdown], forget ID';
+const wrongUsage = '"conversations" takes: list, show ID, search WORDS, export ID or forget ID';
 
 export async function conversations(context: CommandContext): Promise<number> {
   const [what = "list", ...rest] = context.words;

@@ -42,11 +42,13 @@ export type {
   ConversationHistory,
   ConversationId,
   Conversations,
+  ConversationsEvents,
   ConversationsShape,
   ConversationSummary,
   Page,
   SearchHit,
   StoreHealth,
+  StoreMetrics,
   TakenId,
   TakenIds,
   Turn,
@@ -82,7 +84,7 @@ const retentionIntervalMs = 3_600_000;
 type ConversationsScope = Scope<ConversationsShape>;
 
 function keepConversations(
-  { clock, log, random, after, config, onStop }: ConversationsScope,
+  { clock, log, random, after, config, onStop, emit }: ConversationsScope,
   storage: ConversationStorage,
 ): Conversations {
   const stored = new StoredConversations({
@@ -91,6 +93,8 @@ function keepConversations(
     log,
     random,
     after,
+    changed: (address) => emit("conversations:changed", address),
+    forgotten: (count) => emit("conversations:forgotten", { count }),
     limits: () => ({ keepDays: config().keep_days, maxBytes: config().max_mb * MiB }),
   });
   const retain = (): void => {

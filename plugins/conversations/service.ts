@@ -178,6 +178,21 @@ export interface TakenIds {
   settle(address: Address, id: string, digest: string): Awaitable<void>;
 }
 
+/** Counters of a store since the start of the process. */
+export interface StoreMetrics {
+  /** Failed batches, by the code of their error. */
+  readonly errors: Readonly<Record<string, number>>;
+  /** How many batches were written within each of `bounds`, cumulative, and in total. */
+  readonly commits: {
+    /** Seconds, ascending. */
+    readonly bounds: readonly number[];
+    readonly counts: readonly number[];
+    readonly count: number;
+    /** Seconds. */
+    readonly sum: number;
+  };
+}
+
 /** The service of the plugin: the log of every channel, and the history of what was said. */
 export interface Conversations extends ConversationHistory {
   /** Opens the log of a channel. Each channel opens its log once. */
@@ -186,10 +201,30 @@ export interface Conversations extends ConversationHistory {
   readonly taken: TakenIds;
   /** Describes the store, without waiting for it. */
   health(): StoreHealth;
+  /** Reads the counters; undefined for conversations in memory. */
+  metrics(): StoreMetrics | undefined;
 }
 
-/** The plugin's configuration and services. */
+/** Events of the conversations plugin, without content. */
+export type ConversationsEvents = {
+  /** Entries of a session were stored; at most one event for each batch. */
+  "conversations:changed": {
+    /** Name of the channel. */
+    readonly channel: string;
+    /** Session id within the channel. */
+    readonly session: string;
+  };
+  /** Conversations were deleted, by a person or because they were too old. */
+  "conversations:forgotten": {
+    /** How many. */
+    readonly count: number;
+  };
+};
+
+/** The plugin's configuration, events and services. */
 export type ConversationsShape = {
+  /** Stored entries and deleted conversations. */
+  emits: ConversationsEvents;
   config: StoreConfig;
   section: { store: StoreInput };
   /** History and logs, for pages, commands, channels and applications. */

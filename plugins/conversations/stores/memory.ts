@@ -66,6 +66,10 @@ export class MemoryConversations implements Conversations {
     };
   }
 
+  metrics(): undefined {
+    return undefined;
+  }
+
   async list(): Promise<Page<ConversationSummary>> {
     throw conversationsErrors.not_supported("list conversations");
   }

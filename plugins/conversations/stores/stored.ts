@@ -10,10 +10,12 @@ import type {
   Page,
   SearchHit,
   StoreHealth,
+  StoreMetrics,
   TakenIds,
   Turn,
 } from "../service.ts";
-import { BatchWriter, type BatchDraft } from "./batch-writer.ts";
+import { BatchWriter, toStoreError, type BatchDraft } from "./batch-writer.ts";
+import { CommitMetrics } from "./commit-metrics.ts";
 import { StoredLog } from "./stored-log.ts";
 import type { Batch, ConversationStorage } from "./storage.ts";
 import type { Address } from "../../channels/index.ts";
@@ -26,6 +28,10 @@ export interface StoredConversationsOptions {
   readonly after: (ms: number, run: () => void) => Release;
   /** Limits of the store. `keepDays` 0 keeps conversations indefinitely. */
   readonly limits: () => { readonly keepDays: number; readonly maxBytes: number };
+  /** Runs for each session of a stored batch. */
+  readonly changed?: (address: Address) => void;
+  /** Runs when conversations were deleted. */
+  readonly forgotten?: (count: number) => void;
   /** Limits of the streams in memory. @defaultValue those of conversations in memory */
   readonly cache?: Pick<MemorySessionLogOptions, "window" | "bounds" | "retentionMs">;
 }
@@ -58,6 +64,7 @@ export class StoredConversations implements Conversations {
   private readonly channels = new Map<string, ChannelLog>();
   private retention: Promise<number> | undefined;
   private isFailing = false;
+  private readonly commits = new CommitMetrics();
 
   constructor(options: StoredConversationsOptions) {
     this.options = options;
@@ -77,6 +84,10 @@ export class StoredConversations implements Conversations {
   health(): StoreHealth {
     const health = this.options.storage.health();
     return { ...health, waitingBytes: health.waitingBytes + this.writer.waitingBytes };
+  }
+
+  metrics(): StoreMetrics {
+    return this.commits.read();
   }
 
   list(options?: Parameters<Conversations["list"]>[0]): Promise<Page<ConversationSummary>> {
@@ -113,6 +124,7 @@ export class StoredConversations implements Conversations {
     const { log, listeners } = this.channel(channel);
     await log.renew(session, () => storage.forget(id));
     listeners.renewed(session);
+    this.options.forgotten?.(1);
   }
 
   /** Deletes the conversations that are too old or do not fit, except those in use. */
@@ -123,7 +135,9 @@ export class StoredConversations implements Conversations {
       this.channel(channel).log.isLive(session),
     );
     try {
-      return await this.retention;
+      const count = await this.retention;
+      if (count > 0) this.options.forgotten?.(count);
+      return count;
     } finally {
       this.retention = undefined;
     }
@@ -165,9 +179,27 @@ export class StoredConversations implements Conversations {
   }
 
   private async commit(batch: Batch): Promise<void> {
-    await this.options.storage.commit(batch);
+    const { clock, storage } = this.options;
+    const startedAt = clock.monotonic();
+    try {
+      await storage.commit(batch);
+    } catch (error) {
+      this.commits.failed(toStoreError(error));
+      throw error;
+    }
+    this.commits.committed((clock.monotonic() - startedAt) / 1_000);
+    this.reportChanges(batch);
     if (this.isFailing) this.options.log.info({}, "Conversations are stored again");
     this.isFailing = false;
+  }
+
+  private reportChanges({ entries }: Batch): void {
+    const { changed } = this.options;
+    if (!changed) return;
+    const sessions = new Map<string, Address>();
+    for (const { channel, session } of entries)
+      sessions.set(`${channel}\0${session}`, { channel, session });
+    for (const address of sessions.values()) changed(address);
   }
 
   private addPositions(draft: BatchDraft): () => void {

@@ -174,6 +174,7 @@ async function statusOf(context: DashboardContext, request: FastifyRequest): Pro
     refusals: context.observers.activity.refusals(),
     warnings: await warningsOf(context, sections),
     ...(context.services.program ? { program: context.services.program.status() } : {}),
+    ...(context.services.conversations && { store: context.services.conversations.health() }),
     ...(context.services.pluginViews().length > 0
       ? { plugins: context.services.pluginViews() }
       : {}),

@@ -1,4 +1,5 @@
 /** API responses. Times are Unix milliseconds. Only rotate and reveal return tokens. @module */
+import type { StoreHealth } from "../../conversations/index.ts";
 
 /** A token without its value. */
 export interface TokenRow {
@@ -255,6 +256,7 @@ export interface StatusView {
   readonly warnings: readonly WarningView[];
   /** The application, if it is a program. */
   readonly program?: ProgramView;
+  readonly store?: StoreHealth;
   /** Third-party plugins in their order; undefined if there are none. */
   readonly plugins?: readonly PluginView[];
 }

@@ -7,7 +7,7 @@ import { formatCount } from "../ui/text/format.ts";
 import { showRejections } from "./rejections.ts";
 import { showProgram } from "./show-program.ts";
 import { setServerTime, setTime } from "./times.ts";
-import { tokenSourceLabel, stateLabel, tokenLabel } from "../ui/text/labels.ts";
+import { storeLabel, tokenSourceLabel, stateLabel, tokenLabel } from "../ui/text/labels.ts";
 
 /** Updates every live element of the page that the server rendered. */
 export function showStatus(status: StatusView): void {
@@ -19,6 +19,7 @@ export function showStatus(status: StatusView): void {
   setRows(live("warnings"), status.warnings, () => status.warnings.map(warningRow));
   show(live("warnings-card"), status.warnings.length > 0);
   if (status.channel) showChannel(status.channel);
+  if (status.store) setLive("store", storeLabel(status.store));
   if (status.program) showProgram(status.program);
   showActivity(status);
 }

@@ -9,7 +9,7 @@ import {
   turnsQuery,
 } from "../request.ts";
 
-export interface ConversationRequest {
+interface ConversationRequest {
   readonly id: string;
   readonly query: URLSearchParams;
 }

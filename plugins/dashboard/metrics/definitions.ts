@@ -1,4 +1,5 @@
 /** Definitions of all metrics: name, type, labels and how to read the values. @module */
+import type { StoreHealth, StoreMetrics } from "../../conversations/index.ts";
 import type { PicoMetrics } from "../../pico-server/index.ts";
 import type { StatusView } from "../api/views.ts";
 
@@ -12,13 +13,16 @@ export interface MetricsSnapshot {
   readonly sessions: number;
   /** Rejections of clients by reason. */
   readonly clientFaults: CountByName;
+  /** Undefined without a durable store. */
+  readonly store: { readonly health: StoreHealth; readonly metrics: StoreMetrics } | undefined;
 }
 
 type Labels = Readonly<Record<string, string>>;
 type Sample = readonly [labels: Labels, value: number];
 
 export interface MetricFamily {
-  readonly type: "counter" | "gauge";
+  /** Samples of a histogram have the label `le`, or the label `part` with `sum` or `count`. */
+  readonly type: "counter" | "gauge" | "histogram";
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
@@ -172,6 +176,58 @@ const channelFamilies: readonly MetricFamily[] = [
   ),
 ];
 
-/** @returns All metrics; those of the channel only if it is loaded. */
-export const familiesFor = ({ pico: loaded }: MetricsSnapshot): readonly MetricFamily[] =>
-  loaded ? [...dashboardFamilies, ...channelFamilies] : dashboardFamilies;
+type Store = NonNullable<MetricsSnapshot["store"]>;
+const storeFamily = (
+  type: MetricFamily["type"],
+  name: string,
+  labels: readonly string[],
+  help: string,
+  read: (store: Store) => readonly Sample[],
+): MetricFamily => ({
+  type,
+  name,
+  labels,
+  help,
+  read: ({ store }) => (store ? read(store) : []),
+});
+
+const storeFamilies: readonly MetricFamily[] = [
+  storeFamily("gauge", "store_up", [], "1 while conversations can be stored.", ({ health }) =>
+    singleSample(health.state === "up" ? 1 : 0),
+  ),
+  storeFamily("gauge", "store_conversations", [], "Stored conversations.", ({ health }) =>
+    singleSample(health.conversations),
+  ),
+  storeFamily("gauge", "store_bytes", [], "Size of the store on disk.", ({ health }) =>
+    singleSample(health.bytes ?? 0),
+  ),
+  storeFamily("gauge", "store_waiting_bytes", [], "Bytes that wait to be stored.", ({ health }) =>
+    singleSample(health.waitingBytes),
+  ),
+  storeFamily(
+    "counter",
+    "store_errors_total",
+    ["code"],
+    "Batches that could not be stored.",
+    ({ metrics }) => byLabel("code", metrics.errors),
+  ),
+  storeFamily(
+    "histogram",
+    "store_commit_seconds",
+    [],
+    "Time that batches took.",
+    ({ metrics: { commits } }) => [
+      ...commits.bounds.map((le, at): Sample => [{ le: String(le) }, commits.counts[at]!]),
+      [{ le: "+Inf" }, commits.count],
+      [{ part: "sum" }, commits.sum],
+      [{ part: "count" }, commits.count],
+    ],
+  ),
+];
+
+/** @returns All metrics; those of the channel and of the store only if they are loaded. */
+export const familiesFor = ({ pico, store }: MetricsSnapshot): readonly MetricFamily[] => [
+  ...dashboardFamilies,
+  ...(pico ? channelFamilies : []),
+  ...(store ? storeFamilies : []),
+];

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import { familiesFor, type MetricsSnapshot, type MetricFamily } from "./definitions.ts";
 
 /** Metrics of the process. It outlives kernels: its event loop monitor never stops. */
@@ -28,6 +28,24 @@ function register(
         for (const [label, value] of read(snapshot())) gauge.set(label, value);
       },
     });
+    return;
+  }
+  if (type === "histogram") {
+    // The library can only observe single values, so the totals replace its own.
+    const values = () =>
+      read(snapshot()).map(([{ part = "bucket", ...label }, value]) => ({
+        labels: label,
+        value,
+        metricName: `${name}_${part}`,
+      }));
+    const get = async () => ({
+      name,
+      help,
+      type: "histogram",
+      aggregator: "sum",
+      values: values(),
+    });
+    Object.assign(new Histogram(common), { get, getForPromString: get });
     return;
   }
   const counter = new Counter({

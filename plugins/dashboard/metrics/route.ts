@@ -1,7 +1,12 @@
 /** `GET /metrics`. @module */
 import type { FastifyInstance } from "fastify";
-import type { DashboardContext } from "../context.ts";
+import type { DashboardContext, ServiceContext } from "../context.ts";
 import type { MetricsSnapshot } from "./definitions.ts";
+
+function storeOf({ conversations }: ServiceContext): MetricsSnapshot["store"] {
+  const metrics = conversations?.metrics();
+  return conversations && metrics && { health: conversations.health(), metrics };
+}
 
 /**
  * Adds `GET /metrics` for a session, the launcher token, or the metrics token, which opens nothing
@@ -15,6 +20,7 @@ export function metricsRoute(app: FastifyInstance, context: DashboardContext): v
     version: context.site.version,
     sessions: context.auth.sessions.list().length,
     clientFaults: context.http.clientFaults(),
+    store: storeOf(context.services),
   });
   let library: Promise<{ contentType: string; text: () => Promise<string> }> | undefined;
   const load = async () => {

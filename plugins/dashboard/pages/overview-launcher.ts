@@ -1,6 +1,6 @@
 // Renders the launcher card of the overview.
 import { formatDuration, formatUtc } from "../ui/text/format.ts";
-import { tokenSourceLabel, tokenLabel } from "../ui/text/labels.ts";
+import { storeLabel, tokenSourceLabel, tokenLabel } from "../ui/text/labels.ts";
 import type { StatusView, TokenView } from "../api/views.ts";
 import { html, type Html } from "./html.ts";
 
@@ -16,10 +16,15 @@ export function launcherCard(status: StatusView): Html {
 <div class="stacked"><dt>${status.addresses.length === 1 ? "URL" : "URLs"}</dt>
 <dd><ul data-live="addresses">
 ${status.addresses.map((address) => html`<li class="mono">${address}</li>`)}</ul></dd></div>
+${status.store && storeRow(status.store)}
 </dl>
 <dl class="facts tokens" data-live="tokens">${status.tokens.map(tokenRow)}</dl>
 ${signInLink()}
 </section>`;
+}
+
+function storeRow(store: NonNullable<StatusView["store"]>): Html {
+  return html`<div><dt>Conversations</dt><dd data-live="store">${storeLabel(store)}</dd></div>`;
 }
 
 function tokenRow(token: TokenView): Html {

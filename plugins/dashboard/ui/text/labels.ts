@@ -2,7 +2,7 @@
 // them, the browser scripts render each later state.
 import type { LinkState } from "../../../../lib/pico-link/browser.ts";
 import type { ProgramView, StatusView, TokenView } from "../../api/views.ts";
-import { formatCount } from "./format.ts";
+import { formatBytes, formatCount } from "./format.ts";
 
 type BadgeTone = "ok" | "warn" | "bad";
 
@@ -230,4 +230,14 @@ const testResults: Readonly<Record<string, string>> = {
 /** Explains in one sentence why a connection test failed. */
 export function testResultLabel(code: string): string {
   return lookUp(testResults, code) ?? `The response was: ${code.replaceAll("_", " ")}.`;
+}
+
+type Store = NonNullable<StatusView["store"]>;
+
+/** Describes the store of conversations in one line. */
+export function storeLabel({ kind, state, problem, conversations, bytes }: Store): string {
+  if (problem !== undefined) return problem;
+  if (state === "away") return "The store is not available";
+  if (kind === "memory") return "In memory, not kept after a stop";
+  return `${formatCount(conversations)} on disk, ${formatBytes(bytes ?? 0)}`;
 }
