@@ -111,18 +111,12 @@ const readySchema = z.object({
   payload: z.object({ can: z.array(z.string().max(64)).max(64).default([]) }).prefault({}),
 });
 
+const pageFields = { limit: z.int().min(1).max(200).optional(), before: name.optional() };
 const historySchema = z.object({
   type: z.literal("history.get"),
-  /** Repeated in the answer. */
   id: name.optional(),
   ...addressFields,
-  payload: z
-    .object({
-      request_id: name.optional(),
-      limit: z.int().min(1).max(200).optional(),
-      before: z.string().max(100).optional(),
-    })
-    .default({}),
+  payload: z.object({ ...pageFields, request_id: name.optional() }).default({}),
 });
 
 const frameSchema = z.discriminatedUnion("type", [

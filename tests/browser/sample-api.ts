@@ -246,7 +246,7 @@ const store = {
   kind: "sqlite",
   state: "up",
   since: now - day,
-  path: "/home/you/.service/state/conversations.db",
+  path: "/srv/doorward/state/conversations.db",
   bytes: 81_920,
   conversations: 3,
   waitingBytes: 0,
