@@ -9,8 +9,8 @@ import { Refusal } from "./refusal.ts";
 /** Answers that a repeated request may still read. */
 const maxKept = 128;
 const keepMs = 600_000;
-/** Answers in progress. Only clients that leave without a stop can reach it. */
-const maxActive = 256;
+/** Answers in progress, beyond the requests in progress: those whose clients have left. */
+const minActive = 256;
 
 interface RunsOptions {
   readonly door: PicoDoor;
@@ -18,6 +18,7 @@ interface RunsOptions {
   readonly log: Log;
   readonly sender: Sender;
   readonly answerMs: () => number;
+  readonly maxRequests: () => number;
 }
 
 /** A message for the application. */
@@ -81,7 +82,7 @@ export class Runs {
         throw new Refusal("id_reused", "Another message already used this Idempotency-Key.");
       return this.join(known, request);
     }
-    if (this.active.size >= maxActive) {
+    if (this.active.size >= Math.max(minActive, this.options.maxRequests())) {
       const headers = { "Retry-After": "5" };
       request.settled();
       throw new Refusal("rate_limited", "Too many replies are in progress.", { headers });

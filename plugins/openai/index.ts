@@ -86,6 +86,7 @@ export function openai({ envPrefix = "SERVICE" }: OpenaiOptions = {}): Plugin<Op
         log,
         sender: { id: "token:openai" },
         answerMs: () => config().answer_s * 1_000,
+        maxRequests: () => config().max_requests,
       });
       const server = new OpenaiServer({
         config,
