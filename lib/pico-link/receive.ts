@@ -1,11 +1,13 @@
 // Handles the frames that a server sends.
-import type { ErrorPayload, ReceivedFrame, ServerFrame } from "../pico-wire/index.ts";
+import type { ErrorPayload, ReceivedFrame } from "../pico-wire/index.ts";
+import { readGrowth, rememberText } from "./growing-texts.ts";
 import { assemble, completeBefore, dropPartial } from "./message-assembly.ts";
 import { reject, confirm } from "./outbox.ts";
 import { updateConnection, update, notify, type StepContext } from "./step-context.ts";
 import { handleGap, startStream, handleHello, acceptNumbered } from "./stream.ts";
 import { failStops, handleEnd, handleStopAck, handleTurn } from "./stops.ts";
 import { scheduleRetry } from "./retry.ts";
+import type { WholeFrame } from "./types.ts";
 
 /** Records that the server is alive. */
 export const markAlive = (context: StepContext): void =>
@@ -22,18 +24,22 @@ export function assumePlainServer(context: StepContext): void {
  * Handles a frame. An undefined frame could not be read or has an unknown type: it only shows that
  * the server is alive.
  */
-export function receiveFrame(context: StepContext, frame: ReceivedFrame | undefined): void {
+export function receiveFrame(context: StepContext, received: ReceivedFrame | undefined): void {
   updateConnection(context, { heardAt: context.now, hasSpoken: true });
+  const frame = received?.type === "message.append" ? readGrowth(context, received) : received;
   if (frame?.type === "hello") return handleHello(context, frame.payload);
   if (!context.core.connection?.mode) assumePlainServer(context);
+  if (received && !frame && context.core.connection?.mode === "extension")
+    return scheduleRetry(context, "hole");
   if (!frame || ("seq" in frame && !acceptNumbered(context, frame) && frame.type !== "message.ack"))
     return;
   if (frame.type === "unknown") return;
+  rememberText(context, frame);
   notify(context, "onFrame", frame);
   handleFrame(context, frame);
 }
 
-function handleFrame(context: StepContext, frame: ServerFrame): void {
+function handleFrame(context: StepContext, frame: WholeFrame): void {
   const isExtension = context.core.connection?.mode === "extension";
   switch (frame.type) {
     case "message.create":

@@ -97,6 +97,7 @@ function handleOpen(context: StepContext): void {
       hasSpoken: false,
       epochIsOver: false,
       unacked: 0,
+      texts: [],
     },
   });
   enterState(context, "open", "");

@@ -1,6 +1,13 @@
 // Types of the link.
 import type { LinkEnd, LinkTurn, StopRequest, StoppedAnswer } from "./answer-types.ts";
-import type { Attachment, Cursor, Hello, ReceivedFrame, ServerFrame } from "../pico-wire/index.ts";
+import type {
+  Attachment,
+  Cursor,
+  Hello,
+  ReceivedFrame,
+  ServerFrame,
+  ServerMessage,
+} from "../pico-wire/index.ts";
 import type { Dial } from "./dial.ts";
 import type { SocketEvent } from "./socket-types.ts";
 
@@ -128,7 +135,15 @@ export interface ConnectionData {
    * burst in the future.
    */
   readonly paceAt: number;
+  /** The unfinished messages of this connection, which may grow. */
+  readonly texts: readonly GrowingText[];
 }
+
+/** The latest text of an unfinished message, and the fields that stay as it grows. */
+export type GrowingText = Pick<
+  ServerMessage,
+  "message_id" | "content" | "request_id" | "kind" | "thought"
+>;
 
 /** The complete state of a link, as plain data. */
 export interface LinkData {
@@ -215,6 +230,9 @@ export type Effect =
     }
   | NotifyEffect;
 
+/** A frame with the whole text: a `message.append` becomes a `message.update`. */
+export type WholeFrame = Exclude<ServerFrame, { type: "message.append" }>;
+
 /** The notifications of a link. The names are those of the handlers. */
 export interface LinkNotifications {
   /** A complete message, once. */
@@ -239,7 +257,7 @@ export interface LinkNotifications {
   /** An error of the server that does not belong to a sent message. */
   readonly onError: { readonly code: string; readonly message: string };
   /** Every frame except `hello`; each numbered frame once. */
-  readonly onFrame: ServerFrame;
+  readonly onFrame: WholeFrame;
 }
 
 /** The effect that calls a handler. */

@@ -2,7 +2,7 @@
 import type { Attachment, Envelope, StreamPosition } from "./messages.ts";
 
 /** Names of `pico_can`: additions to extension 1 that a client asks for. */
-export type Capability = "stop" | "turns";
+export type Capability = "append" | "stop" | "turns";
 
 /** The message of a person, as the other clients of the session receive it. */
 export interface UserTurn {
@@ -48,6 +48,25 @@ export interface AnswerEndPayload {
   readonly usage?: unknown;
 }
 
+/** Text that a message has grown by. */
+export interface AppendPayload {
+  /** Identifies the message. */
+  readonly message_id: string;
+  /** Length of the text that the client has, in UTF-16 code units. */
+  readonly at: number;
+  /** Text to add at the end. May be empty in the last frame of a message. */
+  readonly content: string;
+  /** The text is complete. */
+  readonly final?: boolean;
+}
+
+/** Adds text to a message that was created or updated on the same connection. */
+export interface AppendFrame extends Envelope, StreamPosition {
+  /** Sent to clients that asked for `append`. Has a number if it is final. */
+  readonly type: "message.append";
+  /** The message and its new text. */
+  readonly payload: AppendPayload;
+}
 /** Asks to stop a message of the session, or all that run or wait. */
 export interface StopFrame extends Envelope {
   /** The server answers with `stop.ack`, which repeats the `id` of this frame. */
@@ -64,7 +83,7 @@ export interface StopAckFrame extends Envelope {
 }
 /** The work on a client message is over. Has no number; may be repeated after a resume. */
 export interface AnswerEndFrame extends Envelope {
-  /** Sent to clients that asked for `stop` or `turns`. */
+  /** Sent to clients that asked for a capability. */
   readonly type: "answer.end";
   /** The message and the outcome. */
   readonly payload: AnswerEndPayload;

@@ -10,7 +10,7 @@ import {
   type JsonObject,
 } from "./json.ts";
 import { readAttachments } from "./media.ts";
-import type { AnswerEndPayload, StopAckFrame, UserTurn } from "./capabilities.ts";
+import type { AnswerEndPayload, AppendPayload, StopAckFrame, UserTurn } from "./capabilities.ts";
 import type {
   Envelope,
   ErrorPayload,
@@ -73,6 +73,8 @@ function decodeBody(
       return { type, ...envelope, payload: readHello(payload) };
     case "message.ack":
       return { type, ...envelope, ...readPosition(object), payload: readAck(payload) };
+    case "message.append":
+      return { type, ...envelope, ...readPosition(object), payload: readAppend(payload) };
     case "message.user":
       return { type, ...envelope, ...readPosition(object), payload: readTurn(payload, base) };
     case "stop.ack":
@@ -128,6 +130,17 @@ const readAck = (payload: JsonObject): MessageAckFrame["payload"] => ({
   request_id: requireName(payload, "request_id"),
   status: ownValue(payload, "status") === "duplicate" ? "duplicate" : "accepted",
 });
+
+function readAppend(payload: JsonObject): AppendPayload {
+  const at = ownValue(payload, "at");
+  if (!isCount(at)) throw new WireError("invalid_message", '"at" must be a whole number from 0.');
+  return {
+    message_id: requireName(payload, "message_id"),
+    at,
+    content: readText(payload, "content"),
+    ...(ownValue(payload, "final") === true && { final: true }),
+  };
+}
 
 function readTurn(payload: JsonObject, base: string | undefined): UserTurn {
   const sender = asObject(ownValue(payload, "sender"));

@@ -35,6 +35,8 @@ export type {
   UnknownFrame,
   UserTurn,
   UserTurnFrame,
+  AppendFrame,
+  AppendPayload,
 } from "./capabilities.ts";
 export type {
   AckFrame,

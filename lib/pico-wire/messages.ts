@@ -1,6 +1,7 @@
 // Types of the frames: one JSON object per WebSocket message.
 import type {
   AnswerEndFrame,
+  AppendFrame,
   StopAckFrame,
   StopFrame,
   UnknownFrame,
@@ -278,6 +279,7 @@ export type ClientFrame =
 /** A frame that a server sends. */
 export type ServerFrame =
   | ServerMessageFrame
+  | AppendFrame
   | DeleteFrame
   | HelloFrame
   | MessageAckFrame

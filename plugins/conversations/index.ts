@@ -22,6 +22,7 @@ export type {
   ReceiptListener,
   Replay,
   SequencedEntry,
+  TextGrowth,
   SequenceRange,
   SessionLog,
   Subscriber,

@@ -2,8 +2,14 @@
  * Encodes server frames once, WebSocket header included, and shares the bytes among all
  * subscribers. Contains the fast paths of the message path.
  */
-import { encode, type ServerFrame } from "../../lib/pico-wire/index.ts";
-import type { Cursor, EncodedFrame, LogEntry, SequencedEntry } from "../conversations/index.ts";
+import { encode, type AppendFrame, type ServerFrame } from "../../lib/pico-wire/index.ts";
+import type {
+  Cursor,
+  EncodedFrame,
+  LogEntry,
+  SequencedEntry,
+  TextGrowth,
+} from "../conversations/index.ts";
 
 export type { EncodedFrame } from "../conversations/index.ts";
 
@@ -231,6 +237,21 @@ export function encodeResponse(frame: ServerFrame, now: number): string {
   );
 }
 
+/** Encodes the text that an entry adds. An entry with a number adds its position. */
+export function encodeGrowth(
+  { session, cursor, message = "", numbered }: SequencedEntry,
+  { at, added: content, time: timestamp, final }: TextGrowth,
+): string {
+  const frame: AppendFrame = {
+    type: "message.append",
+    payload: { message_id: message, at, content, ...(final && { final }) },
+    session_id: session,
+    timestamp,
+    ...(numbered && cursor),
+  };
+  return encode(frame);
+}
+
 /** A frame that is encoded once, header included, for all subscribers. */
 export class EncodedEntry implements LogEntry {
   readonly type: ServerFrame["type"];
@@ -238,6 +259,7 @@ export class EncodedEntry implements LogEntry {
   readonly numbered: boolean;
   readonly message: string | undefined;
   readonly final: boolean;
+  growth: TextGrowth | undefined = undefined;
 
   /** @param byteLength - Length of `text` in bytes of UTF-8. */
   constructor(

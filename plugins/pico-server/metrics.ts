@@ -37,6 +37,7 @@ const inboundFrameCounts: CountByName<InboundFrameType> = {
 const outboundFrameCounts: CountByName<OutboundFrameType> = {
   "message.create": 0,
   "message.update": 0,
+  "message.append": 0,
   "message.delete": 0,
   "media.create": 0,
   "typing.start": 0,

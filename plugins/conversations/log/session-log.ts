@@ -11,6 +11,25 @@ export type { Cursor } from "../../../lib/pico-wire/index.ts";
  */
 export type EncodedFrame = string | Buffer;
 
+/**
+ * How an entry changes the text of a message, so that readers with the text before it can be sent
+ * the added part only.
+ */
+export interface TextGrowth {
+  /** Identifies the text after this entry in this process. */
+  readonly revision: number;
+  /** Revision of the text that this entry adds to. Absent: the entry replaces the text. */
+  readonly follows?: number;
+  /** Length of the text before this entry, in UTF-16 code units. */
+  readonly at: number;
+  /** Text that the entry adds at the end. */
+  readonly added: string;
+  /** Unix milliseconds. */
+  readonly time: number;
+  /** True if the text is complete. */
+  readonly final: boolean;
+}
+
 /** A frame for the log. */
 export interface LogEntry {
   /** A complete frame: a JSON object in UTF-8, encoded once and shared by all subscribers. */
@@ -35,6 +54,8 @@ export interface LogEntry {
   readonly bytes?: number | undefined;
   /** True for the complete text of a message. */
   readonly final?: boolean | undefined;
+  /** Present while the entry is delivered to its subscribers. */
+  readonly growth?: TextGrowth | undefined;
   /** Reduces the memory of the entry, because it is kept and has no subscriber. */
   rest?(): void;
 }

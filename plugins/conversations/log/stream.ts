@@ -270,6 +270,10 @@ export class DeliveredEntry implements SequencedEntry {
     return this.entry.request;
   }
 
+  get growth(): LogEntry["growth"] {
+    return this.entry.growth;
+  }
+
   get type(): LogEntry["type"] {
     return this.entry.type;
   }

@@ -12,7 +12,7 @@ import {
 } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
-import { encodeResponse, frameText, pingFrame, type EncodedFrame } from "../frame-encoding.ts";
+import { encodeResponse, frameText, pingFrame } from "../frame-encoding.ts";
 import { noFeatures, type Features } from "../session/features.ts";
 import type { Admission } from "../handshake/admission.ts";
 import type { SessionScope } from "../session/session-scope.ts";
@@ -286,9 +286,9 @@ export class Connection
     this.ws[isPaused ? "pause" : "resume"]();
   }
 
-  send(frame: EncodedFrame, entry: SequencedEntry): void {
+  send(...frame: Parameters<SubscriptionsOwner["send"]>): void {
     this.messagesOut += 1;
-    this.outbox.send(frame, entry);
+    this.outbox.send(...frame);
   }
 
   /** Sends `hello`, and `gap` if frames are missing, to a client of the extension. */

@@ -13,7 +13,11 @@ interface QueuedFrame {
   readonly frame: EncodedFrame;
   /** Undefined for a response to this peer alone. Such a frame is never dropped or replaced. */
   readonly entry: SequencedEntry | undefined;
+  /** Encodes the whole text, if the frame has only the text that the entry adds. */
+  readonly whole: EncodeFrame | undefined;
 }
+
+type EncodeFrame = (entry: SequencedEntry) => EncodedFrame;
 
 /**
  * A later entry with the same key replaces a queued one, because it contains everything that the
@@ -38,6 +42,12 @@ const isSupersededBy =
     !entry.numbered &&
     entry.message === last.message &&
     entry.session === last.session;
+
+/** The client misses the text of the frames that this one replaces. */
+const withWholeText = (queued: QueuedFrame): QueuedFrame =>
+  queued.entry && queued.whole
+    ? { ...queued, frame: queued.whole(queued.entry), whole: undefined }
+    : queued;
 
 export interface OutboxOwner {
   /** A numbered entry was written to the socket. */
@@ -82,11 +92,15 @@ export class Outbox implements SinkSource {
     sink.source = this;
   }
 
-  send(frame: EncodedFrame, entry?: SequencedEntry): void {
+  /**
+   * @param whole - For a frame with only the text that the entry adds: encodes the whole text,
+   *   which is sent instead if the frame replaces a queued one.
+   */
+  send(frame: EncodedFrame, entry?: SequencedEntry, whole?: EncodeFrame): void {
     if (!this.open) return;
     const isFree = this.queue === undefined || this.queue.length === 0;
-    if (isFree && this.sink.pending() < maxSocketBytes) return this.write(frame, entry);
-    this.enqueue({ frame, entry });
+    if (isFree && this.sink.pending() < maxSocketBytes) return this.write(frame, entry, whole);
+    this.enqueue({ frame, entry, whole });
     if (this.isOverLimit()) this.context.counters.dropped.typing += this.drop(isTypingFrame);
     if (!this.isOverLimit()) return;
     this.clear();
@@ -95,7 +109,7 @@ export class Outbox implements SinkSource {
 
   /** Writes a control frame ahead of all queued frames. */
   sendControl(frame: EncodedFrame): void {
-    if (this.open) this.write(frame, undefined);
+    if (this.open) this.write(frame);
   }
 
   /**
@@ -155,19 +169,19 @@ export class Outbox implements SinkSource {
     if (queue === undefined || queue.length === 0) return;
     let at = 0;
     while (this.open && at < queue.length && sink.pending() < maxSocketBytes) {
-      const { frame, entry } = queue[at++]!;
+      const { frame, entry, whole } = queue[at++]!;
       this.queuedBytes -= frame.length;
-      this.write(frame, entry);
+      this.write(frame, entry, whole);
     }
     queue.splice(0, at);
   }
 
-  private write(frame: EncodedFrame, entry: SequencedEntry | undefined): void {
+  private write(frame: EncodedFrame, entry?: SequencedEntry, whole?: EncodeFrame): void {
     if (!this.sink.isOpen()) return;
     this.writtenBytes += frame.length;
     this.sink.write(frame);
     if (!entry) return;
-    this.context.counters.framesOut[frameTypeOf(entry)] += 1;
+    this.context.counters.framesOut[whole ? "message.append" : frameTypeOf(entry)] += 1;
     if (entry.numbered) this.owner.written(entry);
   }
 
@@ -188,18 +202,20 @@ export class Outbox implements SinkSource {
 
   private enqueue(queuedFrame: QueuedFrame): void {
     const { counters } = this.context;
-    const { entry, frame } = queuedFrame;
+    const { entry } = queuedFrame;
+    let dropped = 0;
     if (entry?.numbered && entry.message !== undefined)
-      counters.coalesced += this.drop(isSupersededBy(entry));
+      counters.coalesced += dropped = this.drop(isSupersededBy(entry));
     const queue = (this.queue ??= []);
     const key = entry && coalescingKey(entry);
     const before =
       key === undefined
         ? -1
         : queue.findIndex((other) => other.entry && coalescingKey(other.entry) === key);
-    this.queuedBytes += frame.length - (queue[before]?.frame.length ?? 0);
-    if (before === -1) return void queue.push(queuedFrame);
-    queue[before] = queuedFrame;
+    const next = dropped > 0 || before !== -1 ? withWholeText(queuedFrame) : queuedFrame;
+    this.queuedBytes += next.frame.length - (queue[before]?.frame.length ?? 0);
+    if (before === -1) return void queue.push(next);
+    queue[before] = next;
     counters.coalesced += 1;
   }
 }

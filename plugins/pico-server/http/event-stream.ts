@@ -16,8 +16,9 @@ import { Outbox, type OutboxOwner } from "../connection/outbox.ts";
 import type { ConnectionInfo, Peer, Traffic } from "../connection/registry.ts";
 import { createResponseSink } from "../connection/sink.ts";
 import { unscheduled } from "../connection/timer-wheel.ts";
-import { frameTypeOf, memoizeLast } from "../frame-encoding.ts";
+import { encodeGrowth, frameTypeOf, memoizeLast } from "../frame-encoding.ts";
 import type { Features } from "../session/features.ts";
+import { SentTexts } from "../session/sent-texts.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { ByteCounter, countResume } from "../metrics.ts";
 import { retryBounds } from "../session/hello.ts";
@@ -42,6 +43,9 @@ function encodeEvent(data: Uint8Array | string, cursor?: Cursor): Buffer {
 const encodeEventOnce = memoizeLast(({ frame, numbered, cursor }) =>
   encodeEvent(frame, numbered ? cursor : undefined),
 );
+const encodeGrowthOnce = memoizeLast((entry) =>
+  encodeEvent(encodeGrowth(entry, entry.growth!), entry.numbered ? entry.cursor : undefined),
+);
 const encodePreamble = (cursor: Cursor): Buffer =>
   Buffer.from(`retry: ${retryBounds.min * 2}\nid: ${formatCursor(cursor)}\n\n`);
 const keepAliveComment = Buffer.from(":\n\n");
@@ -59,6 +63,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   private readonly session: string;
   private readonly after: Cursor | undefined;
   private readonly features: Features;
+  private readonly texts: SentTexts | undefined;
   private readonly response: ServerResponse;
   private readonly byteCounter: ByteCounter;
   private readonly outbox: Outbox;
@@ -75,6 +80,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.session = session;
     this.after = after;
     this.features = features;
+    this.texts = features.append ? new SentTexts() : undefined;
     if (features.ends) context.ends.watch(session);
     this.tokenVersion = admission.version;
     this.sender = admission.sender;
@@ -167,7 +173,9 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     if (type === "message.user" && !this.features.turns) return;
     if (type === "answer.end" && !this.features.ends) return;
     this.messagesOut += 1;
-    this.outbox.send(encodeEventOnce(entry), entry);
+    if (this.texts?.accept(entry))
+      this.outbox.send(encodeGrowthOnce(entry), entry, encodeEventOnce);
+    else this.outbox.send(encodeEventOnce(entry), entry);
   }
 
   replayed(): void {

@@ -19,10 +19,11 @@ import {
   type ServerMessage,
 } from "../../../lib/pico-wire/index.ts";
 import { picoErrors } from "../errors.ts";
+import { GrowingTexts, isTextOnly } from "./growing-texts.ts";
 import { toMessageError } from "./mapping.ts";
 import type { RecentEnds } from "./recent-ends.ts";
 import { TurnEntry } from "./turn-entry.ts";
-import type { AppendResult, SessionLog } from "../../conversations/index.ts";
+import type { AppendResult, SessionLog, TextGrowth } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
 
 const mediaKinds = ["image", "audio", "video"];
@@ -60,17 +61,8 @@ const usage = (given: ContextUsage): object => ({
   used_percent: given.usedPercent,
 });
 
-function isPlainText(message: OutboundUpdate): boolean {
-  const { kind, placeholder, attachments, toolCalls, contextUsage, model } = message;
-  return (
-    kind === undefined &&
-    placeholder === undefined &&
-    toolCalls === undefined &&
-    contextUsage === undefined &&
-    model === undefined &&
-    (attachments === undefined || attachments.length === 0)
-  );
-}
+const isPlainText = (message: OutboundUpdate): boolean =>
+  message.kind === undefined && isTextOnly(message);
 
 /** Message ids of other channels may be invalid on this one. */
 const requestIdOf = ({ inReplyTo }: OutboundUpdate): string | undefined =>
@@ -112,6 +104,7 @@ class PicoChannelAdapter implements ChannelAdapter {
   private readonly onSent: () => void;
   private readonly newId: () => string;
   private readonly ends: RecentEnds;
+  private readonly texts = new GrowingTexts();
 
   constructor({ sessions, clock, onSent, newId, ends }: ChannelAdapterOptions) {
     this.sessions = sessions;
@@ -135,6 +128,7 @@ class PicoChannelAdapter implements ChannelAdapter {
 
   remove(session: string, id: string): Awaitable<AdapterReceipt> {
     const type = "message.delete";
+    this.texts.forget(session, id);
     const frame = { type, payload: { message_id: id }, session_id: session } as const;
     const text = encode({ ...frame, timestamp: this.clock.now() });
     return this.write(type, session, id, text, Buffer.byteLength(text), true);
@@ -167,11 +161,21 @@ class PicoChannelAdapter implements ChannelAdapter {
     numbered: boolean,
     message?: string,
     final?: boolean,
+    growth?: TextGrowth,
   ): Awaitable<AppendResult> {
     if (byteLength > limits.outboundFrame)
       throw picoErrors.too_large(byteLength, limits.outboundFrame);
     const entry = new EncodedEntry(type, text, byteLength, numbered, message, final);
-    return this.sessions.append(session, entry);
+    if (!growth) return this.sessions.append(session, entry);
+    entry.growth = growth;
+    const appended = this.sessions.append(session, entry);
+    // The log keeps the entry, and the added text would keep the whole text in memory.
+    if (!(appended instanceof Promise)) entry.growth = undefined;
+    else
+      return appended.finally(() => {
+        entry.growth = undefined;
+      });
+    return appended;
   }
 
   private write(
@@ -182,8 +186,9 @@ class PicoChannelAdapter implements ChannelAdapter {
     byteLength: number,
     numbered: boolean,
     final?: boolean,
+    growth?: TextGrowth,
   ): Awaitable<AdapterReceipt> {
-    const appended = this.publish(type, session, text, byteLength, numbered, id, final);
+    const appended = this.publish(type, session, text, byteLength, numbered, id, final, growth);
     return appended instanceof Promise
       ? appended.then((result) => this.toReceipt(id, numbered, result))
       : this.toReceipt(id, numbered, appended);
@@ -209,15 +214,19 @@ class PicoChannelAdapter implements ChannelAdapter {
     const now = this.clock.now();
     const { content } = message;
     const request = requestIdOf(message);
+    const growth =
+      type === "message.update" || !final
+        ? this.texts.grow(session, id, message, { final: final ?? false, time: now })
+        : undefined;
     const plain = isPlainText(message)
       ? encodeTextMessage({ type, session, id, content, request, final }, now)
       : undefined;
     if (plain !== undefined) {
-      return this.write(type, session, id, plain, plain.length, numbered, final);
+      return this.write(type, session, id, plain, plain.length, numbered, final, growth);
     }
     const payload = toPayload(id, message, final);
     const text = encode({ type, payload, session_id: session, timestamp: now });
-    return this.write(type, session, id, text, Buffer.byteLength(text), numbered, final);
+    return this.write(type, session, id, text, Buffer.byteLength(text), numbered, final, growth);
   }
 
   /** Sends a frame to the current subscribers. A failure is ignored: the frame may be lost. */

@@ -5,6 +5,8 @@ import type { Capability } from "../../../lib/pico-wire/index.ts";
 export interface Features {
   /** For `can` of `hello`; undefined if the client did not ask. */
   readonly names: readonly Capability[] | undefined;
+  /** The client receives the text that a message has grown by instead of the whole text. */
+  readonly append: boolean;
   /** The client may stop messages. */
   readonly stop: boolean;
   /** The client receives the messages of people on other devices. */
@@ -13,12 +15,13 @@ export interface Features {
   readonly ends: boolean;
 }
 
-const known: readonly Capability[] = ["stop", "turns"];
+const known: readonly Capability[] = ["append", "stop", "turns"];
 /** Longest list that is read, in characters. */
 const maxListLength = 256;
 
 const createFeatures = (names: readonly Capability[] | undefined): Features => ({
   names,
+  append: names?.includes("append") ?? false,
   stop: names?.includes("stop") ?? false,
   turns: names?.includes("turns") ?? false,
   ends: names !== undefined && names.length > 0,

@@ -1,13 +1,16 @@
 // Reads sessions from a cursor on, and manages the sessions of one connection.
 import {
+  encodeGrowth,
   frameBytes,
   frameTypeOf,
+  frameText,
   frameWithPosition,
   memoizeLast,
   type EncodedFrame,
 } from "../frame-encoding.ts";
 import type { Features } from "./features.ts";
 import { OwnTurns } from "./own-turns.ts";
+import { SentTexts } from "./sent-texts.ts";
 import { encodePlaceholder } from "./turn-entry.ts";
 import type {
   Cursor,
@@ -120,10 +123,16 @@ const frameOnce = memoizeLast(({ frame }) => frameBytes(frame));
 const frameWithoutPosition = (entry: SequencedEntry): EncodedFrame =>
   entry.framed ?? frameOnce(entry);
 const frameWithPositionOnce = memoizeLast(frameWithPosition);
+const growthOnce = memoizeLast((entry) => frameText(encodeGrowth(entry, entry.growth!)));
 const placeholderOnce = memoizeLast(encodePlaceholder);
 
 export interface SubscriptionsOwner {
-  send(frame: EncodedFrame, entry: SequencedEntry): void;
+  /** @param whole - Encodes the whole text, if the frame has only the text that the entry adds. */
+  send(
+    frame: EncodedFrame,
+    entry: SequencedEntry,
+    whole?: (entry: SequencedEntry) => EncodedFrame,
+  ): void;
   failed(error: unknown): void;
   readonly features: Features;
   /** Called for the session of the extension only. */
@@ -147,6 +156,8 @@ export class Subscriptions implements ReaderListener {
   private acknowledgeable: { readonly epoch: string; readonly after: number } | undefined =
     undefined;
   private ownTurns: OwnTurns | undefined = undefined;
+  /** Undefined if the client receives whole texts only. */
+  private texts: SentTexts | undefined = undefined;
   private isOpen = true;
 
   constructor(log: SessionLog, owner: SubscriptionsOwner) {
@@ -156,6 +167,7 @@ export class Subscriptions implements ReaderListener {
 
   /** Reads the session of a client of the extension from its cursor on. */
   resume(session: string, after: Cursor | undefined): void {
+    if (this.owner.features.append) this.texts = new SentTexts();
     this.resumer = new SessionReader(this.log, session, this);
     this.resumer.start({ after, defaultStart: "acknowledged", resumes: true });
   }
@@ -216,10 +228,9 @@ export class Subscriptions implements ReaderListener {
     if (!isResumer && this.readers && this.readers.length > 1) this.touch(reader.session);
     const hasPosition = isResumer && entry.numbered;
     if (hasPosition) this.releaseTurns();
-    this.owner.send(
-      hasPosition ? frameWithPositionOnce(entry) : frameWithoutPosition(entry),
-      entry,
-    );
+    const whole = hasPosition ? frameWithPositionOnce : frameWithoutPosition;
+    if (isResumer && this.texts?.accept(entry)) this.owner.send(growthOnce(entry), entry, whole);
+    else this.owner.send(whole(entry), entry);
   }
 
   replayed(reader: SessionReader): void {

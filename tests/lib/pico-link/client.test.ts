@@ -90,7 +90,7 @@ describe("connect", () => {
     expect(Object.fromEntries(new URL(url!, peer.url).searchParams)).toEqual({
       session_id: "mine",
       pico_ext: "1",
-      pico_can: "stop,turns",
+      pico_can: "append,stop,turns",
     });
   });
 
@@ -226,7 +226,7 @@ describe("connect", () => {
     expect(Object.fromEntries(searchParams)).toEqual({
       session_id: "s",
       pico_ext: "1",
-      pico_can: "stop,turns",
+      pico_can: "append,stop,turns",
       resume: "e:1",
       conn: "c1",
     });
@@ -240,7 +240,7 @@ describe("connect", () => {
     });
     await talking.client.send("hello");
     expect(peer.knocks[0]!.url).toBe(
-      "/pico?session_id=theirs&token=q&pico_ext=1&pico_can=stop%2Cturns",
+      "/pico?session_id=theirs&token=q&pico_ext=1&pico_can=append%2Cstop%2Cturns",
     );
     expect(peer.knocks[0]!.headers.authorization).toBeUndefined();
   });

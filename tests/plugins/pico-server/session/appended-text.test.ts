@@ -1,0 +1,285 @@
+// Tests messages that grow over real sockets: clients with `append` receive the added text only.
+import { describe, expect, test } from "vitest";
+import { updateIntervalMs } from "../../../../plugins/channels/reply-streams.ts";
+import { GrowingTexts } from "../../../../plugins/pico-server/session/growing-texts.ts";
+import {
+  bearer,
+  stand,
+  until,
+  type Client,
+  type Stand,
+} from "../../../support/pico-server-harness.ts";
+
+interface AppendedFrame {
+  readonly type: string;
+  readonly seq?: number;
+  readonly payload: { readonly content?: string; readonly at?: number; readonly final?: boolean };
+}
+
+const to = { channel: "pico", session: "s1" };
+const appends = "&pico_can=append";
+const join = async (service: Stand, more: string): Promise<Client> => {
+  const client = await service.connect(`/pico?session_id=s1${more}`);
+  if (more.includes("pico_ext")) await client.next();
+  return client;
+};
+const next = async (client: Client, count: number): Promise<AppendedFrame[]> => {
+  const frames: AppendedFrame[] = [];
+  while (frames.length < count) frames.push((await client.next()) as AppendedFrame);
+  return frames;
+};
+const outline = (frames: readonly AppendedFrame[]): unknown[] =>
+  frames.map(({ type, seq, payload: { at, content, final } }) => [
+    type.replace("message.", ""),
+    ...(at === undefined ? [] : [at]),
+    content,
+    ...(final ? ["final"] : []),
+    ...(seq === undefined ? [] : [seq]),
+  ]);
+
+/** Sends an answer step by step; each step replaces the text or, as a function, extends it. */
+async function answer(
+  service: Stand,
+  steps: readonly (string | ((text: string) => string))[],
+  options: object = {},
+): Promise<void> {
+  const stream = service.services.channels.stream(to, options);
+  let text = "";
+  for (const step of steps) {
+    text = typeof step === "string" ? step : step(text);
+    stream.replace(text);
+    await new Promise((resolve) => setImmediate(resolve));
+    service.clock.increment(updateIntervalMs);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await stream.end();
+}
+const grow =
+  (more: string) =>
+  (text: string): string =>
+    text + more;
+
+describe("message.append", () => {
+  test("carries the added text, its position and the number of the last update", async () => {
+    await using service = await stand();
+    const client = await join(service, `&pico_ext=1${appends}`);
+    await answer(service, ["Rain", grow(" in Ulm"), grow(".")]);
+    expect(outline(await next(client, 4))).toEqual([
+      ["create", "Rain", 1],
+      ["append", 4, " in Ulm"],
+      ["append", 11, "."],
+      ["append", 12, "", "final", 2],
+    ]);
+  });
+
+  test("gives way to the whole text when the text was replaced", async () => {
+    await using service = await stand();
+    const client = await join(service, `&pico_ext=1${appends}`);
+    await answer(service, ["Rain", "Sun", grow("!")]);
+    expect(outline(await next(client, 4))).toEqual([
+      ["create", "Rain", 1],
+      ["update", "Sun"],
+      ["append", 3, "!"],
+      ["append", 4, "", "final", 2],
+    ]);
+  });
+
+  test("divides no surrogate pair", async () => {
+    await using service = await stand();
+    const client = await join(service, `&pico_ext=1${appends}`);
+    await answer(service, ["a\u{D83D}", grow("\u{DE00}"), grow("\u{1F600}")]);
+    expect(outline(await next(client, 4))).toEqual([
+      ["create", "a\u{FFFD}", 1],
+      ["update", "a\u{1F600}"],
+      ["append", 3, "\u{1F600}"],
+      ["append", 5, "", "final", 2],
+    ]);
+  });
+
+  test("serves thoughts, and programs that update a message", async () => {
+    await using service = await stand();
+    const client = await join(service, `&pico_ext=1${appends}`);
+    await answer(service, ["hm", grow(", well")], { kind: "thought" });
+    const { channels } = service.services;
+    const { id } = await channels.send(to, { content: "a" });
+    await channels.update(to, id, { content: "ab" });
+    await channels.update(to, id, { content: "abc" });
+    await channels.update(to, id, { content: "abcd", model: "m-1", final: true });
+    expect(outline(await next(client, 7))).toEqual([
+      ["create", "hm", 1],
+      ["append", 2, ", well"],
+      ["append", 8, "", "final", 2],
+      ["create", "a", "final", 3],
+      ["update", "ab"],
+      ["append", 2, "c"],
+      ["update", "abcd", "final", 4],
+    ]);
+  });
+
+  test("follows the whole text after a resume", async () => {
+    await using service = await stand();
+    const first = await service.connect(`/pico?session_id=s1&pico_ext=1${appends}`);
+    const { epoch } = (await first.next()).payload as { epoch: string };
+    const stream = service.services.channels.stream(to);
+    const show = async (more: string): Promise<void> => {
+      stream.write(more);
+      service.clock.increment(updateIntervalMs);
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    await show("a");
+    await show("b");
+    const second = await join(service, `&pico_ext=1&resume=${epoch}:1${appends}`);
+    await show("c");
+    await show("d");
+    await stream.end();
+    expect(outline(await next(first, 5)).slice(1)).toEqual([
+      ["append", 1, "b"],
+      ["append", 2, "c"],
+      ["append", 3, "d"],
+      ["append", 4, "", "final", 2],
+    ]);
+    expect(outline(await next(second, 4))).toEqual([
+      ["update", "ab"],
+      ["update", "abc"],
+      ["append", 3, "d"],
+      ["append", 4, "", "final", 2],
+    ]);
+  });
+
+  test("reaches event streams that ask for it", async () => {
+    await using service = await stand();
+    const response = await fetch(
+      `http://127.0.0.1:${service.port}/pico/events?session_id=s1${appends}`,
+      { headers: { Authorization: bearer.slice(15) } },
+    );
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    const read = async (until: string): Promise<void> => {
+      while (!text.includes(until)) text += (await reader.read()).value ?? "";
+    };
+    await read("retry");
+    await answer(service, ["a", grow("b")]);
+    await read('"final":true');
+    const frames = [...text.matchAll(/^data: (.*)$/gm)].map(
+      ([, data]) => JSON.parse(data!) as AppendedFrame,
+    );
+    expect(outline(frames).map((frame) => (frame as unknown[]).slice(0, 4))).toEqual([
+      ["create", "a"],
+      ["append", 1, "b"],
+      ["append", 2, "", "final"],
+    ]);
+    await reader.cancel();
+  });
+});
+
+describe("clients without append", () => {
+  test("receive whole texts, byte for byte", async () => {
+    await using service = await stand();
+    const received: string[][] = [[], [], []];
+    for (const [index, more] of ["", "&pico_ext=1", `&pico_ext=1${appends}`].entries()) {
+      const client = await join(service, more);
+      client.ws.on("message", (data) => received[index]!.push((data as Buffer).toString()));
+    }
+    const at = service.clock.now();
+    await answer(service, ["a", grow("b"), "x"]);
+    const [plain, extended] = await until(() =>
+      received.every(({ length }) => length === 4) ? received : undefined,
+    );
+    const { message_id: id } = (JSON.parse(plain![0]!) as { payload: { message_id: string } })
+      .payload;
+    const frame = (type: string, content: string, steps: number, more = ""): string =>
+      `{"type":"message.${type}","payload":{"message_id":"${id}","content":"${content}"${more}},` +
+      `"session_id":"s1","timestamp":${at + steps * updateIntervalMs}}`;
+    expect(plain).toEqual([
+      frame("create", "a", 0),
+      frame("update", "ab", 1),
+      frame("update", "x", 2),
+      frame("update", "x", 3, ',"final":true'),
+    ]);
+    const position = /,"epoch":"[0-9a-f]{16}","seq":\d+(?=\}$)/;
+    expect(extended!.map((text) => text.replace(position, ""))).toEqual(plain);
+  });
+});
+
+describe("an answer of 40 kB in 100 updates", () => {
+  test.each([
+    [`&pico_ext=1${appends}`, 40_000, 80_000],
+    ["&pico_ext=1", 2_000_000, 2_100_000],
+  ])("costs the expected bytes on the wire (%s)", async (more, least, most) => {
+    await using service = await stand();
+    const client = await join(service, more);
+    const bytes = (): number => service.services.picoServer.metrics().bytes.out;
+    const before = bytes();
+    await answer(
+      service,
+      Array.from({ length: 100 }, () => grow("0123456789".repeat(40))),
+    );
+    await until(() => client.frames.some(({ payload }) => payload?.["final"] === true));
+    expect(bytes() - before).toBeGreaterThan(least);
+    expect(bytes() - before).toBeLessThan(most);
+  });
+});
+
+describe("an appended text that waits in the send queue", () => {
+  test("is replaced by the whole text", async () => {
+    await using service = await stand();
+    const client = await join(service, `&pico_ext=1${appends}`);
+    const stream = service.services.channels.stream(to);
+    const show = async (more: string): Promise<void> => {
+      stream.write(more);
+      service.clock.increment(updateIntervalMs);
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    await show("a");
+    await until(() => client.frames.length === 1);
+    client.ws.pause();
+    await service.fill("s1", 256 * 1024);
+    for (const more of ["b", "c", "d"]) await show(more);
+    client.ws.resume();
+    await until(() => client.frames.some(({ payload }) => payload?.["content"] === "abcd"));
+    await show("e");
+    client.ws.pause();
+    await service.fill("s1", 256 * 1024);
+    await show("f");
+    await stream.end();
+    client.ws.resume();
+    await until(() =>
+      client.frames.some(
+        ({ payload }) => payload?.["final"] === true && payload["content"] === "abcdef",
+      ),
+    );
+    const frames = client.frames as unknown as AppendedFrame[];
+    const short = frames.filter(({ payload }) => (payload.content?.length ?? 0) < 100);
+    expect(outline(short).map((frame) => (frame as unknown[]).slice(0, 3))).toEqual([
+      ["create", "a", 1],
+      ["update", "abcd"],
+      ["append", 4, "e"],
+      ["update", "abcdef", "final"],
+    ]);
+  });
+});
+
+describe("GrowingTexts", () => {
+  const content = (text: string) => ({ content: text });
+  const at = { final: false, time: 0 };
+
+  test("forgets the least recently updated text beyond its bounds", () => {
+    const texts = new GrowingTexts({ texts: 2, characters: 10 });
+    for (const id of ["a", "b"]) texts.grow("s", id, content(id), at);
+    expect(texts.grow("s", "a", content("aa"), at)).toMatchObject({ at: 1, added: "a" });
+    texts.grow("s", "c", content("c"), at);
+    expect(texts.grow("s", "b", content("bb"), at)?.follows).toBeUndefined();
+    texts.grow("s", "d", content("d".repeat(11)), at);
+    expect(texts.grow("s", "b", content("bbb"), at)?.follows).toBeUndefined();
+  });
+
+  test("compares texts of the same session, kind and request only", () => {
+    const texts = new GrowingTexts();
+    texts.grow("s", "a", content("a"), at);
+    expect(texts.grow("t", "a", content("ab"), at)?.follows).toBeUndefined();
+    expect(texts.grow("s", "a", { content: "ab", kind: "thought" }, at)?.follows).toBeUndefined();
+    const reply = { content: "abc", kind: "thought", inReplyTo: "m1" } as const;
+    expect(texts.grow("s", "a", reply, at)?.follows).toBeUndefined();
+    expect(texts.grow("s", "a", { ...reply, content: "abcd" }, at)).toMatchObject({ at: 3 });
+  });
+});
