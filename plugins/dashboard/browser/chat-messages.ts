@@ -43,6 +43,11 @@ type Payload = Readonly<Record<string, unknown>>;
 const inlineImage = /^data:image\/(png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=]*$/;
 const maxMessages = 500;
 
+function kindOf({ kind, thought }: ServerMessage): "thought" | "tools" | "answer" {
+  if (kind === "thought" || thought) return "thought";
+  return kind === "tool_calls" ? "tools" : "answer";
+}
+
 export function createTranscript(): Transcript {
   const list = el("ol", { class: "transcript" });
   const shown = new Map<string, MessageElements>();
@@ -59,14 +64,9 @@ export function createTranscript(): Transcript {
   };
   const upsert = (payload: ServerMessage, timestamp = Date.now()): void => {
     const id = `in ${payload.message_id || `unnamed ${++unnamed}`}`;
-    const kind =
-      payload.kind === "thought" || payload.thought
-        ? "thought"
-        : payload.kind === "tool_calls"
-          ? "tools"
-          : "answer";
     const message =
-      shown.get(id) ?? append(id, createMessage(kind, timestamp, payload.model_name ?? ""));
+      shown.get(id) ??
+      append(id, createMessage(kindOf(payload), timestamp, payload.model_name ?? ""));
     setText(message.text, payload.content);
     message.text.hidden = payload.content === "";
     message.element.classList.toggle("pending", payload.placeholder === true);
