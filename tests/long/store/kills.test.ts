@@ -2,10 +2,11 @@
 import { expect, test } from "vitest";
 import { killUnderLoad } from "../../support/store-kills.ts";
 
-const kills = 200;
+/** `.ci/run` sets a smaller number, because 200 take six minutes. */
+const kills = Number(process.env["STORE_KILLS"] ?? 200);
 
 test(
-  "loses no acknowledged message and handles none twice over 200 kills",
+  "loses no acknowledged message and handles none twice over many kills",
   async () => {
     const report = await killUnderLoad(kills);
     process.stdout.write(`${JSON.stringify(report)}\n`);
