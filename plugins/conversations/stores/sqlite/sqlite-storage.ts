@@ -19,7 +19,7 @@ import { WorkerClient } from "./worker-client.ts";
 
 /** Pause after a batch before the index for search is updated. */
 const tidyMs = 250;
-/** Pause between two parts of that work. */
+/** Pause between two parts of that work, unless batches arrive: those do not wait for it. */
 const tidyNextMs = 20;
 /** Pause between two attempts to write while the file cannot be written. */
 const probeMs = 2_000;
@@ -47,6 +47,8 @@ export class SqliteStorage implements ConversationStorage {
   private since: number;
   private problem: string | undefined;
   private waitingBytes = 0;
+  /** Batches since the last work that can wait. */
+  private batches = 0;
   private timer: unknown;
   private closing: Promise<void> | undefined;
 
@@ -88,6 +90,7 @@ export class SqliteStorage implements ConversationStorage {
     this.assertOpen();
     const packed = packBatch(batch);
     const bytes = packed.frames.byteLength;
+    this.batches += 1;
     this.waitingBytes += bytes;
     try {
       await this.worker.request("commit", packed, [packed.frames.buffer as ArrayBuffer]);
@@ -208,7 +211,9 @@ export class SqliteStorage implements ConversationStorage {
         await this.worker.request("probe", undefined);
         this.noteSuccess();
       }
-      if (await this.worker.request("tidy", undefined)) this.schedule(tidyNextMs);
+      const isIdle = this.batches === 0;
+      this.batches = 0;
+      if (await this.worker.request("tidy", undefined)) this.schedule(isIdle ? tidyNextMs : tidyMs);
     } catch (error) {
       if (this.closing === undefined)
         this.noteFailure(error, error instanceof Error ? error.message : String(error));
