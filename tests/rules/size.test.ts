@@ -13,14 +13,6 @@ const programs = filesUnder(
   program,
 );
 
-/** Path -> maximum number of lines of a test file that is too long. Add no entry. */
-const longTests: Readonly<Record<string, number>> = {
-  "tests/config/doctor/doctor.test.ts": 356,
-  "tests/e2e/client.test.ts": 392,
-  "tests/plugins/pico-server/session/extension.test.ts": 400,
-  "tests/plugins/pico-server/session/messages.test.ts": 428,
-};
-
 const lineCount = (text: string): number => text.trimEnd().split("\n").length;
 const wideLinesIn = (path: string, columns: number): string[] =>
   linesThat((line) => line.length > columns, path, read(path));
@@ -82,22 +74,9 @@ describe("examples and rules", () => {
 });
 
 describe("test files", () => {
-  const lengths = new Map(
-    filesUnder(["tests"], program).map((path) => [path, lineCount(read(path))]),
-  );
-
-  test("have at most 350 lines outside the exceptions", () => {
-    const tooLong = [...lengths].filter(
-      ([path, lines]) => lines > (longTests[path] ?? maxFileLines),
-    );
-    expect(tooLong).toEqual([]);
-  });
-
-  test("need every exception for long files", () => {
-    const needless = Object.keys(longTests).filter(
-      (path) => (lengths.get(path) ?? 0) <= maxFileLines,
-    );
-    expect(needless, "remove these entries of longTests").toEqual([]);
+  test("have at most 350 lines", () => {
+    const tests = filesUnder(["tests"], program);
+    expect(tests.filter((path) => lineCount(read(path)) > maxFileLines)).toEqual([]);
   });
 });
 

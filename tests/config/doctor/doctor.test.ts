@@ -3,56 +3,14 @@ import { chmod, utimes } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { runDoctor, type CheckView } from "../../../config/doctor/index.ts";
-import type { DoctorFacts, TestResult } from "../../../plugins/dashboard/index.ts";
+import type { DoctorFacts } from "../../../plugins/dashboard/index.ts";
+import { NOW, checks, type Options } from "../../support/doctor-harness.ts";
 import { withHome, type Home } from "../../support/token-store-harness.ts";
 import { findTool } from "../../support/tools.ts";
 
-const NOW = Date.now();
 const git = findTool("git");
 const STRONG = "a-token-that-nobody-guesses-0123456789";
 
-interface Options {
-  readonly env?: Record<string, string>;
-  readonly running?: Partial<DoctorFacts>;
-  readonly codes?: Partial<Record<TestResult["method"], string>>;
-}
-/** Runs the checks of a home and returns them by id. The channel of a running launcher is on by
- *  default. */
-async function checks(
-  home: Home,
-  { env = {}, running, codes }: Options = {},
-): Promise<Record<string, CheckView>> {
-  const good = {
-    header: "101",
-    subprotocol: "101",
-    query: "token_query_disabled",
-    requests: "200",
-    ...codes,
-  };
-  const facts: DoctorFacts = {
-    state: "running",
-    now: NOW,
-    addresses: [new URL("http://127.0.0.1:18800/")],
-    tokens: [],
-    refusals: [],
-    channel: { enabled: true, path: "/pico" },
-    handshakes: async () =>
-      Object.entries(good).map(([method, code]) => ({
-        method: method as TestResult["method"],
-        code,
-        ok: code === "101" || code === "200",
-        ms: 1,
-      })),
-    ...running,
-  };
-  const found = await runDoctor({
-    home: home.path,
-    env,
-    now: NOW,
-    ...(running || codes ? { running: facts } : {}),
-  });
-  return Object.fromEntries(found.map((check) => [check.id, check]));
-}
 const security = (token: string): string => `channels:\n  pico:\n    token: "${token}"\n`;
 const program: NonNullable<DoctorFacts["program"]> = {
   state: "running",
@@ -267,7 +225,12 @@ describe("runDoctor", () => {
       {
         running: {
           refusals: [
-            { at: NOW - 90_000, title: "Wrong token", detail: "header · 10.0.0.9", fix: "fix it" },
+            {
+              at: NOW - 90_000,
+              title: "Wrong token",
+              detail: "header · 10.0.0.9",
+              fix: "fix it",
+            },
           ],
         },
       },
@@ -313,32 +276,6 @@ describe("runDoctor", () => {
       expect((await checks(home))["token-places"]?.reason).toContain(
         "letters (.security.yml overrides config.json)",
       );
-    }));
-
-  test("lists recently rejected and blocked clients only", () =>
-    withHome(async (home) => {
-      const wrong = {
-        at: NOW - 90_000,
-        title: "Wrong token",
-        detail: "header · 10.0.0.9 · 12 times",
-        fix: "compare",
-      };
-      const blocked = {
-        at: NOW - 5_000,
-        title: "Too many",
-        detail: "header · 10.0.0.8",
-        blockedUntil: NOW + 39_500,
-      };
-      const old = { ...wrong, at: NOW - 11 * 60_000 };
-      const reason = async (refusals: DoctorFacts["refusals"]) =>
-        (await checks(home, { running: { refusals } }))["refused-clients"]?.reason;
-      expect(await reason([blocked, wrong, old])).toBe(
-        "Too many (header · 10.0.0.8), 5 s ago, blocked for another 40 s. " +
-          "Wrong token (header · 10.0.0.9 · 12 times), 2 min ago.",
-      );
-      expect(await reason([wrong, wrong, wrong, wrong])).toMatch(/ And 1 more\.$/);
-      expect(await reason([old])).toBe("None in the last 10 minutes.");
-      expect((await checks(home))["refused-clients"]).toBeUndefined();
     }));
 
   test("reports a port in use", () =>

@@ -1,0 +1,108 @@
+// Tests the built client at a terminal.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { far, token, type Far } from "../support/pico-client-harness.ts";
+import { awayFrom, startClient, type Running, type Variables } from "./client.ts";
+import { freePort } from "./free-port.ts";
+import { python } from "./terminal.ts";
+
+const place = awayFrom();
+
+/* Runs the client at a terminal of 100 columns, with its input and output as streams. */
+const terminal = `
+import fcntl, os, pty, select, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    os.execv(sys.argv[1], sys.argv[1:])
+sources = [fd, 0]
+while True:
+    ready = select.select(sources, [], [])[0]
+    if fd in ready:
+        try: data = os.read(fd, 65536)
+        except OSError: break
+        if not data: break
+        os.write(1, data)
+    if 0 in ready:
+        data = os.read(0, 65536)
+        if data: os.write(fd, data)
+        else: sources.remove(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`;
+
+describe.skipIf(!python)("doorward client at a terminal", () => {
+  const atTerminal = (args: readonly string[], env: Variables = {}): Promise<Running> =>
+    startClient(place, args, env, [python!, "-c", terminal, process.execPath]);
+
+  test("prints replies above the input, keeps history, exits on Ctrl+D", async () => {
+    let finish = (): void => {};
+    const waits = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let answered = 0;
+    await using there = await far(async ({ content, stream }) => {
+      const answer = stream();
+      answer.write(`you said ${content}: one`);
+      if (content === "first") await waits;
+      answer.write(" two");
+      await answer.end();
+      answered += 1;
+    });
+    await using client = await atTerminal(["client", "-url", there.url]);
+    await client.said(/connected/);
+    client.child.stdin.write("first\r");
+    await client.said(/you said first: one/);
+    client.child.stdin.write("half");
+    await client.said(/half/);
+    finish();
+    await client.said(/you said first: one two[^]*> half/);
+    client.child.stdin.write("\u0015\u001b[A\r");
+    await expect.poll(() => there.heard.map(({ content }) => content)).toEqual(["first", "first"]);
+    await expect.poll(() => answered).toBe(2); // the client waits 2 s for pending messages
+    client.child.stdin.write("\u0004");
+    expect(await client.ended).toMatchObject({ code: 0 });
+  });
+
+  test("sends input typed before connecting and strips control characters", async () => {
+    await using there = await far(
+      async ({ reply }) => void (await reply({ content: "a\u001b[31mred\u0007\u009b2Jz" })),
+    );
+    await using client = await atTerminal(["client", "-url", there.url]);
+    client.child.stdin.write("typed ahead\r");
+    await client.said(/a\ufffd\[31mred\ufffd\ufffd2Jz/);
+    client.child.stdin.write("\u0003");
+    const { code, out } = await client.ended;
+    expect(code).toBe(0);
+    for (const sign of ["\u0007", "\u009b", "\u001b[31m"]) expect(out).not.toContain(sign);
+  });
+
+  test("counts down a reconnect and waits after a rejection", async () => {
+    const port = await freePort();
+    let there: Far = await far(undefined, { port });
+    await using client = await atTerminal(["client", "-url", there.url]);
+    await client.said(/connected/);
+    await there[Symbol.asyncDispose]();
+    await client.said(/reconnecting in \d+ s/);
+    there = await far(undefined, { port });
+    await client.said(/connected again/);
+    await there[Symbol.asyncDispose]();
+
+    const wrong = { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "not-the-right-token" };
+    await using refused = await atTerminal(["client"], wrong);
+    await refused.said(/token_mismatch[^]*Is the token the same/);
+    refused.child.stdin.write("\u0003");
+    expect(await refused.ended).toMatchObject({ code: 3 });
+  });
+
+  test("reconnects immediately when its token file changes", async () => {
+    const file = join(place.folder, "token-of-mine");
+    await writeFile(file, "not-the-right-token-not-the-right-token");
+    await using client = await atTerminal(["client", "-token-file", file], {
+      SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "",
+    });
+    await client.said(/token_mismatch[^]*Is the token the same/);
+    await writeFile(file, token);
+    await client.said(/connected/);
+  });
+});
