@@ -2,7 +2,7 @@
 import type { AppendFrame, ServerMessage } from "../pico-wire/index.ts";
 import * as bounds from "./limits.ts";
 import { updateConnection, type StepContext } from "./step-context.ts";
-import type { GrowingText, WholeFrame } from "./types.ts";
+import type { GrowingText, WholeFrame } from "./text-types.ts";
 
 /** @returns Undefined if the frame adds to a text that this client does not have. */
 export function readGrowth(

@@ -7,7 +7,7 @@ import { updateConnection, update, notify, type StepContext } from "./step-conte
 import { handleGap, startStream, handleHello, acceptNumbered } from "./stream.ts";
 import { failStops, handleEnd, handleStopAck, handleTurn } from "./stops.ts";
 import { scheduleRetry } from "./retry.ts";
-import type { WholeFrame } from "./types.ts";
+import type { WholeFrame } from "./text-types.ts";
 
 /** Records that the server is alive. */
 export const markAlive = (context: StepContext): void =>

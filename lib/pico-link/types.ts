@@ -1,14 +1,8 @@
 // Types of the link.
 import type { LinkEnd, LinkTurn, StopRequest, StoppedAnswer } from "./answer-types.ts";
-import type {
-  Attachment,
-  Cursor,
-  Hello,
-  ReceivedFrame,
-  ServerFrame,
-  ServerMessage,
-} from "../pico-wire/index.ts";
+import type { Attachment, Cursor, Hello, ReceivedFrame } from "../pico-wire/index.ts";
 import type { Dial } from "./dial.ts";
+import type { GrowingText, WholeFrame } from "./text-types.ts";
 import type { SocketEvent } from "./socket-types.ts";
 
 /**
@@ -139,12 +133,6 @@ export interface ConnectionData {
   readonly texts: readonly GrowingText[];
 }
 
-/** The latest text of an unfinished message, and the fields that stay as it grows. */
-export type GrowingText = Pick<
-  ServerMessage,
-  "message_id" | "content" | "request_id" | "kind" | "thought"
->;
-
 /** The complete state of a link, as plain data. */
 export interface LinkData {
   readonly state: LinkState;
@@ -229,9 +217,6 @@ export type Effect =
       readonly message?: string;
     }
   | NotifyEffect;
-
-/** A frame with the whole text: a `message.append` becomes a `message.update`. */
-export type WholeFrame = Exclude<ServerFrame, { type: "message.append" }>;
 
 /** The notifications of a link. The names are those of the handlers. */
 export interface LinkNotifications {

@@ -60,7 +60,7 @@ const grow =
     text + more;
 
 describe("message.append", () => {
-  test("carries the added text, its position and the number of the last update", async () => {
+  test("carries the added text, its position and the last number", async () => {
     await using service = await stand();
     const client = await join(service, `&pico_ext=1${appends}`);
     await answer(service, ["Rain", grow(" in Ulm"), grow(".")]);
@@ -220,8 +220,8 @@ describe("an answer of 40 kB in 100 updates", () => {
   });
 });
 
-describe("an appended text that waits in the send queue", () => {
-  test("is replaced by the whole text", async () => {
+describe("message.append in the send queue", () => {
+  test("gives way to the whole text", async () => {
     await using service = await stand();
     const client = await join(service, `&pico_ext=1${appends}`);
     const stream = service.services.channels.stream(to);
