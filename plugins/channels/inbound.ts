@@ -3,9 +3,7 @@ import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.t
 import { Dedupe, type DeliveryRecord } from "./dedupe.ts";
 import { DedupedDelivery, settleAgain, type DedupeContext } from "./deduped-delivery.ts";
 import { channelsErrors } from "./errors.ts";
-import { createPendingDeliveries, type PendingDeliveries } from "./pending-deliveries.ts";
 import { Run, type ActiveApplication, type RunOptions } from "./runs.ts";
-import { KnownIds } from "./known-ids.ts";
 import type { TakenIds } from "../conversations/index.ts";
 import type {
   Address,
@@ -16,7 +14,77 @@ import type {
   Sender,
   StopResult,
 } from "./service.ts";
-import { createSessionQueues, type SessionQueues } from "./session-queues.ts";
+import {
+  createPendingDeliveries,
+  createSessionQueues,
+  type PendingDeliveries,
+  type SessionQueues,
+} from "./session-queues.ts";
+
+/** A delivery of a session whose ids are being loaded. */
+interface WaitingDelivery {
+  run(): void;
+  reject(error: unknown): void;
+}
+
+const keyOf = ({ channel, session }: InboundMessage): string => `${channel}\0${session}`;
+
+/** Deliveries of a session keep their order while its ids are loaded. */
+export class KnownIds {
+  private readonly taken: TakenIds;
+  private readonly dedupe: Dedupe;
+  private readonly failed: (error: unknown) => void;
+  private readonly loading = new Map<string, WaitingDelivery[]>();
+
+  /** @param failed - Receives errors thrown by the callbacks of a channel. */
+  constructor(taken: TakenIds, dedupe: Dedupe, failed: (error: unknown) => void) {
+    this.taken = taken;
+    this.dedupe = dedupe;
+    this.failed = failed;
+  }
+
+  /** True if the ids of the session are being loaded. Begins to load them if that is necessary. */
+  mustWait(message: InboundMessage, isDeduplicated: boolean): boolean {
+    if (this.loading.size > 0 && this.loading.has(keyOf(message))) return true;
+    if (!isDeduplicated || this.dedupe.hasSession(message)) return false;
+    const { channel, session } = message;
+    const ids = this.taken.known({ channel, session });
+    if (!(ids instanceof Promise)) {
+      this.dedupe.restore(message, ids);
+      return false;
+    }
+    const waiting: WaitingDelivery[] = [];
+    this.loading.set(keyOf(message), waiting);
+    void ids.then(
+      (loaded) => {
+        this.dedupe.restore(message, loaded);
+        this.finish(message, waiting, ({ run }) => run());
+      },
+      (error: unknown) => this.finish(message, waiting, ({ reject }) => reject(error)),
+    );
+    return true;
+  }
+
+  /** Call after `mustWait` has returned true. */
+  wait(message: InboundMessage, delivery: WaitingDelivery): void {
+    this.loading.get(keyOf(message))!.push(delivery);
+  }
+
+  private finish(
+    message: InboundMessage,
+    waiting: readonly WaitingDelivery[],
+    use: (delivery: WaitingDelivery) => void,
+  ): void {
+    this.loading.delete(keyOf(message));
+    for (const delivery of waiting) {
+      try {
+        use(delivery);
+      } catch (error) {
+        this.failed(error);
+      }
+    }
+  }
+}
 
 /** Bridges a message may cross. */
 export const maxHops = 4;

@@ -2,7 +2,6 @@
 import { codeOf, type Awaitable, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import type { Turn } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
-import type { PendingDeliveries, PendingDelivery } from "./pending-deliveries.ts";
 import type { ReplyStreams } from "./reply-streams.ts";
 import type {
   AnswerEnd,
@@ -14,7 +13,7 @@ import type {
   Message,
   ReplyStream,
 } from "./service.ts";
-import type { Slot, Task } from "./session-queues.ts";
+import type { PendingDeliveries, PendingDelivery, Slot, Task } from "./session-queues.ts";
 
 /** The application and what it shares with all messages. */
 export interface ActiveApplication {

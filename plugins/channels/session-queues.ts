@@ -1,4 +1,8 @@
-/** Runs tasks of one session in order, and tasks of different sessions in parallel. */
+/**
+ * Runs tasks of one session in order, and tasks of different sessions in parallel. Tracks the
+ * deliveries that have not settled.
+ */
+import type { DeliveryCallbacks } from "./service.ts";
 
 /** Where a task runs. One object per session: it belongs to no single task. */
 export interface Slot {
@@ -120,6 +124,77 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
       if (queue && removed.length > 0)
         queue.waiting = queue.waiting.filter((task) => !removed.includes(task));
       return removed;
+    },
+  };
+}
+
+/** One delivery; it settles once. */
+export interface PendingDelivery {
+  readonly outcome: DeliveryCallbacks;
+  settled: boolean;
+}
+
+/**
+ * The deliveries that have not settled. `accept` and `reject` return `false` if the delivery has
+ * already settled.
+ */
+export interface PendingDeliveries {
+  open(deliveryCallbacks: DeliveryCallbacks): PendingDelivery;
+  accept(pendingDelivery: PendingDelivery): boolean;
+  reject(pendingDelivery: PendingDelivery, error: unknown): boolean;
+  rejectAll(error: () => Error): void;
+}
+
+/** Settled deliveries kept per open one, so that filtering the list stays cheap. */
+const maxSettledPerOpen = 2;
+const minListLength = 64;
+
+/**
+ * @param failed - Receives errors thrown by the callbacks of a channel. Such an error must not stop
+ *   the next messages of the session.
+ */
+export function createPendingDeliveries(failed: (error: unknown) => void): PendingDeliveries {
+  let listed: PendingDelivery[] = [];
+  let openCount = 0;
+
+  function settle(pendingDelivery: PendingDelivery): boolean {
+    if (pendingDelivery.settled) return false;
+    pendingDelivery.settled = true;
+    openCount -= 1;
+    if (listed.length > minListLength && listed.length > maxSettledPerOpen * openCount)
+      listed = listed.filter(({ settled }) => !settled);
+    return true;
+  }
+
+  function reject(pendingDelivery: PendingDelivery, error: unknown): boolean {
+    if (!settle(pendingDelivery)) return false;
+    try {
+      pendingDelivery.outcome.rejected(error);
+    } catch (thrown) {
+      failed(thrown);
+    }
+    return true;
+  }
+
+  return {
+    reject,
+    open(deliveryCallbacks) {
+      const pendingDelivery = { outcome: deliveryCallbacks, settled: false };
+      openCount += 1;
+      listed.push(pendingDelivery);
+      return pendingDelivery;
+    },
+    accept(pendingDelivery) {
+      if (!settle(pendingDelivery)) return false;
+      try {
+        pendingDelivery.outcome.accepted("accepted");
+      } catch (thrown) {
+        failed(thrown);
+      }
+      return true;
+    },
+    rejectAll(error) {
+      for (const pendingDelivery of [...listed]) reject(pendingDelivery, error());
     },
   };
 }

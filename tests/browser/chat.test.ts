@@ -20,7 +20,7 @@ describe("Chat page", () => {
       await page.getByText("Delivered", { exact: true }).waitFor();
       expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
       expect(dashboard.site.channel.dialled.at(-1)).toContain(
-        "session_id=kitchen&pico_ext=1&pico_can=stop%2Cturns",
+        "session_id=kitchen&pico_ext=1&pico_can=append%2Cstop%2Cturns",
       );
     });
   });
