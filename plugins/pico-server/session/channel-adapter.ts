@@ -19,7 +19,7 @@ import {
   type ServerMessage,
 } from "../../../lib/pico-wire/index.ts";
 import { picoErrors } from "../errors.ts";
-import { GrowingTexts, isTextOnly } from "./growing-texts.ts";
+import { GrowingTexts } from "./growing-texts.ts";
 import { toMessageError } from "./mapping.ts";
 import type { RecentEnds } from "./recent-ends.ts";
 import { TurnEntry } from "./turn-entry.ts";
@@ -61,6 +61,13 @@ const usage = (given: ContextUsage): object => ({
   used_percent: given.usedPercent,
 });
 
+/** True if the message has only fields that the frame of an added text can express. */
+const isTextOnly = (message: OutboundUpdate): boolean =>
+  message.placeholder === undefined &&
+  message.toolCalls === undefined &&
+  message.contextUsage === undefined &&
+  message.model === undefined &&
+  (message.attachments === undefined || message.attachments.length === 0);
 const isPlainText = (message: OutboundUpdate): boolean =>
   message.kind === undefined && isTextOnly(message);
 
@@ -216,7 +223,11 @@ class PicoChannelAdapter implements ChannelAdapter {
     const request = requestIdOf(message);
     const growth =
       type === "message.update" || !final
-        ? this.texts.grow(session, id, message, { final: final ?? false, time: now })
+        ? this.texts.grow(session, id, message, {
+            final: final ?? false,
+            time: now,
+            isTextOnly: isTextOnly(message),
+          })
         : undefined;
     const plain = isPlainText(message)
       ? encodeTextMessage({ type, session, id, content, request, final }, now)

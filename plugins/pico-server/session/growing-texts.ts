@@ -19,13 +19,13 @@ const isHighSurrogate = (unit: number): boolean => (unit & 0xfc00) === 0xd800;
 const extendsText = (text: string, start: string): boolean =>
   text.startsWith(start) && !isHighSurrogate(start.charCodeAt(start.length - 1));
 
-/** True if the message has only fields that the frame of an added text can express. */
-export const isTextOnly = (message: OutboundMessage): boolean =>
-  message.placeholder === undefined &&
-  message.toolCalls === undefined &&
-  message.contextUsage === undefined &&
-  message.model === undefined &&
-  (message.attachments === undefined || message.attachments.length === 0);
+interface GrowOptions {
+  readonly final: boolean;
+  /** Unix milliseconds. */
+  readonly time: number;
+  /** True if the message has only fields that the frame of an added text can express. */
+  readonly isTextOnly: boolean;
+}
 
 /**
  * Keeps the latest text of unfinished messages. If it is missing, because too many messages are
@@ -51,13 +51,13 @@ export class GrowingTexts {
     session: string,
     id: string,
     message: OutboundMessage,
-    { final, time }: { readonly final: boolean; readonly time: number },
+    { final, time, isTextOnly }: GrowOptions,
   ): TextGrowth | undefined {
     const { content, kind, inReplyTo } = message;
     const before = this.forget(session, id);
     const revision = (this.revision += 1);
     if (!final) this.keep(keyOf(session, id), { content, kind, inReplyTo, revision });
-    const isGrown = before?.kind === kind && before?.inReplyTo === inReplyTo && isTextOnly(message);
+    const isGrown = before?.kind === kind && before?.inReplyTo === inReplyTo && isTextOnly;
     if (!before || !isGrown || !extendsText(content, before.content))
       return final ? undefined : { revision, at: 0, added: "", time, final };
     const at = before.content.length;

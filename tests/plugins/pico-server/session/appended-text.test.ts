@@ -261,7 +261,7 @@ describe("message.append in the send queue", () => {
 
 describe("GrowingTexts", () => {
   const content = (text: string) => ({ content: text });
-  const at = { final: false, time: 0 };
+  const at = { final: false, time: 0, isTextOnly: true };
 
   test("forgets the least recently updated text beyond its bounds", () => {
     const texts = new GrowingTexts({ texts: 2, characters: 10 });
