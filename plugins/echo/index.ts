@@ -1,6 +1,9 @@
 /** The echo plugin: an application that replies with the message it received. */
 import { codeOf, type Plugin } from "../../kernel/index.ts";
-import type { Channels } from "../channels/index.ts";
+import type { Application, Channels } from "../channels/index.ts";
+
+/** Messages of a session that are answered at the same time, so that a store can write together. */
+const perSession = 16;
 
 /**
  * Creates an application that replies with the received content and media. It is the default
@@ -22,15 +25,15 @@ export function echo(): Plugin<{ needs: { channels: Channels }; offers: { applic
     name: "echo",
     api: 1,
     start({ needs, onStop }) {
-      const release = needs.channels.handle(async ({ content, media, reply }) => {
+      const application: Application = async ({ content, media, reply }) => {
         try {
           await reply(media.length === 0 ? { content } : { content, attachments: media });
         } catch (error) {
           // A client that posts over HTTP may not be connected; its message is still accepted.
           if (codeOf(error) !== "undeliverable") throw error;
         }
-      });
-      onStop(release);
+      };
+      onStop(needs.channels.handle(application, { perSession }));
       return { application: "echo" };
     },
   };

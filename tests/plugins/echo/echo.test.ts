@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { echo } from "../../../plugins/echo/index.ts";
-import { toy } from "../../support/sample-channel.ts";
+import { gate, toy } from "../../support/sample-channel.ts";
 
 describe("echo", () => {
   test("replies with the received content and attachments", async () => {
@@ -16,6 +16,26 @@ describe("echo", () => {
         { content: "hello", inReplyTo: "a" },
         { content: "look", attachments: media, inReplyTo: "b" },
       ]);
+    });
+  });
+
+  test("sends the replies of a session together and in order", async () => {
+    const { opened, open } = gate();
+    const contents: string[] = [];
+    const { plugin, inlet, message } = toy({
+      send: async (_, id, { content }) => {
+        contents.push(content);
+        if (contents.length === 3) open();
+        await opened;
+        return { id, status: "written" };
+      },
+    });
+    await withKernel([channels(), plugin, echo()], async () => {
+      const deliveries = ["a", "b", "c"].map((content) =>
+        inlet().deliver(message({ id: content, content })),
+      );
+      await Promise.all(deliveries);
+      expect(contents).toEqual(["a", "b", "c"]);
     });
   });
 
