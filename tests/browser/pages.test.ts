@@ -67,7 +67,7 @@ describe.each(Object.keys(pages))("%s", (path) => {
     await page.close();
   });
 
-  test("fits its policy, 66 kB and the width without layout shifts", async () => {
+  test("fits its policy, 72 kB and the width without layout shifts", async () => {
     const page = await visitor.newPage();
     await page.setViewportSize(desktop);
     const complaints: string[] = [];
@@ -98,7 +98,7 @@ describe.each(Object.keys(pages))("%s", (path) => {
     expect(complaints).toEqual([]);
     expect(asked.length).toBeGreaterThan(2);
     expect(asked.filter((url) => new URL(url).host !== new URL(site.origin).host)).toEqual([]);
-    expect(weight).toBeLessThan(66_000);
+    expect(weight).toBeLessThan(72_000);
     expect(shifted).toBeLessThan(0.01);
   });
 });

@@ -9,8 +9,8 @@ import { root } from "./source.ts";
 
 const budget = [
   ["sign-in", 24],
-  ["message", 30],
-  ["rotation", 48],
+  ["message", 34],
+  ["rotation", 49],
   ["settings", 38],
 ] as const;
 
