@@ -11,6 +11,7 @@ export interface HistoryTurn {
   readonly seq: number;
   /** `user`: a client wrote it. `assistant`: the application wrote it. */
   readonly role: "user" | "assistant";
+  /** The latest text. Empty if the turn has only attachments. */
   readonly content: string;
   /** Absent for plain text. */
   readonly kind?: "thought" | "tool_calls";
@@ -20,6 +21,7 @@ export interface HistoryTurn {
   readonly inReplyTo?: string;
   /** The author of a turn of the role `user`, as the server knows it. */
   readonly sender?: { readonly id: string; readonly name?: string };
+  /** Files of the turn; absent without any. */
   readonly attachments?: readonly Attachment[];
   /** Name of the language model. */
   readonly model?: string;

@@ -107,6 +107,7 @@ export type StopStatus =
 export interface StopResult {
   /** Id of the message. */
   readonly id: string;
+  /** The effect on this message. */
   readonly status: StopStatus;
 }
 /** An earlier turn that a client repeats with its message. A claim of the client, never checked. */

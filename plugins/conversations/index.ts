@@ -113,12 +113,7 @@ function keepConversations(
  * Creates the plugin that keeps conversations. List it before `channels` and `pico-server`; without
  * it, each of them works in memory.
  *
- * @param options.store - Opens the store that keeps the conversations, instead of the one that the
- *   section `store` names.
- * @param options.home - Folder for `state/conversations.db`. With it, `store.kind` is `sqlite` by
- *   default; without it, `memory`.
- * @param options.lockWaitMs - Milliseconds to wait for another process that closes the file.
- *   @defaultValue `8_000`
+ * @param options - All optional: see {@link ConversationsOptions}.
  * @throws STORE_PATH_MISSING at start, if `store.kind` is `sqlite` and there is no path.
  * @throws STORE_IN_USE at start, if another process has opened the file.
  * @throws STORE_BROKEN at start, if the file is damaged or belongs to another program.

@@ -225,7 +225,9 @@ export type ConversationsEvents = {
 export type ConversationsShape = {
   /** Stored entries and deleted conversations. */
   emits: ConversationsEvents;
+  /** The validated section `store`. */
   config: StoreConfig;
+  /** The section as users write it: every field is optional. */
   section: { store: StoreInput };
   /** History and logs, for pages, commands, channels and applications. */
   offers: { conversations: Conversations };

@@ -8,6 +8,7 @@ import type { ConversationHistory, StoreHealth, TakenId } from "../service.ts";
 
 /** One numbered frame, as it was sent. */
 export interface StoredFrame {
+  /** Number of the frame in its stream, from 1. */
   readonly seq: number;
   /** Id of the message; undefined for frames without one. */
   readonly message: string | undefined;
@@ -17,7 +18,9 @@ export interface StoredFrame {
 
 /** A frame to be written, with what history needs to know of it. */
 export interface NewEntry extends Address {
+  /** Number of the frame in its stream: one more than the previous entry. */
   readonly seq: number;
+  /** Id of the message; undefined for frames without one. */
   readonly message: string | undefined;
   /**
    * `user`: a turn of a person (`message.user`). `create`, `update`, `delete`: of the application.
@@ -28,14 +31,19 @@ export interface NewEntry extends Address {
   readonly final: boolean;
   /** Unix milliseconds. */
   readonly at: number;
+  /** A complete Pico server frame, as in {@link StoredFrame}. */
   readonly frame: Uint8Array;
 }
 
 /** How far the readers of a stream have got. All are numbers of its epoch. */
 export interface StreamPositions {
+  /** Some client was sent everything up to this number. */
   readonly written: number;
+  /** A client without acknowledgements was sent everything up to this number. */
   readonly plain: number;
+  /** A client has acknowledged everything up to this number, except the numbers in a gap. */
   readonly acknowledged: number;
+  /** True if a client may return with a cursor. */
   readonly resumes: boolean;
 }
 
@@ -43,6 +51,7 @@ export interface StreamPositions {
 export interface StoredStream extends StreamPositions {
   /** 16 hexadecimal digits. */
   readonly epoch: string;
+  /** Number of the last frame; 0 for an empty stream. */
   readonly seq: number;
   /** The last frames without a hole, ending at `seq`: at most 256 and 512 KiB. */
   readonly frames: readonly StoredFrame[];
@@ -56,6 +65,7 @@ export interface Batch {
   readonly streams: readonly (Address & { readonly epoch: string; readonly seq: number })[];
   /** In the order of the calls; the numbers of each stream are consecutive. */
   readonly entries: readonly NewEntry[];
+  /** Ids of messages that the application accepted. `at` is in Unix milliseconds. */
   readonly taken: readonly (Address & {
     readonly id: string;
     readonly digest: string;
@@ -67,8 +77,11 @@ export interface Batch {
 
 /** The parts of the plugin scope that a store uses. */
 export interface StorageContext {
+  /** The clock of the kernel. */
   readonly clock: Clock;
+  /** Receives problems of the store, never the content of messages. */
   readonly log: Log;
+  /** Returns this many cryptographically random bytes. */
   readonly random: (bytes: number) => Uint8Array;
 }
 
@@ -98,6 +111,7 @@ export interface ConversationStorage extends ConversationHistory {
     limits: { readonly keepDays: number; readonly maxBytes: number },
     isLive: (address: Address) => boolean,
   ): Promise<number>;
+  /** Describes the store for pages, doctor and metrics, without reading the disk. */
   health(): StoreHealth;
   /** Writes all waiting batches and closes the store. */
   close(): Promise<void>;

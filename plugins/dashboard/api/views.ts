@@ -240,7 +240,7 @@ export interface StatusView {
   readonly version: string;
   /** Unix milliseconds. */
   readonly startedAt: number;
-  /** Unix milliseconds at the server, to compare with the clock of the browser. */
+  /** Unix milliseconds at the server, whatever the clock of the browser says. */
   readonly now: number;
   /** URLs at which the dashboard listens. */
   readonly addresses: readonly string[];
@@ -256,6 +256,7 @@ export interface StatusView {
   readonly warnings: readonly WarningView[];
   /** The application, if it is a program. */
   readonly program?: ProgramView;
+  /** The store of conversations, if the plugin `conversations` is loaded. */
   readonly store?: StoreHealth;
   /** Third-party plugins in their order; undefined if there are none. */
   readonly plugins?: readonly PluginView[];
@@ -313,9 +314,7 @@ export interface ChannelView {
   readonly maxConnections: number;
   readonly messagesIn: number;
   readonly messagesOut: number;
-  /**
-   * Messages in both directions per minute: the last 10 minutes, oldest first, current one last.
-   */
+  /** Messages in both directions per minute: the last 10 minutes, the current one last. */
   readonly perMinute: readonly number[];
   /** Rejected clients, newest first, at most 10. */
   readonly refusals: readonly RejectionView[];
