@@ -30,7 +30,7 @@ interface WaitingDelivery {
 const keyOf = ({ channel, session }: InboundMessage): string => `${channel}\0${session}`;
 
 /** Deliveries of a session keep their order while its ids are loaded. */
-export class KnownIds {
+class KnownIds {
   private readonly taken: TakenIds;
   private readonly dedupe: Dedupe;
   private readonly failed: (error: unknown) => void;

@@ -4,7 +4,7 @@ import { channelsErrors } from "./errors.ts";
 import { maxHops } from "./inbound.ts";
 import type { AdapterReceipt, Address, ChannelAdapter, Channels, Receipt } from "./service.ts";
 
-export interface OutboundOptions {
+interface OutboundOptions {
   readonly adapter: (channel: string) => ChannelAdapter | undefined;
   readonly running: () => boolean;
   readonly receipts: ReceiptTracker;
@@ -111,7 +111,7 @@ const maxTracked = 10_000;
 const statusRank = { buffered: 1, written: 2, delivered: 3, undelivered: 3 } as const;
 
 /** A sent message whose status may still change. */
-export interface TrackedMessage {
+interface TrackedMessage {
   readonly channel: string;
   readonly session: string;
   readonly id: string;

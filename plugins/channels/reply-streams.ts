@@ -22,7 +22,7 @@ const transientCodes: readonly string[] = [
   "store_busy",
 ];
 
-export interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
+interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
   /** Returns whether the channel can update a sent message. */
   readonly updates: (to: Address) => boolean;
   /** Returns how long the channel lets clients of a session resume. */
@@ -32,7 +32,7 @@ export interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
 }
 
 /** Observes one stream. */
-export interface StreamObserver {
+interface StreamObserver {
   /** The first text is about to be sent. */
   begins(): void;
   /** The application has ended the stream. */

@@ -68,18 +68,18 @@ export function frameBytes(payload: Uint8Array): EncodedFrame {
  * Flattens a concatenated string, which otherwise keeps its parts until the first read and takes
  * twice the memory.
  */
-export const flattenFrame = (encodedFrame: EncodedFrame): EncodedFrame =>
+const flattenFrame = (encodedFrame: EncodedFrame): EncodedFrame =>
   typeof encodedFrame === "string"
     ? Buffer.from(encodedFrame, "latin1").toString("latin1")
     : encodedFrame;
 
-export const payloadOf = (encodedFrame: EncodedFrame): Buffer =>
+const payloadOf = (encodedFrame: EncodedFrame): Buffer =>
   typeof encodedFrame === "string"
     ? Buffer.from(encodedFrame.slice(headerLength(encodedFrame)), "latin1")
     : encodedFrame.subarray(headerLength(encodedFrame));
 
 /** Returns a message with the last byte of the payload replaced by ASCII text. */
-export function appendToObject(encodedFrame: EncodedFrame, tail: string): EncodedFrame {
+function appendToObject(encodedFrame: EncodedFrame, tail: string): EncodedFrame {
   const headerBytes = headerLength(encodedFrame);
   const size = encodedFrame.length - headerBytes - 1 + tail.length;
   if (typeof encodedFrame === "string") {

@@ -62,7 +62,7 @@ const authReasons = [
   "token_query_disabled",
   "rate_limited",
 ] as const;
-export type AuthReason = (typeof authReasons)[number];
+type AuthReason = (typeof authReasons)[number];
 const initiators = ["client", "server", "network"] as const;
 /** 1005: close without a code. 1006: the network failed. Clients may send any code. */
 const closeCodeLabels = [

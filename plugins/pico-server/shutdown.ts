@@ -29,7 +29,7 @@ export interface Shutdown {
   run(stopMs: number): Promise<void>;
 }
 
-export interface ShutdownOptions {
+interface ShutdownOptions {
   readonly connections: Pick<ConnectionRegistry, "list" | "close">;
   readonly config: () => Pick<PicoServerConfig, "drain_timeout" | "reconnect_rate">;
   /** True while the application processes messages of this channel. */

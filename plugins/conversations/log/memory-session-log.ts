@@ -58,7 +58,7 @@ export interface MemorySessionLogOptions {
   readonly store?: StoreHooks;
 }
 
-export interface StoreHooks {
+interface StoreHooks {
   /** True if the stream must stay in memory, because some of it is not stored yet. */
   readonly isPinned: (session: string) => boolean;
   /** A stream left memory. Nothing of it is lost, so no receipt reports that. */

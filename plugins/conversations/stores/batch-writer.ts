@@ -10,7 +10,7 @@ const maxWaitingBytes = 16 * 1024 * 1024;
 export type BatchDraft = { readonly [K in keyof Batch]: Batch[K][number][] };
 
 /** A part of a batch. Its outcome is reported in the order of the calls. */
-export interface Write {
+interface Write {
   readonly bytes: number;
   /** Adds this write to the batch that is sent next. */
   addTo(draft: BatchDraft): void;
@@ -19,7 +19,7 @@ export interface Write {
   failed(error: unknown): void;
 }
 
-export interface BatchWriterOptions {
+interface BatchWriterOptions {
   readonly storage: Pick<ConversationStorage, "commit">;
   /**
    * Adds the positions that are due.

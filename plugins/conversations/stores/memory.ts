@@ -14,7 +14,7 @@ import type {
   Turn,
 } from "../service.ts";
 
-export interface MemoryConversationsOptions {
+interface MemoryConversationsOptions {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
   readonly after: (ms: number, run: () => void) => Release;

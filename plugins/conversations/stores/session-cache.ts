@@ -28,7 +28,7 @@ interface Call {
   reject(error: unknown): void;
 }
 
-export interface SessionCacheOptions {
+interface SessionCacheOptions {
   readonly load: (session: string) => Promise<StoredStream | undefined>;
   readonly restored: (session: string, stored: StoredStream) => void;
   /** True if the session has a stream in memory. */

@@ -25,7 +25,7 @@ import type { BatchDraft, BatchWriter } from "./batch-writer.ts";
 import { SessionCache, type CachedSession } from "./session-cache.ts";
 import type { ConversationStorage, NewEntry, StoredStream } from "./storage.ts";
 
-export interface StoredLogOptions {
+interface StoredLogOptions {
   readonly channel: string;
   readonly storage: Pick<ConversationStorage, "load">;
   readonly writer: BatchWriter;

@@ -4,7 +4,7 @@ import { button, el } from "./dom.ts";
 const allowedTypes = /^image\/(png|jpeg|gif|webp|bmp)$/;
 const maxBytes = 20 * 1024 * 1024;
 
-export interface ImagePicker {
+interface ImagePicker {
   /** Returns the images as `data:` URLs. */
   all(): readonly string[];
   /** Resolves when all chosen files have been read. */

@@ -9,7 +9,7 @@ import type { StatusView } from "../api/views.ts";
 import { base } from "./dom.ts";
 import { requestAsOwner } from "./owner.ts";
 
-export interface ChatHandlers extends LinkHandlers {
+interface ChatHandlers extends LinkHandlers {
   /** Receives every text frame in both directions. */
   readonly onRaw: (direction: "in" | "out", text: string) => void;
 }

@@ -4,7 +4,7 @@
  * Shows each item once. Stream and responses can contain the same item and can arrive in any order;
  * a response created before a streamed item must not remove that item.
  */
-export interface SourceMerger<T> {
+interface SourceMerger<T> {
   /** Call before a request. Pass the result to `mergeResponse`. */
   beginRequest(): number;
   /** @returns The items streamed since the request that the response does not contain. */

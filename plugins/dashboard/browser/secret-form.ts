@@ -6,7 +6,7 @@ import { enableRevealing } from "./reveal.ts";
 
 let dialogCount = 0;
 
-export interface TokenPrompt<T> {
+interface TokenPrompt<T> {
   readonly title: string;
   /** One sentence that explains the action. */
   readonly text: string;

@@ -12,7 +12,7 @@ const firstEventTimeoutMs = 8000;
 /** The server sends an event at least every 15 s. Longer silence means a dead connection. */
 const maxSilenceMs = 40_000;
 
-export interface StreamOptions {
+interface StreamOptions {
   /**
    * Loads all data of the page. Also runs after skipped events, unless `on.missed` is set.
    *
@@ -26,7 +26,7 @@ export interface StreamOptions {
   readonly query?: () => Record<string, string>;
 }
 
-export interface Stream {
+interface Stream {
   /** Reloads the data now, and retries until it succeeds. */
   readonly refresh: () => Promise<void>;
   /** Opens the stream again, for a new query. */

@@ -56,11 +56,7 @@ const stripControls = (text: string): string => text.replace(/\p{Cc}/gu, " ");
  * protocol error, and a lost network sends nothing (1006).
  * @param sentClose - The close frame that this server sent first, if any.
  */
-export function closeOutcome(
-  code: number,
-  text: string,
-  sentClose: CloseFrame | undefined,
-): CloseOutcome {
+function closeOutcome(code: number, text: string, sentClose: CloseFrame | undefined): CloseOutcome {
   if (sentClose) return { ...sentClose, initiator: "server" };
   return { code, reason: stripControls(text), initiator: code === 1006 ? "network" : "client" };
 }

@@ -23,7 +23,7 @@ export interface RuntimeContext {
 }
 
 /** The way of messages to the application, and its limits. */
-export interface DeliveryContext {
+interface DeliveryContext {
   readonly deliver: DeliverMessage;
   /** Reports that a user of this session started or stopped typing. */
   readonly typing: ChannelHandle["typing"];
@@ -38,7 +38,7 @@ export interface DeliveryContext {
 }
 
 /** The registry, as its members use it. */
-export interface RegistryContext {
+interface RegistryContext {
   readonly wheelClock: WheelClock;
   /** Checks the peer within a second. */
   readonly reschedule: (peer: Peer) => void;

@@ -18,7 +18,7 @@ export const recentlySuspended = (wheelClock: WheelClock): boolean =>
   wheelClock.now() - wheelClock.wokeAt() < resumeGraceMs;
 
 /** The action that is due: none, send a ping, or close the connection. */
-export type LivenessState = "healthy" | "ping_due" | "dead";
+type LivenessState = "healthy" | "ping_due" | "dead";
 
 /**
  * Tracks the received bytes of one socket. All times come from the timer wheel. Single bytes reset

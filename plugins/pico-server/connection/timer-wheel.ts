@@ -21,7 +21,7 @@ export interface Timer {
 }
 
 /** Steps are short, because a thousand pings in one step would delay all other work. */
-export interface TimerWheel extends WheelClock {
+interface TimerWheel extends WheelClock {
   add(timer: Timer): void;
   /** Checks the timer within a second. */
   reschedule(timer: Timer): void;

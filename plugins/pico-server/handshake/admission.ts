@@ -24,7 +24,7 @@ export interface Admission extends Person {
   isCurrent(): boolean;
 }
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   readonly http: Http;
   readonly tokens: Tokens;
   readonly limiter: Limiter;

@@ -20,7 +20,7 @@ import type { SessionGuard } from "../session/session-guard.ts";
 import type { ChannelWebSocket, Upgrader } from "../connection/web-socket.ts";
 
 /** Parameters of a client that uses the extension. */
-export interface Extension {
+interface Extension {
   /** The cursor to resume at. */
   readonly resume: Cursor | undefined;
   readonly features: Features;
@@ -33,7 +33,7 @@ export interface AcceptedHandshake {
   readonly extension: Extension | undefined;
 }
 
-export interface HandshakeOptions {
+interface HandshakeOptions {
   readonly http: Http;
   readonly admissionControl: AdmissionControl;
   readonly upgrader: Upgrader;

@@ -30,7 +30,7 @@ export interface Rejection {
   readonly message?: string;
 }
 
-export interface HttpRejection {
+interface HttpRejection {
   readonly status: number;
   readonly body: object;
   readonly headers: Readonly<Record<string, string>>;
@@ -49,7 +49,7 @@ const defaultRetryAfter: Partial<Record<Rejection["code"], number>> = {
 /** Longest origin in an event, in characters. */
 const maxOriginLength = 300;
 
-export function toRejectedEvent(
+function toRejectedEvent(
   { peer, origin }: HandshakeRequest,
   { tokens: [offered] }: OfferedCredentials,
   { code, retryAfterSeconds, user }: Rejection,
@@ -84,7 +84,7 @@ export function toHttpRejection(rejection: Rejection): HttpRejection {
   return { status: row.status, body, headers };
 }
 
-export interface RejectionReporterOptions {
+interface RejectionReporterOptions {
   readonly counters: Counters;
   readonly http: Pick<Http, "noteFault">;
   readonly log: Log;

@@ -33,7 +33,7 @@ export interface AccessContext<Control> {
 }
 
 /** The way of posted messages to the application. */
-export interface PostDelivery {
+interface PostDelivery {
   readonly isBusy: (session: string) => boolean;
   /** Limits the bytes of all messages that the application has not accepted. */
   readonly budget: MemoryBudget;

@@ -12,7 +12,7 @@ const busyRejection: Rejection = {
   message: "Too many messages wait for the application. Try again shortly.",
 };
 
-export interface BodyOptions {
+interface BodyOptions {
   readonly maxBytes: number;
   readonly clock: Clock;
   /** Reserves memory for `bytes` more. Returns `false` if the memory budget has no room. */

@@ -24,13 +24,13 @@ import {
 } from "./post-message.ts";
 import { createStopHandler, type StopOptions } from "./post-stop.ts";
 
-export const preflightHeaders = {
+const preflightHeaders = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST",
   "Access-Control-Allow-Headers": "authorization, content-type, last-event-id",
   "Access-Control-Max-Age": "600",
 } as const;
 
-export function sendJson(
+function sendJson(
   response: ServerResponse,
   status: number,
   body: object,
@@ -53,7 +53,7 @@ export interface EventStreamRequest {
   readonly features: Features;
 }
 
-export interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
+interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
   readonly http: Http;
   readonly delivery: PostMessageOptions["delivery"] & StopOptions["delivery"];
   readonly access: AccessContext<AdmissionControl>;

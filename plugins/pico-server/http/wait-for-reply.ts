@@ -19,7 +19,7 @@ export function readWait(params: URLSearchParams): number | undefined {
   return seconds === undefined ? undefined : Math.min(seconds, maxWaitSeconds);
 }
 
-export interface ReplyWaitOptions {
+interface ReplyWaitOptions {
   readonly response: ServerResponse;
   readonly id: string;
   /** Id of the posted message. */
@@ -29,13 +29,13 @@ export interface ReplyWaitOptions {
   readonly admission: Pick<Admission, "version" | "sender" | "identity">;
 }
 
-export interface ReplyWaitContext {
+interface ReplyWaitContext {
   readonly sessions: SessionLog;
   readonly clock: Clock;
   readonly isBusy: (session: string) => boolean;
 }
 
-export interface CollectedReplies {
+interface CollectedReplies {
   readonly messages: readonly unknown[];
   /** Cursor of the last message. A client can resume there with `Last-Event-ID`. */
   readonly cursor?: string;
@@ -44,7 +44,7 @@ export interface CollectedReplies {
 /** `closed`: the client or the server closed the connection. */
 type WaitEnd = "timed_out" | "closed";
 
-export interface PendingReply {
+interface PendingReply {
   readonly peer: Peer;
   /**
    * A promise until replies can be received. It rejects if the session log cannot be read.

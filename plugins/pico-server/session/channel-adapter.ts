@@ -94,7 +94,7 @@ function toPayload(id: string, message: OutboundUpdate, final: boolean | undefin
   };
 }
 
-export interface ChannelAdapterOptions {
+interface ChannelAdapterOptions {
   readonly sessions: SessionLog;
   readonly clock: Clock;
   /** Called after each message that the session log has stored. */

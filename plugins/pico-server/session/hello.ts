@@ -10,7 +10,7 @@ const extensionVersion = 1;
 /** Bounds of the reconnect delay of clients, in milliseconds. */
 export const retryBounds = { min: 500, max: 30_000 } as const;
 
-export interface HelloOptions {
+interface HelloOptions {
   readonly conn: string;
   readonly session: string;
   /** The client sent a cursor to resume at. */

@@ -32,7 +32,7 @@ export interface ReaderListener {
   failed(error: unknown): void;
 }
 
-export interface ReadFrom {
+interface ReadFrom {
   /** Reads the frames after this cursor; without one, the frames after the default start. */
   readonly after: Cursor | undefined;
   /** @defaultValue `"written"` */

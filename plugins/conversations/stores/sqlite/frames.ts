@@ -3,7 +3,7 @@ import type { Media, Sender } from "../../../channels/index.ts";
 import type { Turn } from "../../service.ts";
 
 /** The entry that begins a turn, with the latest frame of the turn. */
-export interface TurnSource {
+interface TurnSource {
   readonly seq: number;
   readonly message: string | undefined;
   readonly isUser: boolean;

@@ -62,7 +62,7 @@ export function shrinkStep(connection: Connection): boolean {
 }
 
 /** Bytes of the pages in use. */
-export const usedBytes = (connection: Connection): number =>
+const usedBytes = (connection: Connection): number =>
   (connection.number("PRAGMA page_count") - connection.number("PRAGMA freelist_count")) *
   connection.number("PRAGMA page_size");
 

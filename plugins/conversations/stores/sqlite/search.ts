@@ -53,7 +53,7 @@ function hitOf(connection: Connection, { id, excerpt }: Row): SearchHit[] {
 }
 
 /** Cuts a window around the first mark, and removes all marks. */
-export function toExcerpt(marked: string): string {
+function toExcerpt(marked: string): string {
   const line = marked.replace(/[^\S\n]+|\n+/g, " ");
   const at = Math.max(0, line.indexOf(mark));
   const before = [...line.slice(0, at).replace(/\p{Cc}/gu, "")];

@@ -32,7 +32,7 @@ type Options<K extends keyof ConversationHistory> = NonNullable<
   Parameters<ConversationHistory[K]>[K extends "list" ? 0 : 1]
 >;
 
-export interface SqliteStorageParts {
+interface SqliteStorageParts {
   readonly open: OpenRequest;
   readonly clock: Clock;
   readonly log: Log;

@@ -154,7 +154,7 @@ export function turnAt(
 }
 
 /** Where a page begins. At most one of `before` and `after` is used; `before` wins. */
-export interface PageRequest {
+interface PageRequest {
   readonly before: number | undefined;
   readonly after: number | undefined;
   readonly limit: number;

@@ -10,7 +10,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-export interface WorkerClientOptions {
+interface WorkerClientOptions {
   readonly open: OpenRequest;
   readonly onStats: (stats: Stats) => void;
   /** Called when the worker ended by itself. */
