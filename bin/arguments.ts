@@ -77,6 +77,7 @@ export const exitCodeRows: readonly (readonly [code: number, meaning: string])[]
   [3, "rejected by the server"],
   [4, "server not reachable"],
   [5, "reply may be incomplete"],
+  [130, "a second Ctrl+C ended the client"],
 ];
 
 const formatRows = (rows: Command["usage"]): string => {
@@ -113,7 +114,7 @@ Options start with one or two dashes. Files are in $SERVICE_HOME (default ~/.ser
 The dashboard contains the documentation.
 
 Exit codes:
-${exitCodeRows.map(([code, meaning]) => `  ${code}  ${meaning}`).join("\n")}
+${exitCodeRows.map(([code, meaning]) => `  ${`${code}`.padEnd(3)}  ${meaning}`).join("\n")}
 `;
 }
 

@@ -1,15 +1,12 @@
 // `doorward client` at a terminal: an interactive conversation.
+import { randomUUID } from "node:crypto";
 import type { LinkChange } from "../../lib/pico-link/index.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
+import { Stopper } from "./answer-stop.ts";
 import { exitStatusOf, interrupted, linkAdvice } from "./exit-status.ts";
 import { assumedSentence } from "./incomplete.ts";
 import { replyText, sanitize, sanitizeLine } from "./text.ts";
-import {
-  errorReason,
-  openClientSession,
-  type ClientArguments,
-  type ClientSession,
-} from "./session.ts";
+import { openClientSession, type ClientArguments, type ClientSession } from "./session.ts";
 import { Screen } from "./screen.ts";
 
 /** Messages that are being delivered when the user leaves get this long. */
@@ -18,9 +15,13 @@ const drainTimeoutMs = 2_000;
 /** Runs until the user leaves or the link stops. While the link is down or blocked, the user sees
  *  the reason and can wait or leave. */
 export async function chat(context: CommandContext, options: ClientArguments): Promise<number> {
-  let leave: () => void;
+  let isForced = false;
+  let leave: (forced?: boolean) => void;
   const left = new Promise<undefined>((resolve) => {
-    leave = () => resolve(undefined);
+    leave = (forced = false) => {
+      isForced ||= forced; // closing the screen leaves too
+      resolve(undefined);
+    };
   });
   // Lines typed before the session is open are sent once it is.
   let resolveSession: (session: ClientSession) => void;
@@ -31,10 +32,17 @@ export async function chat(context: CommandContext, options: ClientArguments): P
     input: context.stdin,
     output: process.stdout,
     onEnd: () => leave(),
-    onLine: (text) => void outbox.send(text),
+    onInterrupt: () => stopper.interrupt(),
+    onLine: (text) => (text.trimEnd() === "/stop" ? stopper.command() : void outbox.send(text)),
   });
-  const outbox = createOutbox(opened, screen);
   const status = createStatusLine(screen);
+  const stopper = new Stopper({
+    note: (text) => screen.note(text),
+    status: (text) => screen.status(text),
+    isOpen: () => status.last()?.to === "open",
+    leave: (forced) => leave(forced),
+  });
+  const outbox = createOutbox(opened, stopper);
   screen.status("connecting …");
   try {
     const opening = openClientSession(context, {
@@ -43,11 +51,14 @@ export async function chat(context: CommandContext, options: ClientArguments): P
       onReply(message) {
         screen.updateReply(message.id, undefined);
         screen.print(replyText(message));
+        stopper.replied(message.inReplyTo);
       },
       handlers: {
-        onUpdate({ id, content, final, assumed }) {
+        onEnd: stopper.ended,
+        onUpdate({ id, content, final, assumed, requestId }) {
           status.typing(false);
           if (!final) screen.updateReply(id, sanitize(content));
+          if (!final && requestId !== undefined) stopper.started(requestId);
           if (assumed) screen.note(assumedSentence(options.silenceMs));
         },
         onRemoved: (id) => screen.updateReply(id, undefined),
@@ -57,18 +68,20 @@ export async function chat(context: CommandContext, options: ClientArguments): P
     });
     const session = await Promise.race([opening, left]);
     if (!session) return await exitDuringStart(opening, () => screen.close());
+    stopper.link = session.link;
     resolveSession!(session);
     // Only an interrupt or a stopped link ends the conversation; everything else may recover.
     const stopped = session.ended.then((exit) =>
       exit === interrupted || status.last()?.to === "stopped" ? undefined : left,
     );
     await Promise.race([left, stopped]);
-    if (status.last()?.to === "open") await outbox.drain();
+    if (status.last()?.to === "open" && !isForced) await outbox.drain();
     const lost = outbox.pending();
     status.stop();
     screen.close();
     await session.close();
     if (lost > 0) context.say(`doorward: ${lost} of your messages may not have been delivered\n`);
+    if (isForced) return exitCodes.interrupted;
     return exitCodeOf(status.last(), status.wasOpen(), lost);
   } finally {
     status.stop();
@@ -78,15 +91,15 @@ export async function chat(context: CommandContext, options: ClientArguments): P
 }
 
 /** Sends typed lines and counts those that are not delivered yet. */
-function createOutbox(opened: Promise<ClientSession>, screen: Screen) {
+function createOutbox(opened: Promise<ClientSession>, stopper: Stopper) {
   const pending = new Set<Promise<unknown>>();
   return {
     async send(content: string): Promise<void> {
+      const id = randomUUID();
+      stopper.started(id);
       const sent = opened
-        .then(({ link }) => link.send({ content }))
-        .catch((error: unknown) => {
-          screen.note(`not delivered: ${sanitizeLine(errorReason(error).message)}`);
-        });
+        .then(({ link }) => link.send({ content, id }))
+        .catch((error: unknown) => stopper.failed(id, error));
       pending.add(sent);
       await sent;
       pending.delete(sent);

@@ -23,8 +23,10 @@ interface ScreenOptions {
   readonly input: NodeJS.ReadStream;
   readonly output: NodeJS.WriteStream;
   readonly onLine: (text: string) => void;
-  /** Called at Ctrl+C and Ctrl+D. */
+  /** Called at Ctrl+D. */
   readonly onEnd: () => void;
+  /** Called at Ctrl+C. */
+  readonly onInterrupt: () => void;
 }
 
 /**
@@ -40,7 +42,7 @@ export class Screen {
   private readonly output: NodeJS.WriteStream;
   private readonly onResize = (): void => this.paint([]);
 
-  constructor({ input, output, onLine, onEnd }: ScreenOptions) {
+  constructor({ input, output, onLine, onEnd, onInterrupt }: ScreenOptions) {
     this.output = output;
     this.lines = createInterface({
       input,
@@ -56,7 +58,7 @@ export class Screen {
       this.paint(text.trim() === "" ? [] : this.toRows(typed), typedRows);
       if (text.trim() !== "") onLine(text);
     });
-    this.lines.on("SIGINT", onEnd);
+    this.lines.on("SIGINT", onInterrupt);
     this.lines.on("close", onEnd);
     // After Ctrl+Z and `fg`, readline needs a prompt() to resume, and the shell has overwritten the
     // rows above the prompt.

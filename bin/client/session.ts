@@ -171,6 +171,10 @@ function checkUrl(text: string): void {
 
 /** Reads code and sentence of an error. A code from the server is in its details. */
 export function errorReason(error: unknown): { code: string; message: string } {
-  const { message, details } = error as Error & { details?: { code?: unknown } };
-  return { code: typeof details?.code === "string" ? details.code : codeOf(error), message };
+  const { name, code, message, details } = error as Error & {
+    code?: unknown;
+    details?: { code?: unknown };
+  };
+  const given = name === "LinkError" ? code : details?.code;
+  return { code: typeof given === "string" ? given : codeOf(error), message };
 }

@@ -31,7 +31,10 @@ export interface CommandContext {
   say(text: string): void;
 }
 
-/** `incomplete`: the client ended before the reply, or assumed its end after a silence. */
+/**
+ * `incomplete`: the client ended before the reply, or assumed its end after a silence.
+ * `interrupted`: a second Ctrl+C ended the client while it stopped an answer.
+ */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -39,6 +42,7 @@ export const exitCodes = {
   refused: 3,
   unreachable: 4,
   incomplete: 5,
+  interrupted: 130,
 } as const;
 
 export const printJson = ({ out }: CommandContext, value: unknown): void =>

@@ -71,7 +71,10 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   client: {
     usage: [
-      ["client", "Talk to this launcher's pico channel, or to another server"],
+      [
+        "client",
+        "Talk to this launcher's pico channel, or to another server; /stop stops an answer",
+      ],
       ["  -json", "Exchange one Pico message per line, for programs"],
       ["  -url URL", "Connect to this channel: ws://host:port/pico or wss://host/pico"],
       ["  -token-file FILE", "Read the channel token from this file"],

@@ -1,6 +1,6 @@
 // Offers the link as the channel `pico_client`.
 import { codeOf } from "../../kernel/index.ts";
-import type { Link, LinkError, LinkMessage } from "../../lib/pico-link/index.ts";
+import type { Link, LinkError, LinkMessage, LinkState } from "../../lib/pico-link/index.ts";
 import type {
   ChannelAdapter,
   ChannelHandle,
@@ -34,11 +34,12 @@ const toMedia = (attachment: LinkMessage["attachments"][number]): Media => {
   return { type: content_type ?? type ?? "application/octet-stream", url, ...named };
 };
 
-function toChannelError(error: unknown): Error {
+function toChannelError(error: unknown, state: LinkState): Error {
   const { code, message } = error as LinkError;
   if (code === "outbox_full") return picoClientErrors.outbox_full();
   if (code === "too_large") return picoClientErrors.too_large();
-  if (code === "stopped") return picoClientErrors.not_running();
+  // A message that somebody stopped has the same code as one of a link that was stopped.
+  if (code === "stopped" && state === "stopped") return picoClientErrors.not_running();
   return picoClientErrors.undeliverable(message, { details: { code }, cause: error });
 }
 
@@ -61,7 +62,7 @@ export async function sendThroughLink(
       ...(id && { id }),
     });
   } catch (error) {
-    throw toChannelError(error);
+    throw toChannelError(error, link.state());
   }
 }
 

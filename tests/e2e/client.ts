@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll } from "vitest";
 import { far, token, type Far } from "../support/pico-client-harness.ts";
+import { python } from "./terminal.ts";
 
 const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
 
@@ -100,3 +101,32 @@ export async function startClient(
     },
   };
 }
+
+/* Runs the client at a terminal of 100 columns, with its input and output as streams. */
+const terminal = `
+import fcntl, os, pty, select, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    os.execv(sys.argv[1], sys.argv[1:])
+sources = [fd, 0]
+while True:
+    ready = select.select(sources, [], [])[0]
+    if fd in ready:
+        try: data = os.read(fd, 65536)
+        except OSError: break
+        if not data: break
+        os.write(1, data)
+    if 0 in ready:
+        data = os.read(0, 65536)
+        if data: os.write(fd, data)
+        else: sources.remove(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`;
+
+/** Starts the built client at a terminal. Needs `python`. */
+export const startAtTerminal = (
+  place: Place,
+  args: readonly string[],
+  env: Variables = {},
+): Promise<Running> => startClient(place, args, env, [python!, "-c", terminal, process.execPath]);
