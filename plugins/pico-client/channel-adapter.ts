@@ -38,7 +38,7 @@ function toChannelError(error: unknown, state: LinkState): Error {
   const { code, message } = error as LinkError;
   if (code === "outbox_full") return picoClientErrors.outbox_full();
   if (code === "too_large") return picoClientErrors.too_large();
-  // A message that somebody stopped has the same code as one of a link that was stopped.
+  // The code is the same for a stopped message and for a stopped link.
   if (code === "stopped" && state === "stopped") return picoClientErrors.not_running();
   return picoClientErrors.undeliverable(message, { details: { code }, cause: error });
 }

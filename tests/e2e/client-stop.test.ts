@@ -11,7 +11,7 @@ const place = awayFrom();
 const ctrlC = "\u0003";
 const ctrlD = "\u0004";
 
-/** Answers "long" until somebody stops it, and everything else at once. */
+/** Answers "long" until the client stops it, and everything else immediately. */
 const answerUntilStopped: Application = async ({ content, signal, reply, stream }) => {
   if (content !== "long") return void (await reply({ content: `you said ${content}` }));
   const answer = stream();
