@@ -19,7 +19,7 @@ type PartOf<P, K extends "needs" | "uses" | "offers" | "emits" | "listens" | "se
   K,
   EmptyMap
 >;
-type KeysOf<P, K extends "needs" | "offers" | "listens"> = keyof PartOf<P, K> & string;
+type KeysOf<P, K extends "needs" | "uses" | "offers" | "listens"> = keyof PartOf<P, K> & string;
 
 /** Names that both maps have, if the type in `Have` does not fit the one in `Wanted`. */
 type Mismatches<Wanted, Have> = {
@@ -27,18 +27,19 @@ type Mismatches<Wanted, Have> = {
 }[keyof Wanted & keyof Have] &
   string;
 
-type ServiceMistakes<P, Offered> =
+type ServiceMistakes<P, Offered, Used> =
   | `no earlier plugin offers ${Exclude<KeysOf<P, "needs">, keyof Offered>}`
   | `${Mismatches<PartOf<P, "needs">, Offered>} is needed with another type than is offered`
   | `${Mismatches<PartOf<P, "uses">, Offered>} is used with another type than is offered`
-  | `two plugins offer ${KeysOf<P, "offers"> & keyof Offered}`;
-type CheckNeedsInOrder<L extends readonly unknown[], Offered = EmptyMap> = L extends readonly [
+  | `two plugins offer ${KeysOf<P, "offers"> & keyof Offered}`
+  | `the plugin that offers ${KeysOf<P, "offers"> & Used} must come before those that use it`;
+type CheckOrder<L extends readonly unknown[], Have = EmptyMap, Used = never> = L extends readonly [
   infer Head,
   ...infer Rest,
 ]
-  ? [ServiceMistakes<Head, Offered>] extends [never]
-    ? CheckNeedsInOrder<Rest, Offered & PartOf<Head, "offers">>
-    : ServiceMistakes<Head, Offered>
+  ? [ServiceMistakes<Head, Have, Used>] extends [never]
+    ? CheckOrder<Rest, Have & PartOf<Head, "offers">, Used | KeysOf<Head, "uses">>
+    : ServiceMistakes<Head, Have, Used>
   : never;
 
 type EventMistakes<P, Emitted> =
@@ -58,7 +59,7 @@ type Rejected<Sentence extends string> = [Sentence] extends [never]
  */
 export type Wired<L extends readonly unknown[]> = number extends L["length"]
   ? Rejected<"the list has no fixed length: write it inside createKernel([...]) or add `as const`">
-  : Rejected<CheckNeedsInOrder<L> | CheckEvents<L>>;
+  : Rejected<CheckOrder<L> | CheckEvents<L>>;
 
 /** All events that the plugins of a list emit, and those of the kernel. */
 export type EventsOf<L extends readonly unknown[]> = KernelEvents &

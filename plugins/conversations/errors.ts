@@ -5,6 +5,8 @@ import { errorTable } from "../../kernel/index.ts";
 export const conversationsErrors = errorTable({
   STORE_PATH_MISSING:
     'The setting "store.kind" is "sqlite", and "store.path" is empty. Set a path.',
+  STORE_ORDER:
+    "The plugin conversations() must come before channels() and picoServer() in the plugin list.",
   undeliverable:
     "No client is connected to this session, and the session log is full. Send the message again " +
     "after a client has connected.",

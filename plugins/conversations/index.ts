@@ -1,5 +1,6 @@
 /** Keeps the messages of all channels, so that clients can resume and people can read them. */
 import type { Plugin, Scope } from "../../kernel/index.ts";
+import { conversationsErrors } from "./errors.ts";
 import { homeStoreSchema, hostStoreSchema } from "./config.ts";
 import { openStore } from "./open-store.ts";
 import type { Conversations, ConversationsShape } from "./service.ts";
@@ -114,6 +115,7 @@ function keepConversations(
  * it, each of them works in memory.
  *
  * @param options - All optional: see {@link ConversationsOptions}.
+ * @throws STORE_ORDER at start, if `channels` comes before it in the list.
  * @throws STORE_PATH_MISSING at start, if `store.kind` is `sqlite` and there is no path.
  * @throws STORE_IN_USE at start, if another process has opened the file.
  * @throws STORE_BROKEN at start, if the file is damaged or belongs to another program.
@@ -142,6 +144,8 @@ export function conversations({
     config: { section: "store", schema: home === undefined ? hostStoreSchema : homeStoreSchema },
     async start(scope) {
       const { clock, log, random, after, config } = scope;
+      // Channels look for the service when they start, and would work without it.
+      if (Object.hasOwn(scope.uses, "channels")) throw conversationsErrors.STORE_ORDER();
       const context = { clock, log, random };
       const { storage, problem } = store
         ? { storage: await store(context) }

@@ -221,6 +221,8 @@ describe("plugin list types", () => {
     createKernel([electric, maybe]);
     // @ts-expect-error - the payload has another type
     createKernel([baker, listener]);
+    // @ts-expect-error - the plugin that uses the oven comes before the one that offers it
+    createKernel([maybe, baker]);
     // @ts-expect-error - two plugins offer `oven`
     createKernel([baker, electric]);
     const list: Plugin[] = [];

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { createKernel } from "../../../kernel/index.ts";
+import { channels } from "../../../plugins/channels/index.ts";
 import { conversations, type Conversations } from "../../../plugins/conversations/index.ts";
 import { createFakeStorage, type FakeFile } from "../../support/fake-conversation-storage.ts";
 import { stand } from "../../support/pico-server-harness.ts";
@@ -9,6 +11,13 @@ const service = (services: object): Conversations =>
 interface Hello {
   readonly epoch: string;
 }
+
+describe("conversations", () => {
+  test("rejects a list in which channels come first", async () => {
+    const kernel = createKernel([channels()], { plugins: [conversations()] });
+    await expect(kernel.start()).rejects.toMatchObject({ code: "STORE_ORDER" });
+  });
+});
 
 describe("conversations with a store", () => {
   const path = "/pico?session_id=s1&pico_ext=1";
