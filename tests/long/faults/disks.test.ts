@@ -103,7 +103,8 @@ const empty = (): void => {
 
 test.skipIf(why !== undefined).each([
   ["a full disk", fill, empty, /the disk is full/, true],
-  // A file system with a file open for writing cannot become read-only, so the log is on another.
+  // A file system with a file open for writing cannot become read-only, so the log is on
+  // another, and conversations are kept in memory.
   [
     "a home that became read-only",
     () => mount("-o", "remount,ro", folder),
@@ -128,7 +129,11 @@ test.skipIf(why !== undefined).each([
       });
       await using launcher = await startLauncher({
         args: ["-console", "-no-browser", "-port", "0"],
-        env: { SERVICE_HOME: folder, SERVICE_LAUNCHER_TOKEN: owner },
+        env: {
+          SERVICE_HOME: folder,
+          SERVICE_LAUNCHER_TOKEN: owner,
+          ...(!losesLines && { SERVICE_STORE_KIND: "memory" }),
+        },
       });
       const house = await owned(launcher);
       expect((await house.save(8)).status).toBe(200);
