@@ -75,16 +75,19 @@ test("delivers 2,000 messages each way once across 20 disconnects", async () => 
           if (frame.type === "hello") greet(frame);
           if (frame.type === "gap") gaps.push(frame);
           if (frame.type === "message.ack") acknowledged.add(frame.payload!.request_id as string);
-          if (frame.type === "message.create") {
+          // A deletion has the number of the client's own message.
+          if (frame.type === "message.create" || frame.type === "message.delete") {
             expect(frame).toMatchObject({ epoch: cursor!.epoch, seq: cursor!.seq + 1 });
             cursor = { epoch: frame.epoch!, seq: frame.seq! };
+            if (cursor.seq % 32 === 0)
+              socket.send(JSON.stringify({ type: "ack", payload: { seq: cursor.seq } }));
+          }
+          if (frame.type === "message.create") {
             heard.push(frame.payload!.content as string);
             if (cutsMade < cuts && heard.length > (count / (cuts + 1)) * (cutsMade + 1)) {
               cutsMade += 1;
               network.cut();
             }
-            if (cursor.seq % 32 === 0)
-              socket.send(JSON.stringify({ type: "ack", payload: { seq: cursor.seq } }));
           }
           sayMore();
           if (heard.length === count && acknowledged.size === count) socket.close();
