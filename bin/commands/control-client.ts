@@ -37,7 +37,7 @@ const otherUserMessage = "The running launcher belongs to another user.";
  * Sends a request to the running launcher of this home.
  *
  * @returns Undefined if none runs.
- * @throws With a sentence for the user if the launcher runs and cannot be reached.
+ * @throws An error with a sentence for the user, if the launcher runs and cannot be reached.
  */
 export const askLauncher = <T>(
   context: CommandContext,

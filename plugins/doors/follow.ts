@@ -17,12 +17,13 @@ export type TextKind = "text" | "thought";
  * A call follows only while `isWritable` returns true, except for `over`.
  */
 export interface RunReader {
+  /** False while earlier text waits to be written to the client. */
   isWritable(): boolean;
   /** The message grew by this text. The first call begins it. */
   grew(id: string, kind: TextKind, more: string): void;
   /** The text that the reader has received was replaced. `whole` is the final text. */
   replaced(id: string, kind: TextKind, whole: string): void;
-  /** The message received all of its text. */
+  /** The reader has received the whole text of the message. */
   closed(id: string, kind: TextKind): void;
   attachments(id: string, media: readonly Media[]): void;
   toolCalls(id: string, calls: readonly ToolCall[]): void;

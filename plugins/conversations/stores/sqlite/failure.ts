@@ -54,7 +54,7 @@ export const needsReopening = (error: unknown): boolean =>
 export const describeError = (error: unknown): string =>
   reasons[resultCode(error)] ?? (error instanceof Error ? error.message : String(error));
 
-/** @param path - The database. */
+/** @param path - Path of the database, for the message. */
 export function toFailure(error: unknown, path: string): Failure {
   const cause = error instanceof Error ? error.message : String(error);
   if (error instanceof StoreFailure) return { code: error.code, values: error.values, cause };
