@@ -12,11 +12,12 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-/** Starts another program on this machine that records the cookies it receives. */
+/** Starts another program on this machine that records the cookies of the requests for its page. */
 async function otherProgram(): Promise<{ port: number; cookies: string[] } & AsyncDisposable> {
   const cookies: string[] = [];
   const server = createServer((request, response) => {
-    cookies.push(request.headers.cookie ?? "");
+    // The browser may also ask for the icon of the page.
+    if (request.url === "/") cookies.push(request.headers.cookie ?? "");
     response.end("hello");
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -35,13 +36,13 @@ describe("Browser at the private host name", () => {
     ["private", 0],
     ["plain", 1],
   ])("sends other programs the expected cookies after sign-in by %s: %i", async (kind, sent) => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     await using other = await otherProgram();
-    const { privateUrl = "", path } = stand.kernel.services.signInLinks.mint();
+    const { privateUrl = "", path } = server.kernel.services.signInLinks.mint();
     const context = await browser.newContext();
     try {
       const page = await context.newPage();
-      await page.goto(kind === "private" ? privateUrl : stand.origin + path);
+      await page.goto(kind === "private" ? privateUrl : server.origin + path);
       await page.getByRole("button", { name: "Sign out" }).waitFor();
       for (const host of ["127.0.0.1", "localhost", "other.localhost"]) {
         await page.goto(`http://${host}:${other.port}/`);
@@ -54,7 +55,7 @@ describe("Browser at the private host name", () => {
   });
 
   test("clears stored data at sign-out and keeps other origins", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     await using other = await otherProgram();
     const context = await browser.newContext();
     try {
@@ -65,7 +66,7 @@ describe("Browser at the private host name", () => {
         localStorage.setItem("kept", "1");
         document.cookie = "kept=1; Max-Age=600";
       });
-      await page.goto(stand.origin + stand.kernel.services.signInLinks.mint().path);
+      await page.goto(server.origin + server.kernel.services.signInLinks.mint().path);
       await page.evaluate(() => {
         localStorage.setItem("doorward-conversations", '["a"]');
         localStorage.setItem("left", "1");

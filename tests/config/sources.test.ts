@@ -9,7 +9,7 @@ import { channels } from "../../plugins/channels/index.ts";
 import { http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
-import { codeFrom, refusal } from "../support/sample-plugins.ts";
+import { codeFrom, rejection } from "../support/sample-plugins.ts";
 import { storeFormConformance } from "../conformance/token-store.ts";
 
 let home: string;
@@ -38,7 +38,7 @@ describe("fromEnvironment", () => {
         expect(services.picoServer.status().enabled).toBe(true);
         expect(services.tokens.info("pico")).toMatchObject({ source: "env", managedByEnv: true });
         expect(await services.tokens.verify("pico", token)).toBe(1);
-        const { message } = await refusal(services.tokenSecrets.replace("pico", { expect: 1 }));
+        const { message } = await rejection(services.tokenSecrets.replace("pico", { expect: 1 }));
         expect(message).toContain("ACME_CHANNELS_PICO_TOKEN");
       },
       { config },

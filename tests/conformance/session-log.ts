@@ -40,17 +40,17 @@ export function sessionLogConformance(
   make: (bounds?: LogBounds) => Awaitable<LogStand>,
 ): void {
   async function listening(bounds?: LogBounds) {
-    const stand = await make(bounds);
+    const server = await make(bounds);
     const heard: SequencedEntry[] = [];
     const hearer = { onEntry: (entry: SequencedEntry) => void heard.push(entry) };
-    await stand.log.subscribe("s", hearer, { resumes: true });
-    const release = () => stand.log.unsubscribe("s", hearer);
+    await server.log.subscribe("s", hearer, { resumes: true });
+    const release = () => server.log.unsubscribe("s", hearer);
     const say = async (...texts: string[]) => {
-      for (const text of texts) await stand.log.append("s", numbered(text));
+      for (const text of texts) await server.log.append("s", numbered(text));
     };
-    const top = async (): Promise<Cursor> => (await stand.log.top("s"))!;
-    const after = async (seq: number) => stand.log.readAfter("s", { ...(await top()), seq });
-    return { ...stand, heard, release, say, top, after };
+    const top = async (): Promise<Cursor> => (await server.log.top("s"))!;
+    const after = async (seq: number) => server.log.readAfter("s", { ...(await top()), seq });
+    return { ...server, heard, release, say, top, after };
   }
 
   describe("sequence numbers", () => {

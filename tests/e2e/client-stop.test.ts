@@ -1,7 +1,7 @@
 // Tests how the built client stops answers at a terminal.
 import { describe, expect, test } from "vitest";
 import type { Application } from "../../plugins/channels/index.ts";
-import { far, type Far } from "../support/pico-client-harness.ts";
+import { startRemote, type Remote } from "../support/pico-client-harness.ts";
 import { createPeer } from "../support/scripted-peer.ts";
 import { awayFrom, startAtTerminal } from "./client.ts";
 import { freePort } from "./free-port.ts";
@@ -21,7 +21,7 @@ const answerUntilStopped: Application = async ({ content, signal, reply, stream 
 };
 
 async function atLongAnswer(app = answerUntilStopped) {
-  const there = await far(app);
+  const there = await startRemote(app);
   const client = await startAtTerminal(place, ["client", "-url", there.url]);
   await client.said(/connected/);
   client.child.stdin.write("long\r");
@@ -64,7 +64,7 @@ describe.skipIf(!python)("doorward client", () => {
   });
 
   test("leaves at Ctrl+C when no answer is running", async () => {
-    await using there = await far(answerUntilStopped);
+    await using there = await startRemote(answerUntilStopped);
     await using client = await startAtTerminal(place, ["client", "-url", there.url]);
     client.child.stdin.write("hello\r");
     await client.said(/you said hello/);
@@ -93,7 +93,7 @@ describe.skipIf(!python)("doorward client", () => {
 
   test("removes a message that was never sent", async () => {
     const port = await freePort();
-    let there: Far = await far(answerUntilStopped, { port });
+    let there: Remote = await startRemote(answerUntilStopped, { port });
     await using client = await startAtTerminal(place, ["client", "-url", there.url]);
     await client.said(/connected/);
     await there[Symbol.asyncDispose]();
@@ -102,7 +102,7 @@ describe.skipIf(!python)("doorward client", () => {
     await client.said(/unwanted/);
     client.child.stdin.write(ctrlC);
     await client.said(/stopped/);
-    there = await far(answerUntilStopped, { port });
+    there = await startRemote(answerUntilStopped, { port });
     client.child.stdin.write("wanted\r");
     await client.said(/you said wanted/);
     expect(there.heard.map(({ content }) => content)).toEqual(["wanted"]);

@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { far, token, type Far } from "../support/pico-client-harness.ts";
+import { startRemote, token, type Remote } from "../support/pico-client-harness.ts";
 import { awayFrom, startAtTerminal, type Running, type Variables } from "./client.ts";
 import { freePort } from "./free-port.ts";
 import { python } from "./terminal.ts";
@@ -19,7 +19,7 @@ describe.skipIf(!python)("doorward client at a terminal", () => {
       finish = resolve;
     });
     let answered = 0;
-    await using there = await far(async ({ content, stream }) => {
+    await using there = await startRemote(async ({ content, stream }) => {
       const answer = stream();
       answer.write(`you said ${content}: one`);
       if (content === "first") await waits;
@@ -43,7 +43,7 @@ describe.skipIf(!python)("doorward client at a terminal", () => {
   });
 
   test("sends input typed before connecting and strips control characters", async () => {
-    await using there = await far(
+    await using there = await startRemote(
       async ({ reply }) => void (await reply({ content: "a\u001b[31mred\u0007\u009b2Jz" })),
     );
     await using client = await atTerminal(["client", "-url", there.url]);
@@ -57,12 +57,12 @@ describe.skipIf(!python)("doorward client at a terminal", () => {
 
   test("counts down a reconnect and waits after a rejection", async () => {
     const port = await freePort();
-    let there: Far = await far(undefined, { port });
+    let there: Remote = await startRemote(undefined, { port });
     await using client = await atTerminal(["client", "-url", there.url]);
     await client.said(/connected/);
     await there[Symbol.asyncDispose]();
     await client.said(/reconnecting in \d+ s/);
-    there = await far(undefined, { port });
+    there = await startRemote(undefined, { port });
     await client.said(/connected again/);
     await there[Symbol.asyncDispose]();
 

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { far, token, type Far } from "../support/pico-client-harness.ts";
+import { startRemote, token, type Remote } from "../support/pico-client-harness.ts";
 import { startClient, type Running, type Variables } from "./client.ts";
 import { freePort } from "./free-port.ts";
 import { startLauncher, type RunningLauncher } from "./launcher.ts";
@@ -78,7 +78,7 @@ describe("doorward send", () => {
   test("matches each reply to its message and marks late replies", async () => {
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => void (release = resolve));
-    await using there = await far(async ({ content, reply }) => {
+    await using there = await startRemote(async ({ content, reply }) => {
       if (content === "slow") await held;
       await reply({ content: `you said ${content}` });
     });
@@ -158,7 +158,7 @@ describe("doorward client in a pipe", () => {
   });
 
   test("waits for a slow reply and prints it once", async () => {
-    await using there = await far(async ({ stream }) => {
+    await using there = await startRemote(async ({ stream }) => {
       const answer = stream();
       for (const word of ["all ", "in ", "one"]) {
         answer.write(word);
@@ -173,7 +173,7 @@ describe("doorward client in a pipe", () => {
   });
 
   test("exits with 1 after the timeout", async () => {
-    await using there = await far(() => undefined);
+    await using there = await startRemote(() => undefined);
     const { code, err } = await run(["client", "-url", there.url, "-timeout", "1"], {
       input: "hello\n",
     });
@@ -261,13 +261,13 @@ describe("doorward client -json", () => {
 
   test("reconnects after a server restart", async () => {
     const port = await freePort();
-    let there: Far = await far(undefined, { port });
+    let there: Remote = await startRemote(undefined, { port });
     await using client = await start(["client", "-json", "-url", there.url]);
     client.child.stdin.write(message("m1", "before"));
     await client.said(/you said before/);
     await there[Symbol.asyncDispose]();
     client.child.stdin.write(message("m2", "meanwhile"));
-    there = await far(undefined, { port });
+    there = await startRemote(undefined, { port });
     await client.said(/you said meanwhile/);
     client.child.stdin.end();
     expect(await client.ended).toMatchObject({ code: 0 });

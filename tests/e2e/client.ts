@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll } from "vitest";
-import { far, token, type Far } from "../support/pico-client-harness.ts";
+import { startRemote, token, type Remote } from "../support/pico-client-harness.ts";
 import { python } from "./terminal.ts";
 
 const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
@@ -26,11 +26,11 @@ export interface Place {
 }
 
 /** Starts a service and creates a directory for homes, for the tests of a file. */
-export function awayFrom(): Place & { readonly there: Far } {
-  const place = {} as { folder: string; url: string; there: Far };
+export function awayFrom(): Place & { readonly there: Remote } {
+  const place = {} as { folder: string; url: string; there: Remote };
   beforeAll(async () => {
     place.folder = await mkdtemp(join(tmpdir(), "doorward-client-"));
-    place.there = await far();
+    place.there = await startRemote();
     place.url = place.there.url;
   });
   afterAll(async () => {

@@ -33,7 +33,7 @@ function doorward(
     child.stdin.end(stdin);
   });
 }
-const knock = (base: URL, token: string): Promise<number> =>
+const authenticate = (base: URL, token: string): Promise<number> =>
   fetch(new URL("/pico", base), { headers: { authorization: `Bearer ${token}` } }).then(
     ({ status }) => status,
   );
@@ -62,20 +62,22 @@ describe("Command line of an owner", () => {
     await using running = await startLauncher();
     const { base, home } = running;
     const leaked = await enablePico(running, await finishSetup(running));
-    expect(await knock(base, leaked)).toBe(200);
+    expect(await authenticate(base, leaked)).toBe(200);
     const { code, out } = await doorward(home, "token rotate pico");
     expect(code).toBe(0);
-    expect([await knock(base, leaked), await knock(base, out.trim())]).toEqual([401, 200]);
+    expect([await authenticate(base, leaked), await authenticate(base, out.trim())]).toEqual([
+      401, 200,
+    ]);
     expect(await doorward(home, "send hello")).toEqual({ code: 0, out: "hello\n", err: "" });
 
     const file = join(home, ".security.yml");
     const edited = "edited-by-hand-0123456789-abcdefghijklmnop-x";
     await writeFile(file, (await readFile(file, "utf8")).replace(out.trim(), edited));
-    await vi.waitFor(async () => expect(await knock(base, edited)).toBe(200), {
+    await vi.waitFor(async () => expect(await authenticate(base, edited)).toBe(200), {
       timeout: 20_000,
       interval: 50,
     });
-    expect(await knock(base, out.trim())).toBe(401);
+    expect(await authenticate(base, out.trim())).toBe(401);
     expect(await readFile(join(home, "logs", "launcher.log"), "utf8")).not.toMatch(
       new RegExp(`${edited}|${out.trim()}`),
     );

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { connectTestClient } from "../../testkit/index.ts";
-import { isAlive, until } from "../support/program-harness.ts";
+import { isAlive, waitFor } from "../support/program-harness.ts";
 import { spawnLauncher, startLauncher } from "./launcher.ts";
 
 const token = "correct-horse-battery-staple-channel";
@@ -80,14 +80,14 @@ describe("Setting handler", () => {
     expect(pids.map(isAlive)).toEqual([true, true]);
     launcher.child.kill("SIGKILL");
     await launcher.ended;
-    await until(() => !pids.some(isAlive));
+    await waitFor(() => !pids.some(isAlive));
   });
 
   test("reports that a change needs a restart", async () => {
     const { env, config } = await homeWith(echo);
     await using launcher = await startLauncher({ env });
     await config({ timeout_s: 5 });
-    await until(() =>
+    await waitFor(() =>
       launcher.stderr().includes('\\"handler\\" was changed: it takes effect after a restart'),
     );
   });
@@ -141,7 +141,7 @@ describe("doorward run", () => {
     client.say("hello");
     expect((await client.next("message.create")).payload?.["content"]).toBe("you said hello");
     await client.close();
-    await until(() => launcher.stderr().includes("a line for its author"));
+    await waitFor(() => launcher.stderr().includes("a line for its author"));
     expect(launcher.stderr()).not.toContain("token source"); // all other output goes to the file
     expect(launcher.stdout()).toContain("agent.cjs");
     launcher.child.kill("SIGTERM");

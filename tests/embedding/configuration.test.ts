@@ -11,7 +11,7 @@ import { gateway, http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { connectTestClient, memoryTokens, testTokens } from "../../testkit/index.ts";
 import { selfSigned } from "../plugins/http/certificate.ts";
-import { refusal } from "../support/sample-plugins.ts";
+import { rejection } from "../support/sample-plugins.ts";
 
 /* Tests which settings apply immediately, which after a restart, and that rejected changes have no
  * effect. */
@@ -144,10 +144,10 @@ describe("setting that needs a restart", () => {
       await writeFile(certFile, cert);
       await running(async ({ apply, value }) => {
         const tls = { cert: certFile, key: keyFile };
-        const { code, message } = await refusal(apply("launcher", { tls }));
+        const { code, message } = await rejection(apply("launcher", { tls }));
         expect([code, message]).toEqual(["HTTP_TLS_UNREADABLE", expect.stringContaining(keyFile)]);
         await writeFile(keyFile, "no key");
-        expect((await refusal(apply("launcher", { tls }))).code).toBe("HTTP_TLS_UNREADABLE");
+        expect((await rejection(apply("launcher", { tls }))).code).toBe("HTTP_TLS_UNREADABLE");
         expect(value("launcher")["tls"]).toBeUndefined();
         await writeFile(keyFile, key);
         expect((await apply("launcher", { tls })).afterRestart).toEqual(["tls"]);
@@ -168,7 +168,7 @@ describe("rejected change", () => {
   ])("keeps all old values and reports the problem: %s %j", (section, changes, words) =>
     running(async ({ apply, value }) => {
       const before = structuredClone(value(section));
-      expect((await refusal(apply(section, changes))).message).toContain(words);
+      expect((await rejection(apply(section, changes))).message).toContain(words);
       expect(value(section)).toEqual(before);
     }),
   );

@@ -12,7 +12,7 @@ import { http, type HostIdentity } from "../../plugins/http/index.ts";
 import { connectTestClient } from "../../testkit/index.ts";
 import { memory, tokenStore, type Tokens } from "../../plugins/token-store/index.ts";
 import { selfSigned } from "../plugins/http/certificate.ts";
-import { refusal } from "../support/sample-plugins.ts";
+import { rejection } from "../support/sample-plugins.ts";
 import { embedded, listening, token } from "./support.ts";
 
 const claims: Plugin<{ needs: { tokens: Tokens } }> = {
@@ -119,9 +119,9 @@ describe("token check of the host", () => {
     await using client = await connectTestClient(channel, { token: "ours" });
     client.say("hello");
     expect((await client.next("message.create")).payload!["content"]).toBe("you said hello");
-    expect((await refusal(connectTestClient(channel, { token: "theirs" }))).details["status"]).toBe(
-      401,
-    );
+    expect(
+      (await rejection(connectTestClient(channel, { token: "theirs" }))).details["status"],
+    ).toBe(401);
     expect(asked).toEqual([
       ["pico", "ours"],
       ["pico", "theirs"],
@@ -204,7 +204,9 @@ describe("session check of the host", () => {
       { origin },
     ];
     for (const headers of others) {
-      expect((await refusal(connectTestClient(channel, { headers }))).details["status"]).toBe(401);
+      expect((await rejection(connectTestClient(channel, { headers }))).details["status"]).toBe(
+        401,
+      );
     }
   });
 
@@ -236,7 +238,7 @@ describe("session check of the host", () => {
       await using kernel = embedded({ server, identify }, undefined, log);
       await kernel.start();
       expect(
-        (await refusal(connectTestClient(`ws://127.0.0.1:${port}/pico`, { headers }))).details[
+        (await rejection(connectTestClient(`ws://127.0.0.1:${port}/pico`, { headers }))).details[
           "status"
         ],
       ).toBe(401);

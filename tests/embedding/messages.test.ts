@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKernel } from "../../kernel/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
-import { refusal } from "../support/sample-plugins.ts";
+import { rejection } from "../support/sample-plugins.ts";
 import { root } from "../rules/source.ts";
 
 /* Tests the compiler errors for common mistakes, against the shipped declarations. */
@@ -195,6 +195,6 @@ describe("compiler", () => {
 });
 
 test("rejects plugins known only at run time with the same words", async () => {
-  const { message } = await refusal(createKernel([], { plugins: [picoServer()] }).start());
+  const { message } = await rejection(createKernel([], { plugins: [picoServer()] }).start());
   expect(message).toMatch(/needs the service "tokens", which no earlier plugin offers/);
 });

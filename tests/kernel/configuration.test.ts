@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createConfiguration } from "../../kernel/configuration.ts";
-import { plugin, codeFrom, refusal } from "../support/sample-plugins.ts";
+import { plugin, codeFrom, rejection } from "../support/sample-plugins.ts";
 
 const nobody = (): void => undefined;
 const pico = {
@@ -63,7 +63,7 @@ describe("Configuration", () => {
       '"channels.pico.token" holds a token',
     ],
   ])("%j is refused as %s", async (given, code, sentence) => {
-    const error = await refusal(() => configure(given));
+    const error = await rejection(() => configure(given));
     expect(error.code).toBe(code);
     expect(error.message).toContain(sentence);
     expect(error.message).not.toContain("s3cret");
@@ -135,7 +135,7 @@ describe("Configuration", () => {
   test("hides the text of a rejection that has no code", async () => {
     const configuration = configure();
     configuration.onConfig("pico", () => Promise.reject(new Error("internal words")));
-    const error = await refusal(configuration.apply("channels.pico", { limit: 6 }));
+    const error = await rejection(configuration.apply("channels.pico", { limit: 6 }));
     expect(error.code).toBe("KERNEL_BAD_CONFIG");
     expect(error.message).not.toContain("internal words");
     expect(configuration.value("pico")).toEqual({ enabled: false, limit: 5 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createKernel, type AnyPlugin, type Plugin } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
-import { codeFrom, gate, plugin, refusal } from "../support/sample-plugins.ts";
+import { codeFrom, gate, plugin, rejection } from "../support/sample-plugins.ts";
 
 const { log } = createCapturedLog();
 const kernelOf = (plugins: readonly AnyPlugin[], options: object = {}) =>
@@ -305,7 +305,7 @@ describe("Kernel", () => {
       'Plugin "shop" was made for version 2 of the plugin contract; this kernel takes "api: 1".',
     ],
   ])("%s %#: the start is refused with a sentence", async (code, plugins, sentence) => {
-    const error = await refusal(kernelOf(plugins).start());
+    const error = await rejection(kernelOf(plugins).start());
     expect(error.code).toBe(code);
     expect(error.message).toContain(sentence);
   });

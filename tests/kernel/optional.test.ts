@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkPlugins, createKernel, type AnyPlugin } from "../../kernel/index.ts";
 import { createCapturedLog, createStoppedClock } from "../../kernel/testing.ts";
-import { codeFrom, gate, plugin, refusal, turn } from "../support/sample-plugins.ts";
+import { codeFrom, gate, plugin, rejection, turn } from "../support/sample-plugins.ts";
 
 const optional = { optional: true };
 const fails = (): never => {
@@ -150,7 +150,9 @@ describe("checkPlugins", () => {
     expect(await codeFrom(() => checkPlugins([plugin("one")], { tea: {} }))).toBe(
       "KERNEL_UNKNOWN_SECTION",
     );
-    expect((await refusal(() => checkPlugins([plugin("Tea Cup")]))).message).toContain('"Tea Cup"');
+    expect((await rejection(() => checkPlugins([plugin("Tea Cup")]))).message).toContain(
+      '"Tea Cup"',
+    );
     checkPlugins([plugin("one", fails)]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
 import { createStoppedClock } from "../../kernel/testing.ts";
-import { createTestKernel, gate, plugin, refusal, turn } from "../support/sample-plugins.ts";
+import { createTestKernel, gate, plugin, rejection, turn } from "../support/sample-plugins.ts";
 
 describe("Kernel.start", () => {
   test("warns about a slow plugin, then fails with its name", async () => {
@@ -12,7 +12,7 @@ describe("Kernel.start", () => {
     });
     const one = plugin("one", ({ onStop }) => onStop(() => void steps.push("one")));
     const { kernel, clock, logged } = createTestKernel([one, never]);
-    const failed = refusal(kernel.start());
+    const failed = rejection(kernel.start());
     await turn();
     clock.increment(10_000);
     expect(logged("warn")).toEqual(['"never" has been starting for 10 s']);
@@ -35,7 +35,7 @@ describe("Kernel.start", () => {
   test("limits ready steps by startTimeoutMs as well", async () => {
     const one = plugin("one", ({ onReady }) => onReady(() => gate().promise));
     const { kernel, clock } = createTestKernel([one], { startTimeoutMs: 2_000 });
-    const failed = refusal(kernel.start());
+    const failed = rejection(kernel.start());
     await turn();
     clock.increment(2_000);
     expect((await failed).message).toContain('"one" did not start within 2 s');
@@ -87,7 +87,7 @@ describe("Kernel.start", () => {
   ])("names the place of an entry that is not a plugin %#", async (entry, sentence) => {
     const { kernel } = createTestKernel([plugin("first"), entry as AnyPlugin]);
     expect(kernel.health().plugins).toHaveLength(2);
-    const { code, message } = await refusal(kernel.start());
+    const { code, message } = await rejection(kernel.start());
     expect(code).toBe("KERNEL_NOT_A_PLUGIN");
     expect(message).toContain(`Place 2 of the plugin list holds ${sentence}`);
   });
@@ -99,14 +99,14 @@ describe("Kernel.start", () => {
 
   test("asks for the contract version if a plugin has none", async () => {
     const one = plugin("one", undefined, { api: undefined });
-    const { message } = await refusal(createTestKernel([one]).kernel.start());
+    const { message } = await rejection(createTestKernel([one]).kernel.start());
     expect(message).toContain('add "api: 1"');
   });
 
   test("suggests the nearest service when an unknown one is read", async () => {
     const guest = plugin("guest", ({ needs }) => void (needs as { tokns: unknown }).tokns);
     const shop = plugin("shop", () => ({ tokens: 1 }));
-    const { code, message } = await refusal(createTestKernel([shop, guest]).kernel.start());
+    const { code, message } = await rejection(createTestKernel([shop, guest]).kernel.start());
     expect([code, message]).toEqual([
       "KERNEL_NEED_UNMET",
       'Plugin "guest" needs the service "tokns", which no earlier plugin offers. ' +

@@ -4,7 +4,7 @@ import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
 import { createCapturedLog, createStoppedClock } from "../../kernel/testing.ts";
 import { codeFrom, gate, plugin, turn } from "../support/sample-plugins.ts";
 
-function stand(plugins: readonly AnyPlugin[], options: object = {}) {
+function server(plugins: readonly AnyPlugin[], options: object = {}) {
   const clock = createStoppedClock();
   const { log, lines } = createCapturedLog();
   const kernel = createKernel([], { plugins, clock, log, ...options });
@@ -16,7 +16,7 @@ function stand(plugins: readonly AnyPlugin[], options: object = {}) {
 describe("Kernel.stop", () => {
   test("names only the pending cleanup step at the timeout", async () => {
     const steps: string[] = [];
-    const { kernel, clock, errors } = stand([
+    const { kernel, clock, errors } = server([
       plugin("one", ({ onStop }) => onStop(() => void steps.push("one"))),
       plugin("two", ({ onStop }) =>
         onStop(async () => {
@@ -78,7 +78,7 @@ describe("Kernel.stop", () => {
   test("applies the timeout to all cleanup steps together", async () => {
     const hang = (name: string): AnyPlugin =>
       plugin(name, ({ onStop }) => onStop(() => new Promise(() => undefined)));
-    const { kernel, clock, errors } = stand([hang("one"), hang("two")]);
+    const { kernel, clock, errors } = server([hang("one"), hang("two")]);
     await kernel.start();
     const stopping = kernel.stop();
     await turn();
@@ -91,7 +91,7 @@ describe("Kernel.stop", () => {
   test("aborts a start in progress and cleans everything up", async () => {
     const steps: string[] = [];
     const door = gate();
-    const { kernel } = stand([
+    const { kernel } = server([
       plugin("one", ({ onStop }) => onStop(() => void steps.push("one undone"))),
       plugin("two", async ({ onStop }) => {
         await door.promise;
@@ -118,7 +118,7 @@ describe("Kernel.stop", () => {
     const door = gate();
     const steps: string[] = [];
     let again = false;
-    const { kernel, clock, errors } = stand([
+    const { kernel, clock, errors } = server([
       plugin("one", ({ onStop }) => onStop(() => void steps.push("one undone"))),
       plugin("two", async ({ onStop, onReady, after, on }) => {
         if (again) return undefined;
@@ -151,7 +151,7 @@ describe("Kernel.stop", () => {
   test("cleans up immediately after a ready step that ends late", async () => {
     const door = gate<() => void>();
     const steps: string[] = [];
-    const { kernel, clock } = stand([plugin("one", ({ onReady }) => onReady(() => door.promise))]);
+    const { kernel, clock } = server([plugin("one", ({ onReady }) => onReady(() => door.promise))]);
     const starting = codeFrom(kernel.start());
     await turn();
     const stopping = kernel.stop({ timeoutMs: 100 });
@@ -166,7 +166,7 @@ describe("Kernel.stop", () => {
 
   test("stops without a deadlock if a plugin stops it while starting", async () => {
     let stop = (): unknown => undefined;
-    const { kernel, clock } = stand([plugin("one"), plugin("two", () => stop())]);
+    const { kernel, clock } = server([plugin("one"), plugin("two", () => stop())]);
     stop = () => kernel.stop({ timeoutMs: 50 });
     const starting = codeFrom(kernel.start());
     await turn();
@@ -178,7 +178,7 @@ describe("Kernel.stop", () => {
   test("aborts a start by its signal, which has no later effect", async () => {
     const door = gate();
     const abort = new AbortController();
-    const { kernel } = stand([plugin("one", () => door.promise), plugin("two")]);
+    const { kernel } = server([plugin("one", () => door.promise), plugin("two")]);
     const starting = codeFrom(kernel.start({ signal: abort.signal }));
     await turn();
     abort.abort();
@@ -196,11 +196,11 @@ describe("Kernel.stop", () => {
   test("starts nothing if the signal is aborted already", async () => {
     const steps: string[] = [];
     const one = plugin("one", () => void steps.push("started"));
-    const { kernel } = stand([one]);
+    const { kernel } = server([one]);
     expect(await codeFrom(kernel.start({ signal: AbortSignal.abort() }))).toBe(
       "KERNEL_START_ABORTED",
     );
-    const { kernel: other } = stand([one], { signal: AbortSignal.abort() });
+    const { kernel: other } = server([one], { signal: AbortSignal.abort() });
     expect(await codeFrom(other.start())).toBe("KERNEL_START_ABORTED");
     expect(steps).toEqual([]);
   });
@@ -208,7 +208,7 @@ describe("Kernel.stop", () => {
   test("stops when the signal of the kernel aborts", async () => {
     const abort = new AbortController();
     const undone = gate();
-    const { kernel } = stand([plugin("one", ({ onStop }) => onStop(() => undone.open()))], {
+    const { kernel } = server([plugin("one", ({ onStop }) => onStop(() => undone.open()))], {
       signal: abort.signal,
     });
     await kernel.start();
@@ -221,7 +221,7 @@ describe("Kernel.stop", () => {
 
   test("cleans up steps that a cleanup step registers", async () => {
     const steps: string[] = [];
-    const { kernel, clock } = stand([
+    const { kernel, clock } = server([
       plugin("one", ({ onStop, after }) =>
         onStop(() => {
           steps.push("undo");
@@ -261,7 +261,7 @@ describe("Kernel.stop", () => {
     const abort = new AbortController();
     const listeners = (): number => getEventListeners(abort.signal, "abort").length;
     let fails = true;
-    const { kernel } = stand(
+    const { kernel } = server(
       [
         plugin("one", () => {
           if (fails) throw new Error("no");
@@ -287,7 +287,7 @@ describe("Kernel.stop", () => {
     ["a plugin that timed out", { optional: true }],
   ])("has a timeout of its own while %s is cleaned up", async (_, more) => {
     const hangs = gate();
-    const { kernel, clock, errors } = stand([
+    const { kernel, clock, errors } = server([
       plugin(
         "one",
         ({ onStop }) => {

@@ -3,14 +3,14 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Browser, Page } from "playwright-core";
-import { startDoor, type DoorStand } from "../support/launcher-server.ts";
-import { isIn, refusal, signedIn, TOKEN, wrong } from "../support/dashboard-server.ts";
+import { startLauncherServer, type LauncherServer } from "../support/launcher-server.ts";
+import { isSignedIn, rejection, signIn, TOKEN, wrongToken } from "../support/dashboard-server.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../browser/browser.ts";
 
 let browser: Browser;
 let evil: Server;
 let evilPort: number;
-let launcher: DoorStand;
+let launcher: LauncherServer;
 let me: { cookie: string };
 let page: Page;
 /** The dashboard URL in the browser of the owner. */
@@ -40,9 +40,9 @@ afterAll(async () => {
   evil?.close();
 });
 beforeEach(async () => {
-  launcher = await startDoor();
+  launcher = await startLauncherServer();
   victim = `http://localhost:${launcher.port}`;
-  me = await signedIn(launcher);
+  me = await signIn(launcher);
   const context = await browser.newContext();
   const [name = "", value = ""] = me.cookie.split("=");
   await context.addCookies([{ name, value, url: victim, httpOnly: true, sameSite: "Lax" }]);
@@ -106,7 +106,7 @@ describe.each([
     const headers =
       "method: 'PUT', headers: { 'content-type': 'application/json', 'if-match': 'x' }, body: '{}'";
     expect(await read("/api/launcher", headers)).toBe("failed");
-    expect(await isIn(launcher, me)).toBe(true);
+    expect(await isSignedIn(launcher, me)).toBe(true);
     expect(launcher.facts.map(({ type }) => type)).toEqual(["dashboard:signed-in"]);
     expect(launcher.logged()).not.toContain("was rotated");
   });
@@ -119,14 +119,14 @@ describe.each([
         const form = document.createElement("form");
         form.method = "post";
         form.action = "${victim}${path}";
-        form.innerHTML = "<input name=token value=${wrong(1)}><input name=code value=${wrong(2)}><input name=keep value=true>";
+        form.innerHTML = "<input name=token value=${wrongToken(1)}><input name=code value=${wrongToken(2)}><input name=keep value=true>";
         document.body.append(form);
         form.submit();
       })()`);
       expect((await answered).status(), path).toBe(403);
       await page.waitForURL(victim + path);
     }
-    expect(await isIn(launcher, me)).toBe(true);
+    expect(await isSignedIn(launcher, me)).toBe(true);
     expect(launcher.facts.filter(({ type }) => type !== "dashboard:signed-in")).toEqual([]);
   });
 
@@ -149,7 +149,7 @@ describe.each([
       "<embed src=URL>",
     ];
     const html = Array.from({ length: 32 }, (__, n) =>
-      elements[n % elements.length]!.replace("URL", `${victim}/?token=${wrong(n)}`),
+      elements[n % elements.length]!.replace("URL", `${victim}/?token=${wrongToken(n)}`),
     ).join("");
     await page.evaluate(`new Promise((done) => {
       document.body.innerHTML = ${JSON.stringify(html)};
@@ -157,7 +157,7 @@ describe.each([
         .catch(() => undefined))).then(() => setTimeout(done, 200));
     })`);
     expect(launcher.facts.filter(({ type }) => type === "dashboard:sign-in-refused")).toEqual([]);
-    await refusal(await launcher.post("/login", { token: wrong(99) }), 401, "invalid_token");
+    await rejection(await launcher.post("/login", { token: wrongToken(99) }), 401, "invalid_token");
     expect((await launcher.post("/login", { token: TOKEN })).status).toBe(200);
   });
 });

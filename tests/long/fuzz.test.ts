@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { decode, decodeRequest, WireError } from "../../lib/pico-wire/index.ts";
-import { client, until } from "../support/pico-server-harness.ts";
+import { connectClient, waitFor } from "../support/pico-server-harness.ts";
 import {
   below,
   frameBytes,
@@ -53,10 +53,10 @@ test("survives thousands of hostile connections without leaking memory", async (
     (channel.lines as unknown[]).length = 0;
     channel.facts.length = 0;
   }
-  const peer = await client(channel.port, "/pico");
+  const peer = await connectClient(channel.port, "/pico");
   await peer.settled();
   peer.ws.terminate();
-  await until(() => channel.services.picoServer.connections().length === 0);
+  await waitFor(() => channel.services.picoServer.connections().length === 0);
   // Named sessions stay for reconnecting clients: at most some kilobytes each.
   const grown = collected() - before;
   console.info(`grown by ${Math.round(grown / 1024)} KiB`);

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { createFaultProxy } from "../../testkit/index.ts";
-import { far, near } from "../support/pico-client-harness.ts";
+import { startRemote, startPicoClient } from "../support/pico-client-harness.ts";
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 test("delivers all messages once and in order across twenty disconnects", async () => {
   const many = 2_000;
-  await using there = await far(() => undefined, { config: { message_rate: 0 } });
+  await using there = await startRemote(() => undefined, { config: { message_rate: 0 } });
   await using network = await createFaultProxy({ port: there.port });
-  await using here = await near(network.through(there.url));
+  await using here = await startPicoClient(network.through(there.url));
   await here.until(here.changes, ({ to }) => to === "open");
   const session = here.link.session()!;
   const names = Array.from({ length: many }, (_, n) => `${n + 1}`);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { codeOf, createKernel } from "../../kernel/index.ts";
 import { withKernel } from "../../kernel/testing.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
-import { toy } from "../support/sample-channel.ts";
+import { createSampleChannel } from "../support/sample-channel.ts";
 
 const job = fc.record({
   session: fc.constantFrom("a", "b", "c"),
@@ -30,7 +30,7 @@ describe("message delivery", () => {
     fc.assert(
       fc.asyncProperty(fc.array(job, { maxLength: 30 }), async (jobs) => {
         const log: string[] = [];
-        const { plugin, inlet, message } = toy();
+        const { plugin, inlet, message } = createSampleChannel();
         await withKernel([channels(), plugin, application(worker(jobs, log))], async () => {
           const outcomes = await Promise.allSettled(
             jobs.map(({ session, dedupe }, n) =>
@@ -57,7 +57,7 @@ describe("message delivery", () => {
   test("settles every delivery at a stop", () =>
     fc.assert(
       fc.asyncProperty(fc.array(job, { maxLength: 15 }), fc.nat(8), async (jobs, moment) => {
-        const { plugin, inlet, message } = toy();
+        const { plugin, inlet, message } = createSampleChannel();
         const kernel = createKernel([channels(), plugin, application(worker(jobs, []))], {
           log: silent,
         });

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BEGAN, DAY, TOKEN, isIn, signedIn, startDashboard } from "../support/dashboard-server.ts";
+import {
+  START_TIME,
+  DAY,
+  TOKEN,
+  isSignedIn,
+  signIn,
+  startDashboard,
+} from "../support/dashboard-server.ts";
 
 const LIFE = 7 * DAY;
 /**
@@ -25,14 +32,14 @@ describe("session cookie", () => {
           { minLength: 1, maxLength: 6 },
         ),
         async (later, looks) => {
-          await using stand = await startDashboard();
-          stand.clock.setTimeOfDay(BEGAN + later);
-          const session = await signedIn(stand);
+          await using server = await startDashboard();
+          server.clock.setTimeOfDay(START_TIME + later);
+          const session = await signIn(server);
           let expired = false;
           for (const look of looks) {
-            stand.clock.setTimeOfDay(BEGAN + later + look);
+            server.clock.setTimeOfDay(START_TIME + later + look);
             expired ||= look >= LIFE;
-            expect(await isIn(stand, session)).toBe(look >= 0 && !expired);
+            expect(await isSignedIn(server, session)).toBe(look >= 0 && !expired);
           }
         },
       ),
@@ -42,16 +49,16 @@ describe("session cookie", () => {
   test("expires after 7 days even if the clock is set back", () =>
     fc.assert(
       fc.asyncProperty(passesAndSetsBack, async (steps) => {
-        await using stand = await startDashboard();
+        await using server = await startDashboard();
         const sessions: { begun: number; session: { cookie: string } }[] = [];
         let elapsed = 0;
         for (const [passes, back] of steps) {
-          sessions.push({ begun: elapsed, session: await signedIn(stand) });
-          stand.clock.setTimeOfDay(stand.clock.now() - back);
-          stand.clock.increment(passes);
+          sessions.push({ begun: elapsed, session: await signIn(server) });
+          server.clock.setTimeOfDay(server.clock.now() - back);
+          server.clock.increment(passes);
           elapsed += passes;
           for (const { begun, session } of sessions) {
-            if (elapsed - begun >= LIFE) expect(await isIn(stand, session)).toBe(false);
+            if (elapsed - begun >= LIFE) expect(await isSignedIn(server, session)).toBe(false);
           }
         }
       }),
@@ -59,8 +66,8 @@ describe("session cookie", () => {
     ));
 
   test("rejects the cookie after any change of its bytes", async () => {
-    await using stand = await startDashboard();
-    const { cookie } = await signedIn(stand);
+    await using server = await startDashboard();
+    const { cookie } = await signIn(server);
     const start = cookie.indexOf("=") + 1;
     const [name, value] = [cookie.slice(0, start), cookie.slice(start)];
     const code = fc
@@ -90,7 +97,7 @@ describe("session cookie", () => {
     await fc.assert(
       fc.asyncProperty(edit, async (change) => {
         const other = edited(change);
-        expect(await isIn(stand, { cookie: name + other })).toBe(other === value);
+        expect(await isSignedIn(server, { cookie: name + other })).toBe(other === value);
       }),
       { numRuns: 400 },
     );
@@ -105,29 +112,29 @@ describe("session cookie", () => {
         async (count, out, end) => {
           let sessions: { cookie: string }[] = [];
           {
-            await using stand = await startDashboard();
-            sessions = await Promise.all(Array.from({ length: count }, () => signedIn(stand)));
+            await using server = await startDashboard();
+            sessions = await Promise.all(Array.from({ length: count }, () => signIn(server)));
             const alive = new Set(sessions.keys());
             for (const n of out.filter((each) => each < count)) {
-              await stand.post("/logout", undefined, sessions[n]!);
+              await server.post("/logout", undefined, sessions[n]!);
               alive.delete(n);
               for (const [at, session] of sessions.entries())
-                expect(await isIn(stand, session)).toBe(alive.has(at));
+                expect(await isSignedIn(server, session)).toBe(alive.has(at));
             }
             if (end === "replacement") {
-              await stand.kernel.services.tokenSecrets.replace("launcher", {
+              await server.kernel.services.tokenSecrets.replace("launcher", {
                 value: `${TOKEN}-next`,
                 expect: 1,
               });
-              for (const session of sessions) expect(await isIn(stand, session)).toBe(false);
+              for (const session of sessions) expect(await isSignedIn(server, session)).toBe(false);
             }
           }
-          await using stand = await startDashboard();
+          await using server = await startDashboard();
           for (const { cookie } of sessions) {
             const value = cookie.slice(cookie.indexOf("=") + 1);
-            expect(await isIn(stand, { cookie: `service_session_${stand.port}=${value}` })).toBe(
-              false,
-            );
+            expect(
+              await isSignedIn(server, { cookie: `service_session_${server.port}=${value}` }),
+            ).toBe(false);
           }
         },
       ),

@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { memory, type TokenBackend } from "../../plugins/token-store/index.ts";
 import {
   TOKEN,
-  inSetup,
-  mintLink,
+  setupBackend,
+  createLoginLink,
   startDashboard,
-  type DashboardStand,
+  type DashboardServer,
 } from "../support/dashboard-server.ts";
 
 const WINDOW = 60_000;
@@ -20,14 +20,14 @@ interface Compared {
 function watched(form: TokenBackend): {
   form: TokenBackend;
   compared: Compared[];
-  watch(stand: DashboardStand): void;
+  watch(server: DashboardServer): void;
 } {
   const compared: Compared[] = [];
   let now = (): number => 0;
   return {
     compared,
-    watch: (stand) => {
-      now = stand.clock.now;
+    watch: (server) => {
+      now = server.clock.now;
     },
     form: {
       ...form,
@@ -40,13 +40,13 @@ function watched(form: TokenBackend): {
   };
 }
 
-type Way = (stand: DashboardStand, token: string, from: string) => Promise<Response>;
+type Way = (server: DashboardServer, token: string, from: string) => Promise<Response>;
 const running: Record<string, Way> = {
-  json: (stand, token, from) => stand.post("/login", { token }, {}, from),
-  form: (stand, token, from) => stand.form("/login", { token }, {}, from),
-  query: (stand, token, from) => stand.get(`/?token=${token}`, {}, from),
-  bearer: (stand, token, from) =>
-    stand.get("/api/status", { authorization: `Bearer ${token}` }, from),
+  json: (server, token, from) => server.post("/login", { token }, {}, from),
+  form: (server, token, from) => server.form("/login", { token }, {}, from),
+  query: (server, token, from) => server.get(`/?token=${token}`, {}, from),
+  bearer: (server, token, from) =>
+    server.get("/api/status", { authorization: `Bearer ${token}` }, from),
 };
 /** With these fields, a right code alone does not finish the setup. */
 const differing = { token: "one-of-my-own-tokens", confirm: "differs" };
@@ -54,8 +54,8 @@ const setup: Record<string, Way> = {
   json: running["json"]!,
   form: running["form"]!,
   query: running["query"]!,
-  code: (stand, code, from) => stand.post("/setup", { code, ...differing }, {}, from),
-  codeForm: (stand, code, from) => stand.form("/setup", { code, ...differing }, {}, from),
+  code: (server, code, from) => server.post("/setup", { code, ...differing }, {}, from),
+  codeForm: (server, code, from) => server.form("/setup", { code, ...differing }, {}, from),
 };
 
 /** The sign-in methods that accept a one-time link. The others treat it as any wrong value. */
@@ -118,17 +118,18 @@ describe("wrong values per address", () => {
       const all = Object.values(ways);
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
-          const store = watched(state === "setup" ? inSetup() : memory({ launcher: TOKEN }));
-          await using stand = await startDashboard({ form: store.form });
-          store.watch(stand);
+          const store = watched(state === "setup" ? setupBackend() : memory({ launcher: TOKEN }));
+          await using server = await startDashboard({ form: store.form });
+          store.watch(server);
           const byAddress = new Map<string, Compared[]>([
             ["127.0.0.1", []],
             ["127.0.0.2", []],
           ]);
           const attempt = async (way: Way, given: string, from: string): Promise<void> => {
             const before = store.compared.length;
-            const real = given === "right" ? TOKEN : given === "link" ? mintLink(stand) : given;
-            const { status } = await way(stand, real, from);
+            const real =
+              given === "right" ? TOKEN : given === "link" ? createLoginLink(server) : given;
+            const { status } = await way(server, real, from);
             const isRedeemed = given === "link" && takesLinks(way);
             byAddress.get(from)!.push(...store.compared.slice(before));
             if (given === "right") expect([200, 303, 409, 422]).toContain(status);
@@ -136,14 +137,14 @@ describe("wrong values per address", () => {
             else expect([401, 429]).toContain(status);
           };
           for (const each of steps) {
-            if (each.kind === "wait") stand.clock.increment(each.ms);
+            if (each.kind === "wait") server.clock.increment(each.ms);
             else if (each.kind === "try") {
               await attempt(all[each.way % all.length]!, each.value, `127.0.0.${each.from + 1}`);
             } else {
               const before = store.compared.length;
               await Promise.all(
                 Array.from({ length: each.count }, (_, n) =>
-                  all[n % all.length]!(stand, `wrong-${(each.first + n) % 41}`, "127.0.0.1"),
+                  all[n % all.length]!(server, `wrong-${(each.first + n) % 41}`, "127.0.0.1"),
                 ),
               );
               byAddress.get("127.0.0.1")!.push(...store.compared.slice(before));
@@ -160,21 +161,21 @@ describe("wrong values per address", () => {
     fc.assert(
       fc.asyncProperty(waits, fc.integer({ min: 1, max: 12 }), async (pauses, most) => {
         const store = watched(memory({ launcher: TOKEN }));
-        await using stand = await startDashboard({
+        await using server = await startDashboard({
           form: store.form,
           launcher: { login_attempts_per_minute: most },
         });
-        store.watch(stand);
+        store.watch(server);
         const all = Object.values(running);
         for (const [round, pause] of pauses.entries()) {
           const answers = await Promise.all(
             Array.from({ length: 50 }, (_, n) =>
-              all[n % 4]!(stand, `wrong-${round}-${n}`, "127.0.0.1"),
+              all[n % 4]!(server, `wrong-${round}-${n}`, "127.0.0.1"),
             ),
           );
           expect(answers.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(most);
           if (round === 0) expect(answers.filter(({ status }) => status === 401).length).toBe(most);
-          stand.clock.increment(pause);
+          server.clock.increment(pause);
         }
         expectLaw(store.compared, most);
       }),
@@ -183,34 +184,36 @@ describe("wrong values per address", () => {
 });
 
 describe("attempts that do not count", () => {
-  const harmless: ((stand: DashboardStand, n: number) => Promise<unknown>)[] = [
-    (stand) => stand.post("/login", {}),
-    (stand) => stand.form("/login", { token: "" }),
-    (stand, n) => stand.form("/login", `token=a${n}&token=b${n}`),
-    (stand, n) => stand.post("/login", { token: `ott_${n}` }),
-    (stand, n) => stand.get(`/?token=ott_${n}`),
-    (stand, n) => stand.get(`/?token=a${n}&token=b${n}`),
-    (stand, n) => stand.get(`/?token=wrong-${n}`, { "sec-fetch-dest": "image" }),
-    (stand, n) => stand.request(`/?token=wrong-${n}`, { method: "HEAD" }),
-    (stand, n) => stand.post("/login", { token: `wrong-${n}` }, { origin: "https://evil.example" }),
-    (stand, n) => stand.get("/api/status", { authorization: `Basic wrong-${n}` }),
-    (stand, n) => stand.get("/api/status", { authorization: [`Bearer a${n}`, `Bearer b${n}`] }),
-    (stand, n) => stand.get("/api/status", { cookie: `service_session_${stand.port}=wrong-${n}` }),
-    (stand, n) => stand.post("/setup", { code: `wrong-${n}`, keep: true }),
-    (stand) => stand.post("/login", { token: TOKEN }),
-    (stand) => stand.get(`/?token=${TOKEN}`),
-    (stand) => stand.post("/login", { token: mintLink(stand) }),
-    (stand) => stand.post("/login", { token: "the same wrong one" }),
+  const harmless: ((server: DashboardServer, n: number) => Promise<unknown>)[] = [
+    (server) => server.post("/login", {}),
+    (server) => server.form("/login", { token: "" }),
+    (server, n) => server.form("/login", `token=a${n}&token=b${n}`),
+    (server, n) => server.post("/login", { token: `ott_${n}` }),
+    (server, n) => server.get(`/?token=ott_${n}`),
+    (server, n) => server.get(`/?token=a${n}&token=b${n}`),
+    (server, n) => server.get(`/?token=wrong-${n}`, { "sec-fetch-dest": "image" }),
+    (server, n) => server.request(`/?token=wrong-${n}`, { method: "HEAD" }),
+    (server, n) =>
+      server.post("/login", { token: `wrong-${n}` }, { origin: "https://evil.example" }),
+    (server, n) => server.get("/api/status", { authorization: `Basic wrong-${n}` }),
+    (server, n) => server.get("/api/status", { authorization: [`Bearer a${n}`, `Bearer b${n}`] }),
+    (server, n) =>
+      server.get("/api/status", { cookie: `service_session_${server.port}=wrong-${n}` }),
+    (server, n) => server.post("/setup", { code: `wrong-${n}`, keep: true }),
+    (server) => server.post("/login", { token: TOKEN }),
+    (server) => server.get(`/?token=${TOKEN}`),
+    (server) => server.post("/login", { token: createLoginLink(server) }),
+    (server) => server.post("/login", { token: "the same wrong one" }),
   ];
 
   test("never block, in any order and number", () =>
     fc.assert(
       fc.asyncProperty(fc.array(fc.nat(harmless.length - 1), { maxLength: 60 }), async (picks) => {
-        await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 2 } });
-        for (const [n, pick] of picks.entries()) await harmless[pick]!(stand, n);
-        expect((await stand.post("/login", { token: "a wrong one" })).status).toBe(401);
-        await stand.post("/login", { token: "another wrong one" });
-        expect((await stand.post("/login", { token: "yet another" })).status).toBe(429);
+        await using server = await startDashboard({ launcher: { login_attempts_per_minute: 2 } });
+        for (const [n, pick] of picks.entries()) await harmless[pick]!(server, n);
+        expect((await server.post("/login", { token: "a wrong one" })).status).toBe(401);
+        await server.post("/login", { token: "another wrong one" });
+        expect((await server.post("/login", { token: "yet another" })).status).toBe(429);
       }),
       { numRuns: 15 },
     ));

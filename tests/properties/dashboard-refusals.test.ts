@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { memory } from "../../plugins/token-store/index.ts";
 import {
   TOKEN,
-  inSetup,
-  mintLink,
+  setupBackend,
+  createLoginLink,
   startDashboard,
-  type DashboardStand,
+  type DashboardServer,
 } from "../support/dashboard-server.ts";
 
 /** Everything in a response except its time. */
@@ -32,35 +32,36 @@ const wrongToken = fc
 
 const headerSafe = (token: string): string =>
   Buffer.from(token.trim().replaceAll(/\p{Cc}/gu, "~")).toString("latin1");
-const ways: Record<string, (stand: DashboardStand, token: string) => Promise<Response>> = {
-  "POST /login as JSON": (stand, token) => stand.post("/login", { token }),
-  "POST /login as a form": (stand, token) => stand.form("/login", { token, next: "/place" }),
-  "GET /?token= by a program": (stand, token) => stand.get(`/?token=${encodeURIComponent(token)}`),
-  "Authorization: Bearer": (stand, token) =>
-    stand.get("/api/status", { authorization: `Bearer ${headerSafe(token)}` }),
+const ways: Record<string, (server: DashboardServer, token: string) => Promise<Response>> = {
+  "POST /login as JSON": (server, token) => server.post("/login", { token }),
+  "POST /login as a form": (server, token) => server.form("/login", { token, next: "/place" }),
+  "GET /?token= by a program": (server, token) =>
+    server.get(`/?token=${encodeURIComponent(token)}`),
+  "Authorization: Bearer": (server, token) =>
+    server.get("/api/status", { authorization: `Bearer ${headerSafe(token)}` }),
 };
 
 describe("rejections of wrong tokens", () => {
   test.each(Object.keys(ways))("%s", async (name) => {
-    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1_000 } });
-    const expected = await bytesOf(await ways[name]!(stand, "a wrong token"));
+    await using server = await startDashboard({ launcher: { login_attempts_per_minute: 1_000 } });
+    const expected = await bytesOf(await ways[name]!(server, "a wrong token"));
     expect(expected).toContain("[401,");
-    const spent = mintLink(stand);
-    await stand.post("/login", { token: spent });
-    expect(await bytesOf(await ways[name]!(stand, spent))).toBe(expected);
+    const spent = createLoginLink(server);
+    await server.post("/login", { token: spent });
+    expect(await bytesOf(await ways[name]!(server, spent))).toBe(expected);
     await fc.assert(
       fc.asyncProperty(wrongToken, async (token) => {
-        expect(await bytesOf(await ways[name]!(stand, token))).toBe(expected);
+        expect(await bytesOf(await ways[name]!(server, token))).toBe(expected);
       }),
       { numRuns: 120 },
     );
   });
 
   test("redirect a browser to one address per kind of token", async () => {
-    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1_000 } });
+    await using server = await startDashboard({ launcher: { login_attempts_per_minute: 1_000 } });
     await fc.assert(
       fc.asyncProperty(wrongToken, async (token) => {
-        const { status, headers } = await stand.open(`/?token=${encodeURIComponent(token)}`);
+        const { status, headers } = await server.open(`/?token=${encodeURIComponent(token)}`);
         const error = token.trim().startsWith("ott_") ? "link_expired" : "invalid_token";
         expect([status, headers.get("location")]).toEqual([302, `/login?error=${error}`]);
       }),
@@ -69,15 +70,15 @@ describe("rejections of wrong tokens", () => {
   });
 
   test("have equal responses of POST /setup, as JSON and form", async () => {
-    await using stand = await startDashboard({
-      form: inSetup(),
+    await using server = await startDashboard({
+      form: setupBackend(),
       launcher: { login_attempts_per_minute: 1_000 },
     });
     const tries = [
-      (code: string) => stand.post("/setup", { code, keep: true }),
-      (code: string) => stand.form("/setup", { code, keep: "true" }),
+      (code: string) => server.post("/setup", { code, keep: true }),
+      (code: string) => server.form("/setup", { code, keep: "true" }),
       (code: string) =>
-        stand.post("/setup", { code, token: "a-token-of-my-own", confirm: "another" }),
+        server.post("/setup", { code, token: "a-token-of-my-own", confirm: "another" }),
     ];
     for (const attempt of tries) {
       const expected = await bytesOf(await attempt("a wrong code"));
@@ -92,19 +93,19 @@ describe("rejections of wrong tokens", () => {
 
   test("have equal 429 responses, also for short right tokens", async () => {
     const short = "a-right-token-of-my-own";
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       form: memory({ launcher: short }),
       launcher: { login_attempts_per_minute: 1 },
     });
-    await stand.post("/login", { token: "wrong" });
+    await server.post("/login", { token: "wrong" });
     for (const [name, way] of Object.entries(ways)) {
-      const expected = await bytesOf(await way(stand, short));
+      const expected = await bytesOf(await way(server, short));
       expect(expected).toContain("[429,");
       await fc.assert(
         fc.asyncProperty(
           wrongToken.filter((token) => !token.trim().startsWith("ott_")),
           async (token) => {
-            expect([name, await bytesOf(await way(stand, token))]).toEqual([name, expected]);
+            expect([name, await bytesOf(await way(server, token))]).toEqual([name, expected]);
           },
         ),
         { numRuns: 30 },

@@ -8,18 +8,18 @@ import { channels } from "../../plugins/channels/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import {
   TOKEN,
-  mintLink,
+  createLoginLink,
   opened,
   setCookieOf,
   startDashboard,
   tempHome,
-  type DashboardStand,
-  type Lines,
+  type DashboardServer,
+  type HeaderLines,
 } from "../support/dashboard-server.ts";
 
 /** Secrets of a run that must not appear anywhere else. */
 interface Run {
-  readonly stand: DashboardStand;
+  readonly server: DashboardServer;
   /** Tokens, codes, attempted values, used and valid links, and session ids. */
   readonly secrets: Set<string>;
   readonly seen: string[];
@@ -46,8 +46,8 @@ async function look(run: Run, answer: Response, own = ""): Promise<void> {
   }
 }
 /** The place where a secret appears, with the text around it. */
-function leaks({ secrets, seen, stand }: Run): string[] {
-  const all = [inspect(stand.facts, { depth: 9 }), stand.logged(), ...seen].join("\n");
+function leaks({ secrets, seen, server }: Run): string[] {
+  const all = [inspect(server.facts, { depth: 9 }), server.logged(), ...seen].join("\n");
   return [...secrets].flatMap((secret) => {
     const at = all.indexOf(secret);
     return at < 0 ? [] : [all.slice(Math.max(0, at - 300), at + 100)];
@@ -59,47 +59,47 @@ const fresh = (run: Run): string => {
   run.secrets.add(value);
   return value;
 };
-const session = (run: Run): Lines => ({
+const session = (run: Run): HeaderLines => ({
   cookie: run.cookies.at(-1) ?? "none=none",
-  origin: run.stand.origin,
+  origin: run.server.origin,
 });
 const link = (run: Run): string => {
-  const made = mintLink(run.stand);
+  const made = createLoginLink(run.server);
   run.secrets.add(made);
   return made;
 };
 
 /** One request for each action. */
 const asks: Record<string, (run: Run) => Promise<Response>> = {
-  "signs in as JSON": ({ stand, token }) => stand.post("/login", { token }),
-  "signs in by a form": ({ stand, token }) =>
-    stand.form("/login", { token, next: `/?token=${token}` }),
-  "signs in by the address": ({ stand, token }) => stand.open(`/?token=${token}&a=1`),
-  "signs in by a link": (run) => run.stand.open(`/?token=${link(run)}`),
-  "posts a link": (run) => run.stand.post("/login", { token: link(run) }),
-  "is wrong as JSON": (run) => run.stand.post("/login", { token: fresh(run), next: fresh(run) }),
-  "is wrong by a form": (run) => run.stand.form("/login", { token: fresh(run) }),
-  "is wrong by the address": (run) => run.stand.open(`/?token=${fresh(run)}`),
-  "is wrong by a program": (run) => run.stand.get(`/?token=${fresh(run)}`),
+  "signs in as JSON": ({ server, token }) => server.post("/login", { token }),
+  "signs in by a form": ({ server, token }) =>
+    server.form("/login", { token, next: `/?token=${token}` }),
+  "signs in by the address": ({ server, token }) => server.open(`/?token=${token}&a=1`),
+  "signs in by a link": (run) => run.server.open(`/?token=${link(run)}`),
+  "posts a link": (run) => run.server.post("/login", { token: link(run) }),
+  "is wrong as JSON": (run) => run.server.post("/login", { token: fresh(run), next: fresh(run) }),
+  "is wrong by a form": (run) => run.server.form("/login", { token: fresh(run) }),
+  "is wrong by the address": (run) => run.server.open(`/?token=${fresh(run)}`),
+  "is wrong by a program": (run) => run.server.get(`/?token=${fresh(run)}`),
   "is wrong by Bearer": (run) =>
-    run.stand.get("/api/status", { authorization: `Bearer ${fresh(run)}` }),
-  "is right by Bearer": ({ stand, token }) =>
-    stand.get("/api/status", { authorization: `Bearer ${token}` }),
-  "offers two tokens": (run) => run.stand.get(`/?token=${fresh(run)}&token=${run.token}`),
+    run.server.get("/api/status", { authorization: `Bearer ${fresh(run)}` }),
+  "is right by Bearer": ({ server, token }) =>
+    server.get("/api/status", { authorization: `Bearer ${token}` }),
+  "offers two tokens": (run) => run.server.get(`/?token=${fresh(run)}&token=${run.token}`),
   "sends broken JSON": (run) =>
     raw(run, "application/json", `{"token":"${run.token}","x":${fresh(run)}`),
   "sends another type": (run) => raw(run, "text/plain", run.token),
-  "comes from elsewhere": ({ stand, token }) =>
-    stand.post("/login", { token }, { origin: "https://evil.example" }),
-  "asks for another host": ({ stand, token }) =>
-    stand.get(`/?token=${token}`, { host: "evil.example" }),
-  "sets up with a wrong code": (run) => run.stand.post("/setup", { code: fresh(run), keep: true }),
-  "sets up with a weak token": ({ stand, token }) =>
-    stand.form("/setup", { code: token, token: "weak secret", confirm: "weak secret" }),
-  "signs out": (run) => run.stand.post("/logout", undefined, session(run)),
+  "comes from elsewhere": ({ server, token }) =>
+    server.post("/login", { token }, { origin: "https://evil.example" }),
+  "asks for another host": ({ server, token }) =>
+    server.get(`/?token=${token}`, { host: "evil.example" }),
+  "sets up with a wrong code": (run) => run.server.post("/setup", { code: fresh(run), keep: true }),
+  "sets up with a weak token": ({ server, token }) =>
+    server.form("/setup", { code: token, token: "weak secret", confirm: "weak secret" }),
+  "signs out": (run) => run.server.post("/logout", undefined, session(run)),
 };
-const raw = ({ stand }: Run, type: string, body: string): Promise<Response> =>
-  stand.request("/login", { method: "POST", headers: { "content-type": type }, body });
+const raw = ({ server }: Run, type: string, body: string): Promise<Response> =>
+  server.request("/login", { method: "POST", headers: { "content-type": type }, body });
 
 const longer: Record<string, (run: Run) => Promise<void>> = {
   async "puts a token where it does not belong"(run) {
@@ -111,18 +111,18 @@ const longer: Record<string, (run: Run) => Promise<void>> = {
       `/setup?token=${value}&error=${value}`,
       `/login?link=${value}&error=${value}`,
     ]) {
-      await look(run, await run.stand.request(path, { headers: opened }));
+      await look(run, await run.server.request(path, { headers: opened }));
     }
   },
   async "sets up with an own token"(run) {
     const own = fresh(run);
-    const answer = await run.stand.post("/setup", { code: run.token, token: own, confirm: own });
+    const answer = await run.server.post("/setup", { code: run.token, token: own, confirm: own });
     if (answer.status === 200) run.token = own;
     await look(run, answer);
   },
   async "replaces the token"(run) {
-    const { tokens, tokenSecrets } = run.stand.kernel.services;
-    if (run.stand.kernel.state() !== "running" || tokens.info("launcher").managedByEnv) return;
+    const { tokens, tokenSecrets } = run.server.kernel.services;
+    if (run.server.kernel.state() !== "running" || tokens.info("launcher").managedByEnv) return;
     run.token = fresh(run);
     await tokenSecrets.replace("launcher", {
       value: run.token,
@@ -131,20 +131,20 @@ const longer: Record<string, (run: Run) => Promise<void>> = {
   },
   async "looks at the pages"(run) {
     for (const path of ["/", "/login", "/setup", "/nowhere", "/api/auth/status", "/api/status"]) {
-      const answer = await run.stand.request(path, { headers: { ...opened, ...session(run) } });
+      const answer = await run.server.request(path, { headers: { ...opened, ...session(run) } });
       await look(run, answer);
     }
   },
   async "makes a link"(run) {
-    const answer = await run.stand.post("/api/signin-links", undefined, session(run));
+    const answer = await run.server.post("/api/signin-links", undefined, session(run));
     const made = /ott_[\w-]+/.exec(await answer.clone().text())?.[0] ?? "";
     await look(run, answer, made);
     if (made === "") return;
     run.secrets.add(made);
-    await look(run, await run.stand.open(`/login?link=${made}`), made);
+    await look(run, await run.server.open(`/login?link=${made}`), made);
   },
   async "turns the channel on"(run) {
-    const status = await run.stand.get("/api/status", session(run));
+    const status = await run.server.get("/api/status", session(run));
     const { channel } = (await status.json()) as { channel?: { etag?: string } };
     const headers = {
       ...session(run),
@@ -158,11 +158,11 @@ const longer: Record<string, (run: Run) => Promise<void>> = {
     });
     await look(
       run,
-      await run.stand.request("/api/channels/pico", { method: "PUT", headers, body }),
+      await run.server.request("/api/channels/pico", { method: "PUT", headers, body }),
     );
   },
   async waits(run) {
-    run.stand.clock.increment(40_000);
+    run.server.clock.increment(40_000);
   },
 };
 
@@ -181,7 +181,7 @@ describe("dashboard", () => {
         await using folder = await tempHome();
         const given = "given-by-the-environment-0123456789-abcdefghi";
         const before = [channels(), picoServer()] as unknown as AnyPlugin[];
-        await using stand = await startDashboard({
+        await using server = await startDashboard({
           home: folder.home,
           before,
           env: first ? {} : { SERVICE_LAUNCHER_TOKEN: given },
@@ -190,7 +190,7 @@ describe("dashboard", () => {
           await readFile(join(folder.home, "launcher-config.json"), "utf8"),
         ) as { launcher_token?: string };
         const token = file.launcher_token ?? given;
-        const run: Run = { stand, token, secrets: new Set([token]), seen: [], cookies: [], n: 0 };
+        const run: Run = { server, token, secrets: new Set([token]), seen: [], cookies: [], n: 0 };
         for (const name of steps) await command(run, name);
         const security = await readFile(join(folder.home, ".security.yml"), "utf8").catch(() => "");
         for (const [made] of security.matchAll(/[0-9a-f]{64}/g)) run.secrets.add(made);
@@ -200,9 +200,9 @@ describe("dashboard", () => {
     ));
 
   test("detects leaked secrets wherever they appear", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     const run: Run = {
-      stand,
+      server,
       token: TOKEN,
       secrets: new Set([TOKEN]),
       seen: [],

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { request } from "node:http";
 import type { HostIdentity } from "../../plugins/http/index.ts";
 import { identifiedHost, type IdentifiedHost } from "../support/identified-host.ts";
-import { until, type Client, type Frame } from "../support/pico-server-harness.ts";
+import { waitFor, type Client, type Frame } from "../support/pico-server-harness.ts";
 
 const startsWithTeam = (session: string): boolean => session.startsWith("team");
 /** Cookie and identity of each person. Some ids look like sessions of another one. */
@@ -270,7 +270,7 @@ class World {
       await Promise.race([tab.client.settled(), tab.client.closed]);
       this.read(tab);
     }
-    await until(() => this.counts.received >= this.accepted || this.leaks.length > 0);
+    await waitFor(() => this.counts.received >= this.accepted || this.leaks.length > 0);
   }
 }
 

@@ -3,7 +3,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WebSocket, type ClientOptions } from "ws";
 import { connect, type Client } from "../../lib/pico-link/client.ts";
-import { stand, token, until, type Stand } from "../support/pico-server-harness.ts";
+import {
+  startPicoServer,
+  token,
+  waitFor,
+  type PicoTestServer,
+} from "../support/pico-server-harness.ts";
 
 const to = { channel: "pico", session: "s1" };
 
@@ -32,7 +37,7 @@ class CutClient {
   holes = 0;
   private socket: WebSocket | undefined;
 
-  constructor(service: Stand) {
+  constructor(service: PicoTestServer) {
     const opened = (socket: WebSocket): void => void (this.socket = socket);
     class Socket extends WebSocket {
       constructor(url: string, options?: never) {
@@ -72,7 +77,7 @@ class CutClient {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Sends messages until some client that does not read has a queue. */
-async function fillQueue({ services }: Stand): Promise<void> {
+async function fillQueue({ services }: PicoTestServer): Promise<void> {
   const isFull = (): boolean =>
     services.picoServer.connections().some(({ queuedBytes }) => queuedBytes > 300_000);
   for (let sent = 0; sent < 20 && !isFull(); sent += 1) {
@@ -82,12 +87,12 @@ async function fillQueue({ services }: Stand): Promise<void> {
 }
 
 async function run(steps: readonly Step[]): Promise<void> {
-  await using service = await stand();
+  await using service = await startPicoServer();
   const { channels } = service.services;
   const clients = [new CutClient(service), new CutClient(service)];
   const [cut] = clients;
-  await until(() => clients.every(({ client }) => client.state() === "open"));
-  await until(() => service.services.picoServer.connections().length === 2);
+  await waitFor(() => clients.every(({ client }) => client.state() === "open"));
+  await waitFor(() => service.services.picoServer.connections().length === 2);
   const messages: { id: string; text: string; texts: Set<string> }[] = [];
   for (let index = 0; index < 3; index += 1) {
     const { id } = await channels.send(to, { content: String(index) });
@@ -96,7 +101,7 @@ async function run(steps: readonly Step[]): Promise<void> {
   for (const item of steps) {
     if (item === "cut") {
       cut!.cut();
-      await until(() => cut!.isOpen());
+      await waitFor(() => cut!.isOpen());
     } else if (item === "resume") cut!.read(true);
     else if (item === "pause") {
       cut!.read(false);
@@ -113,7 +118,7 @@ async function run(steps: readonly Step[]): Promise<void> {
   }
   cut!.read(true);
   // A reconnect with frames outside the window would lose the final texts below.
-  await until(() => {
+  await waitFor(() => {
     const connections = service.services.picoServer.connections();
     const areIdle = connections.every(({ queuedBytes }) => queuedBytes === 0);
     return connections.length === 2 && areIdle && clients.every((client) => client.isOpen());
@@ -122,7 +127,7 @@ async function run(steps: readonly Step[]): Promise<void> {
     await channels.update(to, id, { content: `${text}.`, final: true });
   for (const each of clients) {
     const { shown, client } = each;
-    await until(() =>
+    await waitFor(() =>
       messages.every(({ id, text }) => shown.get(id)?.at(-1) === `${text}.`.toWellFormed()),
     );
     for (const { id, text, texts } of messages) {

@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Message } from "../../plugins/channels/index.ts";
 import {
-  client,
-  stand,
-  until,
+  connectClient,
+  startPicoServer,
+  waitFor,
   type Client,
   type Frame,
-  type Stand,
+  type PicoTestServer,
 } from "../support/pico-server-harness.ts";
 
 type NumberedFrame = Frame & { readonly seq?: number; readonly epoch?: string };
@@ -21,7 +21,7 @@ interface Hello {
 }
 
 /** A minimal client of the protocol. It records everything it receives for the checks. */
-function modelClient(door: Stand, session: string) {
+function modelClient(testServer: PicoTestServer, session: string) {
   let peer: Client | undefined;
   let cursor: { epoch: string; seq: number } | undefined;
   let conn = "";
@@ -41,7 +41,10 @@ function modelClient(door: Stand, session: string) {
     async connect() {
       if (peer) return;
       const resume = cursor ? `&resume=${cursor.epoch}:${cursor.seq}&conn=${conn}` : "";
-      const own = await client(door.port, `/pico?session_id=${session}&pico_ext=1${resume}`);
+      const own = await connectClient(
+        testServer.port,
+        `/pico?session_id=${session}&pico_ext=1${resume}`,
+      );
       peer = own;
       const take = (): void => own.frames.splice(0).forEach(read);
       own.ws.on("message", () => peer === own && take());
@@ -126,7 +129,7 @@ const lostConnections = fc.array(
 describe("pico channel with extension 1", () => {
   test("delivers exactly once and in order, or reports the gap", async () => {
     const taken: Message[] = [];
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: (message) => void taken.push(message),
       config: { max_connections: 3, message_rate: 0, read_timeout: 86_400 },
     });
@@ -137,30 +140,33 @@ describe("pico channel with extension 1", () => {
         fc.array(step, { minLength: 3, maxLength: 25 }),
         async (lost, steps) => {
           const session = `s${(runs += 1)}`;
-          const model = modelClient(door, session);
+          const model = modelClient(testServer, session);
           const said: string[] = [];
           const sent: string[] = [];
           const settle = async (): Promise<void> => {
             await model.connect();
-            await until(() => model.isQuiet());
+            await waitFor(() => model.isQuiet());
             const last = `last ${sent.length}`;
             sent.push(last);
-            await door.say(session, last);
-            await until(() => model.seen.some((one) => "content" in one && one.content === last));
+            await testServer.say(session, last);
+            await waitFor(() => model.seen.some((one) => "content" in one && one.content === last));
           };
           const speak = async (count: number): Promise<void> => {
             for (let n = 0; n < count; n++) {
               sent.push(`${sent.length}`);
-              await door.say(session, sent.at(-1)!);
+              await testServer.say(session, sent.at(-1)!);
             }
           };
           for (const count of lost) {
-            const nobody = await client(door.port, `/pico?session_id=${session}&pico_ext=1`);
+            const nobody = await connectClient(
+              testServer.port,
+              `/pico?session_id=${session}&pico_ext=1`,
+            );
             await speak(count);
             nobody.ws.terminate();
           }
           await model.connect();
-          await until(() => model.cursor());
+          await waitFor(() => model.cursor());
           for (const one of steps) {
             if (one === "connect") await model.connect();
             else if (one === "settle") await settle();
@@ -168,7 +174,7 @@ describe("pico channel with extension 1", () => {
             else if ("application" in one) await speak(one.application);
             else if ("flood" in one) await speak(one.flood);
             else if ("away" in one) {
-              if (!model.isHere()) door.clock.increment(one.away);
+              if (!model.isHere()) testServer.clock.increment(one.away);
             } else {
               for (let n = 0; n < one.client; n++) {
                 said.push(`m${said.length}`);

@@ -2,7 +2,7 @@ import { Agent, request } from "node:http";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isOriginAllowed, isOriginPattern } from "../../plugins/pico-server/handshake/origins.ts";
-import { stand, token } from "../support/pico-server-harness.ts";
+import { startPicoServer, token } from "../support/pico-server-harness.ts";
 
 interface Offered {
   readonly header?: string;
@@ -35,7 +35,7 @@ describe("picoServer admission", () => {
   test("compares at most ten different wrong tokens per minute", async () => {
     const compared: { at: number; value: string }[] = [];
     let now = (): number => 0;
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       config: { allow_token_query: true },
       verify: (verify) => async (name, value) => {
         compared.push({ at: now(), value: value.trim() });
@@ -43,12 +43,12 @@ describe("picoServer admission", () => {
         return verify(name, value);
       },
     });
-    now = () => door.clock.now();
+    now = () => testServer.clock.now();
     const send = ({ header, item, coded, query, spaces }: Offered) => {
       const padded = Buffer.from(`${coded}${" ".repeat(spaces * 20)}`).toString("base64url");
       const items = [...(item ? [`token.${item}`] : []), ...(coded ? [`token64.${padded}`] : [])];
       return probe(
-        door.port,
+        testServer.port,
         query ? `/pico?token=${query}${"%20".repeat(spaces * 20)}` : "/pico",
         {
           ...(header && { authorization: `Bearer ${header}` }),
@@ -59,10 +59,10 @@ describe("picoServer admission", () => {
 
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
-        door.clock.increment(60_000);
+        testServer.clock.increment(60_000);
         compared.length = 0;
         for (const one of steps) {
-          if ("wait" in one) door.clock.increment(one.wait);
+          if ("wait" in one) testServer.clock.increment(one.wait);
           else
             for (const status of await Promise.all(one.offers.map(send)))
               expect([400, 401, 429]).toContain(status);
@@ -71,7 +71,9 @@ describe("picoServer admission", () => {
           const window = compared.filter((other) => other.at >= at && other.at < at + 60_000);
           expect(new Set(window.map(({ value }) => value)).size).toBeLessThanOrEqual(10);
         }
-        expect(await probe(door.port, "/pico", { authorization: `Bearer ${token}` })).toBe(200);
+        expect(await probe(testServer.port, "/pico", { authorization: `Bearer ${token}` })).toBe(
+          200,
+        );
       }),
       { numRuns: 40 },
     );

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isAlive, stand, until } from "../support/program-harness.ts";
+import { isAlive, startProgram, waitFor } from "../support/program-harness.ts";
 
 // Runs real programs with random schedules: they answer, reject or acknowledge each message, or
 // exit while they handle it.
@@ -47,25 +47,25 @@ describe("program", () => {
       fc.asyncProperty(fc.array(job, { minLength: 1, maxLength: 14 }), async (jobs) => {
         const pids = new Set<number>();
         {
-          await using door = await stand(program, { timeoutS: 20 });
+          await using testServer = await startProgram(program, { timeoutS: 20 });
           const ends = jobs.map(({ session, behaviour: what }, at) => {
             const id = `job-${at}`;
-            return door.say(`${what} ${at}`, session, id).then(
+            return testServer.say(`${what} ${at}`, session, id).then(
               () => "accepted",
               (error: { code: string }) => error.code,
             );
           });
           const outcomes = await Promise.all(ends);
-          await until(() => door.status().inWork === 0 && door.status().queued === 0);
-          const { answered, failed } = door.status();
+          await waitFor(() => testServer.status().inWork === 0 && testServer.status().queued === 0);
+          const { answered, failed } = testServer.status();
           expect(answered + failed).toBe(jobs.length);
 
-          const failedLater = door.failures.waiting.map(({ id }) => id);
+          const failedLater = testServer.failures.waiting.map(({ id }) => id);
           expect(new Set(failedLater).size).toBe(failedLater.length);
           expect(outcomes.filter((end) => end !== "accepted").length + failedLater.length).toBe(
             failed,
           );
-          const shown = door.seen.waiting.filter(({ what, message }) =>
+          const shown = testServer.seen.waiting.filter(({ what, message }) =>
             what === "update" ? message?.final === true : message?.final !== false,
           );
           const answers = shown
@@ -90,7 +90,7 @@ describe("program", () => {
               true,
             ]);
           }
-          for (const { text } of door.lines)
+          for (const { text } of testServer.lines)
             if (text.startsWith("pid ")) pids.add(Number(text.slice(4)));
         }
         expect([...pids].filter(isAlive)).toEqual([]);

@@ -16,12 +16,12 @@ const value = (n: number): string => `token-number-${n}-of-the-pico-channel`;
 const security = (token: string): string => `channels:\n  pico:\n    token: ${token}\n`;
 
 type Step = {
-  readonly do: "rotate" | "edit" | "knock";
+  readonly do: "rotate" | "edit" | "connect";
   readonly token: number;
   readonly waitMs: number;
 };
 const step: fc.Arbitrary<Step> = fc.record({
-  do: fc.constantFrom("rotate" as const, "edit" as const, "knock" as const, "knock" as const),
+  do: fc.constantFrom("rotate" as const, "edit" as const, "connect" as const, "connect" as const),
   token: fc.nat(TOKENS - 1),
   waitMs: fc.constantFrom(0, 0, 1, 5, 120),
 });
@@ -33,7 +33,7 @@ interface Guest {
   readonly answer: Promise<number>;
 }
 
-function knock(port: number, token: number): Guest {
+function openConnection(port: number, token: number): Guest {
   const ws = new WebSocket(`ws://127.0.0.1:${port}/pico`, {
     headers: { authorization: `Bearer ${value(token)}` },
   });
@@ -66,7 +66,7 @@ async function play(steps: readonly Step[]): Promise<void> {
   const work: Promise<unknown>[] = [];
   try {
     for (const { do: what, token, waitMs } of steps) {
-      if (what === "knock") guests.push(knock(port, token));
+      if (what === "connect") guests.push(openConnection(port, token));
       if (what === "edit") work.push(writeFile(file, security(value(token))));
       if (what === "rotate") {
         const { version: expected } = tokens.info("pico");

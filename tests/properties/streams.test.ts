@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { withKernel } from "../../kernel/testing.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { channelsErrors } from "../../plugins/channels/errors.ts";
-import { toy } from "../support/sample-channel.ts";
+import { createSampleChannel } from "../support/sample-channel.ts";
 import { turn } from "../support/sample-plugins.ts";
 
 const step = fc.record({
@@ -28,10 +28,10 @@ describe("streamed replies", () => {
         let heard = true;
         let now = (): number => 0;
         const show = (what: Shown["what"], text: string, final: boolean): void => {
-          if (!heard) throw channelsErrors.undeliverable("toy");
+          if (!heard) throw channelsErrors.undeliverable("sample");
           shown.push({ what, at: now(), text, final });
         };
-        const { plugin } = toy({
+        const { plugin } = createSampleChannel({
           send: (_, id, { content }) => (show("create", content, false), { id, status: "written" }),
           update: (_, id, m) => (
             show("update", m.content, m.final ?? false),
@@ -40,7 +40,7 @@ describe("streamed replies", () => {
         });
         await withKernel([channels(), plugin], async ({ kernel: { services }, clock }) => {
           now = () => clock.now();
-          const answer = services.channels.stream({ channel: "toy", session: "s" });
+          const answer = services.channels.stream({ channel: "sample", session: "s" });
           for (const part of steps) {
             for (let ms = 0; ms < part.after; ms += 10) {
               clock.increment(Math.min(10, part.after - ms));

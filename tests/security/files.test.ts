@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseJson, parseYaml } from "../../lib/files/index.ts";
 import { codeOf } from "../../kernel/index.ts";
 import { files } from "../../plugins/token-store/index.ts";
-import { refusal, signedIn, tempHome, TOKEN } from "../support/dashboard-server.ts";
-import { client } from "../support/pico-server-harness.ts";
-import { PICO_TOKEN, startDoor } from "../support/launcher-server.ts";
+import { rejection, signIn, tempHome, TOKEN } from "../support/dashboard-server.ts";
+import { connectClient } from "../support/pico-server-harness.ts";
+import { PICO_TOKEN, startLauncherServer } from "../support/launcher-server.ts";
 
 const prototypeNames = Reflect.ownKeys(Object.prototype).length;
 afterEach(() => {
@@ -38,11 +38,11 @@ describe("request with __proto__", () => {
   ] as const;
 
   test("gets rejected as JSON and ignored as a form", async () => {
-    await using door = await startDoor();
+    await using testServer = await startLauncherServer();
     const me = { authorization: `Bearer ${TOKEN}`, "if-match": "x" };
     for (const [method, path] of routes) {
       const send = (type: string, body: string) =>
-        door.request(path, { method, headers: { ...me, "content-type": type }, body });
+        testServer.request(path, { method, headers: { ...me, "content-type": type }, body });
       for (const body of poisons)
         expect((await send("application/json", body)).status, `${path} ${body}`).toBe(400);
       const form = "__proto__=1&__proto__[polluted]=1&constructor.prototype.polluted=1";
@@ -52,13 +52,15 @@ describe("request with __proto__", () => {
     }
     const query = "?__proto__[polluted]=1&__proto__=1&constructor=1&hasOwnProperty=1";
     for (const path of ["/", "/login", "/setup", "/api/log", "/api/connections", "/pico"]) {
-      expect((await door.get(path + query, me)).status, path).toBeLessThan(500);
+      expect((await testServer.get(path + query, me)).status, path).toBeLessThan(500);
     }
   });
 
   test("keeps the channel connection open and gets no reply", async () => {
-    await using door = await startDoor();
-    const peer = await client(door.port, "/pico?session_id=__proto__", { token: PICO_TOKEN });
+    await using testServer = await startLauncherServer();
+    const peer = await connectClient(testServer.port, "/pico?session_id=__proto__", {
+      token: PICO_TOKEN,
+    });
     for (const frame of [
       ...poisons,
       '{"type":"__proto__"}',
@@ -99,19 +101,19 @@ describe("configuration file with __proto__", () => {
   ])("%s: %s", async (name, text) => {
     await using folder = await tempHome();
     await writeFile(join(folder.home, name), text, { mode: 0o600 });
-    const started = await startDoor(
+    const started = await startLauncherServer(
       {},
       { home: folder.home, env: { SERVICE_LAUNCHER_TOKEN: TOKEN } },
     ).catch((e: unknown) => e);
     if (started instanceof Error) return expect(codeOf(started)).not.toBe("internal");
-    const door = started as Awaited<ReturnType<typeof startDoor>>;
+    const testServer = started as Awaited<ReturnType<typeof startLauncherServer>>;
     const { status, body } = {
-      status: (await door.get("/pico")).status,
-      body: await (await door.get("/api/auth/status")).text(),
+      status: (await testServer.get("/pico")).status,
+      body: await (await testServer.get("/api/auth/status")).text(),
     };
     expect(status).toBe(404);
     expect(body).not.toContain("polluted");
-    await door[Symbol.asyncDispose]();
+    await testServer[Symbol.asyncDispose]();
   });
 });
 
@@ -218,19 +220,19 @@ test.skipIf(process.platform === "win32")(
       pid: process.pid,
     };
     await writeFile(local.socket, "left by another process");
-    await using door = await startDoor({}, { dashboard: { local } });
+    await using testServer = await startLauncherServer({}, { dashboard: { local } });
     const modes = await Promise.all(
       [run, local.socket, local.note].map(async (path) => (await stat(path)).mode & 0o777),
     );
     expect(modes).toEqual([0o700, 0o600, 0o600]);
-    expect((await door.get("/local/tokens", { authorization: `Bearer ${TOKEN}` })).status).toBe(
-      404,
-    );
+    expect(
+      (await testServer.get("/local/tokens", { authorization: `Bearer ${TOKEN}` })).status,
+    ).toBe(404);
   },
 );
 
 test("rejects session names that are too long or malformed", async () => {
-  await using door = await startDoor();
+  await using testServer = await startLauncherServer();
   const me = { authorization: `Bearer ${PICO_TOKEN}` };
   for (const name of [
     "x".repeat(257),
@@ -241,22 +243,22 @@ test("rejects session names that are too long or malformed", async () => {
     "%c2%9b2J",
     "%7f",
   ]) {
-    const listened = await door.get(`/pico/events?session_id=${name}`, me);
+    const listened = await testServer.get(`/pico/events?session_id=${name}`, me);
     expect(listened.status, name).toBe(400);
     expect(listened.headers.get("x-injected")).toBeNull();
   }
   const json = { method: "POST", headers: { ...me, "content-type": "application/json" } };
   for (const session_id of ["x".repeat(257), "\u0000", "\u001b[2J", "\ud800", 7, {}, ["a"]]) {
     const body = JSON.stringify({ content: "hello", session_id });
-    expect((await door.request("/pico/messages", { ...json, body })).status, body).toBe(400);
+    expect((await testServer.request("/pico/messages", { ...json, body })).status, body).toBe(400);
   }
 });
 
 test("never sets tokens, paths or plugins over the settings API", async () => {
-  await using door = await startDoor();
-  const me = await signedIn(door);
+  await using testServer = await startLauncherServer();
+  const me = await signIn(testServer);
   const put = (body: object) =>
-    door.request("/api/launcher", {
+    testServer.request("/api/launcher", {
       method: "PUT",
       headers: { ...me, "content-type": "application/json", "if-match": "x" },
       body: JSON.stringify(body),
@@ -271,10 +273,10 @@ test("never sets tokens, paths or plugins over the settings API", async () => {
     "port",
     "base_path",
   ]) {
-    await refusal(await put({ [field]: "x" }), 422, "field_not_editable");
+    await rejection(await put({ [field]: "x" }), 422, "field_not_editable");
   }
-  await refusal(await put({ allowed_hosts: ["*.example"] }), 400, "invalid_body");
-  await refusal(
+  await rejection(await put({ allowed_hosts: ["*.example"] }), 400, "invalid_body");
+  await rejection(
     await put({ allowed_hosts: ["*.example"], current: "not-the-token" }),
     403,
     "invalid_token",

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { decode, decodeRequest, WireError } from "../../lib/pico-wire/index.ts";
-import { client, until, type Stand } from "../support/pico-server-harness.ts";
+import { connectClient, waitFor, type PicoTestServer } from "../support/pico-server-harness.ts";
 import {
   frameBytes,
   frameText,
@@ -12,12 +12,12 @@ import {
 } from "./generator.ts";
 import { knockRaw, rawPeer, startChannel } from "./peers.ts";
 
-let channel: Stand;
+let channel: PicoTestServer;
 beforeEach(async () => {
   channel = await startChannel();
 });
 afterEach(async () => {
-  await until(() => channel.services.picoServer.connections().length === 0);
+  await waitFor(() => channel.services.picoServer.connections().length === 0);
   await channel[Symbol.asyncDispose]();
   const [fault] = channel.lines.filter(({ level }) => level === "error");
   if (fault) throw new Error(fault.text, { cause: fault["err"] });
@@ -25,7 +25,7 @@ afterEach(async () => {
 
 /** Resolves to true if the channel still works. */
 async function isWell(): Promise<boolean> {
-  const peer = await client(channel.port, "/pico");
+  const peer = await connectClient(channel.port, "/pico");
   await peer.settled();
   peer.ws.terminate();
   return true;
@@ -72,7 +72,7 @@ describe("malformed WebSocket frame", () => {
       1009,
     ],
   ])("%s", async (_, frames, code) => {
-    const other = await client(channel.port, "/pico");
+    const other = await connectClient(channel.port, "/pico");
     const peer = await rawPeer(channel.port);
     peer.socket.write(Buffer.concat(frames));
     expect((await peer.closed).code).toBe(code);
@@ -133,7 +133,7 @@ describe("generated malformed input", () => {
   test("keeps the connection open when sent as messages", async () => {
     const random = randomFrom(seedOf("messages"));
     for (let batch = 0; batch < 150; batch += 1) {
-      const peer = await client(channel.port, `/pico?pico_ext=${batch % 2}`);
+      const peer = await connectClient(channel.port, `/pico?pico_ext=${batch % 2}`);
       // Nineteen, because the twentieth malformed message closes the connection.
       for (let at = 0; at < 19; at += 1) {
         const isText = random() < 0.5;

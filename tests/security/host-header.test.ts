@@ -2,30 +2,35 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   block,
   cookieFrom,
-  isIn,
-  refusal,
+  isSignedIn,
+  rejection,
   setCookieOf,
-  signedIn,
+  signIn,
   TOKEN,
-  wrong,
+  wrongToken,
 } from "../support/dashboard-server.ts";
-import { PICO_TOKEN, request, startDoor, type DoorStand } from "../support/launcher-server.ts";
+import {
+  PICO_TOKEN,
+  request,
+  startLauncherServer,
+  type LauncherServer,
+} from "../support/launcher-server.ts";
 
-let door: DoorStand;
+let testServer: LauncherServer;
 
 let warnings: Error[];
 
 const warn = (warning: Error): void => void warnings.push(warning);
 
 beforeAll(async () => {
-  door = await startDoor();
+  testServer = await startLauncherServer();
   warnings = [];
   process.on("warning", warn);
 });
 
 afterAll(async () => {
   process.off("warning", warn);
-  await door[Symbol.asyncDispose]();
+  await testServer[Symbol.asyncDispose]();
 });
 
 describe("Host header", () => {
@@ -48,7 +53,7 @@ describe("Host header", () => {
     "localhost:65536",
     "[::1]:99999",
   ])("leads to a rejection for a foreign name: %s", async (host) => {
-    const answer = await door.attack(request("GET /api/auth/status", [`Host: ${host}`]));
+    const answer = await testServer.attack(request("GET /api/auth/status", [`Host: ${host}`]));
     expect([400, 403]).toContain(answer.status);
   });
 
@@ -61,14 +66,14 @@ describe("Host header", () => {
     "a,localhost",
     "%6c",
   ])("leads to a rejection if malformed: %j", async (host) => {
-    expect((await door.attack(request("GET /api/auth/status", [`Host: ${host}`]))).status).toBe(
-      400,
-    );
+    expect(
+      (await testServer.attack(request("GET /api/auth/status", [`Host: ${host}`]))).status,
+    ).toBe(400);
   });
 
   test("yields to the host of the request target", async () => {
     const get = (target: string, host: string) =>
-      door.attack(request(`GET ${target}`, [`Host: ${host}`]));
+      testServer.attack(request(`GET ${target}`, [`Host: ${host}`]));
     expect((await get("http://evil.example/api/auth/status", "localhost")).status).toBe(403);
     expect((await get("http://localhost/api/auth/status", "evil.example")).status).toBe(200);
     for (const target of [
@@ -92,10 +97,10 @@ describe("forged forwarded headers", () => {
   });
 
   test("allow no additional sign-in attempts", async () => {
-    await using own = await startDoor();
+    await using own = await startLauncherServer();
     const statuses: number[] = [];
     for (let n = 0; n < 12; n += 1)
-      statuses.push((await own.post("/login", { token: wrong(n) }, forged(n))).status);
+      statuses.push((await own.post("/login", { token: wrongToken(n) }, forged(n))).status);
     expect(statuses).toEqual([...Array<number>(10).fill(401), 429, 429]);
   });
 
@@ -105,24 +110,24 @@ describe("forged forwarded headers", () => {
       "x-forwarded-host": "evil.example",
       "x-forwarded-port": "443",
     };
-    const answer = await door.post("/login", { token: TOKEN }, lies);
+    const answer = await testServer.post("/login", { token: TOKEN }, lies);
     expect(setCookieOf(answer)).not.toMatch(/Secure|__Host-/);
     const cookie = cookieFrom(answer);
-    const link = await door.post("/api/signin-links", {}, { cookie, ...lies });
+    const link = await testServer.post("/api/signin-links", {}, { cookie, ...lies });
     expect(await link.text()).not.toContain("evil.example");
-    const refused = await door.get("/api/auth/status", {
+    const refused = await testServer.get("/api/auth/status", {
       host: "evil.example",
       "x-forwarded-host": "localhost",
     });
-    await refusal(refused, 403, "host_not_allowed");
+    await rejection(refused, 403, "host_not_allowed");
   });
 
   test("count only up to the address the trusted proxy saw", async () => {
-    await using own = await startDoor({ trusted_proxies: ["127.0.0.1"] });
+    await using own = await startLauncherServer({ trusted_proxies: ["127.0.0.1"] });
     const seen: number[] = [];
     for (let n = 0; n < 12; n += 1) {
       const headers = { "x-forwarded-for": `198.51.100.${n}, 203.0.113.9` };
-      seen.push((await own.post("/login", { token: wrong(n) }, headers)).status);
+      seen.push((await own.post("/login", { token: wrongToken(n) }, headers)).status);
     }
     expect(seen.at(-1)).toBe(429);
     expect(
@@ -133,46 +138,56 @@ describe("forged forwarded headers", () => {
 
 describe("contradicting headers or fields", () => {
   test("lead to a rejection", async () => {
-    const me = await signedIn(door);
+    const me = await signIn(testServer);
     const changing = (headers: Record<string, string | string[]>) =>
-      door.post("/api/signin-links", {}, { ...me, ...headers });
+      testServer.post("/api/signin-links", {}, { ...me, ...headers });
     for (const headers of [
       { "sec-fetch-site": ["same-origin", "cross-site"] },
-      { origin: [door.origin, "http://evil.example"] },
-      { origin: ["null", door.origin] },
+      { origin: [testServer.origin, "http://evil.example"] },
+      { origin: ["null", testServer.origin] },
       { "sec-fetch-site": "" },
-      { "sec-fetch-site": "same-site", origin: door.origin },
+      { "sec-fetch-site": "same-site", origin: testServer.origin },
     ])
-      await refusal(await changing(headers), 403, "origin_not_allowed");
+      await rejection(await changing(headers), 403, "origin_not_allowed");
   });
 
   test("prevent the comparison of a duplicate token", async () => {
-    const doubled = `{"token":"${wrong(1)}","token":"${TOKEN}"}`;
+    const doubled = `{"token":"${wrongToken(1)}","token":"${TOKEN}"}`;
     const json = { method: "POST", headers: { "content-type": "application/json" } };
-    await refusal(await door.request("/login", { ...json, body: doubled }), 400, "invalid_body");
-    const escaped = `{"token":"${wrong(1)}","\\u0074oken":"${TOKEN}"}`;
-    await refusal(await door.request("/login", { ...json, body: escaped }), 400, "invalid_body");
-    expect((await door.form("/login", `token=${wrong(1)}&token=${TOKEN}`)).status).toBe(400);
-    expect((await door.get(`/?token=${wrong(1)}&token=${TOKEN}`)).status).toBe(400);
+    await rejection(
+      await testServer.request("/login", { ...json, body: doubled }),
+      400,
+      "invalid_body",
+    );
+    const escaped = `{"token":"${wrongToken(1)}","\\u0074oken":"${TOKEN}"}`;
+    await rejection(
+      await testServer.request("/login", { ...json, body: escaped }),
+      400,
+      "invalid_body",
+    );
+    expect((await testServer.form("/login", `token=${wrongToken(1)}&token=${TOKEN}`)).status).toBe(
+      400,
+    );
+    expect((await testServer.get(`/?token=${wrongToken(1)}&token=${TOKEN}`)).status).toBe(400);
   });
 
   test("prefer a wrong Bearer token over a valid cookie", async () => {
-    const me = await signedIn(door);
-    await refusal(
-      await door.get("/api/status", { ...me, authorization: "Bearer wrong-token" }),
+    const me = await signIn(testServer);
+    await rejection(
+      await testServer.get("/api/status", { ...me, authorization: "Bearer wrong-token" }),
       401,
       "invalid_token",
     );
-    expect(await isIn(door, me)).toBe(true);
+    expect(await isSignedIn(testServer, me)).toBe(true);
   });
 });
 
 test("limits wrong tokens per kind and keeps the owner signed in", async () => {
-  await using own = await startDoor();
-  const me = await signedIn(own);
+  await using own = await startLauncherServer();
+  const me = await signIn(own);
   await block(own);
-  await refusal(await own.post("/login", { token: wrong(1) }), 429, "rate_limited");
-  expect(await isIn(own, me)).toBe(true);
+  await rejection(await own.post("/login", { token: wrongToken(1) }), 429, "rate_limited");
+  expect(await isSignedIn(own, me)).toBe(true);
   expect((await own.post("/login", { token: TOKEN })).status).toBe(200);
   expect((await own.get("/pico", { authorization: `Bearer ${PICO_TOKEN}` })).status).toBe(200);
 });

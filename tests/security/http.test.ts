@@ -1,22 +1,27 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cookieFrom, isIn, refusal, signedIn, TOKEN } from "../support/dashboard-server.ts";
-import { PICO_TOKEN, request, startDoor, type DoorStand } from "../support/launcher-server.ts";
+import { cookieFrom, isSignedIn, rejection, signIn, TOKEN } from "../support/dashboard-server.ts";
+import {
+  PICO_TOKEN,
+  request,
+  startLauncherServer,
+  type LauncherServer,
+} from "../support/launcher-server.ts";
 
-let door: DoorStand;
+let testServer: LauncherServer;
 
 let warnings: Error[];
 
 const warn = (warning: Error): void => void warnings.push(warning);
 
 beforeAll(async () => {
-  door = await startDoor();
+  testServer = await startLauncherServer();
   warnings = [];
   process.on("warning", warn);
 });
 
 afterAll(async () => {
   process.off("warning", warn);
-  await door[Symbol.asyncDispose]();
+  await testServer[Symbol.asyncDispose]();
 });
 
 const bearer = `Authorization: Bearer ${TOKEN}`;
@@ -101,7 +106,7 @@ describe("ambiguous request", () => {
       ),
     ],
   ])("%s", async (_, bytes) => {
-    const answer = await door.attack(bytes);
+    const answer = await testServer.attack(bytes);
     expect(answer.status).toBe(400);
     expect(answer.body).not.toContain("HTTP/1.1");
     expect(answer.body).not.toContain("running");
@@ -114,18 +119,21 @@ describe("upgrade to another protocol", () => {
     `HTTP2-Settings: AAMAAABkAAQAAP__\r\n${lines}\r\n${body}`;
 
   test("grants no more access than the plain request", async () => {
-    expect((await door.attack(h2c("/api/status"))).status).toBe(401);
-    expect((await door.attack(h2c("/api/status", `${bearer}\r\n`))).status).toBe(200);
-    expect((await door.attack(h2c("/pico"))).status).toBe(401);
+    expect((await testServer.attack(h2c("/api/status"))).status).toBe(401);
+    expect((await testServer.attack(h2c("/api/status", `${bearer}\r\n`))).status).toBe(200);
+    expect((await testServer.attack(h2c("/pico"))).status).toBe(401);
     expect(
-      (await door.attack(h2c("/api/status", "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n")))
-        .status,
+      (
+        await testServer.attack(
+          h2c("/api/status", "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n"),
+        )
+      ).status,
     ).toBe(400);
   });
 
   test("gets one response per connection", async () => {
     for (let n = 0; n < 20; n += 1) {
-      const answer = await door.attack(h2c("/healthz").replace(", close", "").repeat(500));
+      const answer = await testServer.attack(h2c("/healthz").replace(", close", "").repeat(500));
       expect([answer.status, answer.headers["connection"]]).toEqual([200, "close"]);
       expect(answer.body).not.toContain("HTTP/1.1");
     }
@@ -146,20 +154,24 @@ describe("oversized request", () => {
     ],
     ["a chunk extension", post("Transfer-Encoding: chunked", `1;${"a".repeat(100_000)}\r\n`), 413],
   ])("%s", async (_, bytes, status) => {
-    expect((await door.attack(bytes)).status).toBe(status);
+    expect((await testServer.attack(bytes)).status).toBe(status);
   });
 
   test("rejects large bodies, with a length or chunked", async () => {
-    const me = await signedIn(door);
+    const me = await signIn(testServer);
     for (const path of ["/login", "/setup", "/logout"]) {
-      await refusal(await door.post(path, { token: "x".repeat(5_000) }, me), 413, "body_too_large");
+      await rejection(
+        await testServer.post(path, { token: "x".repeat(5_000) }, me),
+        413,
+        "body_too_large",
+      );
     }
-    await refusal(
-      await door.post("/api/signin-links", { a: "x".repeat(1_048_577) }, me),
+    await rejection(
+      await testServer.post("/api/signin-links", { a: "x".repeat(1_048_577) }, me),
       413,
       "body_too_large",
     );
-    const chunked = await door.attack(
+    const chunked = await testServer.attack(
       post(
         "Content-Type: application/json\r\nTransfer-Encoding: chunked",
         `2000\r\n${"x".repeat(8_192)}\r\n0\r\n\r\n`,
@@ -171,7 +183,7 @@ describe("oversized request", () => {
       ...json,
       "content-length": String(2 ** 31),
     };
-    const answer = await door.request("/pico/messages", {
+    const answer = await testServer.request("/pico/messages", {
       method: "POST",
       headers: posted,
       body: "",
@@ -180,7 +192,7 @@ describe("oversized request", () => {
   });
 
   test("checks deep, long and escaped bodies like any other", async () => {
-    const me = { ...(await signedIn(door)), ...json, "if-match": "x" };
+    const me = { ...(await signIn(testServer)), ...json, "if-match": "x" };
     const bodies = [
       `{"session_days":${"[".repeat(250_000)}${"]".repeat(250_000)}}`,
       `{"session_days":${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}}`,
@@ -189,22 +201,26 @@ describe("oversized request", () => {
       `{${Array.from({ length: 60_000 }, (_, at) => `"k${at}":1`).join()}}`,
     ];
     for (const body of bodies) {
-      const { status } = await door.request("/api/launcher", { method: "PUT", headers: me, body });
+      const { status } = await testServer.request("/api/launcher", {
+        method: "PUT",
+        headers: me,
+        body,
+      });
       expect([400, 412, 422]).toContain(status);
     }
   });
 
   test("ignores thousands of cookies and parameters", async () => {
-    const me = await signedIn(door);
+    const me = await signIn(testServer);
     const name = me.cookie.split("=")[0]!;
     const planted = Array<string>(200).fill(`${name}=x.y`).join("; ");
-    expect(await isIn(door, { cookie: `${planted}; ${me.cookie}` })).toBe(true);
-    expect(await isIn(door, { cookie: planted })).toBe(false);
+    expect(await isSignedIn(testServer, { cookie: `${planted}; ${me.cookie}` })).toBe(true);
+    expect(await isSignedIn(testServer, { cookie: planted })).toBe(false);
     const parameters = Array.from({ length: 1_500 }, (_, at) => `p${at}=1`).join("&");
-    expect((await door.get(`/api/log?${parameters}`, me)).status).toBe(404);
+    expect((await testServer.get(`/api/log?${parameters}`, me)).status).toBe(404);
     const agent = { ...me, "user-agent": "x".repeat(10_000) };
-    const long = cookieFrom(await door.post("/login", { token: TOKEN }, agent));
-    const list = (await (await door.get("/api/sessions", { cookie: long })).json()) as {
+    const long = cookieFrom(await testServer.post("/login", { token: TOKEN }, agent));
+    const list = (await (await testServer.get("/api/sessions", { cookie: long })).json()) as {
       sessions: { userAgent: string }[];
     };
     expect(Math.max(...list.sessions.map(({ userAgent }) => userAgent.length))).toBeLessThanOrEqual(

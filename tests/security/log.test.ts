@@ -2,9 +2,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createLog } from "../../bin/log/index.ts";
-import { signedIn, TOKEN } from "../support/dashboard-server.ts";
-import { client } from "../support/pico-server-harness.ts";
-import { PICO_TOKEN, request, startDoor } from "../support/launcher-server.ts";
+import { signIn, TOKEN } from "../support/dashboard-server.ts";
+import { connectClient } from "../support/pico-server-harness.ts";
+import { PICO_TOKEN, request, startLauncherServer } from "../support/launcher-server.ts";
 
 /** Texts that could forge a log line or control a terminal. */
 const hostile = [
@@ -18,24 +18,24 @@ const asHeader = (text: string): string =>
   text.replace(/[\r\n\0]/g, "").replace(/[^\x20-\xff]/g, "");
 
 test("escapes client input and hides tokens", async () => {
-  await using door = await startDoor({ login_attempts_per_minute: 1_000 });
-  const me = await signedIn(door);
+  await using testServer = await startLauncherServer({ login_attempts_per_minute: 1_000 });
+  const me = await signIn(testServer);
   for (const text of hostile) {
     const value = asHeader(text);
     const inUrl = encodeURIComponent(text);
-    await door.post("/login", { token: text });
-    await door.form("/login", { token: text, next: text });
-    await door.post("/setup", { code: text, token: text, confirm: text });
-    await door.post("/api/token/reveal", { which: "pico", current: text }, me);
-    await door.post("/api/token/rotate", { which: text, current: TOKEN }, me);
-    await door.open(`/?token=${inUrl}`);
-    await door.open(`/login?link=ott_${inUrl}&next=${inUrl}&error=${inUrl}`);
-    await door.request(`/${inUrl}`, { headers: me });
-    await door.request(`/api/sessions/${inUrl}`, { method: "DELETE", headers: me });
-    await door.get(`/pico?token=${inUrl}&session_id=${inUrl}`, {
+    await testServer.post("/login", { token: text });
+    await testServer.form("/login", { token: text, next: text });
+    await testServer.post("/setup", { code: text, token: text, confirm: text });
+    await testServer.post("/api/token/reveal", { which: "pico", current: text }, me);
+    await testServer.post("/api/token/rotate", { which: text, current: TOKEN }, me);
+    await testServer.open(`/?token=${inUrl}`);
+    await testServer.open(`/login?link=ott_${inUrl}&next=${inUrl}&error=${inUrl}`);
+    await testServer.request(`/${inUrl}`, { headers: me });
+    await testServer.request(`/api/sessions/${inUrl}`, { method: "DELETE", headers: me });
+    await testServer.get(`/pico?token=${inUrl}&session_id=${inUrl}`, {
       authorization: `Bearer ${PICO_TOKEN}`,
     });
-    await door.attack(
+    await testServer.attack(
       request("GET /", [
         "Host: localhost",
         `X-Forwarded-For: ${value}`,
@@ -46,10 +46,10 @@ test("escapes client input and hides tokens", async () => {
         `Referer: ${value}`,
       ]),
     );
-    await door.attack(request("GET /login", [`Host: ${value.trim() || "?"}`]));
-    await door.post("/login", { token: TOKEN }, { "user-agent": value });
+    await testServer.attack(request("GET /login", [`Host: ${value.trim() || "?"}`]));
+    await testServer.post("/login", { token: TOKEN }, { "user-agent": value });
   }
-  const peer = await client(door.port, "/pico", { token: PICO_TOKEN });
+  const peer = await connectClient(testServer.port, "/pico", { token: PICO_TOKEN });
   for (const text of hostile)
     peer.send({ type: text, id: text, session_id: text, payload: { content: text } });
   await peer.settled();
@@ -62,7 +62,7 @@ test("escapes client input and hides tokens", async () => {
     write: (text: string) => void (shown += text),
     on: () => undefined,
   };
-  const file = join(door.home, "logs", "launcher.log");
+  const file = join(testServer.home, "logs", "launcher.log");
   const { log, close } = await createLog({
     file,
     pretty: true,
@@ -70,7 +70,7 @@ test("escapes client input and hides tokens", async () => {
     stderr: terminal,
     level: "debug",
   });
-  const said = [...door.lines];
+  const said = [...testServer.lines];
   for (const { level, text, ...fields } of said) log[level](fields, text);
   // The same must hold if such texts reach a field, a message or an error.
   for (const text of hostile) log.error({ agent: text, err: new Error(text) }, text);

@@ -1,15 +1,15 @@
 import { connect, type Socket } from "node:net";
 import {
   bearer,
-  stand,
+  startPicoServer,
   wsLines,
-  type Stand,
-  type StandOptions,
+  type PicoTestServer,
+  type PicoTestServerOptions,
 } from "../support/pico-server-harness.ts";
 
 /** Starts a channel without rate limits and an application that accepts every message. */
-export const startChannel = (options: StandOptions = {}): Promise<Stand> =>
-  stand({
+export const startChannel = (options: PicoTestServerOptions = {}): Promise<PicoTestServer> =>
+  startPicoServer({
     ...options,
     config: { message_rate: 0, max_payload: 1_048_576, max_connections: 1_000, ...options.config },
   });

@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { refusal, signedIn } from "../support/dashboard-server.ts";
-import { request, startDoor, type DoorStand } from "../support/launcher-server.ts";
+import { rejection, signIn } from "../support/dashboard-server.ts";
+import { request, startLauncherServer, type LauncherServer } from "../support/launcher-server.ts";
 
-let door: DoorStand;
+let testServer: LauncherServer;
 
 let warnings: Error[];
 
 const warn = (warning: Error): void => void warnings.push(warning);
 
 beforeAll(async () => {
-  door = await startDoor();
+  testServer = await startLauncherServer();
   warnings = [];
   process.on("warning", warn);
 });
 
 afterAll(async () => {
   process.off("warning", warn);
-  await door[Symbol.asyncDispose]();
+  await testServer[Symbol.asyncDispose]();
 });
 
 describe("request path", () => {
@@ -55,13 +55,13 @@ describe("request path", () => {
     "/.%2e/.%2e/etc/passwd",
     "/assets/../../../etc/passwd",
   ])("in another spelling opens nothing: %s", async (path) => {
-    const answer = await door.attack(request(`GET ${path}`));
+    const answer = await testServer.attack(request(`GET ${path}`));
     expect([400, 401, 404]).toContain(answer.status);
     expect(answer.body).not.toMatch(/running|root:|"name"/);
   });
 
   test("leads to 404 if it looks like a router pattern", async () => {
-    const me = await signedIn(door);
+    const me = await signIn(testServer);
     for (const path of [
       "/a*b",
       "/*",
@@ -71,14 +71,14 @@ describe("request path", () => {
       "/a::b",
       "/:",
     ]) {
-      await refusal(await door.get(path, me), 404, "not_found");
+      await rejection(await testServer.get(path, me), 404, "not_found");
     }
   });
 
   test("leads to 404 if it belongs to the control socket", async () => {
-    const me = await signedIn(door);
+    const me = await signIn(testServer);
     for (const path of ["/local", "/local/tokens", "/local/token/show", "/local/links"]) {
-      await refusal(await door.post(path, { name: "pico" }, me), 404, "not_found");
+      await rejection(await testServer.post(path, { name: "pico" }, me), 404, "not_found");
     }
   });
 });

@@ -4,35 +4,35 @@ import type { AnyPlugin } from "../../kernel/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import {
-  signedIn,
+  signIn,
   startDashboard,
   tempHome,
   TOKEN,
-  type DashboardStand,
-  type Lines,
-  type StandOptions,
+  type DashboardServer,
+  type HeaderLines,
+  type DashboardServerOptions,
 } from "./dashboard-server.ts";
 
 export const PICO = "6f1c0123456789abcdef0123456789abcdef0123456789abcdef0123456789ab";
 export { TOKEN };
 
-export interface Office extends DashboardStand {
+export interface ApiClient extends DashboardServer {
   readonly home: string;
   /** Headers of a signed-in browser. */
   readonly session: { readonly cookie: string };
   /** JSON of a response with its status. */
-  ask(method: string, path: string, body?: unknown, headers?: Lines): Promise<Asked>;
+  ask(method: string, path: string, body?: unknown, headers?: HeaderLines): Promise<ApiResponse>;
 }
-export interface Asked {
+export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: any;
 }
 
 /** Starts a launcher with files, the channel turned on and a signed-in browser. */
-export async function withOffice(
-  visit: (office: Office) => Promise<void>,
-  { config = {}, env = {}, ...options }: StandOptions & { config?: object } = {},
+export async function withApi(
+  visit: (api: ApiClient) => Promise<void>,
+  { config = {}, env = {}, ...options }: DashboardServerOptions & { config?: object } = {},
 ): Promise<void> {
   await using folder = await tempHome();
   const { home } = folder;
@@ -47,11 +47,11 @@ export async function withOffice(
     mode: 0o600,
   });
   const before = [channels(), picoServer()] as unknown as AnyPlugin[];
-  await using stand = await startDashboard({ before, ...options, home, env });
-  const session = await signedIn(stand, env["SERVICE_LAUNCHER_TOKEN"] ?? TOKEN);
-  const ask: Office["ask"] = async (method, path, body, headers = session) => {
+  await using server = await startDashboard({ before, ...options, home, env });
+  const session = await signIn(server, env["SERVICE_LAUNCHER_TOKEN"] ?? TOKEN);
+  const ask: ApiClient["ask"] = async (method, path, body, headers = session) => {
     const json = body === undefined ? {} : { "content-type": "application/json" };
-    const answer = await stand.request(path, {
+    const answer = await server.request(path, {
       method,
       headers: { ...json, ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -63,5 +63,5 @@ export async function withOffice(
       body: text.startsWith("{") ? JSON.parse(text) : text,
     };
   };
-  await visit({ ...stand, home, session, ask });
+  await visit({ ...server, home, session, ask });
 }

@@ -7,7 +7,7 @@ import { commands } from "../../bin/commands/index.ts";
 import { createLauncher, type Launcher } from "../../config/presets/launcher.ts";
 import { createCapturedLog, type LogEntry } from "../../kernel/testing.ts";
 
-export interface Ran {
+export interface CommandResult {
   readonly code: number;
   readonly out: string;
   readonly said: string;
@@ -16,21 +16,21 @@ export interface Ran {
 }
 
 /** A home and the command line of its owner. */
-export interface Desk {
+export interface CommandLine {
   readonly home: string;
   readonly env: Record<string, string>;
   write(name: string, content: string | object): Promise<void>;
   read(name: string): Promise<string>;
   /** Runs a command line without the leading `doorward`. */
-  run(line: string, stdin?: string): Promise<Ran>;
+  run(line: string, stdin?: string): Promise<CommandResult>;
   /** Starts the launcher of this home in this process. */
   start(): Promise<{ kernel: Launcher; lines: readonly LogEntry[]; base: URL }>;
 }
 
-export async function withDesk(
-  visit: (desk: Desk) => Promise<void>,
+export async function withCommandLine(
+  visit: (cli: CommandLine) => Promise<void>,
   env: Record<string, string> = {},
-  name = "doorward-desk-",
+  name = "doorward-home-",
 ): Promise<void> {
   const home = await mkdtemp(join(tmpdir(), name));
   const running: Launcher[] = [];
@@ -72,7 +72,7 @@ async function run(
   env: Record<string, string>,
   argv: readonly string[],
   stdin: string,
-): Promise<Ran> {
+): Promise<CommandResult> {
   const given = parseArguments(argv, commands);
   if (given.command !== "run") throw new Error(`"${argv.join(" ")}" is not a command`);
   let out = "";

@@ -8,8 +8,8 @@ import {
   TOKEN,
   startDashboard,
   tempHome,
-  type DashboardStand,
-  type StandOptions,
+  type DashboardServer,
+  type DashboardServerOptions,
 } from "./dashboard-server.ts";
 
 export const pico = (): AnyPlugin[] => [channels(), picoServer()] as unknown as AnyPlugin[];
@@ -17,14 +17,14 @@ export const bearer = { authorization: `Bearer ${TOKEN}` };
 
 /** Starts a launcher with a channel in a temporary home. */
 export async function withChannel(
-  visit: (stand: DashboardStand, home: string) => Promise<void>,
-  { config, ...options }: StandOptions & { config?: string } = {},
+  visit: (server: DashboardServer, home: string) => Promise<void>,
+  { config, ...options }: DashboardServerOptions & { config?: string } = {},
 ): Promise<void> {
   await using folder = await tempHome();
   if (config !== undefined) await writeFile(join(folder.home, "config.json"), config);
   const env = { SERVICE_LAUNCHER_TOKEN: TOKEN, ...options.env };
-  await using stand = await startDashboard({ before: pico(), ...options, home: folder.home, env });
-  await visit(stand, folder.home);
+  await using server = await startDashboard({ before: pico(), ...options, home: folder.home, env });
+  await visit(server, folder.home);
 }
 export interface Channel {
   readonly enabled: boolean;
@@ -32,5 +32,5 @@ export interface Channel {
   readonly enabledManagedBy?: string;
   readonly url: string;
 }
-export const channelOf = async (stand: DashboardStand): Promise<Channel> =>
-  ((await (await stand.get("/api/status", bearer)).json()) as { channel: Channel }).channel;
+export const channelOf = async (server: DashboardServer): Promise<Channel> =>
+  ((await (await server.get("/api/status", bearer)).json()) as { channel: Channel }).channel;

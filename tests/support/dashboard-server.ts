@@ -15,10 +15,10 @@ import { files, memory, tokenStore, type TokenBackend } from "../../plugins/toke
 
 /** Token of 43 characters, the length of generated tokens. */
 export const TOKEN = "correct-horse-battery-staple-0123456789-abc";
-export const BEGAN = 1_700_000_000_000;
+export const START_TIME = 1_700_000_000_000;
 export const DAY = 86_400_000;
 
-export interface StandOptions {
+export interface DashboardServerOptions {
   /** Default: a memory store that holds `TOKEN`. */
   readonly form?: TokenBackend;
   readonly launcher?: Record<string, unknown>;
@@ -35,17 +35,17 @@ export interface StandOptions {
 }
 
 /** Headers to send. A list sends several lines; `null` omits a default header. */
-export type Lines = Readonly<Record<string, string | readonly string[] | null>>;
+export type HeaderLines = Readonly<Record<string, string | readonly string[] | null>>;
 export interface Sent {
   readonly method?: string;
-  readonly headers?: Lines;
+  readonly headers?: HeaderLines;
   readonly body?: string;
   /** The client's own address, one of 127.0.0.0/8. */
   readonly from?: string;
 }
 
 /** Headers of a browser that opens a URL. */
-export const opened: Lines = {
+export const opened: HeaderLines = {
   accept: "text/html,application/xhtml+xml,*/*;q=0.8",
   "sec-fetch-mode": "navigate",
   "sec-fetch-dest": "document",
@@ -55,7 +55,7 @@ export const opened: Lines = {
 /** A clock whose timers follow elapsed time, as in Node. Tests can set the time of day. */
 function createClock() {
   const elapsed = new SimulatedClock();
-  elapsed.set(BEGAN);
+  elapsed.set(START_TIME);
   let shift = 0;
   const clock: Clock = {
     now: () => elapsed.now() + shift,
@@ -81,7 +81,7 @@ type Board = readonly [
 ];
 
 /** Starts a dashboard on a free port with a stopped clock. */
-export async function startDashboard(options: StandOptions = {}) {
+export async function startDashboard(options: DashboardServerOptions = {}) {
   const clock = createClock();
   const { log, lines } = createCapturedLog();
   const { home, env = {}, host, basePath, before = [], plugins = [] } = options;
@@ -117,7 +117,7 @@ export async function startDashboard(options: StandOptions = {}) {
   const agent = base.protocol === "https:" ? new TlsAgent(pool) : new Agent(pool);
   const request = (path: string, sent: Sent = {}): Promise<Response> =>
     send(agent, base, path, sent);
-  const typed = (type: string, body: string, headers: Lines, from?: string): Sent => ({
+  const typed = (type: string, body: string, headers: HeaderLines, from?: string): Sent => ({
     method: "POST",
     headers: { "content-type": type, ...headers },
     body,
@@ -135,20 +135,20 @@ export async function startDashboard(options: StandOptions = {}) {
     /** Everything that was logged, errors and their causes included. */
     logged: () => inspect(lines, { depth: 12, maxStringLength: null, maxArrayLength: null }),
     /** Sends a request like a browser that opens a URL. */
-    open: (path: string, headers: Lines = {}) =>
+    open: (path: string, headers: HeaderLines = {}) =>
       request(path, { headers: { ...opened, ...headers } }),
     /** Sends a request like a program. */
-    get: (path: string, headers: Lines = {}, from?: string) =>
+    get: (path: string, headers: HeaderLines = {}, from?: string) =>
       request(path, { headers, ...(from ? { from } : {}) }),
     /** JSON; `undefined` sends no body. */
-    post: (path: string, body: unknown, headers: Lines = {}, from?: string) =>
+    post: (path: string, body: unknown, headers: HeaderLines = {}, from?: string) =>
       body === undefined
         ? request(path, { method: "POST", headers, ...(from ? { from } : {}) })
         : request(path, typed("application/json", JSON.stringify(body), headers, from)),
     form: (
       path: string,
       fields: Record<string, string> | string,
-      headers: Lines = {},
+      headers: HeaderLines = {},
       from?: string,
     ) =>
       request(
@@ -166,7 +166,7 @@ export async function startDashboard(options: StandOptions = {}) {
     },
   };
 }
-export type DashboardStand = Awaited<ReturnType<typeof startDashboard>>;
+export type DashboardServer = Awaited<ReturnType<typeof startDashboard>>;
 
 /** Sends one request with exactly these header lines, which `fetch` cannot do. */
 async function send(
@@ -177,7 +177,7 @@ async function send(
 ): Promise<Response> {
   const hasBody = body !== undefined || method === "POST" || method === "PUT";
   const length = hasBody ? { "content-length": String(Buffer.byteLength(body ?? "")) } : {};
-  const all: Lines = { host: base.host, ...length, ...headers };
+  const all: HeaderLines = { host: base.host, ...length, ...headers };
   const lines = Object.entries(all).flatMap(([name, value]) =>
     (value === null ? [] : typeof value === "string" ? [value] : value).flatMap((each) => [
       name,
@@ -225,31 +225,32 @@ export function cookieFrom(response: Response, kind = "session"): string {
   return set.split(";", 1)[0]!;
 }
 
-export async function signedIn(stand: DashboardStand, token = TOKEN): Promise<{ cookie: string }> {
-  return { cookie: cookieFrom(await stand.post("/login", { token })) };
+export async function signIn(server: DashboardServer, token = TOKEN): Promise<{ cookie: string }> {
+  return { cookie: cookieFrom(await server.post("/login", { token })) };
 }
 /** Whether these headers open what needs a sign-in. */
-export async function isIn(stand: DashboardStand, headers: Lines): Promise<boolean> {
-  const { status } = await stand.get("/api/status", headers);
+export async function isSignedIn(server: DashboardServer, headers: HeaderLines): Promise<boolean> {
+  const { status } = await server.get("/api/status", headers);
   return status === 200;
 }
 
 /** Creates a sign-in link and returns its secret part. */
-export function mintLink(stand: DashboardStand): string {
-  return new URL(stand.kernel.services.signInLinks.mint().path, stand.base).searchParams.get(
+export function createLoginLink(server: DashboardServer): string {
+  return new URL(server.kernel.services.signInLinks.mint().path, server.base).searchParams.get(
     "token",
   )!;
 }
 
 /** Returns different short, wrong tokens. */
-export const wrong = (n: number): string => `wrong-token-number-${n}`;
+export const wrongToken = (n: number): string => `wrong-token-number-${n}`;
 /** Uses up the ten attempts of an address. */
-export async function block(stand: DashboardStand, from?: string): Promise<void> {
-  for (let n = 0; n < 10; n += 1) await stand.post("/login", { token: wrong(1_000 + n) }, {}, from);
+export async function block(server: DashboardServer, from?: string): Promise<void> {
+  for (let n = 0; n < 10; n += 1)
+    await server.post("/login", { token: wrongToken(1_000 + n) }, {}, from);
 }
 
 /** Checks the error code of a response and returns its JSON body. */
-export async function refusal(
+export async function rejection(
   response: Response,
   status: number,
   error: string,
@@ -269,7 +270,7 @@ export async function tempHome(): Promise<{ home: string } & AsyncDisposable> {
 }
 
 /** Tokens in memory with a generated launcher token before setup. */
-export function inSetup(code = TOKEN): TokenBackend {
+export function setupBackend(code = TOKEN): TokenBackend {
   const store = memory();
   void store.write("launcher", code, { setupPending: true });
   return store;

@@ -1,6 +1,6 @@
 // One conversation of each kind of client, and the frames that they receive.
 import type { Application } from "../../plugins/channels/index.ts";
-import { until, type Stand } from "./pico-server-harness.ts";
+import { waitFor, type PicoTestServer } from "./pico-server-harness.ts";
 
 /** Replies with one message, with a message that grows, or not at all. */
 export const scriptedApplication: Application = async ({ content, reply }) => {
@@ -10,7 +10,7 @@ export const scriptedApplication: Application = async ({ content, reply }) => {
   if (content === "two") void reply({ content: "and 日本" });
 };
 
-type Client = Awaited<ReturnType<Stand["connect"]>>;
+type Client = Awaited<ReturnType<PicoTestServer["connect"]>>;
 
 /** Replaces what is random by its order of appearance. */
 function createNames() {
@@ -46,7 +46,7 @@ function createTurnFilter() {
 }
 
 /** @returns The frames of all clients, in the order in which each client received them. */
-export async function runScript(server: Stand): Promise<string[]> {
+export async function runScript(server: PicoTestServer): Promise<string[]> {
   const rename = createNames();
   const withoutTurns = createTurnFilter();
   const lines: string[] = [];
@@ -108,7 +108,7 @@ export async function runScript(server: Stand): Promise<string[]> {
 }
 
 /** @param left - Connections that remain. */
-async function leave({ services }: Stand, client: Client, left: number): Promise<void> {
+async function leave({ services }: PicoTestServer, client: Client, left: number): Promise<void> {
   client.ws.close();
-  await until(() => services.picoServer.connections().length === left);
+  await waitFor(() => services.picoServer.connections().length === left);
 }

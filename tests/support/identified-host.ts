@@ -7,7 +7,14 @@ import { application, channels, type Application } from "../../plugins/channels/
 import { http, type HostIdentity } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { memory, tokenStore } from "../../plugins/token-store/index.ts";
-import { ask, client, knock, token, wsLines, type AskOptions } from "./pico-server-harness.ts";
+import {
+  fetchJson,
+  connectClient,
+  sendRaw,
+  token,
+  wsLines,
+  type FetchOptions,
+} from "./pico-server-harness.ts";
 
 export interface HostOptions {
   /** The session check of the host. `cookie`: the name in the cookie of the request. */
@@ -68,10 +75,10 @@ export async function identifiedHost(options: HostOptions) {
     facts,
     /** Opens a WebSocket as a page of this user. */
     page: (user: string, path = "/pico") =>
-      client(port, path, { token: null, headers: headersOf(user) }),
+      connectClient(port, path, { token: null, headers: headersOf(user) }),
     /** Sends the handshake of a page of this user. */
-    knock: (user: string, path: string) =>
-      knock(port, path, {
+    sendRaw: (user: string, path: string) =>
+      sendRaw(port, path, {
         lines: [
           ...wsLines,
           `Host: 127.0.0.1:${port}`,
@@ -79,13 +86,13 @@ export async function identifiedHost(options: HostOptions) {
         ],
       }),
     /** Sends a request as a page of this user. `origin: ""` leaves the header out. */
-    ask(user: string, path: string, options: AskOptions = {}) {
+    ask(user: string, path: string, options: FetchOptions = {}) {
       const headers = { authorization: "", ...headersOf(user), ...options.headers };
       if (headers.origin === "") delete (headers as { origin?: string }).origin;
-      return ask(port, path, { ...options, headers });
+      return fetchJson(port, path, { ...options, headers });
     },
     /** Connects a program with the channel token. */
-    program: (path = "/pico") => client(port, path),
+    program: (path = "/pico") => connectClient(port, path),
     async [Symbol.asyncDispose]() {
       await kernel.stop();
       server.closeAllConnections();

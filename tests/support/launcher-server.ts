@@ -4,15 +4,20 @@ import { expect } from "vitest";
 import { channels } from "../../plugins/channels/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
-import { startDashboard, tempHome, TOKEN, type StandOptions } from "./dashboard-server.ts";
+import {
+  startDashboard,
+  tempHome,
+  TOKEN,
+  type DashboardServerOptions,
+} from "./dashboard-server.ts";
 import { raw, type RawAnswer } from "./http-client.ts";
 
 export const PICO_TOKEN = "feedfacecafe".repeat(5);
 
 /** Starts dashboard and channel on one port with real files and an echo application. */
-export async function startDoor(
+export async function startLauncherServer(
   launcher: Record<string, unknown> = {},
-  options: StandOptions = {},
+  options: DashboardServerOptions = {},
 ) {
   const folder = await tempHome();
   const put = (name: string, text: string) =>
@@ -20,28 +25,28 @@ export async function startDoor(
   await put("launcher-config.json", JSON.stringify({ launcher_token: TOKEN, ...launcher }));
   await put("config.json", '{"channels":{"pico":{"enabled":true}}}');
   await put(".security.yml", `channels:\n  pico:\n    token: ${PICO_TOKEN}\n`);
-  const stand = await startDashboard({
+  const dashboard = await startDashboard({
     home: folder.home,
     before: [channels(), picoServer()],
     plugins: [echo()],
     ...options,
   });
   return {
-    ...stand,
+    ...dashboard,
     home: folder.home,
     /** Bytes as they are; every answer must carry the safety headers. */
     async attack(bytes: string | Buffer): Promise<RawAnswer> {
-      const answer = await raw(stand.port, bytes);
+      const answer = await raw(dashboard.port, bytes);
       expectSafe(answer);
       return answer;
     },
     async [Symbol.asyncDispose]() {
-      await stand[Symbol.asyncDispose]();
+      await dashboard[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
     },
   };
 }
-export type DoorStand = Awaited<ReturnType<typeof startDoor>>;
+export type LauncherServer = Awaited<ReturnType<typeof startLauncherServer>>;
 
 /** Builds a request whose connection closes after the response. */
 export const request = (

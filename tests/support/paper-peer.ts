@@ -17,12 +17,12 @@ export interface Breaks {
 }
 export type Rooms = Map<string, Queue<PeerEvent>>;
 
-export interface Paper {
+export interface ModelChannel {
   readonly plugin: Plugin<{ needs: { channels: Channels } }>;
   join(): Peer;
 }
 
-export function paper(breaks: Breaks = {}): Paper {
+export function createModelChannel(breaks: Breaks = {}): ModelChannel {
   const rooms: Rooms = new Map();
   let channelHandle: ChannelHandle | undefined;
   let count = 0;

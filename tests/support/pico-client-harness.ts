@@ -20,7 +20,7 @@ import { hurriedClock } from "./scripted-peer.ts";
 
 export const token = "correct-horse-battery-staple-correct-horse-battery-staple";
 
-export interface Far extends AsyncDisposable {
+export interface Remote extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly heard: InboundMessage[];
@@ -32,10 +32,10 @@ export const echo: Application = async ({ content, reply }) =>
   void (await reply({ content: `you said ${content}` }));
 
 /** Starts a service with a channel. */
-export async function far(
+export async function startRemote(
   app: Application = echo,
   { port = 0, config = {} as object } = {},
-): Promise<Far> {
+): Promise<Remote> {
   const heard: InboundMessage[] = [];
   const kernel = createKernel(
     [
@@ -73,7 +73,7 @@ export async function far(
 
 type Change = PicoClientEvents["pico-client:link-changed"];
 
-export interface Near extends AsyncDisposable {
+export interface LocalClient extends AsyncDisposable {
   readonly link: PicoLink;
   readonly channels: Channels;
   readonly tokens: TokenSecrets;
@@ -92,17 +92,17 @@ export interface Near extends AsyncDisposable {
 /** Timing without backoff delays. */
 const clock = hurriedClock(10);
 
-export interface NearOptions extends PicoClientOptions {
+export interface LocalClientOptions extends PicoClientOptions {
   readonly config?: object;
   readonly token?: string;
   readonly app?: Application;
 }
 
 /** Starts a service that connects to the remote one as a client. */
-export async function near(
+export async function startPicoClient(
   url: string,
-  { config, token: own = token, app = () => undefined, ...options }: NearOptions = {},
-): Promise<Near> {
+  { config, token: own = token, app = () => undefined, ...options }: LocalClientOptions = {},
+): Promise<LocalClient> {
   const looks = new Set<() => void>();
   const tell = (): void => looks.forEach((look) => look());
   const { log: captured, lines } = createCapturedLog();
@@ -146,7 +146,7 @@ export async function near(
     },
   );
   const changes: Change[] = [];
-  const receipts: Near["receipts"] = [];
+  const receipts: LocalClient["receipts"] = [];
   kernel.on("pico-client:link-changed", (change) => {
     changes.push(change);
     tell();
@@ -155,7 +155,7 @@ export async function near(
     receipts.push({ id, status, ...(reason === undefined ? {} : { reason }) });
     tell();
   });
-  const typing: Near["typing"] = [];
+  const typing: LocalClient["typing"] = [];
   kernel.on("channels:typing-changed", (fact) => {
     typing.push(fact);
     tell();

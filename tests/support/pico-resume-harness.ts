@@ -1,4 +1,4 @@
-import { until, type Client, type Frame, type Stand } from "./pico-server-harness.ts";
+import { waitFor, type Client, type Frame, type PicoTestServer } from "./pico-server-harness.ts";
 
 interface HelloPayload {
   readonly conn_id: string;
@@ -8,8 +8,8 @@ interface HelloPayload {
 export type NumberedFrame = Frame & { readonly seq?: number; readonly epoch?: string };
 
 /** Connects as a client that resumes, and reads `hello`. */
-export async function resuming(door: Stand, more = "", session = "s1") {
-  const peer = await door.connect(`/pico?session_id=${session}&pico_ext=1${more}`);
+export async function resuming(testServer: PicoTestServer, more = "", session = "s1") {
+  const peer = await testServer.connect(`/pico?session_id=${session}&pico_ext=1${more}`);
   const first = (await peer.next()) as NumberedFrame;
   return { ...peer, first, hello: first.payload as unknown as HelloPayload };
 }
@@ -19,11 +19,11 @@ export const from = ({ epoch, seq }: { epoch: string; seq: number }): string =>
   `&resume=${epoch}:${seq}`;
 
 /** Cuts the connection and waits until the server has noticed. */
-export const leave = async (door: Stand, peer: Client): Promise<void> => {
-  const before = door.facts.length;
+export const leave = async (testServer: PicoTestServer, peer: Client): Promise<void> => {
+  const before = testServer.facts.length;
   peer.ws.terminate();
-  await until(() =>
-    door.facts.slice(before).some(({ type }) => type === "pico-server:disconnected"),
+  await waitFor(() =>
+    testServer.facts.slice(before).some(({ type }) => type === "pico-server:disconnected"),
   );
 };
 

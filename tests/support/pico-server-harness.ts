@@ -35,7 +35,7 @@ export const wsLines = [
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
-export interface StandOptions {
+export interface PicoTestServerOptions {
   readonly token?: string;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly app?: Application | null;
@@ -49,7 +49,7 @@ export interface StandOptions {
 }
 
 /** The real token store. Tests can remove its channel token as a file edit would. */
-function store(pico: string | undefined, verify: StandOptions["verify"]) {
+function store(pico: string | undefined, verify: PicoTestServerOptions["verify"]) {
   const inner = tokenStore(memory(pico === undefined ? {} : { pico }));
   let removed = false;
   let announce = (): void => undefined;
@@ -76,11 +76,11 @@ function store(pico: string | undefined, verify: StandOptions["verify"]) {
   };
 }
 
-export type Fact = {
+export type BusEvent = {
   [K in keyof PicoServerEvents]: { type: K } & PicoServerEvents[K];
 }[keyof PicoServerEvents];
 
-export async function stand(options: StandOptions = {}) {
+export async function startPicoServer(options: PicoTestServerOptions = {}) {
   const clock = new SimulatedClock();
   clock.set(1_700_000_000_000);
   let behind = 0;
@@ -116,11 +116,11 @@ export async function stand(options: StandOptions = {}) {
       ...(options.random && { random: options.random }),
     },
   );
-  const facts: Fact[] = [];
+  const facts: BusEvent[] = [];
   for (const type of ["connected", "disconnected", "refused"] as const) {
     kernel.on(
       `pico-server:${type}`,
-      (fact) => void facts.push({ type: `pico-server:${type}`, ...fact } as Fact),
+      (fact) => void facts.push({ type: `pico-server:${type}`, ...fact } as BusEvent),
     );
   }
   await kernel.start();
@@ -158,13 +158,13 @@ export async function stand(options: StandOptions = {}) {
           await new Promise((resolve) => setImmediate(resolve));
         }
         const before = waiting();
-        await ask(port, "/pico"); // by now, the system has delivered all earlier bytes
+        await fetchJson(port, "/pico"); // by now, the system has delivered all earlier bytes
         still = waiting() === before ? still + 1 : 0;
       }
       return said;
     },
-    connect: (path = "/pico", o: ConnectOptions = {}) => client(port, path, o),
-    knock: (path: string, o: KnockOptions = {}) => knock(port, path, o),
+    connect: (path = "/pico", o: ConnectOptions = {}) => connectClient(port, path, o),
+    sendRaw: (path: string, o: RawRequestOptions = {}) => sendRaw(port, path, o),
     /** Advances the clock second by second. */
     pass: async (seconds: number, each: () => unknown = () => undefined) => {
       for (let second = 0; second < seconds; second++) {
@@ -172,15 +172,15 @@ export async function stand(options: StandOptions = {}) {
         await each();
       }
     },
-    fact: <K extends Fact["type"]>(type: K) =>
-      until(() => facts.find((fact) => fact.type === type) as Extract<Fact, { type: K }>),
+    fact: <K extends BusEvent["type"]>(type: K) =>
+      waitFor(() => facts.find((fact) => fact.type === type) as Extract<BusEvent, { type: K }>),
     [Symbol.asyncDispose]: () => kernel.stop(),
   };
 }
-export type Stand = Awaited<ReturnType<typeof stand>>;
+export type PicoTestServer = Awaited<ReturnType<typeof startPicoServer>>;
 
 /** Waits until `read` returns a value. */
-export async function until<T>(find: () => T | undefined | false): Promise<T> {
+export async function waitFor<T>(find: () => T | undefined | false): Promise<T> {
   for (;;) {
     const found = find();
     if (found !== undefined && found !== false) return found;
@@ -188,27 +188,31 @@ export async function until<T>(find: () => T | undefined | false): Promise<T> {
   }
 }
 
-export interface KnockOptions {
+export interface RawRequestOptions {
   readonly method?: string;
   /** Headers. Default: a WebSocket handshake with the correct token. */
   readonly lines?: readonly string[];
   readonly from?: string;
 }
-export interface Answer {
+export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: { error?: string; message?: string; retryAfterSeconds?: number };
 }
 
 /** Expected properties of a response. */
-export const refusal = (status: number, error: string, headers: object = {}): object => ({
+export const rejection = (status: number, error: string, headers: object = {}): object => ({
   status,
   body: { error },
   headers,
 });
 
 /** Sends bytes over a plain socket. Reads the whole response, or the head if the status is 101. */
-export async function knock(port: number, path: string, o: KnockOptions = {}): Promise<Answer> {
+export async function sendRaw(
+  port: number,
+  path: string,
+  o: RawRequestOptions = {},
+): Promise<RawResponse> {
   const { method = "GET", lines = [...wsLines, bearer], from = "127.0.0.1" } = o;
   const socket: Socket = connect({ port, host: "127.0.0.1", localAddress: from });
   const host = lines.some((line) => /^host:/i.test(line)) ? [] : [`Host: localhost:${port}`];
@@ -233,7 +237,11 @@ export async function knock(port: number, path: string, o: KnockOptions = {}): P
     }),
   );
   const body = rest.startsWith("{") ? Buffer.from(rest, "latin1").toString() : "{}";
-  return { status: Number(start.split(" ")[1]), headers, body: JSON.parse(body) as Answer["body"] };
+  return {
+    status: Number(start.split(" ")[1]),
+    headers,
+    body: JSON.parse(body) as RawResponse["body"],
+  };
 }
 
 export interface ConnectOptions extends ClientOptions {
@@ -248,7 +256,7 @@ export interface Frame {
   readonly payload?: Record<string, unknown>;
 }
 
-export async function client(port: number, path: string, options: ConnectOptions = {}) {
+export async function connectClient(port: number, path: string, options: ConnectOptions = {}) {
   const { protocols = [], token: own = token, ...o } = options;
   const headers = { ...o.headers, ...(own === null ? {} : { authorization: `Bearer ${own}` }) };
   const ws = new WebSocket(`ws://127.0.0.1:${port}${path}`, protocols, { ...o, headers });
@@ -269,12 +277,12 @@ export async function client(port: number, path: string, options: ConnectOptions
     pings: () => pings,
     send: (frame: unknown) => ws.send(typeof frame === "string" ? frame : JSON.stringify(frame)),
     /** Frames as they came, one each time. */
-    next: () => until(() => frames.shift()),
+    next: () => waitFor(() => frames.shift()),
     /** Comes back when everything sent before has been read. */
     async settled() {
       const id = `settled-${(count += 1)}`;
       peer.send({ type: "ping", id });
-      await until(() => frames.some((frame) => frame.id === id));
+      await waitFor(() => frames.some((frame) => frame.id === id));
       frames.splice(
         frames.findIndex((frame) => frame.id === id),
         1,
@@ -283,22 +291,22 @@ export async function client(port: number, path: string, options: ConnectOptions
   };
   return peer;
 }
-export type Client = Awaited<ReturnType<typeof client>>;
+export type Client = Awaited<ReturnType<typeof connectClient>>;
 
-export interface Fetched {
+export interface JsonResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Record<string, unknown>;
 }
 
-export interface AskOptions {
+export interface FetchOptions {
   readonly method?: string;
   /** Default: the right token in Authorization; `""` leaves it out. */
   readonly headers?: Record<string, string>;
   readonly body?: unknown;
 }
 
-export function ask(port: number, path: string, o: AskOptions = {}): Promise<Fetched> {
+export function fetchJson(port: number, path: string, o: FetchOptions = {}): Promise<JsonResponse> {
   return new Promise((resolve, reject) => {
     const json = o.body === undefined ? {} : { "content-type": "application/json" };
     const headers = { authorization: `Bearer ${token}`, ...json, ...o.headers };

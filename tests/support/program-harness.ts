@@ -14,9 +14,9 @@ import {
 } from "../../plugins/channels/index.ts";
 import { program, type ProgramEvents, type ProgramOptions } from "../../plugins/program/index.ts";
 import { createQueue, type Queue } from "../../testkit/client.ts";
-import { toy, type Sent } from "./sample-channel.ts";
+import { createSampleChannel, type Sent } from "./sample-channel.ts";
 
-export type Seen = Sent & {
+export type SeenMessage = Sent & {
   readonly message?: { readonly content: string; readonly final?: boolean };
 };
 
@@ -30,7 +30,7 @@ const each = (take) => require("node:readline").createInterface({ input: process
 `;
 
 /** Starts a program in its own process with the channels service and a sample channel. */
-export async function stand(
+export async function startProgram(
   script: string,
   options: Partial<ProgramOptions> = {},
   port: Partial<ChannelAdapter> = {},
@@ -39,14 +39,14 @@ export async function stand(
   const folder = await mkdtemp(join(tmpdir(), "doorward-command-"));
   const file = join(folder, "agent.cjs");
   await writeFile(file, prelude + script);
-  const seen: Queue<Seen> = createQueue();
+  const seen: Queue<SeenMessage> = createQueue();
   const keep = (what: Sent["what"]) => (session: string, id: string, message: object) => {
-    seen.push({ what, session, id, message } as Seen);
+    seen.push({ what, session, id, message } as SeenMessage);
     return { id, status: "written" as const };
   };
   const failures = createQueue<{ id: string; error: Error & { code: string } }>();
   const ends = createQueue<{ id: string; end: AnswerEnd }>();
-  const channel = toy({
+  const channel = createSampleChannel({
     ended: (_, id, end) => ends.push({ id, end }),
     send: keep("send"),
     update: keep("update"),
@@ -122,7 +122,7 @@ export async function stand(
 export const isAlive = (pid: number): boolean => isThere(pid);
 
 /** Polls until the condition is true. */
-export async function until<T>(look: () => T | undefined | false): Promise<T> {
+export async function waitFor<T>(look: () => T | undefined | false): Promise<T> {
   for (;;) {
     const found = look();
     if (found !== undefined && found !== false) return found;

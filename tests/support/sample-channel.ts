@@ -15,7 +15,7 @@ export interface Sent {
   readonly on?: boolean;
 }
 
-export interface Toy {
+export interface SampleChannel {
   readonly plugin: Plugin<{ needs: { channels: Channels } }>;
   readonly sent: Sent[];
   inlet(): ChannelHandle;
@@ -23,11 +23,11 @@ export interface Toy {
 }
 
 /** Channel in memory that records all messages sent to it. */
-export function toy(port: Partial<ChannelAdapter> = {}): Toy {
+export function createSampleChannel(port: Partial<ChannelAdapter> = {}): SampleChannel {
   const sent: Sent[] = [];
   let channelHandle: ChannelHandle | undefined;
   let count = 0;
-  const name = port.name ?? "toy";
+  const name = port.name ?? "sample";
   return {
     sent,
     inlet: () => channelHandle!,

@@ -40,7 +40,7 @@ export function gate<T = void>(): {
 type Refusal = Error & { code: string; details: Record<string, unknown> };
 
 /** The error something throws or rejects with; a test fails when there is none. */
-export async function refusal(attempt: (() => unknown) | Promise<unknown>): Promise<Refusal> {
+export async function rejection(attempt: (() => unknown) | Promise<unknown>): Promise<Refusal> {
   try {
     await (typeof attempt === "function" ? attempt() : attempt);
   } catch (error) {
@@ -50,7 +50,7 @@ export async function refusal(attempt: (() => unknown) | Promise<unknown>): Prom
 }
 
 export async function codeFrom(attempt: (() => unknown) | Promise<unknown>): Promise<string> {
-  return codeOf(await refusal(attempt));
+  return codeOf(await rejection(attempt));
 }
 
 /** Lets everything that is due in the queue of promises run. */

@@ -8,7 +8,7 @@ import type { Clock } from "../../kernel/index.ts";
 export interface Peer extends AsyncDisposable {
   readonly url: string;
   /** Upgrade requests, in order. */
-  readonly knocks: IncomingMessage[];
+  readonly handshakes: IncomingMessage[];
   readonly sockets: WebSocket[];
   /** Frames received, in order. */
   readonly frames: Record<string, any>[];
@@ -49,7 +49,7 @@ export async function createPeer({
       waiting.add(attempt);
       attempt();
     });
-  const knocks: IncomingMessage[] = [];
+  const handshakes: IncomingMessage[] = [];
   const sockets: WebSocket[] = [];
   const frames: Record<string, any>[] = [];
   const http = createServer((_, response) => {
@@ -65,7 +65,7 @@ export async function createPeer({
     handleProtocols: (offered) => [...offered][0] ?? false,
   });
   http.on("upgrade", (request, socket, head) => {
-    knocks.push(request);
+    handshakes.push(request);
     const refusal = refuse();
     if (refusal)
       return socket.end(
@@ -88,7 +88,7 @@ export async function createPeer({
   await once(http, "listening");
   return {
     url: `ws://127.0.0.1:${(http.address() as AddressInfo).port}/pico`,
-    knocks,
+    handshakes,
     sockets,
     frames,
     socket: (n) => until(() => sockets[n]),

@@ -42,7 +42,7 @@ export async function withHome(
   }
 }
 
-export interface TokenStand {
+export interface TokenServer {
   readonly kernel: Kernel<readonly [Plugin<TokenStoreShape>, Claimer]>;
   readonly tokens: Tokens;
   readonly secrets: TokenSecrets;
@@ -67,7 +67,7 @@ type Claims = Readonly<Record<string, { generate?: true; exposed?: boolean }>>;
 export async function withTokens(
   form: TokenBackend,
   claims: Claims,
-  visit: (stand: TokenStand) => void | Promise<void>,
+  visit: (server: TokenServer) => void | Promise<void>,
   options: { random?: (bytes: number) => Uint8Array } = {},
 ): Promise<void> {
   const facts: object[] = [];
@@ -101,5 +101,5 @@ export const withFiles = (
   home: Home,
   env: Readonly<Record<string, string>>,
   claims: Claims,
-  visit: (stand: TokenStand) => void | Promise<void>,
+  visit: (server: TokenServer) => void | Promise<void>,
 ): Promise<void> => withTokens(files({ home: home.path, env }), claims, visit);

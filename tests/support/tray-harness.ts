@@ -8,7 +8,7 @@ import { http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { memory, tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
 import { tray, type TrayOptions } from "../../plugins/tray/index.ts";
-import { until } from "../plugins/tray/bus.ts";
+import { waitFor } from "../plugins/tray/bus.ts";
 
 export const TOKEN = "launcher-token-of-this-test-0123456789";
 
@@ -16,7 +16,7 @@ export const parts = (form: TokenBackend) =>
   [tokenStore(form), channels(), http({ port: 0 }), picoServer(), dashboard()] as const;
 
 export interface Seen {
-  readonly stand: TestKernel<ReturnType<typeof parts>>;
+  readonly kernel: TestKernel<ReturnType<typeof parts>>;
   readonly opened: URL[];
   readonly quits: () => number;
   /** Texts of the log. */
@@ -24,14 +24,14 @@ export interface Seen {
   /** Resolves when a line of the log has this text. */
   logged(text: string): Promise<void>;
 }
-export interface StandOptions extends Partial<TrayOptions> {
+export interface TrayTestOptions extends Partial<TrayOptions> {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly form?: TokenBackend;
 }
 
 /** A dashboard and a channel with the tray, under a stopped clock. */
 export async function withTray(
-  options: StandOptions,
+  options: TrayTestOptions,
   visit: (seen: Seen) => Promise<void>,
 ): Promise<void> {
   const opened: URL[] = [];
@@ -53,11 +53,11 @@ export async function withTray(
       const texts = (): string[] =>
         testKernel.lines.filter(({ plugin: name }) => name === "tray").map(({ text }) => text);
       const logged = (text: string): Promise<void> =>
-        until(() => {
+        waitFor(() => {
           if (!texts().includes(text))
             throw new Error(`not logged: ${text}; but: ${texts().join("; ")}`);
         });
-      await visit({ stand: testKernel, opened, quits: () => quits, texts, logged });
+      await visit({ kernel: testKernel, opened, quits: () => quits, texts, logged });
     },
     { plugins: [plugin], config: { "channels.pico": { enabled: true } } },
   );

@@ -13,7 +13,7 @@ import {
   testTokens,
   withKernel,
 } from "../../testkit/index.ts";
-import { codeFrom, refusal } from "../support/sample-plugins.ts";
+import { codeFrom, rejection } from "../support/sample-plugins.ts";
 
 const config = { "channels.pico": { enabled: true } };
 const plugins = () =>
@@ -54,7 +54,7 @@ describe("connectTestClient", () => {
     await withKernel(
       plugins(),
       async ({ kernel }) => {
-        const error = await refusal(
+        const error = await rejection(
           connectTestClient(channel(kernel.services.http), { token: "another-token" }),
         );
         expect([error.code, error.details["status"]]).toEqual(["TEST_REFUSED", 401]);
@@ -103,7 +103,9 @@ describe("createQueue", () => {
       4,
       [],
     ]);
-    expect((await refusal(queue.next("the fourth"))).message).toBe("Waited 20 ms for the fourth.");
+    expect((await rejection(queue.next("the fourth"))).message).toBe(
+      "Waited 20 ms for the fourth.",
+    );
     queue.push(5);
     expect(await queue.next("one")).toBe(5);
   });

@@ -13,7 +13,7 @@ import {
 } from "../../testkit/index.ts";
 import { codeOf, type Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../../plugins/channels/index.ts";
-import { paper, type Breaks } from "../support/paper-peer.ts";
+import { createModelChannel, type Breaks } from "../support/paper-peer.ts";
 
 /** For events that never happen; conforming channels get more time. */
 const [briefMs, longMs] = [300, 20_000];
@@ -28,7 +28,7 @@ async function verdict(
   keepsMessages = false,
   timeoutMs = briefMs,
 ): Promise<string[]> {
-  const { plugin, join } = paper(breaks);
+  const { plugin, join } = createModelChannel(breaks);
   try {
     await runChannelConformance(plugin, {
       join,
@@ -167,7 +167,7 @@ describe("runChannelConformance", () => {
     const {
       plugin: { shape: _, ...plugin },
       join,
-    } = paper();
+    } = createModelChannel();
     const offering: Plugin<{ needs: { channels: Channels }; offers: { desk: number } }> = {
       ...plugin,
       start: async (scope) => (await plugin.start(scope), { desk: 7 }),

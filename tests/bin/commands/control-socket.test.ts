@@ -4,7 +4,7 @@ import { createConnection, createServer, type Socket } from "node:net";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { withDesk } from "../../support/command-context.ts";
+import { withCommandLine } from "../../support/command-context.ts";
 
 const OWN = "chosen-by-the-owner-0123456789-abcdefghijklm";
 const config = { launcher_token: OWN };
@@ -12,7 +12,7 @@ const mode = async (path: string): Promise<number> => (await stat(path)).mode & 
 
 describe("control socket", () => {
   test("allows only the owner and is removed with its note at stop", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const { kernel, base } = await desk.start();
       const [folder, socket, note] = ["run", "run/launcher.sock", "run/launcher.json"].map((name) =>
         join(desk.home, name),
@@ -31,7 +31,7 @@ describe("control socket", () => {
     }));
 
   test("shares no paths with the dashboard", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const { base } = await desk.start();
       for (const path of ["/local/status", "/local", "/local/token/show"]) {
         const answer = await fetch(new URL(path, base), {
@@ -57,7 +57,7 @@ describe("control socket", () => {
     }));
 
   test("answers a rotation that began before the stop with the token", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await desk.write("launcher-config.json", config);
       const { kernel } = await desk.start();
       const body = '{"name":"launcher"}';
@@ -87,7 +87,7 @@ describe("control socket", () => {
     }));
 
   test("refuses a folder that others can write to and leaves it unchanged", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const folder = join(desk.home, "run");
       await mkdir(folder);
       await chmod(folder, 0o1777);
@@ -98,7 +98,7 @@ describe("control socket", () => {
     }));
 
   test("receives no request if others can write to its folder", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const folder = join(desk.home, "run");
       await mkdir(folder);
       await chmod(folder, 0o1777);
@@ -113,7 +113,7 @@ describe("control socket", () => {
     }));
 
   test("replaces the socket file of a dead process", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await mkdir(join(desk.home, "run"), { mode: 0o700 });
       await writeFile(join(desk.home, "run", "launcher.sock"), "left behind");
       await desk.start();
@@ -121,7 +121,7 @@ describe("control socket", () => {
     }));
 
   test("leaves the socket of another launcher and warns", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await mkdir(join(desk.home, "run"), { mode: 0o700 });
       const other = createServer().listen(join(desk.home, "run", "launcher.sock"));
       try {
@@ -138,7 +138,7 @@ describe("control socket", () => {
   test.runIf(process.platform === "linux")(
     "leaves the socket of a launcher whose backlog is full",
     () =>
-      withDesk(async (desk) => {
+      withCommandLine(async (desk) => {
         await mkdir(join(desk.home, "run"), { mode: 0o700 });
         const path = join(desk.home, "run", "launcher.sock");
         const waiting: Socket[] = [];
@@ -180,7 +180,7 @@ describe("control socket", () => {
   );
 
   test("passes from a stopping launcher to the next one", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const first = await desk.start();
       const path = join(desk.home, "run", "launcher.sock");
       // An incomplete request: the stop waits briefly for the rest.

@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../bin/commands/command.ts";
-import { withDesk, type Desk } from "../../support/command-context.ts";
+import { withCommandLine, type CommandLine } from "../../support/command-context.ts";
 import { begin, entry, openStorage } from "../../support/sqlite-storage-harness.ts";
 
 const config = { launcher_token: "chosen-by-the-owner-0123456789-abcdefghijklm" };
 
 /** Starts a launcher whose store has one conversation. */
-async function withHistory(visit: (desk: Desk, id: string) => Promise<void>): Promise<void> {
-  await withDesk(async (desk) => {
+async function withHistory(visit: (desk: CommandLine, id: string) => Promise<void>): Promise<void> {
+  await withCommandLine(async (desk) => {
     const storage = await openStorage({ path: join(desk.home, "state") });
     const id = await begin(
       storage,
@@ -73,7 +73,7 @@ describe("doorward conversations", () => {
   test.each(["show", "show ../x", "show a b", "forget", "search", "list x", "other"])(
     "rejects the arguments %j",
     (words) =>
-      withDesk(async ({ run }) => {
+      withCommandLine(async ({ run }) => {
         await expect(run(`conversations ${words}`)).rejects.toThrow(UsageError);
       }),
   );
@@ -81,7 +81,7 @@ describe("doorward conversations", () => {
   test.each(["list", "show x", "search x", "export x", "forget x"])(
     "%s exits with code 4 without a launcher",
     (words) =>
-      withDesk(async ({ run }) => {
+      withCommandLine(async ({ run }) => {
         expect(await run(`conversations ${words}`)).toMatchObject({
           code: 4,
           said: expect.stringContaining("no launcher"),

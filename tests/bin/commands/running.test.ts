@@ -3,7 +3,7 @@ import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../bin/commands/command.ts";
-import { withDesk, type Ran } from "../../support/command-context.ts";
+import { withCommandLine, type CommandResult } from "../../support/command-context.ts";
 
 const OWN = "chosen-by-the-owner-0123456789-abcdefghijklm";
 const config = { launcher_token: OWN };
@@ -18,7 +18,7 @@ describe("without a running launcher", () => {
   test.each(["open -print", "sessions list", "sessions revoke 01234567", "unblock", "status"])(
     "%j reports it and exits with code 4",
     (line) =>
-      withDesk(async (desk) => {
+      withCommandLine(async (desk) => {
         expect(await desk.run(line)).toMatchObject({
           code: 4,
           out: "",
@@ -29,7 +29,7 @@ describe("without a running launcher", () => {
   );
 
   test("reports a home whose socket path is too long", () =>
-    withDesk(
+    withCommandLine(
       async (desk) => {
         expect((await desk.run("status")).said).toContain(
           "cannot be reached: the path of its control socket is too long",
@@ -43,7 +43,7 @@ describe("without a running launcher", () => {
 
 describe("with a running launcher", () => {
   test("suggests a command and starts no launcher after a typing error", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await expect(desk.run("stauts")).rejects.toThrow(
         '"stauts" is not a command. Did you mean "status"?',
       );
@@ -51,7 +51,7 @@ describe("with a running launcher", () => {
     }));
 
   test("status shows the state and rejected edits of the settings", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await desk.write("launcher-config.json", config);
       const { base } = await desk.start();
       const { code, out } = await desk.run("status");
@@ -70,7 +70,7 @@ describe("with a running launcher", () => {
     }));
 
   test("open -print prints a link that signs in once", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await desk.write("launcher-config.json", config);
       const { base } = await desk.start();
       const { code, out } = await desk.run("open -print");
@@ -83,7 +83,7 @@ describe("with a running launcher", () => {
     }));
 
   test("sessions lists sign-ins without control characters and revokes them", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await desk.write("launcher-config.json", config);
       const { base } = await desk.start();
       expect((await desk.run("sessions list")).said).toBe("no browser is signed in\n");
@@ -100,7 +100,7 @@ describe("with a running launcher", () => {
     }));
 
   test("unblock resets the limits of an address for dashboard and channel", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await desk.write("launcher-config.json", { ...config, login_attempts_per_minute: 2 });
       await desk.write("config.json", { channels: { pico: { enabled: true } } });
       await desk.write(".security.yml", "channels:\n  pico:\n    token: short-but-long-enough\n");
@@ -123,7 +123,7 @@ describe("with a running launcher", () => {
     }));
 
   test("doctor tests a real handshake with each method", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await desk.write("launcher-config.json", config);
       await desk.write("config.json", { channels: { pico: { enabled: true } } });
       await desk.write(
@@ -148,9 +148,9 @@ describe("with a running launcher", () => {
 
 describe("with an invalid response from the launcher", () => {
   const head = (bytes: number): string => `HTTP/1.1 200 OK\r\ncontent-length: ${bytes}\r\n\r\n`;
-  const answered = (answer: string, line: string): Promise<Ran> =>
+  const answered = (answer: string, line: string): Promise<CommandResult> =>
     new Promise((done, failed) => {
-      void withDesk(async (desk) => {
+      void withCommandLine(async (desk) => {
         await mkdir(join(desk.home, "run"), { mode: 0o700 });
         const odd = createServer((socket) => socket.once("data", () => socket.end(answer))).listen(
           join(desk.home, "run", "launcher.sock"),

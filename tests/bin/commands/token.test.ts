@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../bin/commands/command.ts";
-import { withDesk } from "../../support/command-context.ts";
+import { withCommandLine } from "../../support/command-context.ts";
 
 const OWN = "chosen-by-the-owner-0123456789";
 const PICO = "6f1c0123456789abcdef0123456789abcdef0123456789abcdef0123456789ab";
@@ -8,7 +8,7 @@ const security = `channels:\n  pico: # the channel\n    token: ${PICO}\n`;
 
 describe("token without a running launcher", () => {
   test("set replaces a lost token by one from standard input", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await desk.write("launcher-config.json", {
         port: 18_801,
         launcher_token: "forgotten-0123456789",
@@ -24,7 +24,7 @@ describe("token without a running launcher", () => {
     }));
 
   test("rotate keeps comments and prints only the new token", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await desk.write(".security.yml", security);
       const { code, out } = await desk.run("token rotate pico");
       expect(code).toBe(0);
@@ -35,14 +35,14 @@ describe("token without a running launcher", () => {
     }));
 
   test("set rejects a weak token with exit code 1 and writes nothing", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const { code, said } = await desk.run("token set pico", "short\n");
       expect([code, said]).toEqual([1, expect.stringContaining("fewer than 16 characters")]);
       await expect(desk.read(".security.yml")).rejects.toThrow();
     }));
 
   test("rotate rejects a token from the environment", () =>
-    withDesk(
+    withCommandLine(
       async (desk) => {
         const { code, said } = await desk.run("token rotate");
         expect([code, said]).toEqual([1, expect.stringContaining("SERVICE_LAUNCHER_TOKEN")]);
@@ -54,7 +54,7 @@ describe("token without a running launcher", () => {
     ));
 
   test("source names each source and ignored sources, without values", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await desk.write(".security.yml", security);
       await desk.write("config.json", { channels: { pico: { token: "another-0123456789" } } });
       const { code, out, said } = await desk.run("token source");
@@ -67,7 +67,7 @@ describe("token without a running launcher", () => {
     }));
 
   test("show fails if the token does not exist", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       expect(await desk.run("token show pico")).toMatchObject({
         code: 1,
         out: "",
@@ -83,20 +83,20 @@ describe("token without a running launcher", () => {
     "token show -grace=1",
     "token rotate pico -grace=x",
   ])("%j fails with a usage error", (line) =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await expect(desk.run(line)).rejects.toThrow(UsageError);
     }),
   );
 
   test("set fails with a usage error without a token", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await expect(desk.run("token set", "\n")).rejects.toThrow(/standard input/);
     }));
 });
 
 describe("token with a running launcher", () => {
   test("rotate takes effect immediately in the running process", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await desk.write("launcher-config.json", { launcher_token: OWN });
       await desk.write(".security.yml", security);
       const { kernel } = await desk.start();
@@ -111,7 +111,7 @@ describe("token with a running launcher", () => {
     }));
 
   test("set finishes setup with the launcher token", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const { kernel } = await desk.start();
       expect(kernel.state()).toBe("setup");
       expect(await desk.run("token set launcher", OWN)).toMatchObject({
@@ -123,7 +123,7 @@ describe("token with a running launcher", () => {
     }));
 
   test("show logs the access without the value", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const { lines } = await desk.start();
       const { out } = await desk.run("token show");
       expect(JSON.parse(await desk.read("launcher-config.json")).launcher_token).toBe(out.trim());
@@ -134,7 +134,7 @@ describe("token with a running launcher", () => {
     }));
 
   test("set and rotate reject weak tokens and tokens from the environment", () =>
-    withDesk(
+    withCommandLine(
       async (desk) => {
         await desk.start();
         expect(await desk.run("token set pico", "short")).toMatchObject({

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commands } from "../../../bin/commands/index.ts";
 import { root } from "../../rules/source.ts";
-import { withDesk } from "../../support/command-context.ts";
+import { withCommandLine } from "../../support/command-context.ts";
 import { findTool } from "../../support/tools.ts";
 
 const run = promisify(execFile);
@@ -18,7 +18,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "doorward-completion-"));
-  await withDesk(async ({ run: command }) => {
+  await withCommandLine(async ({ run: command }) => {
     for (const shell of ["bash", "zsh", "fish"]) {
       await writeFile(join(folder, shell), (await command(`completion ${shell}`)).out);
     }
@@ -37,7 +37,7 @@ async function completeInBash(...words: string[]): Promise<string[]> {
 
 describe("doorward completion", () => {
   test("rejects an unknown shell", () =>
-    withDesk(async ({ run: command }) => {
+    withCommandLine(async ({ run: command }) => {
       await expect(command("completion csh")).rejects.toThrow(/Name a shell/);
     }));
 

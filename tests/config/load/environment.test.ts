@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { load, type Environment } from "../../../config/load/index.ts";
 import { type AnyPlugin } from "../../../kernel/index.ts";
-import { plugin, refusal } from "../../support/sample-plugins.ts";
+import { plugin, rejection } from "../../support/sample-plugins.ts";
 import { withHome, type Home } from "../../support/token-store-harness.ts";
 
 const tls = z.strictObject({
@@ -67,7 +67,7 @@ describe("load with an environment", () => {
     ["SERVICE_CHANNELS_PICO_RATIO", "1,5", "a number"],
   ])("rejects %s=%s and names the variable and expected type", (name, text, expected) =>
     withHome(async (home) => {
-      const error = await refusal(from(home, { [name]: text }));
+      const error = await rejection(from(home, { [name]: text }));
       expect(error.code).toBe("ENV_BAD_VALUE");
       expect(error.message).toContain(`${name} must be ${expected}`);
     }),
@@ -136,7 +136,7 @@ describe("load with an environment", () => {
         "channels",
         z.strictObject({ pico_enabled: z.boolean().default(false) }),
       );
-      const error = await refusal(from(home, {}, [...list, clash]));
+      const error = await rejection(from(home, {}, [...list, clash]));
       expect(error.code).toBe("ENV_AMBIGUOUS");
       expect(error.message).toContain(
         'SERVICE_CHANNELS_PICO_ENABLED means both "channels.pico.enabled" and "channels.pico_enabled"',

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { load, type Environment } from "../../../config/load/index.ts";
 import { createKernel, type AnyPlugin } from "../../../kernel/index.ts";
-import { plugin, refusal } from "../../support/sample-plugins.ts";
+import { plugin, rejection } from "../../support/sample-plugins.ts";
 import { withHome, type Home } from "../../support/token-store-harness.ts";
 
 const tls = z.strictObject({
@@ -102,7 +102,7 @@ describe("load", () => {
   ])("rejects a section that is not an object: %j", (content, path) =>
     withHome(async (home) => {
       await home.write("config.json", content);
-      const error = await refusal(from(home));
+      const error = await rejection(from(home));
       expect(error.code).toBe("CONFIG_NOT_AN_OBJECT");
       expect(error.message).toContain(`config.json: "${path}" must be an object`);
     }),
@@ -142,7 +142,7 @@ describe("load with unknown keys", () => {
   ])("rejects in %s: %j", (name, content, sentence) =>
     withHome(async (home) => {
       await home.write(name, content);
-      const error = await refusal(from(home));
+      const error = await rejection(from(home));
       expect(error.code).toBe("CONFIG_UNKNOWN_KEY");
       expect(error.message).toBe(`${home.at(name)}: ${sentence}`);
     }),
@@ -180,7 +180,7 @@ describe("load with unknown keys", () => {
   test("rejects an unknown nested key with its path", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { tls: { cret: "/a" } });
-      const error = await refusal(from(home));
+      const error = await rejection(from(home));
       expect(error.code).toBe("CONFIG_NOT_VALID");
       expect(error.message).toContain('launcher-config.json: "tls"');
       expect(error.message).toContain("cret");
@@ -198,7 +198,7 @@ test("names the flag, variable or file of an invalid value", () =>
       env: Environment,
       flags: Record<string, object> = {},
     ): Promise<string> =>
-      (await refusal(load(limits, { home: home.path, env, flags } as never))).message;
+      (await rejection(load(limits, { home: home.path, env, flags } as never))).message;
     expect(await messageOf({ SERVICE_LAUNCHER_PORT: "10" }, { launcher: { port: 11 } })).toMatch(
       /^-port: "port" is not/,
     );

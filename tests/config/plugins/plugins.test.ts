@@ -1,8 +1,8 @@
 import { chmod, chown, mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { withDesk, type Desk } from "../../support/command-context.ts";
-import { refusal } from "../../support/sample-plugins.ts";
+import { withCommandLine, type CommandLine } from "../../support/command-context.ts";
+import { rejection } from "../../support/sample-plugins.ts";
 
 /* Tests third-party plugins in a launcher, with real files in a temporary home. */
 
@@ -25,18 +25,18 @@ const channel = (name: string, more = "") => `export default () => ({
   },
 });`;
 
-async function put(desk: Desk, path: string, text: string): Promise<void> {
+async function put(desk: CommandLine, path: string, text: string): Promise<void> {
   await mkdir(dirname(join(desk.home, path)), { recursive: true });
   await writeFile(join(desk.home, path), text, { mode: 0o600 });
 }
-const use = (desk: Desk, plugins: unknown, more: object = {}) =>
+const use = (desk: CommandLine, plugins: unknown, more: object = {}) =>
   desk.write("config.json", { plugins, ...more });
-const views = async (desk: Desk) =>
+const views = async (desk: CommandLine) =>
   (await desk.run("status -json")).json().plugins as Record<string, unknown>[];
 
 describe("loadWithPlugins", () => {
   test("loads a file of the home with its settings and token", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await put(desk, "letters.js", channel("letters"));
       await use(desk, ["./letters.js"], { channels: { letters: { port: 7 } } });
       await desk.write(
@@ -78,7 +78,7 @@ describe("loadWithPlugins", () => {
     }));
 
   test("lets variables named after the section override the file", () =>
-    withDesk(
+    withCommandLine(
       async (desk) => {
         await put(desk, "letters.js", channel("letters"));
         await use(desk, ["./letters.js"], { channels: { letters: { port: 7 } } });
@@ -99,7 +99,7 @@ describe("loadWithPlugins", () => {
     ));
 
   test("loads a package of the home that only exports for import", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const manifest = {
         name: "@ann/letters",
         type: "module",
@@ -169,7 +169,7 @@ describe("loadWithPlugins", () => {
       /start: no broker/,
     ],
   ])("skips a plugin that %s, unless it is required", (_, text, reason) =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       if (text) await put(desk, "letters.js", text);
       await use(desk, ["./letters.js"]);
       const { kernel, lines } = await desk.start();
@@ -182,7 +182,7 @@ describe("loadWithPlugins", () => {
       await kernel.stop();
 
       await use(desk, [{ name: "./letters.js", required: true }]);
-      expect((await refusal(desk.start())).message).toMatch(reason);
+      expect((await rejection(desk.start())).message).toMatch(reason);
     }),
   );
 
@@ -190,7 +190,7 @@ describe("loadWithPlugins", () => {
     ["an invalid setting", { port: "seven" }, "channels.letters.port"],
     ["an unknown setting", { prt: 7 }, 'Did you mean "port"'],
   ])("fails only the plugin for %s and names the setting", (_, letters, reason) =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await put(desk, "letters.js", channel("letters"));
       await use(desk, ["./letters.js"], { channels: { letters } });
       await desk.start();
@@ -201,7 +201,7 @@ describe("loadWithPlugins", () => {
   );
 
   test("rejects the names of all built-in plugins", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const { kernel } = await desk.start();
       const own = kernel.health().plugins.map(({ name }) => name);
       await kernel.stop();
@@ -218,7 +218,7 @@ describe("loadWithPlugins", () => {
     }));
 
   test("only warns about the section of a plugin that failed", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await use(desk, ["./pica.js"], { channels: { pica: {} } });
       const { lines } = await desk.start();
       expect(lines.map(({ text }) => text)).toContainEqual(
@@ -227,7 +227,7 @@ describe("loadWithPlugins", () => {
     }));
 
   test("redacts tokens in errors of a plugin", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       const { createLauncher } = await import("../../../config/presets/launcher.ts");
       const { createCapturedLog } = await import("../../../kernel/testing.ts");
       await put(
@@ -270,14 +270,14 @@ describe("readEntries", () => {
     [[{ name: "./letters.js", required: "yes" }], "true or false"],
     [["./letters.js", "./letters.js"], "twice"],
   ])("rejects %j", (plugins, expected) =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await use(desk, plugins);
-      expect((await refusal(desk.start())).message).toContain(expected);
+      expect((await rejection(desk.start())).message).toContain(expected);
     }),
   );
 
   test("searches for packages in the home only", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await use(desk, ["zod"]);
       await desk.start();
       expect(await views(desk)).toMatchObject([
@@ -290,7 +290,7 @@ describe.skipIf(process.platform === "win32")("loadWithPlugins with files of oth
   test.each(["letters.js", "deep/letters.js", "config.json", "deep", "."])(
     "rejects a writable %s with the fix",
     (path) =>
-      withDesk(async (desk) => {
+      withCommandLine(async (desk) => {
         await put(desk, "letters.js", channel("letters"));
         await put(desk, "deep/letters.js", channel("letters"));
         await use(desk, [path.startsWith("deep") ? "./deep/letters.js" : "./letters.js"]);
@@ -298,7 +298,7 @@ describe.skipIf(process.platform === "win32")("loadWithPlugins with files of oth
           join(desk.home, path),
           path.endsWith("s") || path.endsWith("n") ? 0o622 : 0o720,
         );
-        const { code, message } = await refusal(desk.start());
+        const { code, message } = await rejection(desk.start());
         expect([code, message]).toEqual([
           "FILE_WRITABLE_BY_OTHERS",
           expect.stringContaining("chmod go-w "),
@@ -308,26 +308,26 @@ describe.skipIf(process.platform === "win32")("loadWithPlugins with files of oth
   );
 
   test.runIf(isRoot)("rejects a file of another user", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await put(desk, "letters.js", channel("letters"));
       await use(desk, ["./letters.js"]);
       await chown(join(desk.home, "letters.js"), 12_345, 12_345);
-      expect((await refusal(desk.start())).message).toContain("chown");
+      expect((await rejection(desk.start())).message).toContain("chown");
     }),
   );
 
   test("checks the target of a symbolic link", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await put(desk, "elsewhere/letters.js", channel("letters"));
       await rename(join(desk.home, "elsewhere"), `${desk.home}-elsewhere`);
       await symlink(`${desk.home}-elsewhere/letters.js`, join(desk.home, "letters.js"));
       await chmod(`${desk.home}-elsewhere`, 0o777);
       await use(desk, ["./letters.js"]);
-      expect((await refusal(desk.start())).message).toContain(`${desk.home}-elsewhere`);
+      expect((await rejection(desk.start())).message).toContain(`${desk.home}-elsewhere`);
     }));
 
   test("reports the same in the doctor without a running launcher", () =>
-    withDesk(async (desk) => {
+    withCommandLine(async (desk) => {
       await put(desk, "letters.js", channel("letters"));
       await use(desk, ["./letters.js"]);
       expect((await desk.run("doctor")).out).toContain("only you can change them");

@@ -84,7 +84,7 @@ describe("connect", () => {
     const { client, message } = talking;
     await expect(client.send("hello")).resolves.toMatchObject({ status: "written" });
     await message("you said hello");
-    const { headers, url } = peer.knocks[0]!;
+    const { headers, url } = peer.handshakes[0]!;
     expect(headers.authorization).toBe("Bearer secret");
     expect(headers["sec-websocket-protocol"]).toBeUndefined();
     expect(Object.fromEntries(new URL(url!, peer.url).searchParams)).toEqual({
@@ -103,8 +103,8 @@ describe("connect", () => {
     const { client, message } = talking;
     await client.send("hello");
     await message("you said hello");
-    expect(peer.knocks[0]!.headers["sec-websocket-protocol"]).toBe(offered);
-    expect(peer.knocks[0]!.headers.authorization).toBeUndefined();
+    expect(peer.handshakes[0]!.headers["sec-websocket-protocol"]).toBe(offered);
+    expect(peer.handshakes[0]!.headers.authorization).toBeUndefined();
   });
 
   test("finds a WebSocket constructor in Node", async () => {
@@ -116,7 +116,7 @@ describe("connect", () => {
       onMessage: ({ content }) => heard.push(content),
     });
     await client.send("hello");
-    expect(peer.knocks[0]!.headers.authorization).toBe("Bearer asked for");
+    expect(peer.handshakes[0]!.headers.authorization).toBe("Bearer asked for");
     client.stop();
     expect(client.state()).toBe("stopped");
   });
@@ -129,7 +129,7 @@ describe("connect", () => {
     const { client, state } = talking;
     const { check } = await state(({ to }) => to === "blocked");
     expect(check).toBe("Is the token the same on both sides?");
-    expect(peer.knocks.length).toBe(2);
+    expect(peer.handshakes.length).toBe(2);
     expect(client.state()).toBe("blocked");
   });
 
@@ -222,7 +222,7 @@ describe("connect", () => {
       receipt.id,
       receipt.id,
     ]);
-    const { searchParams } = new URL(peer.knocks[1]!.url!, peer.url);
+    const { searchParams } = new URL(peer.handshakes[1]!.url!, peer.url);
     expect(Object.fromEntries(searchParams)).toEqual({
       session_id: "s",
       pico_ext: "1",
@@ -239,10 +239,10 @@ describe("connect", () => {
       token: "",
     });
     await talking.client.send("hello");
-    expect(peer.knocks[0]!.url).toBe(
+    expect(peer.handshakes[0]!.url).toBe(
       "/pico?session_id=theirs&token=q&pico_ext=1&pico_can=append%2Cstop%2Cturns",
     );
-    expect(peer.knocks[0]!.headers.authorization).toBeUndefined();
+    expect(peer.handshakes[0]!.headers.authorization).toBeUndefined();
   });
 
   test("rejects an invalid address immediately", () => {

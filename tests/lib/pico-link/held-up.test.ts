@@ -14,7 +14,7 @@ import { turn } from "../../support/sample-plugins.ts";
 /**
  * A link whose clock jumps. As in a busy process, timers run first then, and sockets after them.
  */
-function stand() {
+function testServer() {
   const clock = createStoppedClock();
   const [changes, answers, receipts]: [LinkChange[], LinkMessage[], LinkReceipt[]] = [[], [], []];
   let socketListener!: SocketListener;
@@ -79,7 +79,7 @@ const acknowledged: ServerFrame = {
 
 describe("createLink after a busy period", () => {
   test("reads a waiting hello before it assumes a plain server", async () => {
-    const { clock, opened, send, frame, receipts } = stand();
+    const { clock, opened, send, frame, receipts } = testServer();
     await opened();
     send();
     clock.increment(timing.helloTimeoutMs + 1_000);
@@ -93,7 +93,7 @@ describe("createLink after a busy period", () => {
   });
 
   test("does not complete a message whose next part is waiting", async () => {
-    const { clock, opened, frame, answers } = stand();
+    const { clock, opened, frame, answers } = testServer();
     await opened();
     frame({ type: "message.create", payload: { message_id: "1", content: "He" } });
     clock.increment(timing.messageIdleMs + 1_000);
@@ -103,7 +103,7 @@ describe("createLink after a busy period", () => {
   });
 
   test("keeps a handshake and a server that have responded", async () => {
-    const { clock, dialled, hear, frame, states } = stand();
+    const { clock, dialled, hear, frame, states } = testServer();
     await dialled();
     clock.increment(timing.connectTimeoutMs + 1_000);
     hear({ type: "opened" });
@@ -116,7 +116,7 @@ describe("createLink after a busy period", () => {
   });
 
   test("closes soon after if nothing has arrived", async () => {
-    const { clock, dialled, states } = stand();
+    const { clock, dialled, states } = testServer();
     await dialled();
     clock.increment(timing.connectTimeoutMs + 1_000);
     expect(states()).toEqual(["connecting"]);

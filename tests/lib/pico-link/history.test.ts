@@ -2,14 +2,16 @@ import { describe, expect, test } from "vitest";
 import { connect, type Client } from "../../../lib/pico-link/client.ts";
 import type { AnyPlugin } from "../../../kernel/index.ts";
 import { conversations } from "../../../plugins/conversations/index.ts";
-import { stand, token, type Stand } from "../../support/pico-server-harness.ts";
+import { startPicoServer, token, type PicoTestServer } from "../../support/pico-server-harness.ts";
 import { address, begin, entry, openStorage } from "../../support/sqlite-storage-harness.ts";
 
 /** A server whose store has three turns in the session `s`. */
-async function withHistory(): Promise<Stand> {
+async function withHistory(): Promise<PicoTestServer> {
   const storage = await openStorage();
   await begin(storage, entry(1, "user", "q", "one"), entry(2, "create", "a", "two"));
-  return stand({ first: conversations({ store: () => storage }) as unknown as AnyPlugin });
+  return startPicoServer({
+    first: conversations({ store: () => storage }) as unknown as AnyPlugin,
+  });
 }
 
 function open(url: string, options: Partial<Parameters<typeof connect>[0]> = {}): Client {

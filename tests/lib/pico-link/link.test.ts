@@ -4,7 +4,7 @@ import { createLink, type SocketListener, type LinkChange } from "../../../lib/p
 import { turn } from "../../support/sample-plugins.ts";
 
 /** A link with scripted sockets. `setBack` sets the clock back but not its timers. */
-function stand() {
+function server() {
   const clock = createStoppedClock();
   const changes: LinkChange[] = [];
   const dialled: SocketListener[] = [];
@@ -39,7 +39,7 @@ function stand() {
 
 describe("createLink", () => {
   test("joins a repeated message and rejects a reused id", async () => {
-    const { link, socket } = stand();
+    const { link, socket } = server();
     link.start();
     await turn();
     socket({ type: "opened" });
@@ -68,7 +68,7 @@ describe("createLink", () => {
   });
 
   test("delays nothing when the clock is set back", async () => {
-    const { link, clock, changes, setBack, dialled, socket } = stand();
+    const { link, clock, changes, setBack, dialled, socket } = server();
     link.start();
     await turn();
     const sent = link.send("hello");

@@ -5,7 +5,7 @@ import { Dedupe } from "../../../plugins/channels/dedupe.ts";
 import type { InboundMessage } from "../../../plugins/channels/index.ts";
 
 const message = (id: string, changes: Partial<InboundMessage> = {}): InboundMessage => ({
-  channel: "toy",
+  channel: "sample",
   session: "s",
   id,
   content: "hello",

@@ -3,14 +3,14 @@ import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import { application, channels, type Application } from "../../../plugins/channels/index.ts";
-import { gate, toy } from "../../support/sample-channel.ts";
+import { gate, createSampleChannel } from "../../support/sample-channel.ts";
 
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
 const nothing: Application = () => {};
 
 describe("ChannelHandle.deliver", () => {
   test("resolves when the application has processed the message", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const done = gate();
     let settled = false;
     await withKernel([channels(), plugin, application(() => done.opened)], async () => {
@@ -29,7 +29,7 @@ describe("ChannelHandle.deliver", () => {
     ["asynchronous", async () => {}, "duplicate"],
     ["rejecting", () => Promise.reject(new Error("no")), "no"],
   ])("continues when a channel callback throws (%s application)", async (_, handler, expected) => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const received: string[] = [];
     const broken = (): never => {
       throw new Error("broken callback");
@@ -66,7 +66,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("keeps session and channel busy until the application returns", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const done = gate();
     const handler: Application = async ({ accept }) => {
       accept();
@@ -87,7 +87,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("rejects with the error of the application", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const thrown = new Error("no");
     await withKernel(
       [
@@ -104,7 +104,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("delivers the next message of the session after accept()", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const done = gate();
     const seen: string[] = [];
     const handler: Application = async (received) => {
@@ -124,7 +124,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("keeps the order of a session until accept()", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const done = gate();
     const seen: string[] = [];
     const handler: Application = async ({ id, accept }) => {
@@ -144,7 +144,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("logs a failure after acceptance without the content", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const handler: Application = (received) => {
       received.accept();
       throw new Error("late");
@@ -159,7 +159,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("delivers to other sessions while one session waits", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const done = gate();
     const handler: Application = ({ session }) => (session === "slow" ? done.opened : undefined);
     await withKernel([channels(), plugin, application(handler)], async () => {
@@ -171,7 +171,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("runs up to perSession messages of one session in parallel", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const done = gate();
     let running = 0;
     const handler: Application = () => {
@@ -189,7 +189,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("rejects without an application and emits no event", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     await withKernel([channels(), plugin], async ({ kernel, lines }) => {
       const events: unknown[] = [];
       kernel.on("channels:message-received", (event) => void events.push(event));
@@ -202,7 +202,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("rejects messages that crossed more than four bridges", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     await withKernel([channels(), plugin, application(nothing)], async () => {
       expect(await inlet().deliver(message({ hops: 4 }))).toBe("accepted");
       await expect(inlet().deliver(message({ hops: 5 }))).rejects.toEqual(code("loop"));
@@ -210,7 +210,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("rejects before ready, after close and after stop", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     let early: Promise<unknown> | undefined;
     const eager = {
       ...plugin,
@@ -228,7 +228,7 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("rejects pending deliveries at stop and aborts the signal", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     let signal: AbortSignal | undefined;
     const handler: Application = (_, aborted) => {
       signal = aborted;
@@ -245,20 +245,20 @@ describe("ChannelHandle.deliver", () => {
   });
 
   test("emits an event with the size and without the content", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     await withKernel([channels(), plugin, application(nothing)], async ({ kernel }) => {
       const events: unknown[] = [];
       kernel.on("channels:message-received", (event) => void events.push(event));
       const media = [{ type: "image/png", bytes: new Uint8Array(7) }];
       await inlet().deliver(message({ id: "a", content: "ä", media, at: 5 }));
-      expect(events).toEqual([{ channel: "toy", session: "s", id: "a", bytes: 9, at: 5 }]);
+      expect(events).toEqual([{ channel: "sample", session: "s", id: "a", bytes: 9, at: 5 }]);
     });
   });
 });
 
 describe("ChannelHandle.deliver with dedupe", () => {
   test("reports duplicates and rejects a reused id", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     let count = 0;
     await withKernel(
       [channels(), plugin, application(() => void (count += 1))],
@@ -282,7 +282,7 @@ describe("ChannelHandle.deliver with dedupe", () => {
   });
 
   test("shares a pending outcome and accepts the message after a failure", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const thrown = new Error("no");
     const fail = gate();
     let count = 0;
@@ -303,7 +303,7 @@ describe("ChannelHandle.deliver with dedupe", () => {
   });
 
   test("remembers between 1,024 and 2,048 ids of a session", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     await withKernel([channels(), plugin, application(nothing)], async () => {
       const deliver = (id: string): Promise<string> =>
         inlet().deliver(message({ id }), { dedupe: true });

@@ -8,14 +8,14 @@ import {
   type HistoryOptions,
 } from "../../../plugins/channels/index.ts";
 import { conversations, type Turn } from "../../../plugins/conversations/index.ts";
-import { toy } from "../../support/sample-channel.ts";
+import { createSampleChannel } from "../../support/sample-channel.ts";
 import { emptyBatch, entry, epoch, openStorage } from "../../support/sqlite-storage-harness.ts";
 
-const address = { channel: "toy", session: "s" };
+const address = { channel: "sample", session: "s" };
 
 /** Runs a kernel whose application reads the history of its first message, `q2`. */
 async function readWith(first: AnyPlugin, options?: HistoryOptions) {
-  const channel = toy();
+  const channel = createSampleChannel();
   let read: readonly Turn[] = [];
   const reader = application(async ({ history }) => {
     read = (await history(options)).items;

@@ -8,14 +8,14 @@ import {
   type Channels,
   type Receipt,
 } from "../../../plugins/channels/index.ts";
-import { gate, toy } from "../../support/sample-channel.ts";
+import { gate, createSampleChannel } from "../../support/sample-channel.ts";
 
 const code = (expected: string): object => expect.objectContaining({ code: expected });
-const to = { channel: "toy", session: "s" };
+const to = { channel: "sample", session: "s" };
 
 describe("Channels.send", () => {
   test("assigns a random 16-byte id and returns the receipt", async () => {
-    const { plugin, sent } = toy();
+    const { plugin, sent } = createSampleChannel();
     await withKernel([channels(), plugin], async ({ kernel }) => {
       const receipt = await kernel.services.channels.send(to, { content: "hello" });
       expect(receipt).toEqual({ id: expect.stringMatching(/^[0-9a-f]{32}$/), status: "written" });
@@ -26,7 +26,7 @@ describe("Channels.send", () => {
   });
 
   test("sends a reply to the session of the message", async () => {
-    const { plugin, sent, inlet, message } = toy();
+    const { plugin, sent, inlet, message } = createSampleChannel();
     const answer = application(async ({ reply }) => void (await reply({ content: "yes" })));
     await withKernel([channels(), plugin, answer], async () => {
       await inlet().deliver(message({ id: "a", session: "t" }));
@@ -35,7 +35,7 @@ describe("Channels.send", () => {
   });
 
   test("rejects calls that the channel does not support", async () => {
-    const { plugin } = toy();
+    const { plugin } = createSampleChannel();
     await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
       await expect(services.channels.update(to, "a", { content: "" })).rejects.toEqual(
         code("unsupported"),
@@ -47,7 +47,7 @@ describe("Channels.send", () => {
 
   test("passes supported calls to the channel", async () => {
     const calls: unknown[] = [];
-    const { plugin } = toy({
+    const { plugin } = createSampleChannel({
       update: (session, id, message) => (
         calls.push(["update", session, id, message]),
         { id, status: "written" }
@@ -66,7 +66,7 @@ describe("Channels.send", () => {
 
   test("wraps errors without a code in undeliverable", async () => {
     const full = new DoorwardError("too_large", "The message is too large.");
-    const { plugin } = toy({
+    const { plugin } = createSampleChannel({
       send: (session) => {
         throw session === "big" ? full : new Error("inner");
       },
@@ -84,7 +84,7 @@ describe("Channels.send", () => {
   });
 
   test("rejects messages that crossed more than four bridges", async () => {
-    const { plugin, sent } = toy();
+    const { plugin, sent } = createSampleChannel();
     await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
       await services.channels.send(to, { content: "", hops: 4 });
       await expect(services.channels.send(to, { content: "", hops: 5 })).rejects.toEqual(
@@ -95,7 +95,7 @@ describe("Channels.send", () => {
   });
 
   test("sends from ready until the channels stop", async () => {
-    const { plugin, inlet, message, sent } = toy();
+    const { plugin, inlet, message, sent } = createSampleChannel();
     let service: Channels | undefined;
     let last: Promise<Receipt> | undefined;
     const started = gate();
@@ -126,7 +126,9 @@ describe("Channels.send", () => {
 
 describe("ChannelHandle.receipt", () => {
   test("emits an event when the status advances", async () => {
-    const { plugin, inlet } = toy({ send: (_, id) => ({ id, status: "buffered" }) });
+    const { plugin, inlet } = createSampleChannel({
+      send: (_, id) => ({ id, status: "buffered" }),
+    });
     await withKernel([channels(), plugin], async ({ kernel }) => {
       const events: unknown[] = [];
       kernel.on("channels:receipt-changed", (event) => void events.push(event));
@@ -144,7 +146,7 @@ describe("ChannelHandle.receipt", () => {
   });
 
   test("keeps a status that arrives before the channel returns", async () => {
-    const { plugin, inlet } = toy({
+    const { plugin, inlet } = createSampleChannel({
       send: async (session, id) => {
         inlet().receipt(session, { id, status: "undelivered", reason: "expired" });
         return { id, status: "written" };
@@ -159,9 +161,9 @@ describe("ChannelHandle.receipt", () => {
 
 describe("Channels.attach and Channels.handle", () => {
   test("rejects a second channel of a name and a second application", async () => {
-    const { plugin, inlet } = toy();
+    const { plugin, inlet } = createSampleChannel();
     await withKernel([channels(), plugin, application(() => {})], ({ kernel: { services } }) => {
-      const second = { name: "toy", send: () => ({ id: "", status: "written" as const }) };
+      const second = { name: "sample", send: () => ({ id: "", status: "written" as const }) };
       expect(() => services.channels.attach(second)).toThrowError(code("channel_taken"));
       expect(() => services.channels.handle(() => {})).toThrowError(code("application_taken"));
       inlet().close();
@@ -170,7 +172,7 @@ describe("Channels.attach and Channels.handle", () => {
   });
 
   test("accepts a new application after the previous one was removed", async () => {
-    const { plugin, inlet, message } = toy();
+    const { plugin, inlet, message } = createSampleChannel();
     const seen: string[] = [];
     await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
       const release = services.channels.handle(() => void seen.push("one"));

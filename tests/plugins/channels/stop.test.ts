@@ -11,7 +11,7 @@ import {
   type Message,
   type StopStatus,
 } from "../../../plugins/channels/index.ts";
-import { gate, toy, type Toy } from "../../support/sample-channel.ts";
+import { gate, createSampleChannel, type SampleChannel } from "../../support/sample-channel.ts";
 
 interface Ended {
   readonly id: string;
@@ -22,11 +22,15 @@ type Visit = Parameters<Parameters<typeof withKernel>[1]>[0];
 /** Runs an application behind a channel that can update messages and reports the ends of answers. */
 async function answering(
   handler: Application,
-  visit: (fixture: { channel: Toy; ended: Ended[]; clock: Visit["clock"] }) => Promise<void>,
+  visit: (fixture: {
+    channel: SampleChannel;
+    ended: Ended[];
+    clock: Visit["clock"];
+  }) => Promise<void>,
   options: ApplicationOptions = {},
 ): Promise<void> {
   const ended: Ended[] = [];
-  const channel: Toy = toy({
+  const channel: SampleChannel = createSampleChannel({
     update(session, id, message) {
       channel.sent.push({ what: "update", session, id, message });
       return { id, status: "written" };
@@ -42,7 +46,7 @@ async function answering(
 }
 
 const turn = (): Promise<void> => new Promise(setImmediate);
-const stop = ({ inlet }: Toy, id?: string): readonly [string, StopStatus][] =>
+const stop = ({ inlet }: SampleChannel, id?: string): readonly [string, StopStatus][] =>
   inlet()
     .stop("s", id)
     .map((result) => [result.id, result.status]);
@@ -257,7 +261,7 @@ describe("ReplyStream", () => {
     const shown = gate();
     let isPending = true;
     let stream: ReturnType<Message["stream"]> | undefined;
-    const channel: Toy = toy({
+    const channel: SampleChannel = createSampleChannel({
       async send(_, id) {
         await shown.opened;
         return { id, status: "written" };

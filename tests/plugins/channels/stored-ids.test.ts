@@ -5,7 +5,7 @@ import { application, channels, type Application } from "../../../plugins/channe
 import { conversations } from "../../../plugins/conversations/index.ts";
 import { createFakeStorage, type FakeFile } from "../../support/fake-conversation-storage.ts";
 import { Faults, settle } from "../../support/stored-conversations.ts";
-import { gate, toy } from "../../support/sample-channel.ts";
+import { gate, createSampleChannel } from "../../support/sample-channel.ts";
 
 const deduplicated = { dedupe: true };
 const codeOf = ({ code }: { code: string }): string => code;
@@ -20,7 +20,7 @@ async function run(
   }) => Promise<void>,
   handler: Application = () => undefined,
 ): Promise<void> {
-  const { plugin, inlet, message } = toy();
+  const { plugin, inlet, message } = createSampleChannel();
   const received: string[] = [];
   const faults = new Faults();
   const store = conversations({ store: () => faults.wrap(createFakeStorage(file)) });
@@ -141,7 +141,7 @@ describe("ChannelHandle.deliver with a store", () => {
       file,
       async ({ deliver }) => {
         expect(await deliver("a")).toBe("accepted");
-        expect(file.get("toy\0s")?.taken.map(({ id }) => id)).toEqual(["a"]);
+        expect(file.get("sample\0s")?.taken.map(({ id }) => id)).toEqual(["a"]);
         done.open();
       },
       handler,

@@ -17,13 +17,18 @@ import {
 } from "../../../plugins/channels/index.ts";
 import { channelsErrors } from "../../../plugins/channels/errors.ts";
 import { codeFrom, turn } from "../../support/sample-plugins.ts";
-import { gate, toy, type Sent, type Toy } from "../../support/sample-channel.ts";
+import {
+  gate,
+  createSampleChannel,
+  type Sent,
+  type SampleChannel,
+} from "../../support/sample-channel.ts";
 
-const to = { channel: "toy", session: "s" };
+const to = { channel: "sample", session: "s" };
 
 /** Creates a channel that records messages and updates. */
-function updatable(adapter: Partial<ChannelAdapter> = {}): Toy {
-  const channel: Toy = toy({
+function updatable(adapter: Partial<ChannelAdapter> = {}): SampleChannel {
+  const channel: SampleChannel = createSampleChannel({
     update(session, id, message) {
       channel.sent.push({ what: "update", session, id, message });
       return { id, status: "written" };
@@ -47,7 +52,7 @@ interface StreamFixture {
 }
 
 async function streaming(
-  { plugin }: Toy,
+  { plugin }: SampleChannel,
   visit: (fixture: StreamFixture) => Promise<void>,
   options: StreamOptions = {},
 ): Promise<void> {
@@ -86,7 +91,7 @@ describe("ReplyStream", () => {
   });
 
   test("sends one whole message if the channel cannot update", async () => {
-    const [quick, simple] = [updatable(), toy()];
+    const [quick, simple] = [updatable(), createSampleChannel()];
     await streaming(quick, async ({ answer }) => void (await answer.end()));
     await streaming(simple, async ({ answer, clock }) => {
       answer.write("one");
@@ -104,7 +109,7 @@ describe("ReplyStream", () => {
   test("waits for a slow channel, then sends the newest text", async () => {
     const slow = gate();
     let calls = 0;
-    const channel: Toy = updatable({
+    const channel: SampleChannel = updatable({
       async update(session, id, message) {
         calls += 1;
         await slow.opened;
@@ -205,11 +210,11 @@ describe("ReplyStream.abort", () => {
 });
 
 describe("ReplyStream without a connected client", () => {
-  const undeliverable = channelsErrors.undeliverable("toy");
+  const undeliverable = channelsErrors.undeliverable("sample");
 
   test("continues and sends the whole text when a client returns", async () => {
     let isConnected = true;
-    const channel: Toy = updatable({
+    const channel: SampleChannel = updatable({
       update(session, id, message) {
         if (!isConnected) throw undeliverable;
         channel.sent.push({ what: "update", session, id, message });
@@ -291,7 +296,7 @@ describe("ReplyStream without a connected client", () => {
   });
 
   test("ends a begun message if the session becomes idle during the send", async () => {
-    const channel: Toy = updatable({
+    const channel: SampleChannel = updatable({
       send(session, id, message) {
         channel.sent.push({ what: "send", session, id, message });
         channel.inlet().sessionIdle(session);
@@ -314,8 +319,8 @@ describe("ReplyStream without a connected client", () => {
   });
 
   test("aborts on a rejected text and reports the error at the end", async () => {
-    const tooLarge = channelsErrors.unsupported("toy", "take such long");
-    const channel: Toy = updatable({
+    const tooLarge = channelsErrors.unsupported("sample", "take such long");
+    const channel: SampleChannel = updatable({
       update(session, id, message) {
         if (message.content.length > 3) throw tooLarge;
         channel.sent.push({ what: "update", session, id, message });

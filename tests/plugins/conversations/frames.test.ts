@@ -5,7 +5,7 @@ import type { AnyPlugin } from "../../../kernel/index.ts";
 import { conversations } from "../../../plugins/conversations/index.ts";
 import { createFakeStorage } from "../../support/fake-conversation-storage.ts";
 import { runScript, scriptedApplication } from "../../support/frame-script.ts";
-import { stand } from "../../support/pico-server-harness.ts";
+import { startPicoServer } from "../../support/pico-server-harness.ts";
 
 /** Recorded when the channel kept its streams in memory itself. */
 const recorded = new URL("fixtures/frames.json", import.meta.url);
@@ -17,7 +17,10 @@ describe("frames of plain and extended clients", () => {
     ["in memory", conversations()],
     ["in a store", conversations({ store: () => createFakeStorage() })],
   ])("have not changed %s", async (_, first) => {
-    await using server = await stand({ app: scriptedApplication, ...(first && { first }) });
+    await using server = await startPicoServer({
+      app: scriptedApplication,
+      ...(first && { first }),
+    });
     const frames = await runScript(server);
     const expected = JSON.parse(await readFile(recorded, "utf8")) as string[];
     // A store keeps streams longer, which `hello` announces.

@@ -3,7 +3,7 @@ import { createKernel } from "../../../kernel/index.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { conversations, type Conversations } from "../../../plugins/conversations/index.ts";
 import { createFakeStorage, type FakeFile } from "../../support/fake-conversation-storage.ts";
-import { stand } from "../../support/pico-server-harness.ts";
+import { startPicoServer } from "../../support/pico-server-harness.ts";
 
 const service = (services: object): Conversations =>
   (services as { conversations: Conversations }).conversations;
@@ -22,7 +22,7 @@ describe("conversations", () => {
 describe("conversations with a store", () => {
   const path = "/pico?session_id=s1&pico_ext=1";
   const open = (file: FakeFile) =>
-    stand({ first: conversations({ store: () => createFakeStorage(file) }) });
+    startPicoServer({ first: conversations({ store: () => createFakeStorage(file) }) });
 
   test("lets clients resume after a restart in the same epoch", async () => {
     const file: FakeFile = new Map();
@@ -65,7 +65,7 @@ describe("conversations with a store", () => {
 
 describe("conversations", () => {
   test("provides the session log of the pico channel", async () => {
-    await using server = await stand({ first: conversations() });
+    await using server = await startPicoServer({ first: conversations() });
     const history = service(server.services);
     expect(history.health()).toMatchObject({ kind: "memory", state: "up", conversations: 0 });
     await server.say("s1", "hello");
@@ -76,7 +76,7 @@ describe("conversations", () => {
   });
 
   test("keeps the retention time of a server without the plugin", async () => {
-    await using server = await stand({ first: conversations() });
+    await using server = await startPicoServer({ first: conversations() });
     await server.say("s1", "hello");
     await server.pass(299);
     expect(service(server.services).health().conversations).toBe(1);
@@ -85,7 +85,7 @@ describe("conversations", () => {
   });
 
   test("rejects calls that need a history in memory", async () => {
-    await using server = await stand({ first: conversations() });
+    await using server = await startPicoServer({ first: conversations() });
     const history = service(server.services);
     const rejections = [
       history.list(),

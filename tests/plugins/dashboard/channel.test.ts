@@ -9,24 +9,24 @@ import {
   withChannel,
   type Channel,
 } from "../../support/dashboard-channel.ts";
-import { client } from "../../support/pico-server-harness.ts";
+import { connectClient } from "../../support/pico-server-harness.ts";
 import {
   DAY,
   TOKEN,
   block,
-  refusal,
-  signedIn,
+  rejection,
+  signIn,
   startDashboard,
   tempHome,
-  wrong,
+  wrongToken,
 } from "../../support/dashboard-server.ts";
 
 describe("GET /api/status: channel", () => {
   test("returns switch, URL, counters and settings etag", () =>
-    withChannel(async (stand) => {
-      expect(await channelOf(stand)).toEqual({
+    withChannel(async (server) => {
+      expect(await channelOf(server)).toEqual({
         enabled: false,
-        url: `ws://${stand.base.host}/pico`,
+        url: `ws://${server.base.host}/pico`,
         connections: 0,
         maxConnections: 100,
         messagesIn: 0,
@@ -39,8 +39,8 @@ describe("GET /api/status: channel", () => {
 
   test("names the environment variable of the switch instead of an etag", () =>
     withChannel(
-      async (stand) => {
-        const channel = await channelOf(stand);
+      async (server) => {
+        const channel = await channelOf(server);
         expect(channel).toMatchObject({
           enabled: true,
           enabledManagedBy: "SERVICE_CHANNELS_PICO_ENABLED",
@@ -57,13 +57,13 @@ describe("GET /api/status: channel", () => {
 
   test("follows host, scheme and base path of a proxy", () =>
     withChannel(
-      async (stand) => {
+      async (server) => {
         const headers = {
           ...bearer,
           "x-forwarded-proto": "https",
           "x-forwarded-host": "door.example.org",
         };
-        const { channel } = (await (await stand.get("/door/api/status", headers)).json()) as {
+        const { channel } = (await (await server.get("/door/api/status", headers)).json()) as {
           channel: Channel;
         };
         expect(channel.url).toBe("wss://door.example.org/door/pico");
@@ -76,8 +76,8 @@ describe("GET /api/status: channel", () => {
 
   test("warns about a token in config.json", () =>
     withChannel(
-      async (stand) => {
-        const { warnings } = (await (await stand.get("/api/status", bearer)).json()) as {
+      async (server) => {
+        const { warnings } = (await (await server.get("/api/status", bearer)).json()) as {
           warnings: { id: string }[];
         };
         expect(warnings.map(({ id }) => id)).toEqual(["token-in-config"]);
@@ -90,44 +90,45 @@ test("/pico during setup: serves clients that have the channel token", async () 
   await using folder = await tempHome();
   await writeFile(join(folder.home, "config.json"), '{"channels":{"pico":{"enabled":true}}}');
   const token = "0123456789abcdef0123";
-  await using stand = await startDashboard({
+  await using server = await startDashboard({
     before: pico(),
     home: folder.home,
     env: { SERVICE_CHANNELS_PICO_TOKEN: token },
   });
-  expect(stand.kernel.state()).toBe("setup");
-  expect((await stand.get("/pico", { authorization: `Bearer ${token}` })).status).toBe(200);
-  await refusal(await stand.get("/api/status"), 403, "setup_required");
+  expect(server.kernel.state()).toBe("setup");
+  expect((await server.get("/pico", { authorization: `Bearer ${token}` })).status).toBe(200);
+  await rejection(await server.get("/api/status"), 403, "setup_required");
 });
 
 describe("channel connection of a page", () => {
   test("closes with 1008 whenever its sign-in ends", () =>
     withChannel(
-      async (stand) => {
-        const { tokenSecrets } = stand.kernel.services;
+      async (server) => {
+        const { tokenSecrets } = server.kernel.services;
         const endings: Readonly<Record<string, (session: { cookie: string }) => unknown>> = {
-          "sign-out": (session) => stand.post("/logout", {}, { ...session, origin: stand.origin }),
-          revoked: () => stand.request("/api/sessions", { method: "DELETE", headers: bearer }),
+          "sign-out": (session) =>
+            server.post("/logout", {}, { ...session, origin: server.origin }),
+          revoked: () => server.request("/api/sessions", { method: "DELETE", headers: bearer }),
           evicted: async () => {
-            for (let n = 0; n < 25; n += 1) await signedIn(stand);
+            for (let n = 0; n < 25; n += 1) await signIn(server);
           },
-          replaced: (session) => stand.post("/login", { token: TOKEN }, session),
-          expired: () => stand.clock.increment(7 * DAY),
+          replaced: (session) => server.post("/login", { token: TOKEN }, session),
+          expired: () => server.clock.increment(7 * DAY),
           rotated: () =>
             tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: 1 }),
         };
         for (const [reason, end] of Object.entries(endings)) {
-          const session = await signedIn(stand);
-          const page = await client(stand.port, "/pico", {
+          const session = await signIn(server);
+          const page = await connectClient(server.port, "/pico", {
             token: null,
-            headers: { ...session, origin: stand.origin },
+            headers: { ...session, origin: server.origin },
           });
           await end(session);
           expect([reason, await page.closed]).toEqual([
             reason,
             { code: 1008, reason: "session_ended" },
           ]);
-          expect(stand.facts.some(({ fact }) => fact["reason"] === reason)).toBe(true);
+          expect(server.facts.some(({ fact }) => fact["reason"] === reason)).toBe(true);
         }
       },
       {
@@ -138,15 +139,15 @@ describe("channel connection of a page", () => {
 
   test("has its own limit of wrong tokens", () =>
     withChannel(
-      async (stand) => {
+      async (server) => {
         const right = { authorization: "Bearer 0123456789abcdef0123" };
-        await block(stand);
-        expect((await stand.get("/pico", right)).status).toBe(200);
+        await block(server);
+        expect((await server.get("/pico", right)).status).toBe(200);
         for (let n = 0; n < 10; n += 1)
-          await stand.get("/pico", { authorization: `Bearer ${wrong(n)}` }, "127.0.0.2");
-        await refusal(await stand.get("/pico", right, "127.0.0.2"), 429, "rate_limited");
-        await refusal(
-          await stand.post("/login", { token: wrong(1) }, {}, "127.0.0.2"),
+          await server.get("/pico", { authorization: `Bearer ${wrongToken(n)}` }, "127.0.0.2");
+        await rejection(await server.get("/pico", right, "127.0.0.2"), 429, "rate_limited");
+        await rejection(
+          await server.post("/login", { token: wrongToken(1) }, {}, "127.0.0.2"),
           401,
           "invalid_token",
         );

@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import { memory, type TokenBackend } from "../../../plugins/token-store/index.ts";
 import {
   TOKEN,
-  inSetup,
-  refusal,
-  signedIn,
+  setupBackend,
+  rejection,
+  signIn,
   startDashboard,
-  wrong,
+  wrongToken,
   type Sent,
 } from "../../support/dashboard-server.ts";
 
@@ -18,23 +18,23 @@ const json = (body: string, type = "application/json"): Sent => ({
 
 describe("sendError", () => {
   test("returns a code, a sentence and a hint", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     const bodies = [
-      await refusal(await stand.get("/api/status"), 401, "unauthorized"),
-      await refusal(await stand.post("/login", {}), 400, "invalid_body"),
-      await refusal(await stand.post("/login", { token: wrong(1) }), 401, "invalid_token"),
-      await refusal(
-        await stand.get("/api/status", { host: "evil.example" }),
+      await rejection(await server.get("/api/status"), 401, "unauthorized"),
+      await rejection(await server.post("/login", {}), 400, "invalid_body"),
+      await rejection(await server.post("/login", { token: wrongToken(1) }), 401, "invalid_token"),
+      await rejection(
+        await server.get("/api/status", { host: "evil.example" }),
         403,
         "host_not_allowed",
       ),
-      await refusal(
-        await stand.post("/logout", {}, { origin: "https://evil.example" }),
+      await rejection(
+        await server.post("/logout", {}, { origin: "https://evil.example" }),
         403,
         "origin_not_allowed",
       ),
-      await refusal(await stand.get("/logout"), 405, "method_not_allowed"),
-      await refusal(await stand.post("/setup", {}), 409, "already_set_up"),
+      await rejection(await server.get("/logout"), 405, "method_not_allowed"),
+      await rejection(await server.post("/setup", {}), 409, "already_set_up"),
     ];
     for (const body of bodies) {
       expect(body["message"]).toMatch(/^[A-Z].*\.$/s);
@@ -44,24 +44,28 @@ describe("sendError", () => {
   });
 
   test("names an invalid field and never quotes the body", async () => {
-    await using stand = await startDashboard({ form: inSetup() });
-    const body = await refusal(await stand.post("/login", { token: [TOKEN] }), 400, "invalid_body");
+    await using server = await startDashboard({ form: setupBackend() });
+    const body = await rejection(
+      await server.post("/login", { token: [TOKEN] }),
+      400,
+      "invalid_body",
+    );
     expect(body["message"]).toContain('"token"');
     expect(JSON.stringify(body)).not.toContain(TOKEN);
   });
 
   test("adds WWW-Authenticate: Bearer to every 401", async () => {
-    await using stand = await startDashboard();
-    await using fresh = await startDashboard({ form: inSetup() });
+    await using server = await startDashboard();
+    await using fresh = await startDashboard({ form: setupBackend() });
     const answers = [
-      await stand.get("/api/status"),
-      await stand.get("/nowhere"),
-      await stand.post("/login", { token: wrong(1) }),
-      await stand.form("/login", { token: wrong(1) }),
-      await stand.get(`/?token=${wrong(2)}`),
-      await stand.get("/api/status", { authorization: `Bearer ${wrong(3)}` }),
+      await server.get("/api/status"),
+      await server.get("/nowhere"),
+      await server.post("/login", { token: wrongToken(1) }),
+      await server.form("/login", { token: wrongToken(1) }),
+      await server.get(`/?token=${wrongToken(2)}`),
+      await server.get("/api/status", { authorization: `Bearer ${wrongToken(3)}` }),
       await fresh.post("/setup", { keep: true }),
-      await fresh.form("/setup", { code: wrong(1), keep: "true" }),
+      await fresh.form("/setup", { code: wrongToken(1), keep: "true" }),
     ];
     for (const answer of answers) {
       expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([
@@ -74,44 +78,44 @@ describe("sendError", () => {
 
 describe("unknown path", () => {
   test("returns 404 as JSON or as a page", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
-    await refusal(await stand.get("/nowhere", session), 404, "not_found");
-    await refusal(await stand.open("/api/nowhere", session), 404, "not_found");
-    const page = await stand.open("/nowhere", session);
+    await using server = await startDashboard();
+    const session = await signIn(server);
+    await rejection(await server.get("/nowhere", session), 404, "not_found");
+    await rejection(await server.open("/api/nowhere", session), 404, "not_found");
+    const page = await server.open("/nowhere", session);
     expect([page.status, page.headers.get("content-type")]).toEqual([
       404,
       "text/html; charset=utf-8",
     ]);
-    await refusal(
-      await stand.get("/api/nowhere", { authorization: `Bearer ${TOKEN}` }),
+    await rejection(
+      await server.get("/api/nowhere", { authorization: `Bearer ${TOKEN}` }),
       404,
       "not_found",
     );
   });
 
   test("returns 404 below /assets without a sign-in", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     for (const path of [
       "/assets/x",
       "/assets/",
       "/assets/000000000000/dashboard/base.css",
       "/assets/..%2f..%2fpackage.json",
     ]) {
-      await refusal(await stand.get(path), 404, "not_found");
+      await rejection(await server.get(path), 404, "not_found");
     }
   });
 
   test("returns 404 below /local", async () => {
-    await using stand = await startDashboard();
-    await refusal(await stand.get("/local/status", await signedIn(stand)), 404, "not_found");
+    await using server = await startDashboard();
+    await rejection(await server.get("/local/status", await signIn(server)), 404, "not_found");
   });
 });
 
 describe("unsupported method", () => {
   test("returns 405 with the supported methods", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
+    await using server = await startDashboard();
+    const session = await signIn(server);
     for (const [method, path, allow] of [
       ["PUT", "/login", "HEAD, GET, POST"],
       ["DELETE", "/setup", "HEAD, GET, POST"],
@@ -123,21 +127,21 @@ describe("unsupported method", () => {
       ["POST", "/healthz", "HEAD, GET"],
       ["OPTIONS", "/login", "HEAD, GET, POST"],
     ] as const) {
-      const answer = await stand.request(path, { method, headers: session });
+      const answer = await server.request(path, { method, headers: session });
       const allowed = path === "/logout" ? "POST" : allow;
       expect([method, path, answer.headers.get("allow")]).toEqual([method, path, allowed]);
-      await refusal(answer, 405, "method_not_allowed");
+      await rejection(answer, 405, "method_not_allowed");
     }
   });
 });
 
 describe("request body", () => {
   test("leads to 413 over 4 KiB for sign-in, setup and sign-out", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
+    await using server = await startDashboard();
+    const session = await signIn(server);
     for (const path of ["/login", "/setup", "/logout"]) {
-      await refusal(await stand.post(path, { token: "x".repeat(4_096) }), 413, "body_too_large");
-      await refusal(await stand.form(path, { token: "x".repeat(4_096) }), 413, "body_too_large");
+      await rejection(await server.post(path, { token: "x".repeat(4_096) }), 413, "body_too_large");
+      await rejection(await server.form(path, { token: "x".repeat(4_096) }), 413, "body_too_large");
       const chunked = {
         method: "POST",
         headers: {
@@ -146,8 +150,8 @@ describe("request body", () => {
           "transfer-encoding": "chunked",
         },
       };
-      await refusal(
-        await stand.request(path, {
+      await rejection(
+        await server.request(path, {
           ...chunked,
           body: JSON.stringify({ token: "x".repeat(5_000) }),
         }),
@@ -155,19 +159,23 @@ describe("request body", () => {
         "body_too_large",
       );
     }
-    await refusal(await stand.post("/login", { token: "x".repeat(2_900) }), 401, "invalid_token");
-    await refusal(
-      await stand.post("/api/signin-links", { x: "x".repeat(1_048_576) }, session),
+    await rejection(
+      await server.post("/login", { token: "x".repeat(2_900) }),
+      401,
+      "invalid_token",
+    );
+    await rejection(
+      await server.post("/api/signin-links", { x: "x".repeat(1_048_576) }, session),
       413,
       "body_too_large",
     );
     expect(
-      (await stand.post("/api/signin-links", { x: "x".repeat(1_000_000) }, session)).status,
+      (await server.post("/api/signin-links", { x: "x".repeat(1_000_000) }, session)).status,
     ).toBe(200);
   });
 
   test("leads to 415 if its type is unsupported", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     for (const type of [
       "text/plain",
       "application/xml",
@@ -175,25 +183,25 @@ describe("request body", () => {
       "application/jsonx",
       "x",
     ]) {
-      await refusal(
-        await stand.request("/login", json('{"token":"x"}', type)),
+      await rejection(
+        await server.request("/login", json('{"token":"x"}', type)),
         415,
         "unsupported_media_type",
       );
     }
-    await refusal(
-      await stand.request("/login", { method: "POST", body: "token=x" }),
+    await rejection(
+      await server.request("/login", { method: "POST", body: "token=x" }),
       415,
       "unsupported_media_type",
     );
-    await refusal(
-      await stand.request("/login", json('{"token":"x"}', "application/json; charset=utf-8")),
+    await rejection(
+      await server.request("/login", json('{"token":"x"}', "application/json; charset=utf-8")),
       401,
       "invalid_token",
     );
     expect(
       (
-        await stand.request(
+        await server.request(
           "/login",
           json("token=x", "Application/X-WWW-Form-Urlencoded; charset=utf-8"),
         )
@@ -210,28 +218,28 @@ describe("request body", () => {
     '{"constructor":{"prototype":{}}}',
     '{"__proto__":{}}',
   ])("leads to 400 if it is invalid JSON: %s", async (body) => {
-    await using stand = await startDashboard();
-    await refusal(await stand.request("/login", json(body)), 400, "invalid_body");
-    await refusal(await stand.request("/logout", json(body)), 400, "invalid_body");
+    await using server = await startDashboard();
+    await rejection(await server.request("/login", json(body)), 400, "invalid_body");
+    await rejection(await server.request("/logout", json(body)), 400, "invalid_body");
   });
 });
 
 describe("internal error", () => {
   test("returns 500 without detail and logs the cause", async () => {
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       dashboard: {
         ways: () => {
           throw new Error("no ways today");
         },
       },
     });
-    const body = await refusal(await stand.get("/api/auth/status"), 500, "internal");
+    const body = await rejection(await server.get("/api/auth/status"), 500, "internal");
     expect(body).toEqual({ error: "internal", message: expect.stringContaining("log") });
-    const page = await stand.open("/login");
+    const page = await server.open("/login");
     expect(page.status).toBe(500);
     expect(await page.text()).not.toContain("no ways");
-    expect(stand.lines.filter(({ level }) => level === "error")).toHaveLength(2);
-    expect(stand.logged()).toContain("no ways today");
+    expect(server.lines.filter(({ level }) => level === "error")).toHaveLength(2);
+    expect(server.logged()).toContain("no ways today");
   });
 
   test("returns 503 for a token store and hides its message", async () => {
@@ -241,26 +249,26 @@ describe("internal error", () => {
         throw Object.assign(new Error(`cannot look up ${candidate}`), { code: "ECONNREFUSED" });
       },
     };
-    await using stand = await startDashboard({ form, launcher: { login_attempts_per_minute: 1 } });
+    await using server = await startDashboard({ form, launcher: { login_attempts_per_minute: 1 } });
     for (const n of [1, 2]) {
       const answers = [
-        await stand.post("/login", { token: wrong(n) }),
-        await stand.form("/login", { token: wrong(n) }),
-        await stand.get(`/?token=${wrong(n)}`),
-        await stand.get("/api/status", { authorization: `Bearer ${wrong(n)}` }),
+        await server.post("/login", { token: wrongToken(n) }),
+        await server.form("/login", { token: wrongToken(n) }),
+        await server.get(`/?token=${wrongToken(n)}`),
+        await server.get("/api/status", { authorization: `Bearer ${wrongToken(n)}` }),
       ];
       for (const answer of answers) {
         expect(answer.headers.get("retry-after")).toBe("5");
-        expect(JSON.stringify(await refusal(answer, 503, "store_unavailable"))).not.toContain(
+        expect(JSON.stringify(await rejection(answer, 503, "store_unavailable"))).not.toContain(
           "look up",
         );
       }
     }
-    expect((await stand.open(`/?token=${wrong(1)}`)).status).toBe(503);
-    expect(stand.lines.filter(({ level }) => level === "error")[0]).toMatchObject({
+    expect((await server.open(`/?token=${wrongToken(1)}`)).status).toBe(503);
+    expect(server.lines.filter(({ level }) => level === "error")[0]).toMatchObject({
       code: "ECONNREFUSED",
     });
-    expect(stand.logged()).not.toContain("wrong-token");
-    expect(stand.facts).toEqual([]);
+    expect(server.logged()).not.toContain("wrong-token");
+    expect(server.facts).toEqual([]);
   });
 });

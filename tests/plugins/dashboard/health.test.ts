@@ -5,13 +5,13 @@ import { dashboard } from "../../../plugins/dashboard/index.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
 import { memory, tokenStore } from "../../../plugins/token-store/index.ts";
 import { get, type RawAnswer } from "../../support/http-client.ts";
-import { TOKEN, block, inSetup, startDashboard } from "../../support/dashboard-server.ts";
+import { TOKEN, block, setupBackend, startDashboard } from "../../support/dashboard-server.ts";
 
 describe("/healthz and /readyz", () => {
   test("answer ok without authentication or version", async () => {
-    await using stand = await startDashboard({ dashboard: { version: "1.2.3" } });
-    await using fresh = await startDashboard({ form: inSetup() });
-    for (const board of [stand, fresh]) {
+    await using server = await startDashboard({ dashboard: { version: "1.2.3" } });
+    await using fresh = await startDashboard({ form: setupBackend() });
+    for (const board of [server, fresh]) {
       for (const path of ["/healthz", "/readyz"]) {
         const answer = await board.get(path);
         expect(answer.status).toBe(200);
@@ -23,10 +23,10 @@ describe("/healthz and /readyz", () => {
   });
 
   test("answer during a block and compare no token", async () => {
-    await using stand = await startDashboard();
-    await block(stand);
-    expect((await stand.get("/healthz", { authorization: "Bearer x" })).status).toBe(200);
-    expect((await stand.get("/readyz?token=x")).status).toBe(200);
+    await using server = await startDashboard();
+    await block(server);
+    expect((await server.get("/healthz", { authorization: "Bearer x" })).status).toBe(200);
+    expect((await server.get("/readyz?token=x")).status).toBe(200);
   });
 
   test("report 503 before the start has finished and during a stop", async () => {
@@ -76,13 +76,13 @@ test("/readyz during a stop: answers 503 while connections are open", async () =
     start: ({ onReady }: { onReady(step: () => () => Promise<void>): void }) =>
       onReady(() => () => new Promise<void>((done) => void (release = done))),
   };
-  const stand = await startDashboard({ plugins: [slow] });
-  expect((await stand.get("/readyz")).status).toBe(200);
-  const stopped = stand.kernel.stop();
-  const answer = await stand.get("/readyz");
+  const server = await startDashboard({ plugins: [slow] });
+  expect((await server.get("/readyz")).status).toBe(200);
+  const stopped = server.kernel.stop();
+  const answer = await server.get("/readyz");
   expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
   expect(await answer.json()).toMatchObject({ error: "unavailable", state: "stopping" });
-  expect((await stand.get("/healthz")).status).toBe(200);
+  expect((await server.get("/healthz")).status).toBe(200);
   release();
   await stopped;
 });

@@ -3,25 +3,25 @@ import { describe, expect, test } from "vitest";
 import { memory, type TokenBackend } from "../../../plugins/token-store/index.ts";
 import { gate } from "../../support/sample-plugins.ts";
 import {
-  inSetup,
-  isIn,
-  refusal,
+  setupBackend,
+  isSignedIn,
+  rejection,
   setCookieOf,
-  signedIn,
+  signIn,
   startDashboard,
   TOKEN,
-  wrong,
-  type DashboardStand,
-  type Lines,
+  wrongToken,
+  type DashboardServer,
+  type HeaderLines,
 } from "../../support/dashboard-server.ts";
 
 // Tests requests during which a session, a token or the state changes.
 
 /** Sends a request whose headers have been checked and whose body is held back. */
 async function begin(
-  stand: DashboardStand,
+  server: DashboardServer,
   path: string,
-  headers: Lines,
+  headers: HeaderLines,
 ): Promise<() => Promise<number>> {
   const all = {
     ...headers,
@@ -29,7 +29,7 @@ async function begin(
     "content-length": "2",
     expect: "100-continue",
   };
-  const asked = request(new URL(path, stand.base), {
+  const asked = request(new URL(path, server.base), {
     method: "POST",
     agent: false,
     headers: all as Record<string, string>,
@@ -65,36 +65,36 @@ function slow(store: TokenBackend): {
   return { form, writing: begun.promise, write: () => held.open() };
 }
 
-const rotate = (stand: DashboardStand, headers: Lines): Promise<Response> =>
-  stand.post("/api/token/rotate", { which: "launcher", current: TOKEN }, headers);
+const rotate = (server: DashboardServer, headers: HeaderLines): Promise<Response> =>
+  server.post("/api/token/rotate", { which: "launcher", current: TOKEN }, headers);
 
 describe("requireLiveSession", () => {
   test("rejects a request whose session ended while its body arrived", async () => {
-    await using stand = await startDashboard();
-    const [stolen, own] = [await signedIn(stand), await signedIn(stand)];
-    const finish = await begin(stand, "/api/signin-links", stolen);
+    await using server = await startDashboard();
+    const [stolen, own] = [await signIn(server), await signIn(server)];
+    const finish = await begin(server, "/api/signin-links", stolen);
     const headers = { ...own, "content-type": "application/json" };
     const body = JSON.stringify({ current: TOKEN });
-    expect((await stand.request("/api/sessions", { method: "DELETE", headers, body })).status).toBe(
-      200,
-    );
+    expect(
+      (await server.request("/api/sessions", { method: "DELETE", headers, body })).status,
+    ).toBe(200);
     expect(await finish()).toBe(401);
   });
 
   test.each([
-    ["session", (stand: DashboardStand) => signedIn(stand)],
+    ["session", (server: DashboardServer) => signIn(server)],
     ["program", async () => ({ authorization: `Bearer ${TOKEN}` })],
   ])("rejects a link request of a %s after a rotation", async (_, headersOf) => {
-    await using stand = await startDashboard();
-    const finish = await begin(stand, "/api/signin-links", await headersOf(stand));
-    expect((await rotate(stand, await signedIn(stand))).status).toBe(200);
+    await using server = await startDashboard();
+    const finish = await begin(server, "/api/signin-links", await headersOf(server));
+    expect((await rotate(server, await signIn(server))).status).toBe(200);
     expect(await finish()).toBe(401);
   });
 
   test("passes a request if nothing has changed", async () => {
-    await using stand = await startDashboard();
-    for (const headers of [await signedIn(stand), { authorization: `Bearer ${TOKEN}` }]) {
-      expect(await (await begin(stand, "/api/signin-links", headers))()).toBe(200);
+    await using server = await startDashboard();
+    for (const headers of [await signIn(server), { authorization: `Bearer ${TOKEN}` }]) {
+      expect(await (await begin(server, "/api/signin-links", headers))()).toBe(200);
     }
   });
 });
@@ -109,37 +109,39 @@ test("identify: gives up on a pending host check after five seconds", async () =
       return isWell ? candidate === "right" : new Promise(() => undefined);
     },
   };
-  await using stand = await startDashboard({ form });
-  const tries = Array.from({ length: 10 }, (_, n) => stand.post("/login", { token: wrong(n) }));
+  await using server = await startDashboard({ form });
+  const tries = Array.from({ length: 10 }, (_, n) =>
+    server.post("/login", { token: wrongToken(n) }),
+  );
   await expect.poll(() => asked).toBe(10);
-  stand.clock.increment(5_000);
-  for (const answer of await Promise.all(tries)) await refusal(answer, 503, "store_unavailable");
+  server.clock.increment(5_000);
+  for (const answer of await Promise.all(tries)) await rejection(answer, 503, "store_unavailable");
   isWell = true;
-  expect((await stand.post("/login", { token: "right" })).status).toBe(200);
+  expect((await server.post("/login", { token: "right" })).status).toBe(200);
 });
 
 describe("rotation in progress", () => {
   test("keeps a sign-out of the browser that started the rotation", async () => {
     const { form, writing, write } = slow(memory({ launcher: TOKEN }));
-    await using stand = await startDashboard({ form });
-    const session = await signedIn(stand);
-    const replaced = rotate(stand, session);
+    await using server = await startDashboard({ form });
+    const session = await signIn(server);
+    const replaced = rotate(server, session);
     await writing;
-    expect((await stand.post("/logout", undefined, session)).status).toBe(200);
+    expect((await server.post("/logout", undefined, session)).status).toBe(200);
     write();
     const answer = await replaced;
     expect(await answer.json()).toMatchObject({ token: expect.any(String) });
     expect(setCookieOf(answer)).toBeUndefined();
-    expect(await isIn(stand, session)).toBe(false);
+    expect(await isSignedIn(server, session)).toBe(false);
   });
 
   test("lets a delayed sign-in finish after setup", async () => {
-    const { form, writing, write } = slow(inSetup());
-    await using stand = await startDashboard({ form });
-    const finished = stand.post("/setup", { code: TOKEN, keep: true });
+    const { form, writing, write } = slow(setupBackend());
+    await using server = await startDashboard({ form });
+    const finished = server.post("/setup", { code: TOKEN, keep: true });
     await writing;
-    const opened = stand.open(`/?token=${TOKEN}`);
-    await stand.get("/healthz"); // by now it waits for the comparison
+    const opened = server.open(`/?token=${TOKEN}`);
+    await server.get("/healthz"); // by now it waits for the comparison
     write();
     expect((await finished).status).toBe(200);
     const answer = await opened;

@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { safety } from "../../support/http-client.ts";
 import {
   TOKEN,
-  inSetup,
-  signedIn,
+  setupBackend,
+  signIn,
   startDashboard,
-  wrong,
+  wrongToken,
   type Sent,
 } from "../../support/dashboard-server.ts";
 
@@ -18,10 +18,10 @@ const json = (body: string, type = "application/json"): Sent => ({
 
 describe("responses", () => {
   test("carry security headers and Vary, and are not stored", async () => {
-    await using stand = await startDashboard();
-    await using fresh = await startDashboard({ form: inSetup() });
-    const session = await signedIn(stand);
-    const { open, get, post, form, request } = stand;
+    await using server = await startDashboard();
+    await using fresh = await startDashboard({ form: setupBackend() });
+    const session = await signIn(server);
+    const { open, get, post, form, request } = server;
     const answers = [
       await open("/"),
       await open("/", session),
@@ -32,14 +32,14 @@ describe("responses", () => {
       await open("/nowhere", session),
       await get("/nowhere", session),
       await open(`/?token=${TOKEN}`),
-      await open(`/?token=${wrong(1)}`),
-      await get(`/?token=${wrong(1)}`),
+      await open(`/?token=${wrongToken(1)}`),
+      await get(`/?token=${wrongToken(1)}`),
       await post("/login", { token: TOKEN }),
       await post("/login", {}),
-      await post("/login", { token: wrong(1) }),
+      await post("/login", { token: wrongToken(1) }),
       await form("/login", { token: TOKEN }),
       await form("/login", { token: "" }),
-      await form("/login", { token: wrong(1) }),
+      await form("/login", { token: wrongToken(1) }),
       await post("/login", { token: "x".repeat(5_000) }),
       await request("/login", json("{")),
       await request("/login", json("x", "text/plain")),
@@ -80,12 +80,12 @@ describe("responses", () => {
   });
 
   test("carry the same headers for cached assets", async () => {
-    await using stand = await startDashboard();
-    const page = await (await stand.open("/login")).text();
+    await using server = await startDashboard();
+    const page = await (await server.open("/login")).text();
     const paths = [...page.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
     expect(paths.length).toBeGreaterThan(3);
     for (const path of paths) {
-      const answer = await stand.get(path);
+      const answer = await server.get(path);
       expect(answer.status).toBe(200);
       expect(Object.fromEntries(answer.headers)).toMatchObject({
         ...safety,
@@ -98,16 +98,16 @@ describe("responses", () => {
   });
 
   test("contain a page for navigations outside /api/, else JSON", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
+    await using server = await startDashboard();
+    const session = await signIn(server);
     const isPage = async (
       path: string,
       headers: Record<string, string>,
       method = "GET",
     ): Promise<boolean> =>
-      typeOf(await stand.request(path, { method, headers: { ...session, ...headers } })).startsWith(
-        "text/html",
-      );
+      typeOf(
+        await server.request(path, { method, headers: { ...session, ...headers } }),
+      ).startsWith("text/html");
     expect(await isPage("/nowhere", { "sec-fetch-mode": "navigate" })).toBe(true);
     expect(await isPage("/nowhere", { accept: "application/json, text/html;q=0.5" })).toBe(true);
     expect(await isPage("/nowhere", { accept: "text/html" }, "HEAD")).toBe(true);

@@ -11,7 +11,7 @@ import { get, raw } from "../../support/http-client.ts";
 
 async function hosted(
   setUp: { requests?: RequestListener; upgrades?: (socket: Duplex) => void },
-  visit: (stand: { server: Server; port: number; service: Http }) => Promise<void>,
+  visit: (testServer: { server: Server; port: number; service: Http }) => Promise<void>,
   basePath = "",
 ): Promise<void> {
   const server = createServer(setUp.requests).listen(0, "127.0.0.1");

@@ -7,13 +7,13 @@ import type { Limiter } from "../../../plugins/http/index.ts";
 const ip = "10.0.0.1";
 const long = (n: number): string => `${n}`.padStart(43, "x");
 
-interface Stand {
+interface LimiterServer {
   readonly limiter: Limiter;
   readonly clock: StoppedClock;
   guess(value: string, key?: string): Promise<string>;
 }
 
-function stand(attempts = 10): Stand {
+function server(attempts = 10): LimiterServer {
   const clock = createStoppedClock();
   const limiter = createLimiter({ clock, secret: new Uint8Array(32), attempts: () => attempts });
   const guess = async (value: string, key = ip): Promise<string> =>
@@ -31,14 +31,14 @@ const tenWrong = async (
 
 describe("Limiter.attempt", () => {
   test("blocks a key after ten distinct wrong values", async () => {
-    const { guess } = stand();
+    const { guess } = server();
     await tenWrong(guess);
     expect(await guess("wrong 10")).toBe("limited");
     expect(await guess("wrong 10", "10.0.0.2")).toBe("mismatch");
   });
 
   test("returns the count and the waiting time", async () => {
-    const { limiter, clock, guess } = stand(2);
+    const { limiter, clock, guess } = server(2);
     expect(await limiter.attempt(ip, "a", () => false)).toEqual({
       outcome: "mismatch",
       counted: 1,
@@ -62,7 +62,7 @@ describe("Limiter.attempt", () => {
   });
 
   test("counts a repeated wrong value once", async () => {
-    const { guess, limiter } = stand();
+    const { guess, limiter } = server();
     for (let n = 0; n < 30; n += 1) expect(await guess("a stale client")).toBe("mismatch");
     expect(await limiter.attempt(ip, "another", () => false)).toEqual({
       outcome: "mismatch",
@@ -71,7 +71,7 @@ describe("Limiter.attempt", () => {
   });
 
   test("never extends a block by further attempts", async () => {
-    const { guess, clock } = stand();
+    const { guess, clock } = server();
     await tenWrong(guess);
     for (let second = 0; second < 59; second += 1) {
       clock.increment(1_000);
@@ -83,7 +83,7 @@ describe("Limiter.attempt", () => {
   });
 
   test("keeps the count after a match", async () => {
-    const { guess, limiter } = stand();
+    const { guess, limiter } = server();
     for (let n = 0; n < 20; n += 1) expect(await guess(`right ${n}`)).toBe("match");
     expect(limiter.blockedFor(ip)).toBe(0);
     for (let n = 0; n < 9; n += 1) await guess(`wrong ${n}`);
@@ -95,12 +95,12 @@ describe("Limiter.attempt", () => {
   });
 
   test("returns the match of the comparison", async () => {
-    const { limiter } = stand();
+    const { limiter } = server();
     expect(await limiter.attempt(ip, "x", async () => 7)).toEqual({ outcome: "match", match: 7 });
   });
 
   test("counts no attempt whose comparison rejects", async () => {
-    const { limiter } = stand(1);
+    const { limiter } = server(1);
     for (let n = 0; n < 5; n += 1) {
       await expect(
         limiter.attempt(ip, `${n}`, () => Promise.reject(new Error("store"))),
@@ -110,7 +110,7 @@ describe("Limiter.attempt", () => {
   });
 
   test("keeps a mismatch if a parallel comparison rejects", async () => {
-    const { limiter } = stand(1);
+    const { limiter } = server(1);
     let fail: (error: Error) => void = () => {};
     const failing = limiter.attempt(
       ip,
@@ -126,7 +126,7 @@ describe("Limiter.attempt", () => {
   });
 
   test("counts recorded failures without a comparison", () => {
-    const { limiter } = stand(1);
+    const { limiter } = server(1);
     expect(limiter.recordFailure(ip, "two tokens")).toEqual({ outcome: "mismatch", counted: 1 });
     expect(limiter.recordFailure(ip, "two tokens")).toEqual({
       outcome: "limited",
@@ -137,7 +137,7 @@ describe("Limiter.attempt", () => {
 
 describe("Limiter with a blocked key", () => {
   test("compares only values of at least 43 characters", async () => {
-    const { limiter, guess } = stand();
+    const { limiter, guess } = server();
     await tenWrong(guess);
     let compared = 0;
     const compare = (): false => {
@@ -153,7 +153,7 @@ describe("Limiter with a blocked key", () => {
   });
 
   test("unblocks one key or all keys", async () => {
-    const { limiter, guess } = stand();
+    const { limiter, guess } = server();
     for (const key of [ip, "10.0.0.2", "2001:db8:0:1::/64"]) await tenWrong(guess, key);
     limiter.unblock("::ffff:10.0.0.1");
     expect([limiter.blockedFor(ip), limiter.blockedFor("10.0.0.2")]).toEqual([0, 60]);
@@ -182,7 +182,7 @@ describe("Limiter with a blocked key", () => {
 
 describe("Limiter with fifty parallel attempts", () => {
   test("compares ten values during a slow comparison", async () => {
-    const { limiter } = stand();
+    const { limiter } = server();
     let compared = 0;
     const all = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -198,7 +198,7 @@ describe("Limiter with fifty parallel attempts", () => {
   });
 
   test("accepts all attempts with the same right value", async () => {
-    const { limiter } = stand();
+    const { limiter } = server();
     const all = await Promise.all(
       Array.from({ length: 50 }, () =>
         limiter.attempt(ip, "right", async () => {
@@ -213,7 +213,7 @@ describe("Limiter with fifty parallel attempts", () => {
 
 describe("Limiter with a full table", () => {
   test("keeps all keys and counts new keys together", async () => {
-    const { limiter, clock, guess } = stand();
+    const { limiter, clock, guess } = server();
     await tenWrong(guess, "first");
     for (let n = 0; n < 9_999; n += 1) limiter.recordFailure(`key ${n}`, "x");
     expect(limiter.blockedFor("first")).toBe(60);
@@ -235,7 +235,7 @@ describe("Limiter.attempt with half", () => {
     ).outcome;
 
   test("uses at most half of the attempts", async () => {
-    const { limiter, guess } = stand();
+    const { limiter, guess } = server();
     for (let n = 0; n < 5; n += 1)
       expect(await foreign(limiter, `elsewhere ${n}`)).toBe("mismatch");
     expect(await foreign(limiter, "elsewhere 5")).toBe("limited");
@@ -246,7 +246,7 @@ describe("Limiter.attempt with half", () => {
   });
 
   test("blocks until enough attempts have left the window", async () => {
-    const { limiter, clock } = stand(4);
+    const { limiter, clock } = server(4);
     await foreign(limiter, "a");
     clock.increment(10_000);
     await foreign(limiter, "b");

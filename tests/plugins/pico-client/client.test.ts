@@ -8,7 +8,7 @@ import { createCapturedLog } from "../../../kernel/testing.ts";
 import { picoClient } from "../../../plugins/pico-client/index.ts";
 import type { LinkMessage } from "../../../lib/pico-link/index.ts";
 import { environment, memory, tokenStore } from "../../../plugins/token-store/index.ts";
-import { far, near, token } from "../../support/pico-client-harness.ts";
+import { startRemote, startPicoClient, token } from "../../support/pico-client-harness.ts";
 
 let home: string;
 beforeAll(async () => void (home = await mkdtemp(join(tmpdir(), "doorward-pico-client-"))));
@@ -16,8 +16,8 @@ afterAll(() => rm(home, { recursive: true, force: true }));
 
 describe("picoLink", () => {
   test("reports state changes and passes messages in both directions", async () => {
-    await using there = await far();
-    await using here = await near(there.url);
+    await using there = await startRemote();
+    await using here = await startPicoClient(there.url);
     await expect(here.link.send({ content: "hello" })).resolves.toMatchObject({
       status: "delivered",
     });
@@ -34,7 +34,7 @@ describe("picoLink", () => {
 
   test("reports updates and delivers the complete message", async () => {
     const seen: LinkMessage[] = [];
-    await using there = await far(async ({ stream }) => {
+    await using there = await startRemote(async ({ stream }) => {
       const answer = stream();
       for (const word of ["one ", "two ", "three"]) {
         answer.write(word);
@@ -42,7 +42,7 @@ describe("picoLink", () => {
       }
       await answer.end();
     });
-    await using here = await near(there.url);
+    await using here = await startPicoClient(there.url);
     here.link.listen({ onUpdate: (message) => void seen.push(message) });
     await here.link.send({ content: "count" });
     await here.until(here.heard, () => true);
@@ -58,10 +58,10 @@ describe("picoLink", () => {
 
   test("carries media and typing in both directions", async () => {
     const png = Buffer.from("iVBORw0KGgo=", "base64");
-    await using there = await far(
+    await using there = await startRemote(
       async ({ media, reply }) => void (await reply({ content: "", attachments: media })),
     );
-    await using here = await near(there.url);
+    await using here = await startPicoClient(there.url);
     await here.link.send({ content: "", attachments: [{ type: "image/png", bytes: png }] });
     const { media } = await here.until(here.heard, () => true);
     expect(media.map(({ type, bytes }) => [type, Buffer.from(bytes!)])).toEqual([
@@ -83,14 +83,14 @@ describe("picoLink", () => {
   });
 
   test("starts without the server and delivers queued messages later", async () => {
-    const first = await far();
+    const first = await startRemote();
     await first[Symbol.asyncDispose]();
-    await using here = await near(first.url);
+    await using here = await startPicoClient(first.url);
     await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "network");
     const to = { channel: "pico_client", session: here.link.session()! };
     const receipt = await here.channels.send(to, { content: "early" });
     expect(receipt.status).toBe("buffered");
-    await using there = await far(undefined, { port: first.port });
+    await using there = await startRemote(undefined, { port: first.port });
     await here.until(
       here.receipts,
       ({ id, status }) => id === receipt.id && status === "delivered",
@@ -99,13 +99,13 @@ describe("picoLink", () => {
   });
 
   test("reconnects after a server restart and reports lost messages", async () => {
-    const first = await far();
-    await using here = await near(first.url);
+    const first = await startRemote();
+    await using here = await startPicoClient(first.url);
     await here.link.send({ content: "one" });
     await first[Symbol.asyncDispose]();
     await here.until(here.changes, ({ to }) => to === "waiting");
     const second = here.link.send({ content: "two" });
-    await using there = await far(undefined, { port: first.port });
+    await using there = await startRemote(undefined, { port: first.port });
     await expect(second).resolves.toMatchObject({ status: "delivered" });
     await here.until(here.heard, ({ content }) => content === "you said two");
     await here.until(
@@ -116,10 +116,10 @@ describe("picoLink", () => {
   });
 
   test("rejects with the error of the server", async () => {
-    await using there = await far(() => {
+    await using there = await startRemote(() => {
       throw new Error("no");
     });
-    await using here = await near(there.url);
+    await using here = await startPicoClient(there.url);
     await expect(here.link.send({ content: "x" })).rejects.toMatchObject({
       code: "undeliverable",
       details: { code: "internal" },
@@ -129,8 +129,8 @@ describe("picoLink", () => {
 
 describe("a wrong token", () => {
   test("blocks after two attempts and connects with a new token", async () => {
-    await using there = await far();
-    await using here = await near(there.url, { token: "wrong-wrong-wrong-wrong-wrong" });
+    await using there = await startRemote();
+    await using here = await startPicoClient(there.url, { token: "wrong-wrong-wrong-wrong-wrong" });
     await here.until(here.changes, ({ to }) => to === "blocked");
     expect(here.changes.filter(({ to }) => to === "connecting").length).toBe(2);
     expect(here.changes.at(-1)).toMatchObject({ attempt: 2, reason: "token_mismatch" });
@@ -144,8 +144,8 @@ describe("a wrong token", () => {
   });
 
   test("reconnects with the new token after a rotation", async () => {
-    await using there = await far();
-    await using here = await near(there.url);
+    await using there = await startRemote();
+    await using here = await startPicoClient(there.url);
     await here.link.send({ content: "one" });
     const fresh = "another-horse-another-battery-another-staple";
     await here.tokens.replace("pico_client", { value: fresh, expect: 1 });
@@ -204,9 +204,9 @@ describe("section channels.pico_client", () => {
   });
 
   test("applies valid changes immediately and ignores impossible ones", async () => {
-    await using one = await far();
-    await using two = await far();
-    await using here = await near(one.url);
+    await using one = await startRemote();
+    await using two = await startRemote();
+    await using here = await startPicoClient(one.url);
     await here.link.send({ content: "to one" });
     await here.configure({ enabled: true, url: two.url });
     await here.link.send({ content: "to two" });
@@ -223,8 +223,8 @@ describe("section channels.pico_client", () => {
     const folder = await mkdtemp(join(tmpdir(), "doorward-ca-"));
     const ca_file = join(folder, "ca.pem");
     execFileSync("mkfifo", [ca_file]); // reading blocks until the test writes to it
-    await using there = await far();
-    const here = await near(there.url);
+    await using there = await startRemote();
+    const here = await startPicoClient(there.url);
     const changing = here.configure({ enabled: true, url: there.url, ca_file });
     const stopping = here[Symbol.asyncDispose]();
     await writeFile(ca_file, "");
@@ -234,8 +234,8 @@ describe("section channels.pico_client", () => {
   });
 
   test("notifies all listeners even if one throws", async () => {
-    await using there = await far();
-    await using here = await near(there.url);
+    await using there = await startRemote();
+    await using here = await startPicoClient(there.url);
     const heard: string[] = [];
     here.link.listen({
       onMessage() {
@@ -250,9 +250,9 @@ describe("section channels.pico_client", () => {
   });
 
   test("rejects pending sends and stops reconnecting after the stop", async () => {
-    const there = await far();
+    const there = await startRemote();
     await there[Symbol.asyncDispose]();
-    const here = await near(there.url);
+    const here = await startPicoClient(there.url);
     const sending = here.link.send({ content: "x" });
     sending.catch(() => undefined);
     await here[Symbol.asyncDispose]();
@@ -263,31 +263,31 @@ describe("section channels.pico_client", () => {
 
 describe("session of a link", () => {
   test("survives restarts and belongs to one process at a time", async () => {
-    await using there = await far();
+    await using there = await startRemote();
     const url = `${there.url}?token=secret`;
-    const first = await near(url, { home });
+    const first = await startPicoClient(url, { home });
     const id = first.link.session();
-    await using second = await near(there.url, { home });
+    await using second = await startPicoClient(there.url, { home });
     expect(second.link.session()).not.toBe(id);
     expect(second.lines.map(({ text }) => text)).toContainEqual(
       expect.stringContaining("another process has the conversation"),
     );
     await first[Symbol.asyncDispose]();
-    await using third = await near(there.url, { home });
+    await using third = await startPicoClient(there.url, { home });
     expect(third.link.session()).toBe(id);
     const stored = await readFile(join(home, "state", "pico-client.json"), "utf8");
     expect(JSON.parse(stored)).toEqual({ sessions: { [there.url]: id } });
-    await using other = await near(there.url, { home, profile: "work" });
+    await using other = await startPicoClient(there.url, { home, profile: "work" });
     expect(other.link.session()).not.toBe(id);
   });
 
   test("can be configured, and is new if storing fails", async () => {
-    await using there = await far();
-    await using named = await near(there.url, { home, sessionId: "mine" });
+    await using there = await startRemote();
+    await using named = await startPicoClient(there.url, { home, sessionId: "mine" });
     expect(named.link.session()).toBe("mine");
     const file = join(home, "a-file");
     await writeFile(file, "");
-    await using here = await near(there.url, { home: file });
+    await using here = await startPicoClient(there.url, { home: file });
     expect(here.link.session()).toMatch(/^[0-9a-f]{32}$/);
     expect(here.lines.map(({ text }) => text)).toContainEqual(
       expect.stringContaining("conversations cannot be stored"),
@@ -298,10 +298,10 @@ describe("session of a link", () => {
 describe("createHopTracker", () => {
   test("stops the exchange of two agents after a few rounds", async () => {
     let answers = 0;
-    await using there = await far(
+    await using there = await startRemote(
       async ({ content, reply }) => void (await reply({ content: `there: ${content.length}` })),
     );
-    await using here = await near(there.url, {
+    await using here = await startPicoClient(there.url, {
       app: async ({ content, reply }) => {
         answers += 1;
         await reply({ content: `here: ${content.length}` });

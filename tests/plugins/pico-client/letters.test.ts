@@ -1,15 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { connect } from "../../../lib/pico-link/client.ts";
-import { stand } from "../../support/pico-server-harness.ts";
-import { near } from "../../support/pico-client-harness.ts";
+import { startPicoServer } from "../../support/pico-server-harness.ts";
+import { startPicoClient } from "../../support/pico-client-harness.ts";
 
 const own = "schlüssel-für-die-tür-🔑-lang-genug";
 
 describe("createDial", () => {
   test("signs in with a token of any characters", async () => {
-    await using door = await stand({ token: own });
-    await using here = await near(`ws://127.0.0.1:${door.port}/pico`, { token: own });
+    await using testServer = await startPicoServer({ token: own });
+    await using here = await startPicoClient(`ws://127.0.0.1:${testServer.port}/pico`, {
+      token: own,
+    });
     expect(await here.until(here.changes, ({ from }) => from === "connecting")).toMatchObject({
       to: "open",
     });
@@ -19,10 +21,10 @@ describe("createDial", () => {
     ["in a header", true],
     ["as a page has to send it, in a subprotocol", false],
   ])("and for programs that use the library, %s", async (_, headers) => {
-    await using door = await stand({ token: own });
+    await using testServer = await startPicoServer({ token: own });
     const moved = new Promise<string>((told) => {
       const client = connect({
-        url: `ws://127.0.0.1:${door.port}/pico`,
+        url: `ws://127.0.0.1:${testServer.port}/pico`,
         token: own,
         WebSocket,
         headers,

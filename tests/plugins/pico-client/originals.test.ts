@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createPeer, type PeerOptions } from "../../support/scripted-peer.ts";
-import { near, token } from "../../support/pico-client-harness.ts";
+import { startPicoClient, token } from "../../support/pico-client-harness.ts";
 
 /* Each test has a small server with one habit of the original servers. */
 
@@ -18,14 +18,17 @@ const echo: NonNullable<PeerOptions["answer"]> = ({ type, payload }, socket) => 
 describe("picoLink", () => {
   test("sends the token in a header and offers no subprotocol", async () => {
     await using peer = await createPeer({ answer: echo });
-    await using client = await near(peer.url);
+    await using client = await startPicoClient(peer.url);
     await expect(client.link.send({ content: "hello" })).resolves.toMatchObject({
       status: "written",
     });
     await client.until(client.heard, ({ content }) => content === "you said hello");
     expect(peer.sockets.map(({ protocol }) => protocol)).toEqual([""]);
     expect(
-      peer.knocks.map(({ headers }) => [headers["sec-websocket-protocol"], headers.authorization]),
+      peer.handshakes.map(({ headers }) => [
+        headers["sec-websocket-protocol"],
+        headers.authorization,
+      ]),
     ).toEqual([[undefined, `Bearer ${token}`]]);
   });
 
@@ -37,7 +40,7 @@ describe("picoLink", () => {
         if (frame["type"].startsWith("typing.")) send(socket, { type: "error", payload });
       },
     });
-    await using client = await near(peer.url);
+    await using client = await startPicoClient(peer.url);
     await client.until(client.changes, ({ to }) => to === "open");
     client.link.typing(true);
     await client.link.send({ content: "one" });
@@ -66,7 +69,7 @@ describe("picoLink", () => {
       greet: (socket, { url }) =>
         void sessions.set(socket, new URL(url!, "ws://host").searchParams.get("session_id")),
     });
-    await using client = await near(peer.url);
+    await using client = await startPicoClient(peer.url);
     await client.link.send({ content: "one" });
     await client.until(client.heard, ({ content }) => content === "you said one");
     peer.sockets[0]!.terminate();
@@ -83,7 +86,7 @@ describe("picoLink", () => {
           send(socket, { type: "message.create", payload: { content } });
       },
     });
-    await using client = await near(peer.url);
+    await using client = await startPicoClient(peer.url);
     await client.until(client.heard, ({ content }) => content === "two");
     expect(client.heard.map(({ content }) => content)).toEqual(["one", "one", "two"]);
     expect(new Set(client.heard.map(({ id }) => id)).size).toBe(3);
@@ -97,7 +100,7 @@ describe("picoLink", () => {
     await using peer = await createPeer({
       greet: (socket) => send(socket, createMessage("hello", { timestamp })),
     });
-    await using client = await near(peer.url);
+    await using client = await startPicoClient(peer.url);
     const { at: receivedAt } = await client.until(
       client.heard,
       ({ content }) => content === "hello",

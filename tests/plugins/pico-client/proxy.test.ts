@@ -9,7 +9,7 @@ import { WebSocketServer } from "ws";
 import { proxyFor } from "../../../plugins/pico-client/proxy.ts";
 import { selfSigned } from "../http/certificate.ts";
 import { createProxy } from "./tunnel.ts";
-import { far, near } from "../../support/pico-client-harness.ts";
+import { startRemote, startPicoClient } from "../../support/pico-client-harness.ts";
 
 /** A TLS server that acknowledges every message. */
 async function createSecure() {
@@ -33,8 +33,8 @@ async function createSecure() {
 describe("picoClient with a proxy", () => {
   test("connects through the proxy of the environment with its credentials", async () => {
     await using proxy = await createProxy();
-    await using there = await far();
-    await using here = await near(there.url, {
+    await using there = await startRemote();
+    await using here = await startPicoClient(there.url, {
       env: { http_proxy: `http://me:p%40ss@${proxy.address}` },
     });
     await expect(here.link.send({ content: "x" })).resolves.toMatchObject({ status: "delivered" });
@@ -48,8 +48,8 @@ describe("picoClient with a proxy", () => {
 
   test("reports and retries a proxy that rejects the tunnel", async () => {
     await using proxy = await createProxy(407);
-    await using there = await far();
-    await using here = await near(there.url, { env: { ALL_PROXY: proxy.address } });
+    await using there = await startRemote();
+    await using here = await startPicoClient(there.url, { env: { ALL_PROXY: proxy.address } });
     await here.until(
       here.changes,
       ({ to, reason }) => to === "waiting" && reason === "proxy_refused",
@@ -70,7 +70,7 @@ describe("picoClient with a proxy", () => {
     const knocked = once(silent.listen(0, "127.0.0.1"), "connection");
     await once(silent, "listening");
     const { port } = silent.address() as AddressInfo;
-    const here = await near("ws://there.example/pico", {
+    const here = await startPicoClient("ws://there.example/pico", {
       env: { HTTP_PROXY: `127.0.0.1:${port}` },
     });
     await knocked;
@@ -88,7 +88,7 @@ describe("picoClient with a proxy", () => {
     proxy.listen(0, "127.0.0.1");
     await once(proxy, "listening");
     const HTTPS_PROXY = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    await using here = await near("wss://127.0.0.1:1/pico", { env: { HTTPS_PROXY } });
+    await using here = await startPicoClient("wss://127.0.0.1:1/pico", { env: { HTTPS_PROXY } });
     await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "timeout");
     await left[0];
     await here[Symbol.asyncDispose]();
@@ -103,7 +103,7 @@ describe("picoClient with a proxy", () => {
     const ca = join(folder, "ca.pem");
     await writeFile(ca, secure.cert);
     {
-      await using here = await near(secure.url);
+      await using here = await startPicoClient(secure.url);
       await here.until(
         here.changes,
         ({ to, reason }) => to === "waiting" && reason === "certificate",
@@ -117,12 +117,12 @@ describe("picoClient with a proxy", () => {
       [byAddress, {}],
       [byAddress, env],
     ] as const) {
-      await using here = await near(url, { config: { ca_file: ca }, env: given });
+      await using here = await startPicoClient(url, { config: { ca_file: ca }, env: given });
       await here.until(here.changes, ({ to }) => to === "open");
       await expect(here.link.send({ content: "x" })).resolves.toMatchObject({ status: "written" });
     }
     for (const host of ["127.0.0.2", "elsewhere.example"]) {
-      await using here = await near(secure.url.replace("localhost", host), {
+      await using here = await startPicoClient(secure.url.replace("localhost", host), {
         config: { ca_file: ca },
         env,
       });
@@ -159,7 +159,9 @@ describe("picoClient with a proxy", () => {
   test.each(["ftp://p", "http://me:p%ss@p"])(
     "fails the start and names the variable for the proxy %s",
     async (HTTP_PROXY) => {
-      await expect(near("ws://there/pico", { env: { HTTP_PROXY } })).rejects.toMatchObject({
+      await expect(
+        startPicoClient("ws://there/pico", { env: { HTTP_PROXY } }),
+      ).rejects.toMatchObject({
         code: "PICO_CLIENT_BAD_PROXY",
         message: expect.stringContaining("HTTP_PROXY") as string,
       });

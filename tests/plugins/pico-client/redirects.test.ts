@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { followRedirect } from "../../../plugins/pico-client/redirects.ts";
-import { near, token } from "../../support/pico-client-harness.ts";
+import { startPicoClient, token } from "../../support/pico-client-harness.ts";
 
 interface Server extends AsyncDisposable {
   readonly url: string;
@@ -49,7 +49,7 @@ const paths = ({ asked }: Server): string[] => asked.map(({ url }) => url!.split
 describe("createDial", () => {
   test("finds the channel at /pico/ws behind a redirect that appends a slash", async () => {
     await using server = await serve("/pico/ws", { "/pico": [307, "/pico/{query}"] });
-    await using client = await near(server.url);
+    await using client = await startPicoClient(server.url);
     await client.until(client.changes, ({ to }) => to === "open");
     expect(paths(server)).toEqual(["/pico", "/pico/", "/pico/ws"]);
     const sessions = server.asked.map(({ url }) => new URL(url!, server.url).searchParams);
@@ -66,7 +66,7 @@ describe("createDial", () => {
 
   test("keeps the session if the redirect drops the query", async () => {
     await using server = await serve("/elsewhere", { "/pico": [302, "/elsewhere"] });
-    await using client = await near(server.url);
+    await using client = await startPicoClient(server.url);
     await client.until(client.changes, ({ to }) => to === "open");
     expect(server.asked[1]!.url).toContain(`session_id=${client.link.session()}`);
   });
@@ -74,7 +74,7 @@ describe("createDial", () => {
   test("never sends the token to another origin and logs its address", async () => {
     await using other = await serve("/pico", {});
     await using server = await serve("/none", { "/pico": [307, `${other.url}?token=theirs`] });
-    await using client = await near(server.url);
+    await using client = await startPicoClient(server.url);
     const { reason } = await client.until(client.changes, ({ to }) => to === "waiting");
     expect(reason).toBe("http_307");
     expect(other.asked).toEqual([]);
@@ -86,7 +86,7 @@ describe("createDial", () => {
 
   test("stops a redirect loop after five redirects", async () => {
     await using server = await serve("/none", { "/pico": [302, "/b"], "/b": [302, "/pico"] });
-    await using client = await near(server.url);
+    await using client = await startPicoClient(server.url);
     const { reason } = await client.until(client.changes, ({ to }) => to === "waiting");
     expect(reason).toBe("http_302");
     expect(paths(server).slice(0, 6)).toEqual(["/pico", "/b", "/pico", "/b", "/pico", "/b"]);
@@ -94,7 +94,7 @@ describe("createDial", () => {
 
   test("reports a wrong path without redirects", async () => {
     await using server = await serve("/none", {});
-    await using client = await near(server.url);
+    await using client = await startPicoClient(server.url);
     const { reason } = await client.until(client.changes, ({ to }) => to === "blocked");
     expect([reason, paths(server)]).toEqual(["not_found", ["/pico"]]);
   });

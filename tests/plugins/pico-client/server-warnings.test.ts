@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { createCapturedLog, createStoppedClock } from "../../../kernel/testing.ts";
 import { createRateLimitedWarn } from "../../../plugins/pico-client/server-warnings.ts";
-import { near } from "../../support/pico-client-harness.ts";
+import { startPicoClient } from "../../support/pico-client-harness.ts";
 
 describe("createRateLimitedWarn", () => {
   test("logs an error of the server as one short line", async () => {
@@ -18,7 +18,9 @@ describe("createRateLimitedWarn", () => {
     server.on("connection", (socket) =>
       socket.send(JSON.stringify({ type: "error", payload: error })),
     );
-    await using here = await near(`ws://127.0.0.1:${(server.address() as AddressInfo).port}/pico`);
+    await using here = await startPicoClient(
+      `ws://127.0.0.1:${(server.address() as AddressInfo).port}/pico`,
+    );
     const { text, code } = await here.until(here.lines, (line) =>
       line.text.startsWith("the server reports: "),
     );

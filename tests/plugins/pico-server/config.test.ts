@@ -5,7 +5,7 @@ import { channels } from "../../../plugins/channels/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import { environment, memory, tokenStore } from "../../../plugins/token-store/index.ts";
-import { stand } from "../../support/pico-server-harness.ts";
+import { startPicoServer } from "../../support/pico-server-harness.ts";
 
 const make = (
   config: object,
@@ -39,15 +39,18 @@ describe("PICO_TOKEN_MISSING", () => {
     );
   });
   test("rejects turning the channel on until a token exists", async () => {
-    await using door = await stand({ token: "", config: { enabled: false } });
-    await expect(door.configure({ enabled: true })).rejects.toMatchObject({
+    await using testServer = await startPicoServer({ token: "", config: { enabled: false } });
+    await expect(testServer.configure({ enabled: true })).rejects.toMatchObject({
       code: "PICO_TOKEN_MISSING",
     });
-    expect(door.services.picoServer.status().enabled).toBe(false);
-    await door.services.tokenSecrets.replace("pico", { expect: 0 });
-    const made = door.services.tokenSecrets.reveal("pico")!;
-    expect(await door.configure({ enabled: true })).toEqual({ now: ["enabled"], afterRestart: [] });
-    await (await door.connect("/pico", { token: made })).settled();
+    expect(testServer.services.picoServer.status().enabled).toBe(false);
+    await testServer.services.tokenSecrets.replace("pico", { expect: 0 });
+    const made = testServer.services.tokenSecrets.reveal("pico")!;
+    expect(await testServer.configure({ enabled: true })).toEqual({
+      now: ["enabled"],
+      afterRestart: [],
+    });
+    await (await testServer.connect("/pico", { token: made })).settled();
   });
   test("names the token store to an embedding host", async () => {
     const error = await make({ enabled: true }, {}, { form: memory({}) })
@@ -124,13 +127,13 @@ describe("picoSchema", () => {
 });
 
 test("reports the listener and the message counts", async () => {
-  await using door = await stand({
+  await using testServer = await startPicoServer({
     app: async ({ reply }) => void (await reply({ content: "a" })),
   });
-  const peer = await door.connect();
+  const peer = await testServer.connect();
   peer.send({ type: "message.send", payload: { content: "q" } });
   await peer.next();
-  expect(door.services.picoServer.status()).toEqual({
+  expect(testServer.services.picoServer.status()).toEqual({
     enabled: true,
     path: "/pico",
     listener: "dashboard",
@@ -139,6 +142,6 @@ test("reports the listener and the message counts", async () => {
     messagesIn: 1,
     messagesOut: 1,
   });
-  await using apart = await stand({ gateway: true });
+  await using apart = await startPicoServer({ gateway: true });
   expect(apart.services.picoServer.status().listener).toBe("gateway");
 });

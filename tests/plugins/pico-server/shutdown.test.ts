@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Application } from "../../../plugins/channels/index.ts";
 import {
-  ask,
-  refusal,
-  stand,
+  fetchJson,
+  rejection,
+  startPicoServer,
   token,
-  until,
+  waitFor,
   type Client,
 } from "../../support/pico-server-harness.ts";
 
@@ -34,12 +34,12 @@ function ends(
 
 describe("createShutdown", () => {
   test("closes clients in sequence and spreads reconnects by reconnect_rate", async () => {
-    const door = await stand({ config: { drain_timeout: 5, reconnect_rate: 50 } });
+    const testServer = await startPicoServer({ config: { drain_timeout: 5, reconnect_rate: 50 } });
     const clients: Client[] = [];
-    for (let n = 0; n < 40; n++) clients.push(await door.connect());
+    for (let n = 0; n < 40; n++) clients.push(await testServer.connect());
     const heard = ends(clients);
     const stoppedAt = performance.now();
-    await door.kernel.stop();
+    await testServer.kernel.stop();
     const all = (await heard).map((end) => ({ ...end, at: end.at - stoppedAt }));
     expect(new Set(all.map(({ code }) => code))).toEqual(new Set([1001]));
     const times = all.map(({ at }) => at).sort((a, b) => a - b);
@@ -50,30 +50,32 @@ describe("createShutdown", () => {
     const back = all.map(({ at, retryMs }) => at + retryMs).sort((a, b) => a - b);
     expect(back[0]!).toBeGreaterThan(800 + 1_400);
     expect(back.at(-1)! - back[0]!).toBeGreaterThan(500);
-    expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toHaveLength(40);
+    expect(testServer.facts.filter(({ type }) => type === "pico-server:disconnected")).toHaveLength(
+      40,
+    );
   });
 
   test("rejects new connections during the stop with Retry-After", async () => {
     const { open, opened } = gate();
-    const door = await stand({
+    const testServer = await startPicoServer({
       app: () => opened,
       config: { drain_timeout: 5, reconnect_rate: 2 },
     });
     const clients = [
-      await door.connect(),
-      await door.connect(),
-      await door.connect(),
-      await door.connect(),
+      await testServer.connect(),
+      await testServer.connect(),
+      await testServer.connect(),
+      await testServer.connect(),
     ];
     clients[0]!.send({ type: "message.send", payload: { content: "work" } });
-    await until(() => door.services.picoServer.status().messagesIn === 1);
+    await waitFor(() => testServer.services.picoServer.status().messagesIn === 1);
     const heard = ends(clients);
     let closed = 0;
     for (const client of clients) void client.closed.then(() => (closed += 1));
     const stoppedAt = performance.now();
-    const stopped = door.kernel.stop();
-    const refused = await Promise.all([1, 2, 3, 4, 5, 6].map(() => door.knock("/pico")));
-    const posted = await ask(door.port, "/pico/messages", {
+    const stopped = testServer.kernel.stop();
+    const refused = await Promise.all([1, 2, 3, 4, 5, 6].map(() => testServer.sendRaw("/pico")));
+    const posted = await fetchJson(testServer.port, "/pico/messages", {
       method: "POST",
       body: { content: "late" },
     });
@@ -81,7 +83,7 @@ describe("createShutdown", () => {
     expect(closed).toBeLessThan(4);
     open();
     const waits = refused.map((answer) => {
-      expect(answer).toMatchObject(refusal(503, "unavailable"));
+      expect(answer).toMatchObject(rejection(503, "unavailable"));
       return Number(answer.headers["retry-after"]);
     });
     // after the four that were connected
@@ -98,12 +100,15 @@ describe("createShutdown", () => {
       await opened;
       await message.reply({ content: "done" });
     };
-    const door = await stand({ app, config: { drain_timeout: 20, reconnect_rate: 1_000 } });
-    const busy = await door.connect("/pico?session_id=s&pico_ext=1");
-    const idle = await door.connect("/pico?session_id=t");
+    const testServer = await startPicoServer({
+      app,
+      config: { drain_timeout: 20, reconnect_rate: 1_000 },
+    });
+    const busy = await testServer.connect("/pico?session_id=s&pico_ext=1");
+    const idle = await testServer.connect("/pico?session_id=t");
     busy.send({ type: "message.send", id: "m", payload: { content: "work" } });
-    await until(() => door.services.picoServer.status().messagesIn === 1);
-    const stopped = door.kernel.stop({ timeoutMs: 30_000 });
+    await waitFor(() => testServer.services.picoServer.status().messagesIn === 1);
+    const stopped = testServer.kernel.stop({ timeoutMs: 30_000 });
     expect((await idle.closed).code).toBe(1001);
     expect(busy.ws.readyState).toBe(busy.ws.OPEN);
     open();
@@ -122,15 +127,20 @@ describe("createShutdown", () => {
       await message.reply({ content: "done" });
       answered += 1;
     };
-    const door = await stand({ app, config: { drain_timeout: 20 } });
-    const busy = await door.connect("/pico?session_id=s");
+    const testServer = await startPicoServer({ app, config: { drain_timeout: 20 } });
+    const busy = await testServer.connect("/pico?session_id=s");
     busy.send({ type: "message.send", payload: { content: "work" } });
     expect(
-      (await ask(door.port, "/pico/messages", { method: "POST", body: { content: "p" } })).status,
+      (
+        await fetchJson(testServer.port, "/pico/messages", {
+          method: "POST",
+          body: { content: "p" },
+        })
+      ).status,
     ).toBe(202);
-    await until(() => door.services.picoServer.status().messagesIn === 2);
-    const stopped = door.kernel.stop({ timeoutMs: 30_000 });
-    expect((await door.knock("/pico")).status).toBe(503);
+    await waitFor(() => testServer.services.picoServer.status().messagesIn === 2);
+    const stopped = testServer.kernel.stop({ timeoutMs: 30_000 });
+    expect((await testServer.sendRaw("/pico")).status).toBe(503);
     open();
     await stopped;
     expect(answered).toBe(2);
@@ -138,49 +148,53 @@ describe("createShutdown", () => {
   });
 
   test("waits at most drain_timeout for an application that never settles", async () => {
-    const door = await stand({
+    const testServer = await startPicoServer({
       app: () => new Promise(() => undefined),
       config: { drain_timeout: 0.3 },
     });
-    const peer = await door.connect();
+    const peer = await testServer.connect();
     peer.send({ type: "message.send", payload: { content: "work" } });
-    await until(() => door.services.picoServer.status().messagesIn === 1);
+    await waitFor(() => testServer.services.picoServer.status().messagesIn === 1);
     const startedAt = performance.now();
-    await door.kernel.stop();
+    await testServer.kernel.stop();
     expect(performance.now() - startedAt).toBeGreaterThan(290);
     expect((await peer.closed).code).toBe(1001);
   });
 
   test("stays within the stop timeout when drain_timeout is longer", async () => {
-    const door = await stand({
+    const testServer = await startPicoServer({
       app: () => new Promise(() => undefined),
       config: { drain_timeout: 300 },
     });
-    const peer = await door.connect();
+    const peer = await testServer.connect();
     peer.send({ type: "message.send", payload: { content: "work" } });
-    await until(() => door.services.picoServer.status().messagesIn === 1);
-    await door.kernel.stop({ timeoutMs: 2_000 });
+    await waitFor(() => testServer.services.picoServer.status().messagesIn === 1);
+    await testServer.kernel.stop({ timeoutMs: 2_000 });
     expect((await peer.closed).code).toBe(1001);
   });
 
   test("closes all clients immediately and spreads reconnects with drain_timeout 0", async () => {
-    const door = await stand({ config: { drain_timeout: 0, reconnect_rate: 10 } });
-    const clients = [await door.connect(), await door.connect(), await door.connect()];
+    const testServer = await startPicoServer({ config: { drain_timeout: 0, reconnect_rate: 10 } });
+    const clients = [
+      await testServer.connect(),
+      await testServer.connect(),
+      await testServer.connect(),
+    ];
     const heard = ends(clients);
-    await door.kernel.stop();
+    await testServer.kernel.stop();
     const retries = (await heard).map(({ retryMs }) => retryMs).sort((a, b) => a - b);
     expect(retries[0]!).toBeGreaterThanOrEqual(1_400);
     expect(retries[2]! - retries[0]!).toBeGreaterThan(150);
   });
 
   test("sends the reconnect time to an event stream", async () => {
-    const door = await stand({ config: { drain_timeout: 5 } });
+    const testServer = await startPicoServer({ config: { drain_timeout: 5 } });
     const headers = { authorization: `Bearer ${token}` };
-    const stream = await fetch(`http://127.0.0.1:${door.port}/pico/events?session_id=s`, {
+    const stream = await fetch(`http://127.0.0.1:${testServer.port}/pico/events?session_id=s`, {
       headers,
     });
     const text = stream.text();
-    await door.kernel.stop();
+    await testServer.kernel.stop();
     const [, last] = /retry: (\d+)\n\n$/.exec(await text) ?? [];
     expect(Number(last)).toBeGreaterThanOrEqual(1_400);
   });

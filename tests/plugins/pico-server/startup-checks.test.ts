@@ -3,7 +3,7 @@ import {
   missingDescriptors,
   reservedDescriptors,
 } from "../../../plugins/pico-server/startup-checks.ts";
-import { stand } from "../../support/pico-server-harness.ts";
+import { startPicoServer } from "../../support/pico-server-harness.ts";
 
 describe("missingDescriptors", () => {
   test("requires one descriptor per connection and a reserve", () => {
@@ -16,13 +16,15 @@ describe("missingDescriptors", () => {
   });
 
   test("rejects max_connections above the descriptor limit", async () => {
-    await using door = await stand();
-    const has = await door.services.http.openFiles();
+    await using testServer = await startPicoServer();
+    const has = await testServer.services.http.openFiles();
     if (!missingDescriptors(1_000_000, has)) return; // this machine allows a million descriptors
-    await expect(stand({ config: { max_connections: 1_000_000 } })).rejects.toMatchObject({
-      code: "PICO_DESCRIPTORS",
-    });
-    await expect(door.configure({ max_connections: 1_000_000 })).rejects.toMatchObject({
+    await expect(startPicoServer({ config: { max_connections: 1_000_000 } })).rejects.toMatchObject(
+      {
+        code: "PICO_DESCRIPTORS",
+      },
+    );
+    await expect(testServer.configure({ max_connections: 1_000_000 })).rejects.toMatchObject({
       code: "PICO_DESCRIPTORS",
     });
   });

@@ -4,7 +4,11 @@ import { describe, expect, test } from "vitest";
 import { rawPeer } from "../../security/peers.ts";
 import { gate } from "../../support/sample-channel.ts";
 import { fragmented, rawFrame } from "./raw-frames.ts";
-import { stand, until, type Stand } from "../../support/pico-server-harness.ts";
+import {
+  startPicoServer,
+  waitFor,
+  type PicoTestServer,
+} from "../../support/pico-server-harness.ts";
 
 const MiB = 1024 * 1024;
 
@@ -24,9 +28,10 @@ function liveBufferBytes(): number {
   return process.memoryUsage().arrayBuffers;
 }
 
-const bytesIn = (door: Stand): number => door.services.picoServer.metrics().bytes.in ?? 0;
-const closesOf = (door: Stand): (readonly [number, string])[] =>
-  door.facts.flatMap((fact) =>
+const bytesIn = (testServer: PicoTestServer): number =>
+  testServer.services.picoServer.metrics().bytes.in ?? 0;
+const closesOf = (testServer: PicoTestServer): (readonly [number, string])[] =>
+  testServer.facts.flatMap((fact) =>
     fact.type === "pico-server:disconnected" ? [[fact.code, fact.reason] as const] : [],
   );
 
@@ -48,21 +53,22 @@ function largeMessage(size: number): Buffer {
 
 describe("memory budget of unfinished messages", () => {
   test("pauses unfinished messages beyond 256 MiB, then closes with try_later", async () => {
-    await using door = await stand();
-    const peers = await Promise.all(Array.from({ length: 20 }, () => rawPeer(door.port)));
+    await using testServer = await startPicoServer();
+    const peers = await Promise.all(Array.from({ length: 20 }, () => rawPeer(testServer.port)));
     const message = begun(16 * MiB);
     for (const { socket } of peers) socket.write(message);
-    await until(() => bytesIn(door) > 200 * MiB);
-    await door.pass(1);
-    expect(closesOf(door)).toEqual([]);
-    expect(bytesIn(door)).toBeLessThan(270 * MiB);
-    await door.pass(8, () => new Promise((resolve) => setImmediate(resolve)));
-    await until(() => closesOf(door).length > 0);
-    expect(closesOf(door)).toEqual([[1013, "try_later; retry=5000"]]);
+    await waitFor(() => bytesIn(testServer) > 200 * MiB);
+    await testServer.pass(1);
+    expect(closesOf(testServer)).toEqual([]);
+    expect(bytesIn(testServer)).toBeLessThan(270 * MiB);
+    await testServer.pass(8, () => new Promise((resolve) => setImmediate(resolve)));
+    await waitFor(() => closesOf(testServer).length > 0);
+    expect(closesOf(testServer)).toEqual([[1013, "try_later; retry=5000"]]);
     for (const { socket } of peers) socket.destroy();
-    const isEmpty = (): boolean => door.services.picoServer.connections().length === 0;
-    while (!isEmpty()) await door.pass(1, () => new Promise((resolve) => setTimeout(resolve, 20)));
-    const peer = await door.connect();
+    const isEmpty = (): boolean => testServer.services.picoServer.connections().length === 0;
+    while (!isEmpty())
+      await testServer.pass(1, () => new Promise((resolve) => setTimeout(resolve, 20)));
+    const peer = await testServer.connect();
     peer.ws.send(largeMessage(4 * MiB));
     await peer.settled();
   });
@@ -70,35 +76,35 @@ describe("memory budget of unfinished messages", () => {
   test("lets paused messages finish when the application has caught up", async () => {
     const { opened, open } = gate();
     const taken: number[] = [];
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: async ({ media }) => {
         taken.push(media[0]!.bytes!.byteLength);
         await opened;
       },
     });
-    const peers = await Promise.all(Array.from({ length: 20 }, () => door.connect()));
+    const peers = await Promise.all(Array.from({ length: 20 }, () => testServer.connect()));
     const message = largeMessage(16 * MiB);
     for (const { ws } of peers) ws.send(message);
-    await until(() => bytesIn(door) > 200 * MiB);
-    await door.pass(3, () => new Promise((resolve) => setImmediate(resolve)));
+    await waitFor(() => bytesIn(testServer) > 200 * MiB);
+    await testServer.pass(3, () => new Promise((resolve) => setImmediate(resolve)));
     expect(taken.length).toBeLessThan(20);
-    expect(bytesIn(door)).toBeLessThan(350 * MiB);
+    expect(bytesIn(testServer)).toBeLessThan(350 * MiB);
     open();
-    await until(() => taken.length === 20);
-    expect(closesOf(door)).toEqual([]);
+    await waitFor(() => taken.length === 20);
+    expect(closesOf(testServer)).toEqual([]);
   });
 
   test("releases unfinished messages when their connections close", async () => {
-    await using door = await stand();
+    await using testServer = await startPicoServer();
     for (let round = 0; round < 3; round++) {
-      const peers = await Promise.all(Array.from({ length: 8 }, () => rawPeer(door.port)));
-      const before = bytesIn(door);
+      const peers = await Promise.all(Array.from({ length: 8 }, () => rawPeer(testServer.port)));
+      const before = bytesIn(testServer);
       for (const { socket } of peers) socket.write(begun(14 * MiB));
-      await until(() => bytesIn(door) - before >= 8 * 14 * MiB);
+      await waitFor(() => bytesIn(testServer) - before >= 8 * 14 * MiB);
       for (const { socket } of peers) socket.destroy();
-      await until(() => door.services.picoServer.connections().length === 0);
+      await waitFor(() => testServer.services.picoServer.connections().length === 0);
     }
-    expect(closesOf(door).every(([code]) => code === 1006)).toBe(true);
+    expect(closesOf(testServer).every(([code]) => code === 1006)).toBe(true);
   });
 });
 
@@ -110,24 +116,24 @@ describe("fragmented messages", () => {
     [256, 2],
   ] as const)("arrive with 4 MiB in fragments of %i bytes, opcode %i", async (size, opcode) => {
     const taken: number[] = [];
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: ({ media }) => void taken.push(media[0]!.bytes!.byteLength),
     });
-    const { socket, closed } = await rawPeer(door.port);
+    const { socket, closed } = await rawPeer(testServer.port);
     const message = largeMessage(4 * MiB);
     socket.write(fragmented(message, size, opcode));
-    await Promise.race([closed, until(() => taken.length > 0)]);
-    expect(closesOf(door)).toEqual([]);
+    await Promise.race([closed, waitFor(() => taken.length > 0)]);
+    expect(closesOf(testServer)).toEqual([]);
     expect(taken[0]).toBeGreaterThan(3 * MiB - 1_000);
     socket.destroy();
   });
 
   test("arrive with 26 MiB in 131,072 fragments", async () => {
     const taken: string[] = [];
-    await using door = await stand({ app: ({ id }) => void taken.push(id) });
-    const { socket } = await rawPeer(door.port);
+    await using testServer = await startPicoServer({ app: ({ id }) => void taken.push(id) });
+    const { socket } = await rawPeer(testServer.port);
     socket.write(fragmented(largeMessage(26 * MiB), 208, 1));
-    await until(() => taken.length > 0 || closesOf(door).length > 0);
+    await waitFor(() => taken.length > 0 || closesOf(testServer).length > 0);
     expect(taken).toEqual(["large"]);
     socket.destroy();
   });
@@ -136,89 +142,89 @@ describe("fragmented messages", () => {
     ["one byte", 1],
     ["no bytes", 0],
   ])("close as too_big when endless, with %s each", async (_, size) => {
-    await using door = await stand({ config: { max_payload: MiB } });
-    const { socket, closed } = await rawPeer(door.port);
+    await using testServer = await startPicoServer({ config: { max_payload: MiB } });
+    const { socket, closed } = await rawPeer(testServer.port);
     const payload = new Uint8Array(size);
     socket.write(rawFrame({ opcode: 1, isFinal: false, payload }));
     const fragment = rawFrame({ opcode: 0, isFinal: false, payload });
     const flood = Buffer.concat(Array.from({ length: 10_000 }, () => fragment));
     for (let n = 0; n < 10; n++) socket.write(flood);
     expect((await closed).code).toBe(1009);
-    await until(() => closesOf(door).length > 0);
-    expect(closesOf(door)).toEqual([[1009, "too_big"]]);
+    await waitFor(() => closesOf(testServer).length > 0);
+    expect(closesOf(testServer)).toEqual([[1009, "too_big"]]);
   });
 
   test("get no extra time for pings between the fragments", async () => {
-    await using door = await stand();
-    const other = await door.connect();
-    const { socket } = await rawPeer(door.port);
+    await using testServer = await startPicoServer();
+    const other = await testServer.connect();
+    const { socket } = await rawPeer(testServer.port);
     socket.write(rawFrame({ opcode: 1, isFinal: false, payload: Buffer.from("{") }));
-    for (let second = 0; second < 70 && closesOf(door).length === 0; second++) {
+    for (let second = 0; second < 70 && closesOf(testServer).length === 0; second++) {
       socket.write(rawFrame({ opcode: 9 }));
       await other.settled();
-      await door.pass(1, () => other.settled());
+      await testServer.pass(1, () => other.settled());
     }
-    await until(() => closesOf(door).length > 0);
-    expect(closesOf(door)).toEqual([[4408, "heartbeat"]]);
+    await waitFor(() => closesOf(testServer).length > 0);
+    expect(closesOf(testServer)).toEqual([[4408, "heartbeat"]]);
     socket.destroy();
   });
 });
 
 describe("control frames", () => {
   test("receive one pong each, in order", async () => {
-    await using door = await stand();
-    const peer = await door.connect();
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect();
     const pongs: string[] = [];
     peer.ws.on("pong", (payload) => void pongs.push(payload.toString("latin1")));
     const sent = Array.from({ length: 200 }, (_, n) => `${n}`.padEnd(n % 126, "\xff"));
     for (const text of sent) peer.ws.ping(Buffer.from(text.slice(0, 125), "latin1"));
-    await until(() => pongs.length === sent.length);
+    await waitFor(() => pongs.length === sent.length);
     expect(pongs).toEqual(sent.map((text) => text.slice(0, 125)));
   });
 
   test("close the connection as rate_limited beyond 1,000 per second", async () => {
-    await using door = await stand();
-    const { socket, closed } = await rawPeer(door.port);
+    await using testServer = await startPicoServer();
+    const { socket, closed } = await rawPeer(testServer.port);
     const ping = rawFrame({ opcode: 9 });
     socket.write(Buffer.concat(Array.from({ length: 1_000 }, () => ping)));
-    const other = await door.connect();
+    const other = await testServer.connect();
     await other.settled();
-    expect(closesOf(door)).toEqual([]);
-    await door.pass(1, () => other.settled());
+    expect(closesOf(testServer)).toEqual([]);
+    await testServer.pass(1, () => other.settled());
     socket.write(Buffer.concat(Array.from({ length: 1_001 }, () => ping)));
     await closed;
-    await until(() => closesOf(door).length > 0);
-    expect(closesOf(door)).toEqual([[4429, "rate_limited; retry=5000"]]);
+    await waitFor(() => closesOf(testServer).length > 0);
+    expect(closesOf(testServer)).toEqual([[4429, "rate_limited; retry=5000"]]);
   });
 
   test("leave a single queued pong for a client that stops reading", async () => {
-    await using door = await stand();
-    const peer = await door.connect("/pico?session_id=s1");
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect("/pico?session_id=s1");
     const pongs: string[] = [];
     peer.ws.on("pong", (payload) => void pongs.push(payload.toString()));
     peer.ws.pause();
-    const other = await door.connect();
-    await door.fill("s1", 512 * 1024);
+    const other = await testServer.connect();
+    await testServer.fill("s1", 512 * 1024);
     for (let n = 0; n < 100; n++) peer.ws.ping(`${n}`);
     await other.settled();
     peer.ws.resume();
-    await until(() => pongs.includes("99"));
+    await waitFor(() => pongs.includes("99"));
     expect(pongs).toEqual(["99"]);
   });
 });
 
 describe("connections that are closing", () => {
   test("discard all further input of the client", async () => {
-    await using door = await stand({ config: { max_payload: 64 * MiB } });
-    const { socket, closed } = await rawPeer(door.port);
-    const { id } = door.services.picoServer.connections()[0]!;
-    door.services.picoServer.disconnect(id);
+    await using testServer = await startPicoServer({ config: { max_payload: 64 * MiB } });
+    const { socket, closed } = await rawPeer(testServer.port);
+    const { id } = testServer.services.picoServer.connections()[0]!;
+    testServer.services.picoServer.disconnect(id);
     const message = begun(60 * MiB);
     const bytesBefore = liveBufferBytes();
     socket.write(message);
-    await until(() => bytesIn(door) > 50 * MiB);
+    await waitFor(() => bytesIn(testServer) > 50 * MiB);
     expect(liveBufferBytes() - bytesBefore).toBeLessThan(25 * MiB);
-    await door.pass(2);
+    await testServer.pass(2);
     expect((await closed).code).toBe(4403);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { stand, until, type Seen } from "../../support/program-harness.ts";
+import { startProgram, waitFor, type SeenMessage } from "../../support/program-harness.ts";
 
 const append = `const append = (payload) => say({ type: "message.append", payload });`;
 
-async function untilFinal(next: () => Promise<Seen>): Promise<Seen[]> {
+async function untilFinal(next: () => Promise<SeenMessage>): Promise<SeenMessage[]> {
   const frames = [];
   do frames.push(await next());
   while (frames.at(-1)!.message?.final !== true);
@@ -12,7 +12,7 @@ async function untilFinal(next: () => Promise<Seen>): Promise<Seen[]> {
 
 describe("message.append", () => {
   test("grows a message and ends the reply with the whole text", async () => {
-    await using harness = await stand(`${append} each((m) => {
+    await using harness = await startProgram(`${append} each((m) => {
       answer(m, "Hel", { message_id: "a", final: false });
       for (let i = 0; i < 500; i++) append({ message_id: "a", content: i === 0 ? "lo" : "." });
       const usage = { input_tokens: 9, output_tokens: 2 };
@@ -39,7 +39,7 @@ describe("message.append", () => {
   });
 
   test("continues the text of an update", async () => {
-    await using harness = await stand(`${append} each((m) => {
+    await using harness = await startProgram(`${append} each((m) => {
       answer(m, "a", { message_id: "a", final: false });
       say({ type: "message.update", payload: { message_id: "a", content: "b" } });
       append({ message_id: "a", content: "c", final: true });
@@ -50,10 +50,10 @@ describe("message.append", () => {
   });
 
   test("logs a line about a complete or unknown message once", async () => {
-    await using harness = await stand(`${append} each((m) => {
+    await using harness = await startProgram(`${append} each((m) => {
       answer(m, "done", { message_id: "a" });
       for (const message_id of ["a", "a", "gone", "gone"]) append({ message_id, content: "x" });
-      say({ type: "message.create", channel: "toy", session_id: "s", payload: { content: "end" } });
+      say({ type: "message.create", channel: "sample", session_id: "s", payload: { content: "end" } });
     });`);
     await harness.deliver({ id: "a" });
     expect((await harness.seen.next("the reply")).message?.content).toBe("done");
@@ -65,7 +65,7 @@ describe("message.append", () => {
   });
 
   test("fails a reply that grows beyond the limit of a message", async () => {
-    await using harness = await stand(`${append} each((m) => {
+    await using harness = await startProgram(`${append} each((m) => {
       answer(m, "a", { message_id: "a", final: false });
       append({ message_id: "a", content: "x".repeat(400_000) });
       append({ message_id: "a", content: "x".repeat(400_000) });
@@ -101,13 +101,13 @@ describe("usage, finish_reason and model_name of a program", () => {
       1,
     ],
   ])("end the answer with %s", async (_, code, messages) => {
-    await using harness = await stand(`each((m) => { ${code}; });`);
+    await using harness = await startProgram(`each((m) => { ${code}; });`);
     await harness.deliver({ id: "a" });
     expect(await harness.ends.next("the end")).toEqual({ id: "a", end: { ...end, messages } });
   });
 
   test("count as absent in another form", async () => {
-    await using harness = await stand(`each((m) => answer(m, "hi", {
+    await using harness = await startProgram(`each((m) => answer(m, "hi", {
       usage: { prompt_tokens: 3, input_tokens: "many" }, finish_reason: "end_turn",
     }));`);
     expect(await harness.deliver({ id: "a" })).toBe("accepted");
@@ -125,7 +125,7 @@ describe("usage, finish_reason and model_name of a program", () => {
 
 describe("message.send", () => {
   test("carries the protocol, the sender, earlier turns and metadata", async () => {
-    await using harness = await stand("each((m) => answer(m, JSON.stringify(m.payload)));");
+    await using harness = await startProgram("each((m) => answer(m, JSON.stringify(m.payload)));");
     await harness.deliver({
       id: "a",
       sender: { id: "owner", name: "Ann" },
@@ -159,11 +159,11 @@ describe("message.send", () => {
       ],
       metadata: { openai: { temperature: 0.5 } },
     });
-    await until(() => harness.status().answered === 1);
+    await waitFor(() => harness.status().answered === 1);
   });
 
   test("leaves out empty turns and metadata", async () => {
-    await using harness = await stand("each((m) => answer(m, JSON.stringify(m.payload)));");
+    await using harness = await startProgram("each((m) => answer(m, JSON.stringify(m.payload)));");
     await harness.deliver({ id: "a", previous: [], metadata: {} });
     const { message } = await harness.seen.next("the reply");
     expect(JSON.parse(message!.content)).toEqual({ content: "hello", client_id: "a" });

@@ -3,19 +3,19 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { PendingMessages } from "../../../plugins/program/pending-messages.ts";
-import { toy } from "../../support/sample-channel.ts";
+import { createSampleChannel } from "../../support/sample-channel.ts";
 import { createLineReader } from "../../../plugins/program/line-reader.ts";
-import { isAlive, stand, until } from "../../support/program-harness.ts";
+import { isAlive, startProgram, waitFor } from "../../support/program-harness.ts";
 
 describe("Supervisor", () => {
   test("kills a program that ignores signals if stop has no time", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       `process.on("SIGTERM", () => {}); setInterval(() => {}, 1000); console.error("up");`,
     );
-    await until(() => harness.status().stderr.length > 0);
+    await waitFor(() => harness.status().stderr.length > 0);
     const pid = harness.status().pid!;
     await harness.kernel.stop({ timeoutMs: 20 });
-    await until(() => !isAlive(pid));
+    await waitFor(() => !isAlive(pid));
   });
 
   test("counts a failure after a clock change as the first one", async () => {
@@ -27,7 +27,7 @@ describe("Supervisor", () => {
       clearTimeout: clock.clearTimeout.bind(clock),
       now: () => clock.now() - setBackMs,
     };
-    await using harness = await stand(
+    await using harness = await startProgram(
       "each((m) => m.payload.content === 'crash' ? process.exit(3) : answer(m, 'here'));",
       {},
       {},
@@ -40,7 +40,7 @@ describe("Supervisor", () => {
     setBackMs = 86_400_000;
     await harness.say("crash").catch(() => undefined);
     const waiting = harness.say("sent during the pause");
-    await until(() => harness.status().queued === 1);
+    await waitFor(() => harness.status().queued === 1);
     clock.increment(1_000);
     expect(await waiting).toBe("accepted");
   });
@@ -68,7 +68,7 @@ describe("PendingMessages", () => {
       knowsStop: () => false,
       deafChanged: () => undefined,
     });
-    const { message } = toy();
+    const { message } = createSampleChannel();
     void pendingMessages.accept({
       ...message(),
       accept: () => undefined,

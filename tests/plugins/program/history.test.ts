@@ -8,7 +8,7 @@ import { channels, type Channels } from "../../../plugins/channels/index.ts";
 import { conversations } from "../../../plugins/conversations/index.ts";
 import { createHistoryLines } from "../../../plugins/program/history.ts";
 import { program } from "../../../plugins/program/index.ts";
-import { toy } from "../../support/sample-channel.ts";
+import { createSampleChannel } from "../../support/sample-channel.ts";
 import { emptyBatch, entry, epoch, openStorage } from "../../support/sqlite-storage-harness.ts";
 
 /** Sends `request` for each message, and replies with the line that it receives. */
@@ -27,7 +27,7 @@ async function answerTo(request: string): Promise<unknown> {
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, "agent.cjs"), script(request));
   const storage = await openStorage();
-  const address = { channel: "toy", session: "s" };
+  const address = { channel: "sample", session: "s" };
   await storage.commit({
     ...emptyBatch,
     streams: [{ ...address, epoch, seq: 0 }],
@@ -36,7 +36,7 @@ async function answerTo(request: string): Promise<unknown> {
       { ...entry(2, "create", "a", "two"), ...address },
     ],
   });
-  const channel = toy();
+  const channel = createSampleChannel();
   const command = [process.execPath, join(folder, "agent.cjs")] as const;
   const env = { PATH: process.env["PATH"] ?? "" };
   const kernel = createKernel(
@@ -61,7 +61,7 @@ describe("history.get", () => {
     expect(await answerTo(request)).toEqual({
       type: "history",
       id: "h1",
-      channel: "toy",
+      channel: "sample",
       session_id: "s",
       payload: {
         turns: [expect.objectContaining({ id: "a", role: "assistant", content: "two" })],
@@ -71,7 +71,7 @@ describe("history.get", () => {
   });
 
   test("reads any session that the line names", async () => {
-    const request = `{ type: "history.get", channel: "toy", session_id: "s",
+    const request = `{ type: "history.get", channel: "sample", session_id: "s",
       payload: { before: "${epoch}:2" } }`;
     const answer = await answerTo(request);
     expect(answer).toMatchObject({ type: "history", payload: { turns: [{ content: "one" }] } });

@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import type { Clock } from "../../../kernel/index.ts";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { programEnvironment } from "../../../plugins/program/index.ts";
-import { isAlive, stand, until } from "../../support/program-harness.ts";
+import { isAlive, startProgram, waitFor } from "../../support/program-harness.ts";
 
 const echo = "each((m) => answer(m, m.payload.content));";
 
 describe("program exit", () => {
   test("fails the current message and passes the next to a new process", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       `each((m) =>
         m.payload.content === 'crash' ? process.exit(3) : answer(m, String(process.pid)));`,
     );
@@ -30,7 +30,7 @@ describe("program exit", () => {
   });
 
   test("reports accepted messages as failed and completes unfinished replies", async () => {
-    await using harness = await stand(`each((m) => {
+    await using harness = await startProgram(`each((m) => {
       say({ type: "message.ack", payload: { request_id: m.id } });
       say({ type: "typing.start", payload: { request_id: m.id } });
       answer(m, "I was ab", { message_id: "a", final: false });
@@ -57,7 +57,7 @@ describe("program exit", () => {
   });
 
   test("delivers output that was written before the exit", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       `each((m) => {
         answer(m, 'x'.repeat(500_000));
         process.stdout.write('', () => process.exit(0));
@@ -75,7 +75,7 @@ describe("program exit", () => {
       clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
     };
     let waiting = 0;
-    await using harness = await stand(
+    await using harness = await startProgram(
       `each((m) => {
       if (m.payload.content === "bye") {
         answer(m, "x".repeat(150_000));
@@ -83,7 +83,7 @@ describe("program exit", () => {
         return console.error("the pipe holds less");
       }
       for (let index = 0; index < 256; index++) say({
-        type: "message.create", channel: "toy", session_id: "s" + index, payload: { content: "x" },
+        type: "message.create", channel: "sample", session_id: "s" + index, payload: { content: "x" },
       });
     });`,
       { restart: "never" },
@@ -98,10 +98,10 @@ describe("program exit", () => {
       clock,
     );
     harness.say("fill the send queue").catch(() => undefined);
-    await until(() => waiting === 256);
+    await waitFor(() => waiting === 256);
     const sent = harness.say("bye", "last");
     sent.catch(() => undefined);
-    const { state, stderr } = await until(() => {
+    const { state, stderr } = await waitFor(() => {
       const status = harness.status();
       return (status.state === "ended" || status.stderr.length > 0) && status;
     });
@@ -110,8 +110,8 @@ describe("program exit", () => {
   });
 
   test("fails messages immediately after a second crash in a row", async () => {
-    await using harness = await stand("process.exit(7);");
-    await until(() => harness.status().restarts >= 1 && harness.status().state === "waiting");
+    await using harness = await startProgram("process.exit(7);");
+    await waitFor(() => harness.status().restarts >= 1 && harness.status().state === "waiting");
     await expect(harness.say("hello")).rejects.toMatchObject({
       code: "application_ended",
       message: expect.stringContaining("is not running (exit code 7)") as string,
@@ -124,36 +124,36 @@ describe("program exit", () => {
     ["on-failure", "process.exit(1)", "waiting"],
     ["always", "process.exit(0)", "waiting"],
   ] as const)("applies restart %s after %s: state %s", async (restart, script, state) => {
-    await using harness = await stand(script, { restart });
+    await using harness = await startProgram(script, { restart });
     while ((await harness.facts.next("a change")).state !== state);
     expect(harness.status().state).toBe(state);
   });
 
   test("retries a start that failed and reports the reason", async () => {
-    await using harness = await stand("", { command: ["/nowhere/agent"] });
-    await until(() => harness.status().restarts > 0);
+    await using harness = await startProgram("", { command: ["/nowhere/agent"] });
+    await waitFor(() => harness.status().restarts > 0);
     expect(harness.status()).toMatchObject({ lastEnd: "ENOENT" });
     await expect(harness.say("hello")).rejects.toMatchObject({ code: "application_ended" });
   });
 
   test("restarts a program that closed its input", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       "require('node:fs').closeSync(0); console.error('closed'); setTimeout(() => {}, 60_000);",
     );
-    await until(() => harness.status().stderr.length > 0);
+    await waitFor(() => harness.status().stderr.length > 0);
     await expect(harness.say("hello")).rejects.toMatchObject({ code: "application_ended" });
     expect(harness.status().lastEnd).toBe("SIGTERM, it closed its input");
-    await until(() => harness.status().restarts > 0);
+    await waitFor(() => harness.status().restarts > 0);
   });
 
   test("reports SIGKILL as the reason despite pending input", async () => {
-    await using harness = await stand("console.error('up'); setInterval(() => {}, 1_000);", {
+    await using harness = await startProgram("console.error('up'); setInterval(() => {}, 1_000);", {
       restart: "never",
     });
-    await until(() => harness.status().stderr.length > 0);
+    await waitFor(() => harness.status().stderr.length > 0);
     for (const sent of await harness.fill("x".repeat(200_000))) sent.catch(() => undefined);
     process.kill(harness.status().pid!, "SIGKILL");
-    await until(() => harness.status().state === "ended");
+    await waitFor(() => harness.status().state === "ended");
     expect(harness.status().lastEnd).toBe("SIGKILL");
   });
 });
@@ -168,8 +168,8 @@ describe("kernel.stop", () => {
       { stdio: ["ignore", "pipe", "ignore"] });
     child.stdout.once("data", () => console.error("pids " + process.pid + " " + child.pid));
     setInterval(() => {}, 1000);`;
-  const pidsOf = (harness: Awaited<ReturnType<typeof stand>>) =>
-    until(() => {
+  const pidsOf = (harness: Awaited<ReturnType<typeof startProgram>>) =>
+    waitFor(() => {
       const words = harness
         .status()
         .stderr.find(({ text }) => text.startsWith("pids"))
@@ -179,7 +179,7 @@ describe("kernel.stop", () => {
 
   test("stops a program that reads by ending its input", async () => {
     const script = `${echo} process.stdin.on("end", () => console.error("end"));`;
-    await using harness = await stand(script, {}, {}, createStoppedClock()); // no signal is sent
+    await using harness = await startProgram(script, {}, {}, createStoppedClock()); // no signal is sent
     await harness.say("hello");
     const { pid } = harness.status();
     await harness.stop();
@@ -188,19 +188,19 @@ describe("kernel.stop", () => {
   });
 
   test("kills an unresponsive program and its children within 1.8 s", async () => {
-    await using harness = await stand(stubborn);
+    await using harness = await startProgram(stubborn);
     const pids = await pidsOf(harness);
     await harness.stop();
-    await until(() => pids.every((pid) => !isAlive(pid)));
+    await waitFor(() => pids.every((pid) => !isAlive(pid)));
     expect(harness.lines.some(({ text }) => text === "term")).toBe(true);
   });
 
   test("stops a program that is blocked by slow channels", async () => {
     let sendCount = 0;
-    await using harness = await stand(
+    await using harness = await startProgram(
       `each(() => {
       for (let index = 0; index < 10_000; index++) say({
-        type: "message.create", channel: "toy", session_id: "s" + index,
+        type: "message.create", channel: "sample", session_id: "s" + index,
         payload: { content: "x".repeat(100) },
       });
       console.error("blocked");
@@ -214,23 +214,23 @@ describe("kernel.stop", () => {
       },
     );
     harness.say("hello").catch(() => undefined);
-    await until(() => sendCount >= 256 && harness.status().stderr.length > 0);
+    await waitFor(() => sendCount >= 256 && harness.status().stderr.length > 0);
     const { pid } = harness.status();
     await harness.stop();
     expect(isAlive(pid!)).toBe(false);
   });
 
   test("ends the child processes of a crashed program", async () => {
-    await using harness = await stand(`${stubborn} each(() => process.exit(1));`, {
+    await using harness = await startProgram(`${stubborn} each(() => process.exit(1));`, {
       restart: "never",
     });
     const pids = await pidsOf(harness);
     await harness.say("crash").catch(() => undefined);
-    await until(() => pids.every((pid) => !isAlive(pid)));
+    await waitFor(() => pids.every((pid) => !isAlive(pid)));
   });
 
   test("accepts a reply after the end of the input", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       `each((m) => {
       process.stdin.on("end", () => answer(m, "just in time"));
       console.error("works");
@@ -240,14 +240,14 @@ describe("kernel.stop", () => {
       createStoppedClock(),
     );
     const sent = harness.say("hello").catch((error: Error) => error.message);
-    await until(() => harness.status().stderr.length > 0);
+    await waitFor(() => harness.status().stderr.length > 0);
     await harness.stop();
     expect(await sent).toMatch(/accepted|not_running|running/);
     expect((await harness.seen.next("the reply")).message?.content).toBe("just in time");
   });
 
   test("allows another start", async () => {
-    await using harness = await stand(echo);
+    await using harness = await startProgram(echo);
     await harness.say("one");
     await harness.kernel.stop();
     await harness.kernel.start();
@@ -274,7 +274,7 @@ describe("programEnvironment", () => {
   });
 
   test("passes no file descriptors except three pipes", async () => {
-    await using harness = await stand(`each((m) => answer(m,
+    await using harness = await startProgram(`each((m) => answer(m,
       require("node:fs").readdirSync("/proc/self/fd").map((fd) => {
         try {
           return fd + " " + require("node:fs").readlinkSync("/proc/self/fd/" + fd);
@@ -289,7 +289,7 @@ describe("programEnvironment", () => {
 test.runIf(process.platform === "linux")(
   "ends the process guard when the kernel stops",
   async () => {
-    await using harness = await stand(echo);
+    await using harness = await startProgram(echo);
     await harness.say("hello");
     const children = async (): Promise<string[]> => {
       const tasks = await readFile(`/proc/${process.pid}/task/${process.pid}/children`, "utf8");

@@ -1,26 +1,26 @@
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
-import { stand, until } from "../../support/program-harness.ts";
+import { startProgram, waitFor } from "../../support/program-harness.ts";
 
 const echo = "each((m) => answer(m, 'you said ' + m.payload.content));";
 
 describe("messages of a program", () => {
   test("send a reply to the session of its request_id", async () => {
-    await using harness = await stand(echo);
+    await using harness = await startProgram(echo);
     expect(await harness.say("hello", "ann")).toBe("accepted");
     const { session, message } = await harness.seen.next("the reply");
     expect([session, message]).toEqual(["ann", { content: "you said hello", inReplyTo: "m1" }]);
-    await until(() => harness.status().answered === 1);
+    await waitFor(() => harness.status().answered === 1);
   });
 
   test("arrive as Pico frames with the client's message id", async () => {
-    await using harness = await stand("each((m) => answer(m, JSON.stringify(m)));");
+    await using harness = await startProgram("each((m) => answer(m, JSON.stringify(m)));");
     await harness.say("grüß\n\u2028dich", "ann", "client-7");
     const { message } = await harness.seen.next("the reply");
     expect(JSON.parse(message!.content)).toEqual({
       type: "message.send",
       id: "1",
-      channel: "toy",
+      channel: "sample",
       session_id: "ann",
       timestamp: 0,
       payload: { content: "grüß\n\u2028dich", client_id: "client-7" },
@@ -28,7 +28,9 @@ describe("messages of a program", () => {
   });
 
   test("name their sender", async () => {
-    await using harness = await stand("each((m) => answer(m, JSON.stringify(m.payload.sender)));");
+    await using harness = await startProgram(
+      "each((m) => answer(m, JSON.stringify(m.payload.sender)));",
+    );
     const { channel } = harness;
     for (const sender of [{ id: "host:ann", name: "Ann" }, { id: "owner" }]) {
       await channel.inlet().deliver(channel.message({ content: "hello", sender }));
@@ -38,7 +40,7 @@ describe("messages of a program", () => {
   });
 
   test("pass every documented field of a reply", async () => {
-    await using harness = await stand(`each((m) => answer(m, "hi", {
+    await using harness = await startProgram(`each((m) => answer(m, "hi", {
       model_name: "large",
       context_usage: {
         used_tokens: 1, total_tokens: 2, history_tokens: 3,
@@ -75,7 +77,7 @@ describe("messages of a program", () => {
   });
 
   test("do not complete the reply with a placeholder", async () => {
-    await using harness = await stand(`each((m) => {
+    await using harness = await startProgram(`each((m) => {
       answer(m, "Thinking", { message_id: "a", placeholder: true });
       if (m.payload.content === "wait") return setTimeout(() => process.exit(0), 50);
       say({ type: "message.update", payload: { message_id: "a", content: "42", final: true } });
@@ -100,7 +102,7 @@ describe("messages of a program", () => {
   });
 
   test("arrive with the filenames of media", async () => {
-    await using harness = await stand("each((m) => answer(m, JSON.stringify(m.payload)));");
+    await using harness = await startProgram("each((m) => answer(m, JSON.stringify(m.payload)));");
     const media = [
       { type: "image/png", bytes: Buffer.from("hi"), filename: "cat.png" },
       { type: "image/gif", bytes: Buffer.from("ho") },
@@ -119,7 +121,7 @@ describe("messages of a program", () => {
   });
 
   test("create a message once, update it and finish it", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       `each((m) => {
       answer(m, "one", { message_id: "a", final: false });
       const update = (payload) =>
@@ -146,7 +148,7 @@ describe("messages of a program", () => {
   });
 
   test("do not complete the reply with thoughts or typing", async () => {
-    await using harness = await stand(`let first; each((m) => {
+    await using harness = await startProgram(`let first; each((m) => {
       if (!first) {
         say({ type: "typing.start", payload: { request_id: m.id } });
         answer(m, "let me see", { kind: "thought" });
@@ -169,7 +171,7 @@ describe("messages of a program", () => {
   });
 
   test("keep the kind of a thought in its updates", async () => {
-    await using harness = await stand(`let first; each((m) => {
+    await using harness = await startProgram(`let first; each((m) => {
       if (first) return answer(first, "42");
       answer((first = m), "let", { kind: "thought", message_id: "t", final: false });
       say({
@@ -192,9 +194,9 @@ describe("messages of a program", () => {
   });
 
   test("can be unsolicited and can be deleted", async () => {
-    await using harness = await stand(`
+    await using harness = await startProgram(`
       say({
-        type: "message.create", channel: "toy", session_id: "ann",
+        type: "message.create", channel: "sample", session_id: "ann",
         payload: { message_id: "n", content: "news" },
       });
       say({ type: "message.delete", payload: { message_id: "n" } });
@@ -205,7 +207,7 @@ describe("messages of a program", () => {
   });
 
   test("report an error with the sentence of the program", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       `each((m) => say({
         type: "error",
         payload: { request_id: m.id, message: "not today\\u001b[31m" },
@@ -219,7 +221,7 @@ describe("messages of a program", () => {
   });
 
   test("allow the session's next message after an acknowledgement", async () => {
-    await using harness = await stand(`let first; each((m) => {
+    await using harness = await startProgram(`let first; each((m) => {
       if (!first) {
         first = m;
         return say({ type: "message.ack", payload: { request_id: m.id } });
@@ -240,16 +242,16 @@ describe("messages of a program", () => {
   });
 
   test("finish with a final acknowledgement", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       `each((m) => say({ type: "message.ack", payload: { request_id: m.id, final: true } }));`,
     );
     await harness.say("a note");
-    await until(() => harness.status().answered === 1);
+    await waitFor(() => harness.status().answered === 1);
     expect(harness.status().inWork).toBe(0);
   });
 
   test("run sessions in parallel and each session in order", async () => {
-    await using harness = await stand(`const slow = []; each((m) => {
+    await using harness = await startProgram(`const slow = []; each((m) => {
       if (m.session_id === "slow") slow.push(m); else answer(m, m.payload.content);
       if (m.payload.content === "last") for (const each of slow) answer(each, "at last");
     });`);
@@ -265,7 +267,7 @@ describe("messages of a program", () => {
 
   test("fail after the timeout and drop late replies", async () => {
     const clock = createStoppedClock();
-    await using harness = await stand(
+    await using harness = await startProgram(
       `let slow; each((m) => {
       if (!slow) return (slow = m);
       answer(slow, "late"); answer(m, "in time");
@@ -275,7 +277,7 @@ describe("messages of a program", () => {
       clock,
     );
     const slow = harness.say("slow");
-    await until(() => harness.status().inWork === 1);
+    await waitFor(() => harness.status().inWork === 1);
     clock.increment(700);
     await expect(slow).rejects.toMatchObject({
       code: "no_answer",

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { stand, until } from "../../support/program-harness.ts";
+import { startProgram, waitFor } from "../../support/program-harness.ts";
 
 describe("invalid output of a program", () => {
   test("logs updates of an unknown message once", async () => {
-    await using harness = await stand(`each((m) => {
+    await using harness = await startProgram(`each((m) => {
       for (const content of ["a", "b", "c"]) {
         const payload = { message_id: "gone", content };
         console.log(JSON.stringify({ type: "message.update", payload }));
@@ -19,7 +19,7 @@ describe("invalid output of a program", () => {
   });
 
   test("logs invalid lines and explains the format once", async () => {
-    await using harness = await stand(`
+    await using harness = await startProgram(`
       console.log("Loading the model");
       console.log("[1, 2");
       console.log(JSON.stringify({ type: "hello" }));
@@ -45,7 +45,7 @@ describe("invalid output of a program", () => {
   });
 
   test("removes a byte order mark and Windows line ends", async () => {
-    await using harness = await stand(`
+    await using harness = await startProgram(`
       process.stdout.write("\\ufeff");
       process.stderr.write("\\ufeffhello\\r\\n");
       each((m) => process.stdout.write(JSON.stringify({
@@ -58,12 +58,12 @@ describe("invalid output of a program", () => {
         content: `\ufeff${content}`,
       });
     }
-    await until(() => harness.status().stderr.length > 0);
+    await waitFor(() => harness.status().stderr.length > 0);
     expect(harness.lines.filter(({ stream }) => stream).map(({ text }) => text)).toEqual(["hello"]);
   });
 
   test("drops a line over 1 MiB and reads the next one", async () => {
-    await using harness = await stand(`each((m) => {
+    await using harness = await startProgram(`each((m) => {
       say("x".repeat(3_000_000)); answer(m, "fine");
     });`);
     await harness.say("hello");
@@ -73,7 +73,7 @@ describe("invalid output of a program", () => {
 
   test("logs bounded, sanitized stderr and keeps its last lines", async () => {
     const began = performance.now();
-    await using harness = await stand(
+    await using harness = await startProgram(
       `
       for (let i = 0; i < 5_000; i++) console.error("\\u001b[31mline " + i + "\\u001b[0m\\u0007");
       console.error("y".repeat(100_000)); console.error("secret-value");
@@ -81,7 +81,7 @@ describe("invalid output of a program", () => {
       { redact: (text) => text.replaceAll("secret-value", "[redacted]") },
     );
     await harness.say("hello");
-    await until(() => harness.status().stderr.at(-1)?.text === "[redacted]");
+    await waitFor(() => harness.status().stderr.at(-1)?.text === "[redacted]");
     const logged = harness.lines.filter(({ stream }) => stream === "stderr");
     expect(logged[0]?.text).toBe("line 0");
     const seconds = (performance.now() - began) / 1_000;
@@ -93,14 +93,14 @@ describe("invalid output of a program", () => {
 
 describe("backpressure", () => {
   test("delays senders until the program reads, without losing messages", async () => {
-    await using harness = await stand(`
+    await using harness = await startProgram(`
       const waits = setInterval(() => {}, 60_000);
       process.once("SIGUSR2", () => {
         clearInterval(waits);
         each((m) => answer(m, String(m.payload.content.length)));
       });
       console.error("up");`);
-    await until(() => harness.status().stderr.length > 0);
+    await waitFor(() => harness.status().stderr.length > 0);
     const sent = await harness.fill("x".repeat(200_000));
     process.kill(harness.status().pid!, "SIGUSR2");
     expect(await Promise.all(sent)).toEqual(sent.map(() => "accepted"));
@@ -110,10 +110,10 @@ describe("backpressure", () => {
   test("pauses reading while a channel is slow", async () => {
     let open = 0;
     let maxOpen = 0;
-    await using harness = await stand(
+    await using harness = await startProgram(
       `each((m) => {
       for (let i = 0; i < 20_000; i++) say({
-        type: "message.create", session_id: "s" + i, channel: "toy",
+        type: "message.create", session_id: "s" + i, channel: "sample",
         payload: { content: "x".repeat(200) + i },
       });
       answer(m, "all written");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DoorwardError } from "../../../kernel/index.ts";
-import { stand } from "../../support/program-harness.ts";
+import { startProgram } from "../../support/program-harness.ts";
 
 const rejected = (problem: string) => ({
   code: "bad_answer",
@@ -36,7 +36,7 @@ describe("replies of a program", () => {
       "over 1 MiB",
     ],
   ])("rejects the message of an invalid reply: %s", async (_, line, problem) => {
-    await using harness = await stand(`each((m) => say(${line}));`);
+    await using harness = await startProgram(`each((m) => say(${line}));`);
     await expect(harness.say("hello")).rejects.toMatchObject(rejected(problem));
   });
 
@@ -44,7 +44,7 @@ describe("replies of a program", () => {
     "rejects the message if the channel answers %s",
     async (code) => {
       const rejection = new DoorwardError(code, "The channel cannot send it.");
-      await using harness = await stand(
+      await using harness = await startProgram(
         "each((m) => answer(m, 'x'));",
         {},
         {
@@ -60,7 +60,7 @@ describe("replies of a program", () => {
   );
 
   test("rejects the message if the final update is invalid", async () => {
-    await using harness = await stand(`each((m) => {
+    await using harness = await startProgram(`each((m) => {
     answer(m, "I was ab", { message_id: "a", final: false });
     say({ type: "message.update", payload: { message_id: "a", content: [], final: true } });
   });`);
@@ -68,7 +68,7 @@ describe("replies of a program", () => {
   });
 
   test("keep the message waiting after invalid lines that complete nothing", async () => {
-    await using harness = await stand(`each((m) => {
+    await using harness = await startProgram(`each((m) => {
     say({ type: "message.create", payload: { request_id: m.id, kind: "musing", content: "hm" } });
     say({ type: "message.create", payload: { request_id: m.id, final: false, content: 5 } });
     say({ type: "of a later version", payload: { request_id: m.id } });
@@ -81,7 +81,7 @@ describe("replies of a program", () => {
   });
 
   test("ignore an error after the reply to the same message", async () => {
-    await using harness = await stand(`each((m) => process.stdout.write([
+    await using harness = await startProgram(`each((m) => process.stdout.write([
     { type: "message.create", payload: { request_id: m.id, content: "done" } },
     { type: "error", payload: { request_id: m.id, message: "and yet" } },
   ].map((line) => JSON.stringify(line) + "\\n").join("")));`);

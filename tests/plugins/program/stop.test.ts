@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { stand, until } from "../../support/program-harness.ts";
+import { startProgram, waitFor } from "../../support/program-harness.ts";
 
 /** Reports each line on stderr, and answers as the text of the message says. */
 const ready = `say({ type: "ready", payload: { can: ["stop"] } });`;
@@ -21,15 +21,15 @@ const script = `${ready}
     answer(m, "hmm", { message_id: "p" + m.id, placeholder: true });
   });`;
 
-type Harness = Awaited<ReturnType<typeof stand>>;
+type Harness = Awaited<ReturnType<typeof startProgram>>;
 const received = (harness: Harness) => harness.status().stderr.map(({ text }) => text);
-const seen = (harness: Harness, line: string) => until(() => received(harness).includes(line));
+const seen = (harness: Harness, line: string) => waitFor(() => received(harness).includes(line));
 const rejected = (sent: Promise<unknown>) =>
   sent.then(String, ({ code }: { code: string }) => code);
 
 describe("stop of a message that a program answers", () => {
   test("never writes a message that the program has not received", async () => {
-    await using harness = await stand(script);
+    await using harness = await startProgram(script);
     const first = harness.deliver({ id: "a", content: "silent" });
     const second = rejected(harness.deliver({ id: "b", content: "silent" }));
     first.catch(() => undefined);
@@ -44,7 +44,7 @@ describe("stop of a message that a program answers", () => {
   });
 
   test("writes one line, before the next message of the session", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       script.replace('console.error(m.type + " " + m.id)', "console.error(JSON.stringify(m))"),
     );
     const first = rejected(harness.deliver({ id: "a", content: "ends" }));
@@ -53,20 +53,20 @@ describe("stop of a message that a program answers", () => {
     expect(harness.halt("a", { id: "owner" })).toEqual([{ id: "a", status: "stopping" }]);
     expect(harness.halt("a", { id: "token:pico" })).toEqual([{ id: "a", status: "stopping" }]);
     expect(await first).toBe("stopped");
-    await until(() => received(harness).length === 3);
+    await waitFor(() => received(harness).length === 3);
     const lines = received(harness).map((text) => JSON.parse(text) as { type: string });
     expect(lines.map(({ type }) => type)).toEqual(["message.send", "message.stop", "message.send"]);
     expect(lines[1]).toEqual({
       type: "message.stop",
       id: "1",
-      channel: "toy",
+      channel: "sample",
       session_id: "s",
       payload: { by: { id: "owner" }, reason: "user" },
     });
   });
 
   test("ends growing replies with their text, then the answer", async () => {
-    await using harness = await stand(script);
+    await using harness = await startProgram(script);
     rejected(harness.deliver({ id: "a", content: "ends" })).catch(() => undefined);
     const frames = [];
     for (let index = 0; index < 3; index += 1) frames.push(await harness.seen.next("a frame"));
@@ -91,7 +91,7 @@ describe("stop of a message that a program answers", () => {
   });
 
   test("drops and counts later lines, except deletions", async () => {
-    await using harness = await stand(`${ready} each((m) => {
+    await using harness = await startProgram(`${ready} each((m) => {
       const payload = { message_id: "a" };
       if (m.type === "message.send" && m.payload.content === "next") return answer(m, "next");
       if (m.type === "message.send") return answer(m, "one", { ...payload, final: false });
@@ -118,7 +118,7 @@ describe("stop of a message that a program answers", () => {
 
   test("keeps the outcome of a reply after its final text", async () => {
     let release: (() => void) | undefined;
-    await using harness = await stand(
+    await using harness = await startProgram(
       `each((m) => {
         answer(m, "one", { message_id: "a", final: false });
         say({ type: "message.update", payload: { message_id: "a", content: "all", final: true } });
@@ -131,14 +131,14 @@ describe("stop of a message that a program answers", () => {
     );
     rejected(harness.deliver({ id: "a" })).catch(() => undefined);
     await harness.seen.next("the beginning");
-    await until(() => release);
+    await waitFor(() => release);
     expect(harness.halt("a")).toEqual([{ id: "a", status: "stopping" }]);
     release!();
     expect((await harness.ends.next("the end")).end.outcome).toBe("completed");
   });
 
   test("reports a program that does not end the reply in time", async () => {
-    await using harness = await stand(script, { stopGraceS: 0.05 });
+    await using harness = await startProgram(script, { stopGraceS: 0.05 });
     const deaf: object[] = [];
     harness.kernel.on("channels:answer-deaf", (event) => void deaf.push(event));
     const sent = rejected(harness.deliver({ id: "a", content: "silent" }));
@@ -146,17 +146,17 @@ describe("stop of a message that a program answers", () => {
     harness.halt("a");
     expect(await sent).toBe("stopped");
     expect((await harness.ends.next("the end")).end.outcome).toBe("stopped");
-    expect(deaf).toEqual([{ channel: "toy", session: "s", id: "a", seconds: 0.05 }]);
+    expect(deaf).toEqual([{ channel: "sample", session: "s", id: "a", seconds: 0.05 }]);
     expect(harness.lines.filter(({ text }) => /did not end a stopped/.test(text))).toHaveLength(1);
     expect(harness.status()).toMatchObject({ deaf: 1, inWork: 0, state: "running" });
     const { pid } = harness.status();
     expect(harness.kernel.services.program.restart()).toBe(true);
-    await until(() => harness.status().restarts === 1 && harness.status().deaf === 0);
+    await waitFor(() => harness.status().restarts === 1 && harness.status().deaf === 0);
     expect(harness.status().pid).not.toBe(pid);
   });
 
   test("forgets an ignored stop when the program ends the reply late", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       `let first; each((m) => {
         if (!first) return void (first = m);
         answer(first, "late");
@@ -165,20 +165,20 @@ describe("stop of a message that a program answers", () => {
       { stopGraceS: 0.05 },
     );
     rejected(harness.deliver({ id: "a" })).catch(() => undefined);
-    await until(() => harness.status().inWork === 1);
+    await waitFor(() => harness.status().inWork === 1);
     harness.halt("a");
-    await until(() => harness.status().deaf === 1);
+    await waitFor(() => harness.status().deaf === 1);
     await harness.deliver({ id: "b" });
     expect((await harness.seen.next("the reply")).message?.content).toBe("here");
     expect(harness.status()).toMatchObject({ deaf: 0, dropped: 1, answered: 1, stopped: 1 });
   });
 
   test("ends when the program exits", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       `${ready} each((m) => m.type === 'message.stop' && process.exit(0));`,
     );
     const sent = rejected(harness.deliver({ id: "a" }));
-    await until(() => harness.status().inWork === 1);
+    await waitFor(() => harness.status().inWork === 1);
     harness.halt("a");
     expect(await sent).toBe("stopped");
     expect((await harness.ends.next("the end")).end.outcome).toBe("stopped");
@@ -188,7 +188,7 @@ describe("stop of a message that a program answers", () => {
 
 describe("stop of a message that a program without stop answers", () => {
   test("adds no line to its input and shows nothing further", async () => {
-    await using harness = await stand(`const held = []; each((m) => {
+    await using harness = await startProgram(`const held = []; each((m) => {
       console.error(m.type + " " + m.payload.content.length);
       held.push(m);
       if (held.length === 1) answer(m, "one", { message_id: "a", final: false });
@@ -207,7 +207,7 @@ describe("stop of a message that a program without stop answers", () => {
       content: "two",
       inReplyTo: "b",
     });
-    await until(() => received(harness).length >= 2);
+    await waitFor(() => received(harness).length >= 2);
     expect(received(harness)).toEqual(["message.send 5", "message.send 5"]);
     expect(harness.status()).toMatchObject({ dropped: 1, stopped: 1, answered: 1, restarts: 0 });
   });
@@ -216,7 +216,7 @@ describe("stop of a message that a program without stop answers", () => {
 describe("examples/programs/stream.mjs", () => {
   test("honours a stop and continues with the next message", async () => {
     const example = join(import.meta.dirname, "../../../examples/programs/stream.mjs");
-    await using harness = await stand("", { command: [process.execPath, example] });
+    await using harness = await startProgram("", { command: [process.execPath, example] });
     const words = "word ".repeat(1_000);
     expect(await harness.deliver({ id: "a", content: words })).toBe("accepted");
     await harness.seen.next("the beginning");
@@ -234,7 +234,7 @@ describe("examples/programs/stream.mjs", () => {
 
 describe("ready", () => {
   test("states what the running program can do, once per start", async () => {
-    await using harness = await stand(`
+    await using harness = await startProgram(`
       say({ type: "ready", payload: { can: ["stop", "future"] } });
       say({ type: "ready", payload: { can: [] } });
       each((m) => m.payload.content === "crash" ? process.exit(1) : answer(m, "hi"));`);
@@ -244,12 +244,12 @@ describe("ready", () => {
       { reason: "a second ready line" },
     ]);
     harness.deliver({ id: "b", content: "crash" }).catch(() => undefined);
-    await until(() => harness.status().state === "waiting");
+    await waitFor(() => harness.status().state === "waiting");
     expect(harness.status().knowsStop).toBe(false);
   });
 
   test("defaults to a program without stop", async () => {
-    await using harness = await stand("each((m) => answer(m, 'hi'));");
+    await using harness = await startProgram("each((m) => answer(m, 'hi'));");
     await harness.deliver({ id: "a" });
     expect(harness.status()).toMatchObject({ knowsStop: false, deaf: 0, dropped: 0 });
   });
@@ -257,12 +257,12 @@ describe("ready", () => {
 
 describe("Program.restart", () => {
   test("starts a program that has ended, and passes it the next message", async () => {
-    await using harness = await stand(
+    await using harness = await startProgram(
       "each((m) => m.payload.content === 'crash' ? process.exit(0) : answer(m, 'hi'));",
       { restart: "never" },
     );
     harness.deliver({ id: "a", content: "crash" }).catch(() => undefined);
-    await until(() => harness.status().state === "ended");
+    await waitFor(() => harness.status().state === "ended");
     expect(harness.kernel.services.program.restart()).toBe(true);
     expect(await harness.deliver({ id: "b" })).toBe("accepted");
     const { program } = harness.kernel.services;
@@ -271,7 +271,7 @@ describe("Program.restart", () => {
   });
 
   test("restarts a running program despite the setting never", async () => {
-    await using harness = await stand("each((m) => answer(m, String(process.pid)));", {
+    await using harness = await startProgram("each((m) => answer(m, String(process.pid)));", {
       restart: "never",
     });
     await harness.deliver({ id: "a" });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { createHangDetector } from "../../../plugins/program/supervisor.ts";
-import { stand, until } from "../../support/program-harness.ts";
+import { startProgram, waitFor } from "../../support/program-harness.ts";
 
 /** Replies to every message, and blocks its only thread after the message "hang". */
 const hanging = `each((m) => {
@@ -12,11 +12,11 @@ const hanging = `each((m) => {
 describe("Supervisor.restartHung", () => {
   const hang = async (restart: "always" | "on-failure" | "never") => {
     const clock = createStoppedClock();
-    const harness = await stand(hanging, { restart }, {}, clock);
+    const harness = await startProgram(hanging, { restart }, {}, clock);
     await harness.say("hang");
     for (const session of ["a", "b", "c"]) {
       const sent = harness.say("are you there?", session);
-      await until(() => harness.status().inWork === 1);
+      await waitFor(() => harness.status().inWork === 1);
       clock.increment(120_000);
       await expect(sent).rejects.toMatchObject({ code: "no_answer" });
     }
@@ -29,7 +29,7 @@ describe("Supervisor.restartHung", () => {
       const { harness: hung, clock } = await hang(restart);
       await using harness = hung;
       clock.increment(500); // SIGTERM
-      await until(() => harness.status().state === "waiting");
+      await waitFor(() => harness.status().state === "waiting");
       expect(harness.status().lastEnd).toBe("SIGTERM, it did not respond to 3 messages in a row");
       const sent = harness.say("hello");
       clock.increment(1_000);
@@ -48,7 +48,7 @@ describe("Supervisor.restartHung", () => {
       harness.lines.some(({ text }) => text.includes("did not respond to 3")),
     ]).toEqual([true, "running", false]);
     process.kill(pid!, "SIGKILL");
-    await until(() => harness.status().state === "ended");
+    await waitFor(() => harness.status().state === "ended");
   });
 
   test("ignores timeouts while reading is paused", async () => {
@@ -56,10 +56,10 @@ describe("Supervisor.restartHung", () => {
     const clock = createStoppedClock();
     // After the first message, the output fits into the pipe. So the program can exit at the end of
     // its input, without a signal.
-    await using harness = await stand(
+    await using harness = await startProgram(
       `let lines = 256; each((m) => {
     for (let index = 0; index < lines; index++) say({
-      type: "message.create", channel: "toy", session_id: "s" + index, payload: { content: "x" },
+      type: "message.create", channel: "sample", session_id: "s" + index, payload: { content: "x" },
     });
     lines = 1;
   });`,
@@ -75,8 +75,8 @@ describe("Supervisor.restartHung", () => {
     for (const session of ["a", "b", "c"]) {
       const sent = harness.say("hello", session);
       sent.catch(() => undefined);
-      await until(() => harness.status().inWork === 1);
-      await until(() => sendCount >= 256);
+      await waitFor(() => harness.status().inWork === 1);
+      await waitFor(() => sendCount >= 256);
       clock.increment(120_000);
       await expect(sent).rejects.toMatchObject({ code: "no_answer" });
     }

@@ -1,7 +1,7 @@
 // Tests Settings: updates, description and instance.
 import { readFile, readdir, stat } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { codeFrom, refusal } from "../../support/sample-plugins.ts";
+import { codeFrom, rejection } from "../../support/sample-plugins.ts";
 import { withHome, type Home } from "../../support/token-store-harness.ts";
 import { formattedByHand, withSettings, type Pico } from "./settings-fixture.ts";
 
@@ -104,7 +104,7 @@ describe("Settings.update", () => {
     withHome(async (home) => {
       await home.write("config.json", formattedByHand);
       await withSettings(home, async ({ settings: service, events, running, etag }) => {
-        const error = await refusal(
+        const error = await rejection(
           service.update("channels.pico", patch as object, await etag("channels.pico")),
         );
         expect(error.code).toBe(code);
@@ -137,7 +137,7 @@ describe("Settings.update", () => {
             managedByEnv: ["limit"],
             value: { enabled: false, limit: 7 },
           });
-          const error = await refusal(
+          const error = await rejection(
             service.update("channels.pico", { limit: 8 }, await etag("channels.pico")),
           );
           expect(error.code).toBe("invalid_setting");

@@ -2,7 +2,7 @@
 import { readFile, readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { files } from "../../../plugins/token-store/index.ts";
-import { codeFrom, refusal } from "../../support/sample-plugins.ts";
+import { codeFrom, rejection } from "../../support/sample-plugins.ts";
 import { withFiles, withHome, withTokens } from "../../support/token-store-harness.ts";
 
 const token = "correct-horse-battery-staple";
@@ -293,7 +293,7 @@ describe("Tokens.claim for a channel", () => {
     (value) =>
       withHome(async (home) => {
         await home.write(".security.yml", `channels:\n  pico:\n    token: ${value}\n`);
-        const error = await refusal(withFiles(home, {}, { pico: {} }, () => undefined));
+        const error = await rejection(withFiles(home, {}, { pico: {} }, () => undefined));
         expect(error.code).toBe("token_not_text");
         expect(error.message).toBe(
           `${home.at(".security.yml")}: "channels.pico.token" must be text in quotation marks.`,

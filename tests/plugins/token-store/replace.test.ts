@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { files, memory, type TokenBackend } from "../../../plugins/token-store/index.ts";
-import { codeFrom, refusal } from "../../support/sample-plugins.ts";
+import { codeFrom, rejection } from "../../support/sample-plugins.ts";
 import { withFiles, withHome, withTokens, type Home } from "../../support/token-store-harness.ts";
 
 const old = "the-old-token-0123456789";
@@ -224,7 +224,7 @@ describe("TokenSecrets.replace", () => {
         { SERVICE_CHANNELS_PICO_TOKEN: old },
         { pico: {} },
         async ({ secrets }) => {
-          const error = await refusal(secrets.replace("pico", { value: fresh, expect: 1 }));
+          const error = await rejection(secrets.replace("pico", { value: fresh, expect: 1 }));
           expect(error.code).toBe("token_managed_by_env");
           expect(error.message).toContain("SERVICE_CHANNELS_PICO_TOKEN");
           expect(error.message).not.toContain(old);
@@ -244,7 +244,7 @@ describe("TokenSecrets.replace", () => {
     ["ott_0123456789abcdef", "one-time links"],
   ])("rejects a weak token and names the rule: %j", (value, rule) =>
     withTokens(memory({ launcher: old }), { launcher: {} }, async ({ secrets, kernel, facts }) => {
-      const error = await refusal(secrets.replace("launcher", { value, expect: 1 }));
+      const error = await rejection(secrets.replace("launcher", { value, expect: 1 }));
       expect(error.code).toBe("weak_token");
       expect(error.message).toContain(rule);
       if (value) expect(error.message).not.toContain(value);

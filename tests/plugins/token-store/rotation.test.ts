@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { memory, type TokenBackend } from "../../../plugins/token-store/index.ts";
-import { codeFrom, gate, refusal, turn } from "../../support/sample-plugins.ts";
+import { codeFrom, gate, rejection, turn } from "../../support/sample-plugins.ts";
 import { withFiles, withHome, withTokens } from "../../support/token-store-harness.ts";
 
 const old = "the-old-token-0123456789";
@@ -20,7 +20,7 @@ describe("TokenSecrets.replace with a failing write", () => {
         async ({ secrets, tokens, kernel, facts, lines }) => {
           await rm(home.path, { recursive: true });
           await writeFile(home.path, "a file in place of the home");
-          const error = await refusal(secrets.replace("launcher", { value: fresh, expect: 1 }));
+          const error = await rejection(secrets.replace("launcher", { value: fresh, expect: 1 }));
           expect(error.code).toBe("store_unavailable");
           expect(error.message).toContain("The old one is still valid.");
           expect(kernel.state()).toBe("running");
@@ -49,7 +49,7 @@ describe("TokenSecrets.replace with a failing write", () => {
       },
     };
     await withTokens(backend, { pico: {} }, async ({ secrets, lines }) => {
-      const error = await refusal(secrets.replace("pico", { value: fresh, expect: 1 }));
+      const error = await rejection(secrets.replace("pico", { value: fresh, expect: 1 }));
       expect(error.code).toBe("store_unavailable");
       expect(error.cause).toBeUndefined();
       expect(`${error.stack} ${JSON.stringify(error)} ${JSON.stringify(lines)}`).not.toContain(

@@ -6,7 +6,7 @@ import {
   withHome,
   withTokens,
   type Home,
-  type TokenStand,
+  type TokenServer,
 } from "../../support/token-store-harness.ts";
 
 const claims = { launcher: { generate: true }, pico: { generate: true } } as const;
@@ -52,13 +52,13 @@ describe("TokenStore with two launchers", () => {
   test("shares one generated token and stays in setup", () =>
     withHome(async (home) => {
       const [first, second] = createParallelBackends(home, 2) as [TokenBackend, TokenBackend];
-      const stands: TokenStand[] = [];
+      const stands: TokenServer[] = [];
       let finish = (): void => undefined;
       const finished = new Promise<void>((done) => {
         finish = done;
       });
-      const visit = async (stand: TokenStand): Promise<void> => {
-        stands.push(stand);
+      const visit = async (server: TokenServer): Promise<void> => {
+        stands.push(server);
         if (stands.length < 2) return finished;
         for (const name of ["launcher", "pico"]) {
           expect(new Set(stands.map(({ secrets }) => secrets.reveal(name))).size, name).toBe(1);

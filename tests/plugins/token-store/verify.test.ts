@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { codeOf } from "../../../kernel/index.ts";
 import { memory } from "../../../plugins/token-store/index.ts";
-import { codeFrom, refusal } from "../../support/sample-plugins.ts";
+import { codeFrom, rejection } from "../../support/sample-plugins.ts";
 import { withTokens } from "../../support/token-store-harness.ts";
 
 const token = "correct-horse-battery-staple";
@@ -35,7 +35,7 @@ describe("Tokens", () => {
 
   test("rejects an exposed token of fewer than 8 characters", async () => {
     const claim = { launcher: { generate: true, exposed: true } } as const;
-    const error = await refusal(
+    const error = await rejection(
       withTokens(memory({ launcher: "1234567" }), claim, () => undefined),
     );
     expect(error.code).toBe("token_too_short");

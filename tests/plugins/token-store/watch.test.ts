@@ -7,7 +7,7 @@ import {
   withHome,
   withTokens,
   type Home,
-  type TokenStand,
+  type TokenServer,
 } from "../../support/token-store-harness.ts";
 
 const OLD = "the-first-token-0123456789";
@@ -18,41 +18,41 @@ const security = (token: string, name = "pico"): string =>
   `channels:\n  ${name}:\n    token: "${token}"\n`;
 const eventually = (check: () => unknown): Promise<unknown> =>
   vi.waitFor(check, { timeout: 20_000, interval: 20 });
-const verifies = ({ tokens }: TokenStand, name: string, token: string): Promise<unknown> =>
+const verifies = ({ tokens }: TokenServer, name: string, token: string): Promise<unknown> =>
   eventually(async () => expect(await tokens.verify(name, token)).not.toBe(false));
-const logs = ({ lines }: TokenStand, text: RegExp): Promise<unknown> =>
+const logs = ({ lines }: TokenServer, text: RegExp): Promise<unknown> =>
   eventually(() => expect(lines.map((line) => line.text).join("\n")).toMatch(text));
-const eventsOf = ({ facts }: TokenStand, type: string): object[] =>
+const eventsOf = ({ facts }: TokenServer, type: string): object[] =>
   facts.filter((event) => (event as { type: string }).type === type);
 
 /** Starts with a pico token in `.security.yml` and a launcher token in `launcher-config.json`. */
 const withPico = (
-  visit: (stand: TokenStand, home: Home) => Promise<void>,
+  visit: (server: TokenServer, home: Home) => Promise<void>,
   env: Record<string, string> = {},
 ): Promise<void> =>
   withHome(async (home) => {
     await home.write(".security.yml", security(OLD));
     await home.write("launcher-config.json", { launcher_token: OLD });
-    await withFiles(home, env, { launcher: { generate: true }, pico: {} }, (stand) =>
-      visit(stand, home),
+    await withFiles(home, env, { launcher: { generate: true }, pico: {} }, (server) =>
+      visit(server, home),
     );
   });
 
 describe("TokenWatcher with .security.yml", () => {
   test("replaces the token and increments its version", () =>
-    withPico(async (stand, home) => {
+    withPico(async (server, home) => {
       await home.write(".security.yml", security(NEW));
-      await verifies(stand, "pico", NEW);
-      expect(await stand.tokens.verify("pico", OLD)).toBe(false);
-      expect(stand.tokens.info("pico")).toEqual({
+      await verifies(server, "pico", NEW);
+      expect(await server.tokens.verify("pico", OLD)).toBe(false);
+      expect(server.tokens.info("pico")).toEqual({
         version: 2,
         source: "security",
         managedByEnv: false,
       });
-      expect(eventsOf(stand, "token-store:rotated")).toEqual([
+      expect(eventsOf(server, "token-store:rotated")).toEqual([
         { type: "token-store:rotated", name: "pico", version: 2, graceS: 0 },
       ]);
-      expect(stand.lines.some((line) => JSON.stringify(line).includes(NEW))).toBe(false);
+      expect(server.lines.some((line) => JSON.stringify(line).includes(NEW))).toBe(false);
     }));
 
   test("applies an edit made during the start", () =>
@@ -64,38 +64,38 @@ describe("TokenWatcher with .security.yml", () => {
         if (source === undefined) await home.write(".security.yml", security(NEW));
         return found;
       };
-      await withTokens({ ...backend, resolve }, { pico: {} }, async (stand) => {
-        await verifies(stand, "pico", NEW);
-        expect(eventsOf(stand, "token-store:rotated")).toHaveLength(1);
+      await withTokens({ ...backend, resolve }, { pico: {} }, async (server) => {
+        await verifies(server, "pico", NEW);
+        expect(eventsOf(server, "token-store:rotated")).toHaveLength(1);
       });
     }));
 
   test("revokes a removed token and assigns new versions", () =>
-    withPico(async (stand, home) => {
+    withPico(async (server, home) => {
       await home.write(".security.yml", "channels: {}\n");
       await eventually(() =>
-        expect(eventsOf(stand, "token-store:removed")).toEqual([
+        expect(eventsOf(server, "token-store:removed")).toEqual([
           { type: "token-store:removed", name: "pico" },
         ]),
       );
-      expect(stand.tokens.info("pico")).toEqual({
+      expect(server.tokens.info("pico")).toEqual({
         version: 0,
         source: "none",
         managedByEnv: false,
       });
-      expect(await stand.tokens.verify("pico", OLD)).toBe(false);
+      expect(await server.tokens.verify("pico", OLD)).toBe(false);
       await home.write(".security.yml", security(OLD));
-      await verifies(stand, "pico", OLD);
-      expect(stand.tokens.info("pico").version).toBe(2);
+      await verifies(server, "pico", OLD);
+      expect(server.tokens.info("pico").version).toBe(2);
     }));
 
   test("falls back to the next location", () =>
-    withPico(async (stand, home) => {
+    withPico(async (server, home) => {
       await home.write("config.json", { channels: { pico: { token: NEW } } });
       await home.write(".security.yml", "channels: {}\n");
-      await verifies(stand, "pico", NEW);
-      expect(stand.tokens.info("pico").source).toBe("config");
-      expect(eventsOf(stand, "token-store:removed")).toEqual([]);
+      await verifies(server, "pico", NEW);
+      expect(server.tokens.info("pico").source).toBe("config");
+      expect(eventsOf(server, "token-store:removed")).toEqual([]);
     }));
 
   test.each([
@@ -104,13 +104,13 @@ describe("TokenWatcher with .security.yml", () => {
     ["corrupt", (home: Home) => home.write(".security.yml", "channels: {pico: [")],
     ["not text", (home: Home) => home.write(".security.yml", "channels: {pico: {token: [1, 2]}}")],
   ])("keeps the last valid token while the file is %s", (_, breakFile) =>
-    withPico(async (stand, home) => {
+    withPico(async (server, home) => {
       await breakFile(home);
-      await logs(stand, /the pico token stays as it was/);
-      expect(await stand.tokens.verify("pico", OLD)).toBe(1);
-      expect(eventsOf(stand, "token-store:removed")).toEqual([]);
+      await logs(server, /the pico token stays as it was/);
+      expect(await server.tokens.verify("pico", OLD)).toBe(1);
+      expect(eventsOf(server, "token-store:removed")).toEqual([]);
       await home.write(".security.yml", security(NEW));
-      await verifies(stand, "pico", NEW);
+      await verifies(server, "pico", NEW);
     }),
   );
 
@@ -118,45 +118,45 @@ describe("TokenWatcher with .security.yml", () => {
     ["too short", "1234567"],
     ["control character", "one\\u0007two-three-four"],
   ])("rejects a new value: %s", (_, value) =>
-    withPico(async (stand, home) => {
+    withPico(async (server, home) => {
       await home.write(".security.yml", security(value));
-      await logs(stand, /rejected the new pico token/);
-      expect(await stand.tokens.verify("pico", OLD)).toBe(1);
-      expect(eventsOf(stand, "token-store:rotated")).toEqual([]);
+      await logs(server, /rejected the new pico token/);
+      expect(await server.tokens.verify("pico", OLD)).toBe(1);
+      expect(eventsOf(server, "token-store:rotated")).toEqual([]);
     }),
   );
 
   test("applies edits that rename a new file into place", () =>
-    withPico(async (stand, home) => {
+    withPico(async (server, home) => {
       await writeFile(home.at(".security.yml.swp"), security(NEW));
       await rename(home.at(".security.yml.swp"), home.at(".security.yml"));
-      await verifies(stand, "pico", NEW);
+      await verifies(server, "pico", NEW);
     }));
 
   test("warns of the same mistake again after a rotation", () =>
-    withPico(async (stand, home) => {
+    withPico(async (server, home) => {
       const rejections = () =>
-        stand.lines.filter(({ text }) => text.startsWith("rejected the new pico token"));
+        server.lines.filter(({ text }) => text.startsWith("rejected the new pico token"));
       await home.write(".security.yml", security("short"));
       await eventually(() => expect(rejections()).toHaveLength(1));
-      await stand.secrets.replace("pico", { expect: 1 });
+      await server.secrets.replace("pico", { expect: 1 });
       await home.write(".security.yml", security("short"));
       await eventually(() => expect(rejections()).toHaveLength(2));
     }));
 
   test("ignores edits if the environment sets the token", () =>
     withPico(
-      async (stand, home) => {
+      async (server, home) => {
         await home.write(".security.yml", security(NEW));
         await logs(
-          stand,
+          server,
           /the pico token comes from the environment: an edit of the files changes nothing/,
         );
         await home.write(".security.yml", security(NEXT));
         await home.write("launcher-config.json", { launcher_token: NEW });
-        await verifies(stand, "launcher", NEW);
-        expect(await stand.tokens.verify("pico", "from-the-environment-01")).toBe(1);
-        expect(stand.lines.filter(({ text }) => /changes nothing/.test(text))).toHaveLength(1);
+        await verifies(server, "launcher", NEW);
+        expect(await server.tokens.verify("pico", "from-the-environment-01")).toBe(1);
+        expect(server.lines.filter(({ text }) => /changes nothing/.test(text))).toHaveLength(1);
       },
       { SERVICE_CHANNELS_PICO_TOKEN: "from-the-environment-01" },
     ));
@@ -164,56 +164,56 @@ describe("TokenWatcher with .security.yml", () => {
 
 describe("TokenWatcher with launcher-config.json", () => {
   test("rotates the launcher token", () =>
-    withPico(async (stand, home) => {
+    withPico(async (server, home) => {
       await home.write("launcher-config.json", { launcher_token: NEW });
-      await verifies(stand, "launcher", NEW);
-      expect(await stand.tokens.verify("launcher", OLD)).toBe(false);
-      const states = eventsOf(stand, "kernel:state-changed").map(
+      await verifies(server, "launcher", NEW);
+      expect(await server.tokens.verify("launcher", OLD)).toBe(false);
+      const states = eventsOf(server, "kernel:state-changed").map(
         (event) => (event as { to: string }).to,
       );
       expect(states.slice(-2)).toEqual(["rotating", "running"]);
     }));
 
   test("keeps the last valid token if the file contains none", () =>
-    withPico(async (stand, home) => {
+    withPico(async (server, home) => {
       await home.write("launcher-config.json", { port: 18800 });
-      await logs(stand, /the launcher token stays as it was: its file contains none/);
-      expect(await stand.tokens.verify("launcher", OLD)).toBe(1);
-      expect(stand.kernel.state()).toBe("running");
+      await logs(server, /the launcher token stays as it was: its file contains none/);
+      expect(await server.tokens.verify("launcher", OLD)).toBe(1);
+      expect(server.kernel.state()).toBe("running");
     }));
 
   test("ends setup when an edit changes the token", () =>
     withHome(async (home) => {
-      await withFiles(home, {}, { launcher: { generate: true } }, async (stand) => {
-        expect(stand.kernel.state()).toBe("setup");
+      await withFiles(home, {}, { launcher: { generate: true } }, async (server) => {
+        expect(server.kernel.state()).toBe("setup");
         await home.write("launcher-config.json", { launcher_token: NEW });
-        await verifies(stand, "launcher", NEW);
-        expect(stand.kernel.state()).toBe("running");
+        await verifies(server, "launcher", NEW);
+        expect(server.kernel.state()).toBe("running");
       });
     }));
 
   test("ends setup when an edit removes the mark", () =>
     withHome(async (home) => {
-      await withFiles(home, {}, { launcher: { generate: true } }, async (stand) => {
+      await withFiles(home, {}, { launcher: { generate: true } }, async (server) => {
         const { setup_pending: _, ...rest } = JSON.parse(
           await readFile(home.at("launcher-config.json"), "utf8"),
         ) as Record<string, unknown>;
         await home.write("launcher-config.json", rest);
-        await eventually(() => expect(stand.kernel.state()).toBe("running"));
-        expect(stand.tokens.info("launcher").version).toBe(1);
+        await eventually(() => expect(server.kernel.state()).toBe("running"));
+        expect(server.tokens.info("launcher").version).toBe(1);
       });
     }));
 });
 
 describe("TokenWatcher after TokenSecrets.replace", () => {
   test("emits one event per replacement", () =>
-    withPico(async (stand, home) => {
-      await stand.secrets.replace("pico", { value: NEW, expect: 1 });
-      await stand.secrets.replace("launcher", { value: NEW, expect: 1 });
+    withPico(async (server, home) => {
+      await server.secrets.replace("pico", { value: NEW, expect: 1 });
+      await server.secrets.replace("launcher", { value: NEW, expect: 1 });
       await home.write("launcher-config.json", { launcher_token: NEXT });
-      await verifies(stand, "launcher", NEXT);
+      await verifies(server, "launcher", NEXT);
       expect(
-        eventsOf(stand, "token-store:rotated").map((event) => (event as { name: string }).name),
+        eventsOf(server, "token-store:rotated").map((event) => (event as { name: string }).name),
       ).toEqual(["pico", "launcher", "launcher"]);
     }));
 });

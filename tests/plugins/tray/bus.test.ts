@@ -5,7 +5,7 @@ import { join as joinPath } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { openBus, type Bus } from "../../../plugins/tray/dbus/index.ts";
-import { hasBus, join, startBus, until } from "./bus.ts";
+import { hasBus, join, startBus, waitFor } from "./bus.ts";
 
 const daemon = {
   destination: "org.freedesktop.DBus",
@@ -79,7 +79,7 @@ describe("openBus without a bus", () => {
         }),
       async (open, increment) => {
         const ended = expect(open).rejects.toThrow("it does not respond");
-        await until(() => expect(received).toBe("\0AUTH EXTERNAL 31303030\r\n"));
+        await waitFor(() => expect(received).toBe("\0AUTH EXTERNAL 31303030\r\n"));
         increment(10_000);
         await ended;
       },
@@ -133,7 +133,7 @@ describe.skipIf(!hasBus)("openBus with a real bus", () => {
     using one = await join(bus, { closed: (reason) => reasons.push(reason) });
     using deaf = await join(bus);
     await bus[Symbol.asyncDispose]();
-    await until(() => expect(reasons).toHaveLength(1));
+    await waitFor(() => expect(reasons).toHaveLength(1));
     const place = { destination: deaf.name, path: "/d", interface: "org.example.D" };
     await expect(one.call(place, "X")).rejects.toThrow(/bus|closed|EPIPE|ECONN/);
   });

@@ -56,7 +56,7 @@ export async function startBus(
 }
 
 /** Waits until `check` passes, also on a busy machine. */
-export const until = (look: () => void | Promise<void>): Promise<void> =>
+export const waitFor = (look: () => void | Promise<void>): Promise<void> =>
   vi.waitFor(look, { timeout: 15_000, interval: 10 });
 
 export const after = (ms: number, run: () => void): (() => void) => {

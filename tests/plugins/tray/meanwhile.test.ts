@@ -8,7 +8,7 @@ import { busDaemon, type Bus, type Message } from "../../../plugins/tray/dbus/in
 import { openScript } from "../../../plugins/tray/platforms/script.ts";
 import { createRegistration } from "../../../plugins/tray/status-notifier/registration.ts";
 import { createView } from "../../../plugins/tray/view.ts";
-import { after, until } from "./bus.ts";
+import { after, waitFor } from "./bus.ts";
 import { programs } from "../../support/tray-harness.ts";
 
 describe("createClipboard", () => {
@@ -24,7 +24,7 @@ describe("createClipboard", () => {
     const env = { PATH: `${tools.folder}:${process.env["PATH"]}`, DISPLAY: ":none" };
     const clipboard = createClipboard({ env, platform: "linux", after: () => () => undefined });
     const copied = clipboard.copySecret("the-token");
-    await until(async () => expect(await tools.read("asked")).toBe("the-token"));
+    await waitFor(async () => expect(await tools.read("asked")).toBe("the-token"));
     const closed = clipboard.close();
     await writeFile(join(tools.folder, "go"), "");
     await Promise.all([copied, closed]);

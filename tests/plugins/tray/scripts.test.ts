@@ -5,7 +5,7 @@ import { createCapturedLog } from "../../../kernel/testing.ts";
 import { openScript } from "../../../plugins/tray/platforms/script.ts";
 import { createView, type TrayFacts } from "../../../plugins/tray/view.ts";
 import { type MenuChoice } from "../../../plugins/tray/service.ts";
-import { after, until } from "./bus.ts";
+import { after, waitFor } from "./bus.ts";
 import { programs } from "../../support/tray-harness.ts";
 
 const known: TrayFacts = { title: "Doorward", version: "1.2.3", state: "running", hasLog: false };
@@ -67,10 +67,10 @@ describe("openScript", () => {
       process.stdout.write("\\"quit\\"}\\n");`;
     await withScript(body, async ({ open, chosen, shown, received, leave }) => {
       const face = await open();
-      await until(() => expect(chosen).toEqual(["copy-link", "quit"]));
+      await waitFor(() => expect(chosen).toEqual(["copy-link", "quit"]));
       face.show(createView({ ...known, state: "setup" }));
       expect(await face.notify("line one\nüber")).toBe(true);
-      await until(async () => expect((await received()).split("\n")).toHaveLength(4));
+      await waitFor(async () => expect((await received()).split("\n")).toHaveLength(4));
       const text = await received();
       expect(text).toMatch(/^[\n -~]*$/);
       const [first, second, third] = text
@@ -86,7 +86,7 @@ describe("openScript", () => {
       expect(second.view.icon).not.toBe(first.view.icon);
       expect(third).toEqual({ notify: "line one\nüber" });
       leave();
-      await until(async () => expect(await received()).toMatch(/end$/));
+      await waitFor(async () => expect(await received()).toMatch(/end$/));
       expect(shown[0]).toBe(true);
     });
   });
@@ -117,7 +117,7 @@ describe("openScript", () => {
       process.stdout.write("x".repeat(9000) + "\\n", () => process.exit(1));`;
     await withScript(body, async ({ open, shown, lines }) => {
       const face = await open();
-      await until(() => expect(shown).toEqual([true, false]));
+      await waitFor(() => expect(shown).toEqual([true, false]));
       expect(lines.map(({ level, text }) => [level, text])).toEqual([
         ["warn", "the tray script reported an error"],
         ["warn", "the tray script exited; the icon stays hidden"],

@@ -1,7 +1,15 @@
 import { WebSocket } from "ws";
 import { describe, expect, test } from "vitest";
 import { environment, type TokenBackend } from "../../../plugins/token-store/index.ts";
-import { hasBus, menuInterface, menuPath, startBus, startPanel, until, type Panel } from "./bus.ts";
+import {
+  hasBus,
+  menuInterface,
+  menuPath,
+  startBus,
+  startPanel,
+  waitFor,
+  type Panel,
+} from "./bus.ts";
 import { clipboardScripts, programs, TOKEN, withTray } from "../../support/tray-harness.ts";
 
 const there = "the tray icon is shown";
@@ -12,9 +20,9 @@ describe.skipIf(!hasBus)("tray", () => {
   test("shows its menu with the current number of connections", async () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
-    await withTray({ env: bus.env, required: true }, async ({ stand: { kernel, clock } }) => {
+    await withTray({ env: bus.env, required: true }, async ({ kernel: { kernel, clock } }) => {
       const drawn = (text: string): Promise<void> =>
-        until(async () => {
+        waitFor(async () => {
           clock.increment(200);
           expect(await labels(panel)).toContain(text);
         });
@@ -47,7 +55,7 @@ describe.skipIf(!hasBus)("tray", () => {
   test("opens the dashboard and its pages with one-time links", async () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
-    await withTray({ env: bus.env, required: true }, async ({ opened, stand: { kernel } }) => {
+    await withTray({ env: bus.env, required: true }, async ({ opened, kernel: { kernel } }) => {
       const wanted: [() => Promise<void>, string][] = [
         [() => panel.activate(), "/"],
         [() => panel.click("Open Dashboard"), "/"],
@@ -58,7 +66,7 @@ describe.skipIf(!hasBus)("tray", () => {
       for (const [click, page] of wanted) {
         const before = opened.length;
         await click();
-        await until(() => expect(opened.length).toBe(before + 1));
+        await waitFor(() => expect(opened.length).toBe(before + 1));
         const link = opened.at(-1)!;
         const [address] = kernel.services.http.addresses();
         expect(link.hostname).toMatch(/^doorward-[0-9a-f]{20}\.localhost$/);
@@ -78,7 +86,7 @@ describe.skipIf(!hasBus)("tray", () => {
     using panel = await startPanel(bus);
     await using tools = await programs(clipboardScripts);
     const env = { ...bus.env, PATH: `${tools.folder}:${bus.env["PATH"]}` };
-    await withTray({ env, required: true }, async ({ stand: { clock, lines }, logged }) => {
+    await withTray({ env, required: true }, async ({ kernel: { clock, lines }, logged }) => {
       await panel.click("Copy Console Token");
       await logged("the launcher token was copied to the clipboard");
       expect(await tools.read("clipboard")).toBe(TOKEN);
@@ -87,7 +95,7 @@ describe.skipIf(!hasBus)("tray", () => {
       clock.increment(59_999);
       expect(await tools.read("clipboard")).toBe(TOKEN);
       clock.increment(1);
-      await until(async () => expect(await tools.read("clipboard")).toBe(""));
+      await waitFor(async () => expect(await tools.read("clipboard")).toBe(""));
     });
   });
 
@@ -108,7 +116,7 @@ describe.skipIf(!hasBus)("tray", () => {
       await withTray({ env, required: true }, async ({ logged }) => {
         await copyToken(panel, logged);
         await panel.click("Copy Sign-in Link");
-        await until(async () =>
+        await waitFor(async () =>
           expect(await tools.read("clipboard")).toMatch(
             /^http:\/\/127\.0\.0\.1:\d+\/login\?link=ott_/,
           ),
@@ -126,7 +134,7 @@ describe.skipIf(!hasBus)("tray", () => {
     using panel = await startPanel(bus);
     await withTray({ env: { ...bus.env, PATH: "/nowhere" }, required: true }, async () => {
       await panel.click("Copy Console Token");
-      await until(() => expect(panel.messages).toHaveLength(1));
+      await waitFor(() => expect(panel.messages).toHaveLength(1));
       expect(panel.messages[0]).toEqual([
         "Doorward",
         "Cannot copy the token: none of xclip, xsel works. Run: doorward token show",
@@ -156,7 +164,7 @@ describe.skipIf(!hasBus)("tray", () => {
       });
       await panel.click(row.label!);
       await panel.click("Copy Sign-in Link");
-      await until(async () => expect(await tools.read("clipboard")).toContain("link=ott_"));
+      await waitFor(async () => expect(await tools.read("clipboard")).toContain("link=ott_"));
       expect(await tools.read("words")).toBe("-selection clipboard -in\n");
       expect(await tools.read("environment")).toContain("DISPLAY=:none");
       expect(await tools.read("environment")).not.toMatch(/TOKEN/);
@@ -168,13 +176,13 @@ describe.skipIf(!hasBus)("tray", () => {
     using panel = await startPanel(bus);
     await withTray(
       { env: bus.env, required: true, open: async () => false },
-      async ({ quits, stand: { kernel } }) => {
+      async ({ quits, kernel: { kernel } }) => {
         await panel.click("Open Dashboard");
-        await until(() => expect(panel.messages).toHaveLength(1));
+        await waitFor(() => expect(panel.messages).toHaveLength(1));
         const { href } = kernel.services.http.addresses()[0]!;
         expect(panel.messages[0]![1]).toBe(`Cannot open a browser. The dashboard is at ${href}`);
         await panel.click("Quit");
-        await until(() => expect(quits()).toBe(1));
+        await waitFor(() => expect(quits()).toBe(1));
       },
     );
   });
@@ -227,17 +235,17 @@ describe.skipIf(!hasBus)("tray icon", () => {
     const first = await startPanel(bus);
     await withTray(
       { env: bus.env, required: true },
-      async ({ logged, texts, stand: { clock }, quits }) => {
+      async ({ logged, texts, kernel: { clock }, quits }) => {
         first[Symbol.dispose]();
         await logged("the tray icon is hidden; it returns when the panel returns");
         using second = await startPanel(bus);
-        await until(() => {
+        await waitFor(() => {
           // Small steps, because a call to the bus times out after 10 s of this clock.
           clock.increment(50);
           expect(second.items).not.toEqual([]);
         });
         await second.click("Quit");
-        await until(() => expect(quits()).toBe(1));
+        await waitFor(() => expect(quits()).toBe(1));
         expect(texts().filter((text) => text === there)).toHaveLength(2);
       },
     );
@@ -248,29 +256,29 @@ describe.skipIf(!hasBus)("tray icon", () => {
     const panel = await startPanel(first);
     await withTray(
       { env: { ...first.env, DBUS_SESSION_BUS_ADDRESS: first.address }, required: true },
-      async ({ logged, stand: { clock }, quits }) => {
+      async ({ logged, kernel: { clock }, quits }) => {
         panel[Symbol.dispose]();
         await first[Symbol.asyncDispose]();
         await logged("the session bus closed the connection; reconnecting");
         clock.increment(1_000);
         await using bus = await startBus(first.address);
         using again = await startPanel(bus);
-        await until(() => {
+        await waitFor(() => {
           clock.increment(50);
           expect(again.items).not.toEqual([]);
         });
         await again.click("Quit");
-        await until(() => expect(quits()).toBe(1));
+        await waitFor(() => expect(quits()).toBe(1));
       },
     );
   });
 
   test("appears when the panel starts after the launcher", async () => {
     await using bus = await startBus();
-    await withTray({ env: bus.env }, async ({ logged, stand: { clock } }) => {
+    await withTray({ env: bus.env }, async ({ logged, kernel: { clock } }) => {
       await logged("the tray icon is not visible yet; it appears when a panel accepts it");
       using panel = await startPanel(bus);
-      await until(() => {
+      await waitFor(() => {
         // Small steps, because a call to the bus times out after 10 s of this clock.
         clock.increment(50);
         expect(panel.items).not.toEqual([]);
@@ -292,7 +300,7 @@ describe("tray without a desktop", () => {
       "there is no session bus (DBUS_SESSION_BUS_ADDRESS names no Unix socket)",
     ],
   ])("logs the reason or fails if required, without %s", async (_, env, why) => {
-    await withTray({ env }, async ({ logged, texts, stand: { lines } }) => {
+    await withTray({ env }, async ({ logged, texts, kernel: { lines } }) => {
       await logged("the tray icon is not available");
       expect(texts()).toEqual(["the tray icon is not available"]);
       expect(lines.find(({ text }) => text === "the tray icon is not available")).toMatchObject({

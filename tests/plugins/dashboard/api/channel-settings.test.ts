@@ -10,21 +10,21 @@ import {
 } from "../../../support/dashboard-channel.ts";
 import {
   TOKEN,
-  refusal,
-  signedIn,
+  rejection,
+  signIn,
   startDashboard,
-  wrong,
-  type DashboardStand,
-  type Lines,
+  wrongToken,
+  type DashboardServer,
+  type HeaderLines,
 } from "../../../support/dashboard-server.ts";
 
 const put = (
-  stand: DashboardStand,
+  server: DashboardServer,
   body: unknown,
   etag?: string,
-  headers: Lines = bearer,
+  headers: HeaderLines = bearer,
 ): Promise<Response> =>
-  stand.request("/api/channels/pico", {
+  server.request("/api/channels/pico", {
     method: "PUT",
     body: JSON.stringify(body),
     headers: {
@@ -33,16 +33,16 @@ const put = (
       ...(etag === undefined ? {} : { "if-match": etag }),
     },
   });
-const change = async (stand: DashboardStand, body: unknown): Promise<Response> =>
-  put(stand, body, (await channelOf(stand)).etag);
+const change = async (server: DashboardServer, body: unknown): Promise<Response> =>
+  put(server, body, (await channelOf(server)).etag);
 const text = async (home: string, file: string): Promise<string> =>
   readFile(join(home, file), "utf8").catch(() => "");
 
 describe("PUT /api/channels/pico", () => {
   test("generates a token and enables the channel immediately", () =>
-    withChannel(async (stand, home) => {
-      expect((await stand.get("/pico")).status).toBe(404);
-      const answer = await change(stand, { enabled: true });
+    withChannel(async (server, home) => {
+      expect((await server.get("/pico")).status).toBe(404);
+      const answer = await change(server, { enabled: true });
       const body = (await answer.json()) as Record<string, unknown>;
       expect([answer.status, body]).toEqual([
         200,
@@ -55,23 +55,23 @@ describe("PUT /api/channels/pico", () => {
       expect(JSON.parse(await text(home, "config.json"))).toEqual({
         channels: { pico: { enabled: true } },
       });
-      expect(JSON.stringify(body) + stand.logged()).not.toContain(token);
-      expect(await channelOf(stand)).toMatchObject({ enabled: true, etag: body["etag"] });
-      expect((await stand.get("/pico", { authorization: `Bearer ${token}` })).status).toBe(200);
+      expect(JSON.stringify(body) + server.logged()).not.toContain(token);
+      expect(await channelOf(server)).toMatchObject({ enabled: true, etag: body["etag"] });
+      expect((await server.get("/pico", { authorization: `Bearer ${token}` })).status).toBe(200);
     }));
 
   test("keeps an existing token and other keys of the file", () =>
     withChannel(
-      async (stand, home) => {
-        expect((await change(stand, { enabled: true, max_connections: 5 })).status).toBe(200);
+      async (server, home) => {
+        expect((await change(server, { enabled: true, max_connections: 5 })).status).toBe(200);
         expect(await text(home, ".security.yml")).toBe("");
         const after = JSON.parse(await text(home, "config.json")) as unknown;
         expect(after).toEqual({
           channels: { pico: { enabled: true, max_connections: 5 } },
           other: 1,
         });
-        expect((await change(stand, { enabled: false })).status).toBe(200);
-        expect(await channelOf(stand)).toMatchObject({ enabled: false, maxConnections: 5 });
+        expect((await change(server, { enabled: false })).status).toBe(200);
+        expect(await channelOf(server)).toMatchObject({ enabled: false, maxConnections: 5 });
       },
       {
         config: '{"channels":{"pico":{}},"other":1}',
@@ -80,30 +80,30 @@ describe("PUT /api/channels/pico", () => {
     ));
 
   test("accepts a session of this origin", () =>
-    withChannel(async (stand) => {
-      const session = await signedIn(stand);
-      const { etag = "" } = await channelOf(stand);
-      await refusal(
-        await put(stand, { enabled: true }, etag, { ...session, origin: "https://evil.example" }),
+    withChannel(async (server) => {
+      const session = await signIn(server);
+      const { etag = "" } = await channelOf(server);
+      await rejection(
+        await put(server, { enabled: true }, etag, { ...session, origin: "https://evil.example" }),
         403,
         "origin_not_allowed",
       );
       expect(
-        (await put(stand, { enabled: true }, `"${etag}"`, { ...session, origin: stand.origin }))
+        (await put(server, { enabled: true }, `"${etag}"`, { ...session, origin: server.origin }))
           .status,
       ).toBe(200);
-      await refusal(await put(stand, { enabled: true }, etag, {}), 401, "unauthorized");
+      await rejection(await put(server, { enabled: true }, etag, {}), 401, "unauthorized");
     }));
 
   test("requires a current etag in If-Match", () =>
-    withChannel(async (stand, home) => {
-      await refusal(await put(stand, { enabled: true }), 428, "etag_required");
+    withChannel(async (server, home) => {
+      await rejection(await put(server, { enabled: true }), 428, "etag_required");
       for (const etag of ["x", "*", '""', 'W/"0"']) {
-        await refusal(await put(stand, { enabled: true }, etag), 412, "etag_mismatch");
+        await rejection(await put(server, { enabled: true }, etag), 412, "etag_mismatch");
       }
-      const { etag = "" } = await channelOf(stand);
-      expect((await put(stand, { max_connections: 7 }, etag)).status).toBe(200);
-      await refusal(await put(stand, { max_connections: 8 }, etag), 412, "etag_mismatch");
+      const { etag = "" } = await channelOf(server);
+      expect((await put(server, { max_connections: 7 }, etag)).status).toBe(200);
+      await rejection(await put(server, { max_connections: 8 }, etag), 412, "etag_mismatch");
       expect(JSON.parse(await text(home, "config.json"))).toEqual({
         channels: { pico: { max_connections: 7 } },
       });
@@ -111,18 +111,18 @@ describe("PUT /api/channels/pico", () => {
     }));
 
   test("answers 412 after an edit of the file", () =>
-    withChannel(async (stand, home) => {
-      const { etag } = await channelOf(stand);
+    withChannel(async (server, home) => {
+      const { etag } = await channelOf(server);
       await writeFile(join(home, "config.json"), '{"channels":{"pico":{"ping_interval":20}}}');
-      await refusal(await put(stand, { enabled: true }, etag), 412, "etag_mismatch");
+      await rejection(await put(server, { enabled: true }, etag), 412, "etag_mismatch");
       expect(await text(home, "config.json")).toBe('{"channels":{"pico":{"ping_interval":20}}}');
     }));
 
   test("accepts one of two parallel requests with the same etag", () =>
-    withChannel(async (stand, home) => {
-      const { etag } = await channelOf(stand);
+    withChannel(async (server, home) => {
+      const { etag } = await channelOf(server);
       const answers = await Promise.all(
-        [5, 6].map((max_connections) => put(stand, { max_connections }, etag)),
+        [5, 6].map((max_connections) => put(server, { max_connections }, etag)),
       );
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 412]);
       const winner = answers.findIndex(({ status }) => status === 200);
@@ -132,22 +132,22 @@ describe("PUT /api/channels/pico", () => {
     }));
 
   test("answers 422 with the field name to an invalid value", () =>
-    withChannel(async (stand, home) => {
+    withChannel(async (server, home) => {
       for (const patch of [
         { max_connections: 0 },
         { enabled: "yes" },
         { enabled: true, max_payload: 1 },
         { ping_intervall: 5 },
       ]) {
-        const { message } = await refusal(await change(stand, patch), 422, "invalid_setting");
+        const { message } = await rejection(await change(server, patch), 422, "invalid_setting");
         expect(message).toContain(`channels.pico.${Object.keys(patch).at(-1)!}`);
       }
       expect((await text(home, "config.json")) + (await text(home, ".security.yml"))).toBe("");
-      expect(await channelOf(stand)).toMatchObject({ enabled: false });
+      expect(await channelOf(server)).toMatchObject({ enabled: false });
     }));
 
   test("rejects tokens, nested and dotted keys and unknown fields", () =>
-    withChannel(async (stand, home) => {
+    withChannel(async (server, home) => {
       for (const patch of [
         { token: "0123456789abcdef0123" },
         { "channels.pico.token": "x" },
@@ -155,16 +155,16 @@ describe("PUT /api/channels/pico", () => {
         { handler: "x" },
         { "": 1 },
       ]) {
-        await refusal(await change(stand, patch), 422, "field_not_editable");
+        await rejection(await change(server, patch), 422, "field_not_editable");
       }
       const raw = (body: string, etag: string): Promise<Response> =>
-        stand.request("/api/channels/pico", {
+        server.request("/api/channels/pico", {
           method: "PUT",
           headers: { ...bearer, "content-type": "application/json", "if-match": etag },
           body,
         });
-      await refusal(
-        await raw('{"__proto__":{"enabled":true}}', (await channelOf(stand)).etag!),
+      await rejection(
+        await raw('{"__proto__":{"enabled":true}}', (await channelOf(server)).etag!),
         400,
         "invalid_body",
       );
@@ -173,12 +173,12 @@ describe("PUT /api/channels/pico", () => {
 
   test("answers 422 with the variable that sets a field", () =>
     withChannel(
-      async (stand) => {
+      async (server) => {
         const { etag } = (
-          (await (await stand.get("/api/status", bearer)).json()) as { channel: Channel }
+          (await (await server.get("/api/status", bearer)).json()) as { channel: Channel }
         ).channel;
-        const { message } = await refusal(
-          await put(stand, { max_connections: 5 }, etag),
+        const { message } = await rejection(
+          await put(server, { max_connections: 5 }, etag),
           422,
           "invalid_setting",
         );
@@ -188,18 +188,18 @@ describe("PUT /api/channels/pico", () => {
     ));
 
   test("answers 400 to a body other than an object", () =>
-    withChannel(async (stand) => {
+    withChannel(async (server) => {
       for (const body of [[], null, 5, "x"])
-        await refusal(await put(stand, body, "x"), 400, "invalid_body");
-      await refusal(
-        await stand.request("/api/channels/pico", { method: "PUT", headers: bearer }),
+        await rejection(await put(server, body, "x"), 400, "invalid_body");
+      await rejection(
+        await server.request("/api/channels/pico", { method: "PUT", headers: bearer }),
         400,
         "invalid_body",
       );
     }));
 
   test("requires the launcher token for allow_origins and allow_token_query", () =>
-    withChannel(async (stand, home) => {
+    withChannel(async (server, home) => {
       for (const patch of [
         { allow_origins: ["https://a.example"] },
         { allow_token_query: true },
@@ -212,41 +212,45 @@ describe("PUT /api/channels/pico", () => {
           { current: 5 },
           { current: [TOKEN] },
         ]) {
-          await refusal(await change(stand, { ...patch, ...current }), 400, "invalid_body");
+          await rejection(await change(server, { ...patch, ...current }), 400, "invalid_body");
         }
-        await refusal(await change(stand, { ...patch, current: wrong(1) }), 403, "invalid_token");
+        await rejection(
+          await change(server, { ...patch, current: wrongToken(1) }),
+          403,
+          "invalid_token",
+        );
       }
       expect((await text(home, "config.json")) + (await text(home, ".security.yml"))).toBe("");
       expect(
-        (await change(stand, { allow_origins: ["https://a.example"], current: TOKEN })).status,
+        (await change(server, { allow_origins: ["https://a.example"], current: TOKEN })).status,
       ).toBe(200);
       expect(JSON.parse(await text(home, "config.json"))).toEqual({
         channels: { pico: { allow_origins: ["https://a.example"] } },
       });
-      expect(stand.lines.filter(({ via }) => via === "current")).toMatchObject([
+      expect(server.lines.filter(({ via }) => via === "current")).toMatchObject([
         { reason: "invalid_token", count: 1 },
       ]);
-      expect(stand.logged()).not.toContain(wrong(1));
+      expect(server.logged()).not.toContain(wrongToken(1));
     }));
 
   test("answers 503 and changes nothing if a write fails", () =>
-    withChannel(async (stand, home) => {
-      const { etag } = await channelOf(stand);
+    withChannel(async (server, home) => {
+      const { etag } = await channelOf(server);
       await rm(home, { recursive: true });
       await writeFile(home, "in the way");
       try {
-        await refusal(await put(stand, { max_connections: 7 }, etag), 503, "store_unavailable");
+        await rejection(await put(server, { max_connections: 7 }, etag), 503, "store_unavailable");
       } finally {
         await rm(home);
         await mkdir(home);
       }
-      expect(await channelOf(stand)).toMatchObject({ maxConnections: 100 });
+      expect(await channelOf(server)).toMatchObject({ maxConnections: 100 });
     }));
 
   test("answers 404 without a channel and 422 without files", async () => {
     await using none = await startDashboard();
-    await refusal(await put(none, { enabled: true }, "x"), 404, "not_found");
+    await rejection(await put(none, { enabled: true }, "x"), 404, "not_found");
     await using memoryOnly = await startDashboard({ before: pico() });
-    await refusal(await put(memoryOnly, { enabled: true }, "x"), 422, "field_not_editable");
+    await rejection(await put(memoryOnly, { enabled: true }, "x"), 422, "field_not_editable");
   });
 });

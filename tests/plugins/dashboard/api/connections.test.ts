@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { PICO, TOKEN, withOffice, type Office } from "../../../support/api-client.ts";
+import { PICO, TOKEN, withApi, type ApiClient } from "../../../support/api-client.ts";
 
 async function join(
-  office: Office,
+  office: ApiClient,
   session: string,
   headers: Record<string, string> = {},
 ): Promise<WebSocket> {
@@ -17,7 +17,7 @@ async function join(
 
 describe("GET /api/connections", () => {
   test("lists a page of connections, filtered by any text", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       for (const name of ["one", "two", "three"])
         await join(office, name, { "user-agent": `Tester/${name}` });
       const all = await office.ask("GET", "/api/connections");
@@ -40,7 +40,7 @@ describe("GET /api/connections", () => {
     }));
 
   test("redacts a session id that a rotation turns into a token", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const session = "session-with-the-name-of-a-later-launcher-token";
       await join(office, session);
       await join(office, "other");
@@ -60,7 +60,7 @@ describe("GET /api/connections", () => {
     }));
 
   test("closes a connection with 4403 and answers 404 to unknown ids", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const ws = await join(office, "one");
       const [{ id }] = (await office.ask("GET", "/api/connections")).body.connections;
       const closed = once(ws, "close");
@@ -79,7 +79,7 @@ describe("GET /api/connections", () => {
 
 describe("GET /api/channels", () => {
   test("agrees with the overview", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const { body } = await office.ask("GET", "/api/channels");
       expect(body.channels).toEqual([
         expect.objectContaining({ name: "pico", enabled: true, connections: 0 }),
@@ -94,7 +94,7 @@ describe("POST /api/channels/pico/try", () => {
     );
 
   test("opens a handshake by each method and returns no token", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const asked = await office.ask("POST", "/api/channels/pico/try");
       expect(codes(asked)).toEqual({
         header: "101 true",
@@ -109,7 +109,7 @@ describe("POST /api/channels/pico/try", () => {
     }));
 
   test("reports that the query method is allowed", () =>
-    withOffice(
+    withApi(
       async (office) => {
         expect(codes(await office.ask("POST", "/api/channels/pico/try"))["query"]).toBe("101 true");
       },
@@ -117,7 +117,7 @@ describe("POST /api/channels/pico/try", () => {
     ));
 
   test("sends a token of any characters by each method", () =>
-    withOffice(
+    withApi(
       async (office) => {
         expect(codes(await office.ask("POST", "/api/channels/pico/try"))).toMatchObject({
           header: "101 true",
@@ -133,7 +133,7 @@ describe("POST /api/channels/pico/try", () => {
     ));
 
   test("reports that the channel is off", () =>
-    withOffice(
+    withApi(
       async (office) => {
         expect(codes(await office.ask("POST", "/api/channels/pico/try"))["header"]).toBe(
           "not_found false",
@@ -143,7 +143,7 @@ describe("POST /api/channels/pico/try", () => {
     ));
 
   test("runs one test at a time", () =>
-    withOffice(async ({ ask }) => {
+    withApi(async ({ ask }) => {
       const both = await Promise.all([
         ask("POST", "/api/channels/pico/try"),
         ask("POST", "/api/channels/pico/try"),

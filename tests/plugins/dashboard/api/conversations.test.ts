@@ -4,7 +4,7 @@ import type { ConversationStorage } from "../../../../plugins/conversations/stor
 import { channels } from "../../../../plugins/channels/index.ts";
 import { picoServer } from "../../../../plugins/pico-server/index.ts";
 import type { AnyPlugin } from "../../../../kernel/index.ts";
-import { withOffice, type Office } from "../../../support/api-client.ts";
+import { withApi, type ApiClient } from "../../../support/api-client.ts";
 import {
   begin,
   emptyBatch,
@@ -23,7 +23,7 @@ const listed = (storage?: ConversationStorage): AnyPlugin[] =>
 
 /** A store with one conversation: a question and its answer. */
 async function withHistory(
-  visit: (office: Office, id: string, storage: ConversationStorage) => Promise<void>,
+  visit: (office: ApiClient, id: string, storage: ConversationStorage) => Promise<void>,
 ): Promise<void> {
   const storage = await openStorage();
   const id = await begin(
@@ -32,7 +32,7 @@ async function withHistory(
     entry(2, "create", "a1", "In the kitchen."),
     entry(3, "user", "q2", "Thanks"),
   );
-  await withOffice((office) => visit(office, id, storage), { before: listed(storage) });
+  await withApi((office) => visit(office, id, storage), { before: listed(storage) });
 }
 
 const contents = (turns: readonly { content: string }[]): string[] =>
@@ -81,7 +81,7 @@ describe("GET /api/conversations", () => {
     }));
 
   test("explains that the memory store keeps no history", () =>
-    withOffice(
+    withApi(
       async (office) => {
         const { status, body } = await office.ask("GET", "/api/conversations");
         expect([status, body.error]).toEqual([409, "not_supported"]);
@@ -93,7 +93,7 @@ describe("GET /api/conversations", () => {
     ));
 
   test("answers 404 without the plugin conversations", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       expect(await office.ask("GET", "/api/conversations")).toMatchObject({ status: 404 });
     }));
 });

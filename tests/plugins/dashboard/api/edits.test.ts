@@ -3,18 +3,18 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { isIn } from "../../../support/dashboard-server.ts";
-import { PICO, TOKEN, withOffice, type Office } from "../../../support/api-client.ts";
+import { isSignedIn } from "../../../support/dashboard-server.ts";
+import { PICO, TOKEN, withApi, type ApiClient } from "../../../support/api-client.ts";
 
 const OTHER = "another-token-of-the-launcher-0123456789-abc";
-const probe = async ({ get }: Office, token: string): Promise<number> =>
+const probe = async ({ get }: ApiClient, token: string): Promise<number> =>
   (await get("/pico", { authorization: `Bearer ${token}` })).status;
 const eventually = (check: () => unknown): Promise<unknown> =>
   vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
 describe("file watch", () => {
   test("closes connections with 4401 when the channel token is removed", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const file = join(office.home, ".security.yml");
       const ws = new WebSocket(`ws://127.0.0.1:${office.port}/pico`, {
         headers: { authorization: `Bearer ${PICO}` },
@@ -30,18 +30,18 @@ describe("file watch", () => {
     }));
 
   test("ends every session when the launcher token changes", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       await writeFile(
         join(office.home, "launcher-config.json"),
         JSON.stringify({ launcher_token: OTHER }),
       );
-      await eventually(async () => expect(await isIn(office, office.session)).toBe(false));
-      expect(await isIn(office, { authorization: `Bearer ${OTHER}` })).toBe(true);
-      expect(await isIn(office, { authorization: `Bearer ${TOKEN}` })).toBe(false);
+      await eventually(async () => expect(await isSignedIn(office, office.session)).toBe(false));
+      expect(await isSignedIn(office, { authorization: `Bearer ${OTHER}` })).toBe(true);
+      expect(await isSignedIn(office, { authorization: `Bearer ${TOKEN}` })).toBe(false);
     }));
 
   test("applies settings and changes their etag", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const pico = async () =>
         (await office.ask("GET", "/api/settings")).body.sections.find(
           (each: { section: string }) => each.section === "channels.pico",

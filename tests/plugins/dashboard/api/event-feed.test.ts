@@ -11,7 +11,7 @@ interface ReceivedEvent {
   readonly data: any;
 }
 
-function stand() {
+function server() {
   const clock = createStoppedClock();
   clock.set(1_700_000_000_000);
   const followers = new Set<(line: LogLineView) => void>();
@@ -59,7 +59,7 @@ function stand() {
 }
 
 test("EventFeed: does not resume over log lines it did not follow", () => {
-  const { open, line } = stand();
+  const { open, line } = server();
   const page = open(undefined, "info");
   line("seen");
   page.leave();
@@ -68,7 +68,7 @@ test("EventFeed: does not resume over log lines it did not follow", () => {
 });
 
 test("EventFeed: resumes log lines while another stream followed them", () => {
-  const { open, line } = stand();
+  const { open, line } = server();
   open(undefined, "info");
   const page = open(undefined, "info");
   line("seen");
@@ -80,7 +80,7 @@ test("EventFeed: resumes log lines while another stream followed them", () => {
 });
 
 test("EventFeed: reports skipped events and lines after a reconnect", () => {
-  const { clock, feed, open, line } = stand();
+  const { clock, feed, open, line } = server();
   open(undefined, "info");
   const page = open(undefined, "info");
   for (let n = 0; n < 120; n += 1) feed.publish("state", { at: n, state: "running" });
@@ -96,7 +96,7 @@ test("EventFeed: reports skipped events and lines after a reconnect", () => {
 });
 
 test("EventFeed: reports skipped events even if the last stream left early", () => {
-  const { feed, open } = stand();
+  const { feed, open } = server();
   const page = open();
   for (let n = 0; n < 120; n += 1) feed.publish("state", { at: n, state: "running" });
   page.leave();
@@ -106,7 +106,7 @@ test("EventFeed: reports skipped events even if the last stream left early", () 
 });
 
 test("EventFeed: sends the rate each second, or every 15 s if unchanged", () => {
-  const { clock, sum, open } = stand();
+  const { clock, sum, open } = server();
   const page = open();
   for (let second = 0; second < 5; second += 1) {
     sum.in += 7;
@@ -124,7 +124,7 @@ test("EventFeed: sends the rate each second, or every 15 s if unchanged", () => 
 });
 
 test("EventFeed: sends the current rate to a new stream", () => {
-  const { clock, open } = stand();
+  const { clock, open } = server();
   open();
   clock.increment(1_000);
   const late = open();
@@ -133,7 +133,7 @@ test("EventFeed: sends the current rate to a new stream", () => {
 });
 
 test("EventFeed: replays nothing that it was asked to forget", () => {
-  const { feed, open, line } = stand();
+  const { feed, open, line } = server();
   const page = open(undefined, "info");
   const behind = page.last();
   feed.publish("state", { at: 1, state: "running" });
@@ -145,7 +145,7 @@ test("EventFeed: replays nothing that it was asked to forget", () => {
 });
 
 test("EventFeed: resumes a stream that missed nothing before forgetting", () => {
-  const { feed, open } = stand();
+  const { feed, open } = server();
   const page = open();
   feed.publish("state", { at: 1, state: "running" });
   feed.forget();

@@ -3,8 +3,8 @@ import { get, type IncomingMessage } from "node:http";
 import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import type { LogLineView, LogSource } from "../../../../plugins/dashboard/index.ts";
-import { signedIn } from "../../../support/dashboard-server.ts";
-import { PICO, TOKEN, withOffice, type Office } from "../../../support/api-client.ts";
+import { signIn } from "../../../support/dashboard-server.ts";
+import { PICO, TOKEN, withApi, type ApiClient } from "../../../support/api-client.ts";
 
 interface Event {
   readonly name: string;
@@ -14,7 +14,7 @@ interface Event {
 
 /** Opens a real event stream and collects its events. */
 async function listen(
-  office: Office,
+  office: ApiClient,
   path = "/api/events",
   headers: Record<string, string> = office.session,
 ) {
@@ -62,7 +62,7 @@ async function listen(
 
 describe("GET /api/events", () => {
   test("begins with hello, is not cached and requires a session", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const stream = await listen(office);
       expect(await stream.event("hello")).toMatchObject({
         data: { resumed: false, state: "running" },
@@ -77,7 +77,7 @@ describe("GET /api/events", () => {
     }));
 
   test("replays no session id that a rotation turned into a token", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const session = "session-with-the-name-of-a-later-channel-token";
       const stream = await listen(office);
       const { id } = await stream.event("hello");
@@ -100,10 +100,10 @@ describe("GET /api/events", () => {
     }));
 
   test("reports sign-ins, rejections, rotations and changed settings", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const stream = await listen(office);
       await stream.event("hello");
-      await signedIn(office);
+      await signIn(office);
       await office.post("/login", { token: "wrong-token-of-somebody" });
       await office.ask("POST", "/api/token/rotate", { which: "pico", current: TOKEN });
       const { body } = await office.ask("GET", "/api/settings");
@@ -130,7 +130,7 @@ describe("GET /api/events", () => {
     }));
 
   test("reports connections and messages per second", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const stream = await listen(office);
       await stream.event("hello");
       await office.ask("POST", "/api/channels/pico/try");
@@ -153,10 +153,10 @@ describe("GET /api/events", () => {
     }));
 
   test("resumes after the last event or reports that it cannot", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const first = await listen(office);
       await first.event("hello");
-      await signedIn(office);
+      await signIn(office);
       const { id } = await first.event("signed-in");
       first.close();
       await office.post("/login", { token: "wrong-token-of-somebody" });
@@ -177,7 +177,7 @@ describe("GET /api/events", () => {
     }));
 
   test("closes the oldest stream beyond four per session", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const streams = [];
       for (let n = 0; n < 5; n += 1) {
         streams.push(await listen(office));
@@ -185,7 +185,7 @@ describe("GET /api/events", () => {
       }
       await streams[0]!.event("superseded");
       await streams[0]!.ended();
-      const other = await listen(office, "/api/events", await signedIn(office));
+      const other = await listen(office, "/api/events", await signIn(office));
       await other.event("hello");
       expect(
         streams.slice(1).some(({ events }) => events.some(({ name }) => name === "superseded")),
@@ -193,11 +193,11 @@ describe("GET /api/events", () => {
     }));
 
   test.each([
-    ["a sign-out", "sign-out", (office: Office) => office.ask("POST", "/logout")],
+    ["a sign-out", "sign-out", (office: ApiClient) => office.ask("POST", "/logout")],
     [
       "a revocation",
       "revoked",
-      async (office: Office) => {
+      async (office: ApiClient) => {
         const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
         await office.ask("DELETE", `/api/sessions/${id}`);
       },
@@ -205,16 +205,16 @@ describe("GET /api/events", () => {
     [
       "the end of seven days",
       "expired",
-      async (office: Office) => office.clock.increment(7 * 86_400_000),
+      async (office: ApiClient) => office.clock.increment(7 * 86_400_000),
     ],
     [
       "a rotation of the launcher token",
       "rotated",
-      (office: Office) =>
+      (office: ApiClient) =>
         office.ask("POST", "/api/token/rotate", { which: "launcher", current: TOKEN }),
     ],
   ])("ends with its session by %s", (_, reason, end) =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const stream = await listen(office);
       await stream.event("hello");
       await end(office);
@@ -224,7 +224,7 @@ describe("GET /api/events", () => {
   );
 
   test("ends for a program when the launcher token is rotated", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const stream = await listen(office, "/api/events", { authorization: `Bearer ${TOKEN}` });
       await stream.event("hello");
       await office.ask("POST", "/api/token/rotate", { which: "launcher", current: TOKEN });
@@ -232,7 +232,7 @@ describe("GET /api/events", () => {
     }));
 
   test("ends immediately when the service stops", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const stream = await listen(office);
       await stream.event("hello");
       const stopped = office.kernel.stop();
@@ -241,7 +241,7 @@ describe("GET /api/events", () => {
     }));
 
   test("limits events per second and reports the rest", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const stream = await listen(office);
       await stream.event("hello");
       for (let n = 0; n < 30; n += 1) {
@@ -282,7 +282,7 @@ function writable() {
 describe("log in GET /api/events", () => {
   test("starts at a level and listens only while a stream is open", () => {
     const { source, write, followers } = writable();
-    return withOffice(
+    return withApi(
       async (office) => {
         const without = await listen(office);
         await without.event("hello");
@@ -307,7 +307,7 @@ describe("log in GET /api/events", () => {
 
   test("limits lines per second and reports the rest", () => {
     const { source, write } = writable();
-    return withOffice(
+    return withApi(
       async (office) => {
         const stream = await listen(office, "/api/events?log=info");
         await stream.event("hello");
@@ -324,7 +324,7 @@ describe("log in GET /api/events", () => {
     const { source, write, lines } = writable();
     write("info", "first");
     write("info", "second");
-    return withOffice(
+    return withApi(
       async (office) => {
         expect((await office.ask("GET", "/api/log?limit=1")).body).toEqual({
           lines: [{ at: 1, level: "info", text: "second", fields: {} }],
@@ -340,7 +340,7 @@ describe("log in GET /api/events", () => {
       },
       { dashboard: { log: source } },
     ).then(() =>
-      withOffice(async ({ ask }) => expect((await ask("GET", "/api/log")).status).toBe(404)),
+      withApi(async ({ ask }) => expect((await ask("GET", "/api/log")).status).toBe(404)),
     );
   });
 });

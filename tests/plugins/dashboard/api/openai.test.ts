@@ -5,17 +5,17 @@ import type { AnyPlugin } from "../../../../kernel/index.ts";
 import { echo } from "../../../../plugins/echo/index.ts";
 import { openai } from "../../../../plugins/openai/index.ts";
 import { bearer, pico, withChannel } from "../../../support/dashboard-channel.ts";
-import { signedIn, type DashboardStand } from "../../../support/dashboard-server.ts";
+import { signIn, type DashboardServer } from "../../../support/dashboard-server.ts";
 
 const before = [...pico(), openai(), echo()] as unknown as AnyPlugin[];
 
-async function connectPage(stand: DashboardStand): Promise<string> {
-  const { cookie } = await signedIn(stand);
-  return (await stand.get("/connect", { cookie })).text();
+async function connectPage(server: DashboardServer): Promise<string> {
+  const { cookie } = await signIn(server);
+  return (await server.get("/connect", { cookie })).text();
 }
 
-const turn = (stand: DashboardStand, page: string): Promise<Response> =>
-  stand.request("/api/channels/openai", {
+const turn = (server: DashboardServer, page: string): Promise<Response> =>
+  server.request("/api/channels/openai", {
     method: "PUT",
     body: JSON.stringify({ enabled: page.includes('data-openai="on"') }),
     headers: {
@@ -28,11 +28,11 @@ const turn = (stand: DashboardStand, page: string): Promise<Response> =>
 describe("Connect page", () => {
   test("turns the OpenAI protocol on and shows snippets that work", () =>
     withChannel(
-      async (stand, home) => {
-        const off = await connectPage(stand);
+      async (server, home) => {
+        const off = await connectPage(server);
         expect(off).not.toContain("openai-curl");
-        expect((await turn(stand, off)).status).toBe(200);
-        const page = await connectPage(stand);
+        expect((await turn(server, off)).status).toBe(200);
+        const page = await connectPage(server);
         expect(page).toContain('data-openai="off"');
         const [, base = ""] = /Base URL <code>([^<]+)</.exec(page) ?? [];
         const secrets = await readFile(join(home, ".security.yml"), "utf8");
@@ -49,14 +49,14 @@ describe("Connect page", () => {
           200,
           expect.stringContaining('"content":"hello"'),
         ]);
-        expect((await turn(stand, page)).status).toBe(200);
+        expect((await turn(server, page)).status).toBe(200);
         expect((await fetch(`${base}/models`)).status).toBe(404);
       },
       { before },
     ));
 
   test("shows no OpenAI card without the plugin", () =>
-    withChannel(async (stand) => {
-      expect(await connectPage(stand)).not.toContain("OpenAI");
+    withChannel(async (server) => {
+      expect(await connectPage(server)).not.toContain("OpenAI");
     }));
 });

@@ -6,8 +6,8 @@ import { picoServer } from "../../../../plugins/pico-server/index.ts";
 import {
   TOKEN,
   cookieFrom,
-  refusal,
-  signedIn,
+  rejection,
+  signIn,
   startDashboard,
 } from "../../../support/dashboard-server.ts";
 
@@ -17,13 +17,13 @@ const names = readdirSync(new URL("../../../../docs", import.meta.url)).flatMap(
 
 describe("GET /docs", () => {
   test("serves every page of docs/ with valid links", async () => {
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       basePath: "/door",
       before: [channels(), picoServer()] as unknown as AnyPlugin[],
     });
-    const headers = { cookie: cookieFrom(await stand.post("/door/login", { token: TOKEN })) };
+    const headers = { cookie: cookieFrom(await server.post("/door/login", { token: TOKEN })) };
     const read = async (path: string): Promise<string> => {
-      const answer = await stand.open(path, headers);
+      const answer = await server.open(path, headers);
       expect([path, answer.status]).toEqual([path, 200]);
       return answer.text();
     };
@@ -53,11 +53,11 @@ describe("GET /docs", () => {
   });
 
   test("requires a sign-in and serves no other files", async () => {
-    await using stand = await startDashboard();
-    expect((await stand.open("/docs/security")).headers.get("location")).toBe(
+    await using server = await startDashboard();
+    expect((await server.open("/docs/security")).headers.get("location")).toBe(
       "/login?next=%2Fdocs%2Fsecurity",
     );
-    const session = await signedIn(stand);
+    const session = await signIn(server);
     for (const name of [
       "nothing",
       "..%2fbrowser%2ficon.svg",
@@ -66,9 +66,9 @@ describe("GET /docs", () => {
       "%00",
       "SECURITY",
     ]) {
-      await refusal(await stand.get(`/docs/${name}`, session), 404, "not_found");
+      await rejection(await server.get(`/docs/${name}`, session), 404, "not_found");
     }
-    expect(await (await stand.open("/tokens", session)).text()).toContain(
+    expect(await (await server.open("/tokens", session)).text()).toContain(
       '<a href="/docs">Documentation</a>',
     );
   });

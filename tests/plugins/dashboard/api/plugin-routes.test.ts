@@ -5,11 +5,11 @@ import type { DashboardApi } from "../../../../plugins/dashboard/index.ts";
 import {
   TOKEN,
   block,
-  inSetup,
-  refusal,
-  signedIn,
+  setupBackend,
+  rejection,
+  signIn,
   startDashboard,
-  wrong,
+  wrongToken,
 } from "../../../support/dashboard-server.ts";
 
 type Handle = Parameters<DashboardApi["route"]>[1];
@@ -38,16 +38,16 @@ const bearer = { authorization: `Bearer ${TOKEN}` };
 
 describe("/api/x/<name>/…", () => {
   test("passes the unchanged body of any type to the plugin", async () => {
-    await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
-    const session = await signedIn(stand);
-    const { signIn } = stand.facts[0]!.fact;
-    expect(await (await stand.get("/api/x/toy", session)).json()).toEqual({
+    await using server = await startDashboard({ plugins: [routed("toy", echo)] });
+    const session = await signIn(server);
+    const { signIn: signInId } = server.facts[0]!.fact;
+    expect(await (await server.get("/api/x/toy", session)).json()).toEqual({
       method: "GET",
       url: "/api/x/toy",
       body: "",
-      signIn,
+      signIn: signInId,
     });
-    expect(await (await stand.get("/api/x/toy/a/b?c=1", bearer)).json()).toEqual({
+    expect(await (await server.get("/api/x/toy/a/b?c=1", bearer)).json()).toEqual({
       method: "GET",
       url: "/api/x/toy/a/b?c=1",
       body: "",
@@ -60,7 +60,7 @@ describe("/api/x/<name>/…", () => {
       "image/png",
     ]) {
       for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
-        const answer = await stand.request("/api/x/toy/sub", {
+        const answer = await server.request("/api/x/toy/sub", {
           method,
           headers: { ...session, "content-type": type },
           body: "{not json",
@@ -69,13 +69,13 @@ describe("/api/x/<name>/…", () => {
       }
     }
     expect(
-      await (await stand.request("/api/x/toy", { method: "POST", headers: session })).json(),
+      await (await server.request("/api/x/toy", { method: "POST", headers: session })).json(),
     ).toMatchObject({ body: "" });
   });
 
   test("adds the common headers to every response", async () => {
-    await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
-    const answer = await stand.get("/api/x/toy", bearer);
+    await using server = await startDashboard({ plugins: [routed("toy", echo)] });
+    const answer = await server.get("/api/x/toy", bearer);
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       "cache-control": "no-store",
       "referrer-policy": "no-referrer",
@@ -90,55 +90,58 @@ describe("/api/x/<name>/…", () => {
       reached += 1;
       response.end();
     };
-    await using stand = await startDashboard({ plugins: [routed("toy", handle)] });
-    await using fresh = await startDashboard({ form: inSetup(), plugins: [routed("toy", handle)] });
-    const session = await signedIn(stand);
-    await refusal(await stand.get("/api/x/toy"), 401, "unauthorized");
-    await refusal(
-      await stand.get("/api/x/toy", { authorization: `Bearer ${wrong(1)}`, ...session }),
+    await using server = await startDashboard({ plugins: [routed("toy", handle)] });
+    await using fresh = await startDashboard({
+      form: setupBackend(),
+      plugins: [routed("toy", handle)],
+    });
+    const session = await signIn(server);
+    await rejection(await server.get("/api/x/toy"), 401, "unauthorized");
+    await rejection(
+      await server.get("/api/x/toy", { authorization: `Bearer ${wrongToken(1)}`, ...session }),
       401,
       "invalid_token",
     );
-    await refusal(
-      await stand.get("/api/x/toy", { ...session, host: "evil.example" }),
+    await rejection(
+      await server.get("/api/x/toy", { ...session, host: "evil.example" }),
       403,
       "host_not_allowed",
     );
-    await refusal(
-      await stand.post("/api/x/toy", {}, { ...session, origin: "https://evil.example" }),
+    await rejection(
+      await server.post("/api/x/toy", {}, { ...session, origin: "https://evil.example" }),
       403,
       "origin_not_allowed",
     );
-    await refusal(
-      await stand.form("/api/x/toy", {}, { ...session, origin: "null" }),
+    await rejection(
+      await server.form("/api/x/toy", {}, { ...session, origin: "null" }),
       403,
       "origin_not_allowed",
     );
-    await refusal(await fresh.get("/api/x/toy", bearer), 403, "setup_required");
-    await block(stand);
-    await refusal(
-      await stand.get("/api/x/toy", { authorization: `Bearer ${wrong(2)}` }),
+    await rejection(await fresh.get("/api/x/toy", bearer), 403, "setup_required");
+    await block(server);
+    await rejection(
+      await server.get("/api/x/toy", { authorization: `Bearer ${wrongToken(2)}` }),
       429,
       "rate_limited",
     );
     expect(reached).toBe(0);
-    await stand.get("/api/x/toy", session);
+    await server.get("/api/x/toy", session);
     expect(reached).toBe(1);
   });
 
   test("answers 404 to unknown names and 413 over 1 MiB", async () => {
-    await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
+    await using server = await startDashboard({ plugins: [routed("toy", echo)] });
     for (const path of ["/api/x/other", "/api/x/toys", "/api/x", "/api/x/"]) {
-      await refusal(await stand.get(path, bearer), 404, "not_found");
+      await rejection(await server.get(path, bearer), 404, "not_found");
     }
     const big = {
       method: "POST",
       headers: { ...bearer, "content-type": "text/plain" },
       body: "x".repeat(1_048_577),
     };
-    await refusal(await stand.request("/api/x/toy", big), 413, "body_too_large");
+    await rejection(await server.request("/api/x/toy", big), 413, "body_too_large");
     expect(
-      (await stand.request("/api/x/toy", { ...big, body: "x".repeat(1_048_576) })).status,
+      (await server.request("/api/x/toy", { ...big, body: "x".repeat(1_048_576) })).status,
     ).toBe(200);
   });
 
@@ -152,22 +155,22 @@ describe("/api/x/<name>/…", () => {
         throw new Error("a detail");
       },
     ];
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       plugins: broken.map((handle, n) => routed(`toy${n}`, handle)),
     });
     for (const name of ["toy0", "toy1"]) {
-      const body = await refusal(await stand.get(`/api/x/${name}`, bearer), 500, "internal");
+      const body = await rejection(await server.get(`/api/x/${name}`, bearer), 500, "internal");
       expect(JSON.stringify(body)).not.toContain("a detail");
     }
-    expect(stand.lines.filter(({ level }) => level === "error")).toMatchObject([
+    expect(server.lines.filter(({ level }) => level === "error")).toMatchObject([
       { during: "/api/x/toy0" },
       { during: "/api/x/toy1" },
     ]);
-    expect((await stand.get("/healthz")).status).toBe(200);
+    expect((await server.get("/healthz")).status).toBe(200);
   });
 
   test("closes the connection if a handler fails after its headers", async () => {
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       plugins: [
         routed("toy", async (_, response) => {
           await new Promise<void>((written) => void response.write("half", () => written()));
@@ -175,13 +178,13 @@ describe("/api/x/<name>/…", () => {
         }),
       ],
     });
-    await expect(stand.get("/api/x/toy", bearer)).rejects.toThrow();
-    expect((await stand.get("/healthz")).status).toBe(200);
+    await expect(server.get("/api/x/toy", bearer)).rejects.toThrow();
+    expect((await server.get("/healthz")).status).toBe(200);
   });
 
   test("notifies the plugin when the sign-in ends", async () => {
     const reasons: string[] = [];
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       plugins: [
         routed("toy", (_, response, signIn) => {
           signIn?.onEnd((reason) => reasons.push(reason));
@@ -189,9 +192,9 @@ describe("/api/x/<name>/…", () => {
         }),
       ],
     });
-    const session = await signedIn(stand);
-    await stand.get("/api/x/toy", session);
-    await stand.post("/logout", {}, session);
+    const session = await signIn(server);
+    await server.get("/api/x/toy", session);
+    await server.post("/logout", {}, session);
     expect(reasons).toEqual(["sign-out"]);
   });
 
@@ -214,8 +217,8 @@ describe("body without Content-Length", () => {
   const chunk = `${(64 * 1024).toString(16)}\r\n${"x".repeat(64 * 1024)}\r\n`;
 
   /** Sends chunks until the server closes the connection. Resolves to the response. */
-  async function pour(stand: { port: number }): Promise<{ sent: number; text: string }> {
-    const socket = connect(stand.port, "127.0.0.1");
+  async function pour(server: { port: number }): Promise<{ sent: number; text: string }> {
+    const socket = connect(server.port, "127.0.0.1");
     let text = "";
     let sent = 0;
     const closed = new Promise((done) => socket.once("close", done));
@@ -224,7 +227,7 @@ describe("body without Content-Length", () => {
       .on("data", (data: Buffer) => {
         text += data.toString();
       });
-    socket.write([...head, `Host: localhost:${stand.port}`, "", ""].join("\r\n"));
+    socket.write([...head, `Host: localhost:${server.port}`, "", ""].join("\r\n"));
     const more = (): void => {
       while (!socket.destroyed && sent < 64 * 1024 * 1024 && socket.write(chunk))
         sent += chunk.length;
@@ -247,8 +250,8 @@ describe("body without Content-Length", () => {
         outcomes.push((error as NodeJS.ErrnoException).code ?? "");
       }
     };
-    await using stand = await startDashboard({ plugins: [routed("toy", reads)] });
-    const { text } = await pour(stand);
+    await using server = await startDashboard({ plugins: [routed("toy", reads)] });
+    const { text } = await pour(server);
     expect(text).toMatch(/^HTTP\/1\.1 413 /);
     expect(text).toContain('"error":"body_too_large"');
     expect(text).toContain("Referrer-Policy: no-referrer");
@@ -257,8 +260,8 @@ describe("body without Content-Length", () => {
   });
 
   test("arrives completely up to 1 MiB", async () => {
-    await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
-    const answer = await stand.request("/api/x/toy", {
+    await using server = await startDashboard({ plugins: [routed("toy", echo)] });
+    const answer = await server.request("/api/x/toy", {
       method: "POST",
       body: "y".repeat(1024 * 1024),
       headers: { ...bearer, "transfer-encoding": "chunked", "content-length": null },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PICO, withOffice, type Office } from "../../../support/api-client.ts";
+import { PICO, withApi, type ApiClient } from "../../../support/api-client.ts";
 
 const upgrade = {
   connection: "Upgrade",
@@ -7,12 +7,12 @@ const upgrade = {
   "sec-websocket-version": "13",
   "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
 };
-const refused = async (office: Office): Promise<any[]> =>
+const refused = async (office: ApiClient): Promise<any[]> =>
   (await office.ask("GET", "/api/status")).body.channel.refusals;
 
 describe("GET /api/status: rejected clients", () => {
   test("lists reason, token method and count, newest first", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const knock = (headers: Record<string, string>, path = "/pico") =>
         office.ask("GET", path, undefined, headers);
       for (let n = 0; n < 3; n += 1) await knock({ ...upgrade, authorization: "Bearer wrong" });
@@ -33,7 +33,7 @@ describe("GET /api/status: rejected clients", () => {
     }));
 
   test("lists requests to a wrong path without the path", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const answer = await office.ask("GET", `/picos/${PICO}`, undefined, upgrade);
       expect([answer.status, answer.body.error]).toEqual([404, "not_found"]);
       await office.ask("GET", "/picos", undefined, {});
@@ -48,7 +48,7 @@ describe("GET /api/status: rejected clients", () => {
     }));
 
   test("shows how long an address is blocked", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       for (let n = 0; n < 11; n += 1)
         await office.ask("GET", "/pico", undefined, { authorization: `Bearer wrong${n}` });
       expect((await refused(office))[0]).toMatchObject({
@@ -58,7 +58,7 @@ describe("GET /api/status: rejected clients", () => {
     }));
 
   test("names the origin of a page", () =>
-    withOffice(
+    withApi(
       async (office) => {
         const headers = { authorization: `Bearer ${PICO}`, origin: "https://b.example" };
         await office.ask("GET", "/pico", undefined, headers);
@@ -71,7 +71,7 @@ describe("GET /api/status: rejected clients", () => {
     ));
 
   test("reports a proxy that removes Upgrade despite a valid token", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const { upgrade: _, connection: __, ...left } = upgrade;
       const answer = await office.ask("GET", "/pico", undefined, {
         ...left,
@@ -83,7 +83,7 @@ describe("GET /api/status: rejected clients", () => {
     }));
 
   test("omits handshakes of the channel test", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       expect((await office.ask("POST", "/api/channels/pico/try")).body.results).toHaveLength(4);
       expect(await refused(office)).toEqual([]);
       await office.ask("GET", `/pico?token=${PICO}`, undefined, {});

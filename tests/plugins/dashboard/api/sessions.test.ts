@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { isIn, setCookieOf, signedIn, wrong } from "../../../support/dashboard-server.ts";
-import { TOKEN, withOffice } from "../../../support/api-client.ts";
+import { isSignedIn, setCookieOf, signIn, wrongToken } from "../../../support/dashboard-server.ts";
+import { TOKEN, withApi } from "../../../support/api-client.ts";
 
 const typed = { current: TOKEN };
 
 describe("/api/sessions", () => {
   test("lists sign-ins, newest first, and marks the current one", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       office.clock.increment(5_000);
-      await signedIn(office);
+      await signIn(office);
       const { body } = await office.ask("GET", "/api/sessions");
       expect(body.sessions).toEqual([
         expect.objectContaining({ current: false, createdAt: office.clock.now() }),
@@ -23,12 +23,12 @@ describe("/api/sessions", () => {
     }));
 
   test("ends a sign-in by its id and answers 404 otherwise", () =>
-    withOffice(async (office) => {
-      const other = await signedIn(office);
+    withApi(async (office) => {
+      const other = await signIn(office);
       const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
       expect((await office.ask("DELETE", `/api/sessions/${id}`, typed)).status).toBe(200);
-      expect(await isIn(office, other)).toBe(false);
-      expect(await isIn(office, office.session)).toBe(true);
+      expect(await isSignedIn(office, other)).toBe(false);
+      expect(await isSignedIn(office, office.session)).toBe(true);
       expect(await office.ask("DELETE", `/api/sessions/${id}`)).toMatchObject({
         status: 404,
         body: { error: "not_found" },
@@ -40,29 +40,29 @@ describe("/api/sessions", () => {
     }));
 
   test("ends the current sign-in and clears its cookie", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
       const { headers } = await office.ask("DELETE", `/api/sessions/${id}`);
       expect(setCookieOf(new Response(null, { headers }))).toMatch(/Max-Age=0/);
-      expect(await isIn(office, office.session)).toBe(false);
+      expect(await isSignedIn(office, office.session)).toBe(false);
     }));
 
   test("ends all other sign-ins", () =>
-    withOffice(async (office) => {
-      const others = [await signedIn(office), await signedIn(office)];
+    withApi(async (office) => {
+      const others = [await signIn(office), await signIn(office)];
       expect(await office.ask("DELETE", "/api/sessions", typed)).toMatchObject({
         status: 200,
         body: { ended: 2 },
       });
-      for (const other of others) expect(await isIn(office, other)).toBe(false);
-      expect(await isIn(office, office.session)).toBe(true);
+      for (const other of others) expect(await isSignedIn(office, other)).toBe(false);
+      expect(await isSignedIn(office, office.session)).toBe(true);
     }));
 
   test.each(["/api/sessions", "/api/sessions/:other"])(
     "requires the launcher token from a signed-in browser: DELETE %s",
     (path) =>
-      withOffice(async (office) => {
-        const other = await signedIn(office);
+      withApi(async (office) => {
+        const other = await signIn(office);
         const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
         const address = path.replace(":other", id);
         for (const body of [undefined, {}, { current: "" }, { current: 5 }]) {
@@ -71,27 +71,26 @@ describe("/api/sessions", () => {
             body: { error: "invalid_body" },
           });
         }
-        expect(await office.ask("DELETE", address, { current: wrong(1) })).toMatchObject({
+        expect(await office.ask("DELETE", address, { current: wrongToken(1) })).toMatchObject({
           status: 403,
           body: { error: "invalid_token" },
         });
         expect(office.lines.filter(({ via }) => via === "current")).toHaveLength(1);
-        expect([await isIn(office, other), await isIn(office, office.session)]).toEqual([
-          true,
-          true,
-        ]);
+        expect([await isSignedIn(office, other), await isSignedIn(office, office.session)]).toEqual(
+          [true, true],
+        );
         expect((await office.ask("DELETE", address, typed)).status).toBe(200);
-        expect(await isIn(office, other)).toBe(false);
+        expect(await isSignedIn(office, other)).toBe(false);
       }),
   );
 
   test("accepts a Bearer without the token in the body", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const bearer = { authorization: `Bearer ${TOKEN}` };
       expect(await office.ask("DELETE", "/api/sessions", undefined, bearer)).toMatchObject({
         status: 200,
         body: { ended: 1 },
       });
-      expect(await isIn(office, office.session)).toBe(false);
+      expect(await isSignedIn(office, office.session)).toBe(false);
     }));
 });

@@ -8,20 +8,20 @@ import { gatewaySchema, launcherSchema } from "../../../../plugins/http/config.t
 import { picoClientSchema } from "../../../../plugins/pico-client/config.ts";
 import { picoSchema } from "../../../../plugins/pico-server/config.ts";
 import type { Tokens } from "../../../../plugins/token-store/index.ts";
-import { PICO, TOKEN, withOffice, type Office } from "../../../support/api-client.ts";
+import { PICO, TOKEN, withApi, type ApiClient } from "../../../support/api-client.ts";
 
-const section = async ({ ask }: Office, name: string) =>
+const section = async ({ ask }: ApiClient, name: string) =>
   (await ask("GET", "/api/settings")).body.sections.find(
     (each: { section: string }) => each.section === name,
   );
-async function put(office: Office, path: string, name: string, body: object, etag?: string) {
+async function put(office: ApiClient, path: string, name: string, body: object, etag?: string) {
   const own = etag ?? (await section(office, name)).etag;
   return office.ask("PUT", path, body, { ...office.session, "if-match": own });
 }
 
 describe("GET /api/settings", () => {
   test("returns schema, value, etag and editable fields, but no token", () =>
-    withOffice(
+    withApi(
       async (office) => {
         const { body } = await office.ask("GET", "/api/settings");
         expect(body.sections.map((each: { section: string }) => each.section).sort()).toEqual([
@@ -78,7 +78,7 @@ test("limits editable settings: no token, path or program", () => {
 
 describe("PUT /api/launcher", () => {
   test("changes editable fields and keeps the formatting of the file", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       expect(await put(office, "/api/launcher", "launcher", { session_days: 3 })).toMatchObject({
         status: 200,
         body: { now: ["session_days"], afterRestart: [], etag: expect.any(String) },
@@ -93,7 +93,7 @@ describe("PUT /api/launcher", () => {
     { allowed_origins: ["https://door.example.org"] },
     { keep_sign_ins: true },
   ])("requires the launcher token for %j", (patch) =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       expect(await put(office, "/api/launcher", "launcher", patch)).toMatchObject({ status: 400 });
       expect(
         await put(office, "/api/launcher", "launcher", { ...patch, current: "wrong-one" }),
@@ -116,7 +116,7 @@ describe("PUT /api/launcher", () => {
     "plugins",
     "tls.cert",
   ])("never changes %s", (field) =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const before = await readFile(join(office.home, "launcher-config.json"), "utf8");
       const asked = await put(office, "/api/launcher", "launcher", {
         [field]: "x",
@@ -129,7 +129,7 @@ describe("PUT /api/launcher", () => {
   );
 
   test("answers 412 to the second of two editors", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const { etag } = await section(office, "launcher");
       expect(
         await put(office, "/api/launcher", "launcher", { session_days: 3 }, etag),
@@ -173,7 +173,7 @@ describe("PUT /api/channels/pico_client", () => {
   const name = "channels.pico_client";
 
   test("requires the remote token for another origin", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const url = "wss://two.example/pico";
       expect(await put(office, path, name, { url })).toMatchObject({
         status: 422,
@@ -188,14 +188,14 @@ describe("PUT /api/channels/pico_client", () => {
     }, options));
 
   test("requires no token for the same origin and other fields", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       expect(
         await put(office, path, name, { url: "wss://one.example/other", enabled: true }),
       ).toMatchObject({ status: 200 });
     }, options));
 
   test("answers 404 if no client is loaded", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       expect(
         await office.ask("PUT", path, { enabled: true }, { ...office.session, "if-match": "x" }),
       ).toMatchObject({ status: 404 });

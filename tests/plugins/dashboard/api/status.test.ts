@@ -6,36 +6,36 @@ import { channels } from "../../../../plugins/channels/index.ts";
 import { picoServer } from "../../../../plugins/pico-server/index.ts";
 import { memory } from "../../../../plugins/token-store/index.ts";
 import {
-  BEGAN,
+  START_TIME,
   DAY,
   TOKEN,
-  inSetup,
-  mintLink,
-  refusal,
-  signedIn,
+  setupBackend,
+  createLoginLink,
+  rejection,
+  signIn,
   startDashboard,
   tempHome,
-  wrong,
-  type DashboardStand,
-  type Lines,
+  wrongToken,
+  type DashboardServer,
+  type HeaderLines,
 } from "../../../support/dashboard-server.ts";
 
 const json = async (
-  stand: DashboardStand,
+  server: DashboardServer,
   path: string,
-  headers: Lines = {},
+  headers: HeaderLines = {},
 ): Promise<Record<string, unknown>> =>
-  (await (await stand.get(path, headers)).json()) as Record<string, unknown>;
+  (await (await server.get(path, headers)).json()) as Record<string, unknown>;
 
 describe("GET /api/auth/status", () => {
   test("returns state and token hints without paths to anyone", async () => {
-    await using stand = await startDashboard({ dashboard: { ways: () => ["file", "log"] } });
-    expect(await json(stand, "/api/auth/status")).toEqual({
+    await using server = await startDashboard({ dashboard: { ways: () => ["file", "log"] } });
+    expect(await json(server, "/api/auth/status")).toEqual({
       authenticated: false,
       state: "running",
       ways: ["file", "log"],
     });
-    await using fresh = await startDashboard({ form: inSetup() });
+    await using fresh = await startDashboard({ form: setupBackend() });
     expect(await json(fresh, "/api/auth/status")).toEqual({
       authenticated: false,
       state: "setup",
@@ -44,12 +44,12 @@ describe("GET /api/auth/status", () => {
   });
 
   test("adds expiry and token source for a signed-in browser", async () => {
-    await using stand = await startDashboard();
-    expect(await json(stand, "/api/auth/status", await signedIn(stand))).toEqual({
+    await using server = await startDashboard();
+    expect(await json(server, "/api/auth/status", await signIn(server))).toEqual({
       authenticated: true,
       state: "running",
       ways: [],
-      expiresAt: new Date(BEGAN + 7 * DAY).toISOString(),
+      expiresAt: new Date(START_TIME + 7 * DAY).toISOString(),
       source: "host",
       managedByEnv: false,
     });
@@ -58,27 +58,27 @@ describe("GET /api/auth/status", () => {
       home: folder.home,
       env: { SERVICE_LAUNCHER_TOKEN: TOKEN },
     });
-    expect(await json(other, "/api/auth/status", await signedIn(other))).toMatchObject({
+    expect(await json(other, "/api/auth/status", await signIn(other))).toMatchObject({
       source: "env",
       managedByEnv: true,
     });
   });
 
   test("compares no Bearer and counts nothing", async () => {
-    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
+    await using server = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     for (let n = 0; n < 3; n += 1) {
       expect(
-        await json(stand, "/api/auth/status", { authorization: `Bearer ${wrong(n)}` }),
+        await json(server, "/api/auth/status", { authorization: `Bearer ${wrongToken(n)}` }),
       ).toMatchObject({ authenticated: false });
     }
-    await refusal(await stand.post("/login", { token: wrong(9) }), 401, "invalid_token");
+    await rejection(await server.post("/login", { token: wrongToken(9) }), 401, "invalid_token");
   });
 
   test("treats an ended session as none", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
-    await stand.post("/logout", {}, session);
-    expect(await json(stand, "/api/auth/status", session)).toEqual({
+    await using server = await startDashboard();
+    const session = await signIn(server);
+    await server.post("/logout", {}, session);
+    expect(await json(server, "/api/auth/status", session)).toEqual({
       authenticated: false,
       state: "running",
       ways: [],
@@ -88,21 +88,23 @@ describe("GET /api/auth/status", () => {
 
 describe("GET /api/status", () => {
   test("requires a session or Bearer", async () => {
-    await using stand = await startDashboard();
-    await refusal(await stand.get("/api/status"), 401, "unauthorized");
-    expect((await stand.get("/api/status", { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
-    expect((await stand.get("/api/status", await signedIn(stand))).status).toBe(200);
+    await using server = await startDashboard();
+    await rejection(await server.get("/api/status"), 401, "unauthorized");
+    expect((await server.get("/api/status", { authorization: `Bearer ${TOKEN}` })).status).toBe(
+      200,
+    );
+    expect((await server.get("/api/status", await signIn(server))).status).toBe(200);
   });
 
   test("returns the content of the overview", async () => {
-    await using stand = await startDashboard({ dashboard: { version: "1.2.3" } });
-    stand.clock.increment(5_000);
-    expect(await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` })).toEqual({
+    await using server = await startDashboard({ dashboard: { version: "1.2.3" } });
+    server.clock.increment(5_000);
+    expect(await json(server, "/api/status", { authorization: `Bearer ${TOKEN}` })).toEqual({
       state: "running",
       version: "1.2.3",
-      startedAt: BEGAN,
-      now: BEGAN + 5_000,
-      addresses: [stand.base.href],
+      startedAt: START_TIME,
+      now: START_TIME + 5_000,
+      addresses: [server.base.href],
       tokens: [{ name: "launcher", source: "host", managedByEnv: false }],
       signIns: [],
       refusals: [],
@@ -111,49 +113,49 @@ describe("GET /api/status", () => {
   });
 
   test("lists ten sign-ins and rejections, newest first, with repetitions counted", async () => {
-    await using stand = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.1"] } });
-    await stand.post("/login", { token: mintLink(stand) });
-    stand.clock.increment(1);
-    const session = await signedIn(stand);
-    await stand.post("/login", { token: wrong(0) });
-    stand.clock.increment(1);
-    await stand.get(`/?token=${wrong(1)}`);
-    const { signIns, refusals } = await json(stand, "/api/status", session);
+    await using server = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.1"] } });
+    await server.post("/login", { token: createLoginLink(server) });
+    server.clock.increment(1);
+    const session = await signIn(server);
+    await server.post("/login", { token: wrongToken(0) });
+    server.clock.increment(1);
+    await server.get(`/?token=${wrongToken(1)}`);
+    const { signIns, refusals } = await json(server, "/api/status", session);
     expect(signIns).toEqual([
-      { at: BEGAN + 1, address: "127.0.0.1", via: "form" },
-      { at: BEGAN, address: "127.0.0.1", via: "link" },
+      { at: START_TIME + 1, address: "127.0.0.1", via: "form" },
+      { at: START_TIME, address: "127.0.0.1", via: "link" },
     ]);
     expect(refusals).toEqual([
-      { at: BEGAN + 2, times: 1, address: "127.0.0.1", via: "query", code: "invalid_token" },
-      { at: BEGAN + 1, times: 1, address: "127.0.0.1", via: "form", code: "invalid_token" },
+      { at: START_TIME + 2, times: 1, address: "127.0.0.1", via: "query", code: "invalid_token" },
+      { at: START_TIME + 1, times: 1, address: "127.0.0.1", via: "form", code: "invalid_token" },
     ]);
-    for (let n = 0; n < 12; n += 1) await stand.post("/login", { token: wrong(n) });
-    expect((await json(stand, "/api/status", session))["refusals"]).toMatchObject([
-      { times: 2, via: "form", code: "rate_limited", until: BEGAN + 60_002 },
+    for (let n = 0; n < 12; n += 1) await server.post("/login", { token: wrongToken(n) });
+    expect((await json(server, "/api/status", session))["refusals"]).toMatchObject([
+      { times: 2, via: "form", code: "rate_limited", until: START_TIME + 60_002 },
       { times: 11, via: "form", code: "invalid_token" },
       { times: 1, via: "query" },
     ]);
     for (let n = 0; n < 12; n += 1) {
-      await stand.post("/login", { token: wrong(n) }, { "x-forwarded-for": `10.0.0.${n}` });
+      await server.post("/login", { token: wrongToken(n) }, { "x-forwarded-for": `10.0.0.${n}` });
     }
-    expect((await json(stand, "/api/status", session))["refusals"] as unknown[]).toHaveLength(10);
+    expect((await json(server, "/api/status", session))["refusals"] as unknown[]).toHaveLength(10);
   });
 
   test("warns if other machines can connect without encryption", async () => {
-    await using stand = await startDashboard({ host: "0.0.0.0" });
-    const { warnings } = await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` });
+    await using server = await startDashboard({ host: "0.0.0.0" });
+    const { warnings } = await json(server, "/api/status", { authorization: `Bearer ${TOKEN}` });
     expect((warnings as { id: string }[]).map(({ id }) => id)).toEqual(["public-without-tls"]);
   });
 
   test("warns if a trusted proxy has a loopback address", async () => {
-    await using stand = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.0/8"] } });
-    const { warnings } = await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` });
+    await using server = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.0/8"] } });
+    const { warnings } = await json(server, "/api/status", { authorization: `Bearer ${TOKEN}` });
     expect(warnings).toMatchObject([
       { id: "trusted-loopback", text: expect.stringContaining("127.0.0.0/8") },
     ]);
-    const { headers } = await stand.post("/login", { token: TOKEN });
+    const { headers } = await server.post("/login", { token: TOKEN });
     const cookie = String(headers.get("set-cookie")).split(";")[0]!;
-    const page = await (await stand.get("/", { cookie })).text();
+    const page = await (await server.get("/", { cookie })).text();
     expect(page).toContain("any program on this machine can set the client address");
   });
 
@@ -162,12 +164,12 @@ describe("GET /api/status", () => {
     const config = { channels: { pico: { enabled: true, token: "short-one" } } };
     await writeFile(join(folder.home, "config.json"), JSON.stringify(config));
     const before = [channels(), picoServer()] as unknown as AnyPlugin[];
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       home: folder.home,
       before,
       env: { SERVICE_LAUNCHER_TOKEN: "short-too" },
     });
-    const asked = await json(stand, "/api/status", { authorization: "Bearer short-too" });
+    const asked = await json(server, "/api/status", { authorization: "Bearer short-too" });
     expect(asked["warnings"]).toMatchObject([
       {
         id: "token-weak",
@@ -186,13 +188,13 @@ describe("GET /api/status", () => {
   test("warns once about a token file that cannot be read", async () => {
     await using folder = await tempHome();
     const before = [channels(), picoServer()] as unknown as AnyPlugin[];
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       home: folder.home,
       before,
       env: { SERVICE_LAUNCHER_TOKEN: TOKEN },
     });
     const ids = async () =>
-      (await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` }))["warnings"] as {
+      (await json(server, "/api/status", { authorization: `Bearer ${TOKEN}` }))["warnings"] as {
         id: string;
       }[];
     await writeFile(join(folder.home, ".security.yml"), "channels: [");
@@ -205,11 +207,11 @@ describe("GET /api/status", () => {
   });
 
   test("contains no token", async () => {
-    await using stand = await startDashboard({ form: memory({ launcher: TOKEN }) });
-    const session = await signedIn(stand);
+    await using server = await startDashboard({ form: memory({ launcher: TOKEN }) });
+    const session = await signIn(server);
     const [body, page] = [
-      await (await stand.get("/api/status", session)).text(),
-      await (await stand.open("/", session)).text(),
+      await (await server.get("/api/status", session)).text(),
+      await (await server.open("/", session)).text(),
     ];
     for (const text of [body, page]) {
       expect(text).not.toContain(TOKEN);
@@ -220,13 +222,13 @@ describe("GET /api/status", () => {
 
 describe("GET /", () => {
   test("shows the overview to a signed-in browser, by GET and HEAD", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
-    const answer = await stand.open("/", session);
+    await using server = await startDashboard();
+    const session = await signIn(server);
+    const answer = await server.open("/", session);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([
       200,
       "text/html; charset=utf-8",
     ]);
-    expect((await stand.request("/", { method: "HEAD", headers: session })).status).toBe(200);
+    expect((await server.request("/", { method: "HEAD", headers: session })).status).toBe(200);
   });
 });

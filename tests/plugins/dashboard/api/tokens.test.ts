@@ -1,14 +1,14 @@
 import { readFile, rm, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { cookieFrom, isIn, signedIn, wrong } from "../../../support/dashboard-server.ts";
-import { PICO, TOKEN, withOffice } from "../../../support/api-client.ts";
+import { cookieFrom, isSignedIn, signIn, wrongToken } from "../../../support/dashboard-server.ts";
+import { PICO, TOKEN, withApi } from "../../../support/api-client.ts";
 
 const CHOSEN = "chosen-by-the-owner-0123456789-abcdefghijklm";
 
 describe("GET /api/tokens", () => {
   test("lists the source of each claimed token without its value", () =>
-    withOffice(async ({ ask }) => {
+    withApi(async ({ ask }) => {
       const { status, body } = await ask("GET", "/api/tokens");
       expect(status).toBe(200);
       expect(body).toEqual({
@@ -36,8 +36,8 @@ describe("GET /api/tokens", () => {
 
 describe("POST /api/token/rotate", () => {
   test("rotates the launcher token and renews the requesting session", () =>
-    withOffice(async (office) => {
-      const other = await signedIn(office);
+    withApi(async (office) => {
+      const other = await signIn(office);
       const { status, headers, body } = await office.ask("POST", "/api/token/rotate", {
         which: "launcher",
         current: TOKEN,
@@ -48,21 +48,21 @@ describe("POST /api/token/rotate", () => {
         source: "config",
         token: expect.stringMatching(/^[\w-]{43}$/),
       });
-      expect(await isIn(office, other)).toBe(false);
-      expect(await isIn(office, office.session)).toBe(false);
-      expect(await isIn(office, { cookie: cookieFrom(new Response(null, { headers })) })).toBe(
-        true,
-      );
+      expect(await isSignedIn(office, other)).toBe(false);
+      expect(await isSignedIn(office, office.session)).toBe(false);
+      expect(
+        await isSignedIn(office, { cookie: cookieFrom(new Response(null, { headers })) }),
+      ).toBe(true);
       const stored = JSON.parse(
         await readFile(join(office.home, "launcher-config.json"), "utf8"),
       ) as Record<string, unknown>;
       expect(stored["launcher_token"]).toBe(body.token);
-      expect(await isIn(office, { authorization: `Bearer ${body.token}` })).toBe(true);
-      expect(await isIn(office, { authorization: `Bearer ${TOKEN}` })).toBe(false);
+      expect(await isSignedIn(office, { authorization: `Bearer ${body.token}` })).toBe(true);
+      expect(await isSignedIn(office, { authorization: `Bearer ${TOKEN}` })).toBe(false);
     }));
 
   test("sets no cookie for a program", () =>
-    withOffice(async ({ ask }) => {
+    withApi(async ({ ask }) => {
       const asked = await ask(
         "POST",
         "/api/token/rotate",
@@ -76,7 +76,7 @@ describe("POST /api/token/rotate", () => {
     }));
 
   test("generates and stores 64 hex digits for the channel", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const { body } = await office.ask("POST", "/api/token/rotate", {
         which: "pico",
         current: TOKEN,
@@ -88,18 +88,18 @@ describe("POST /api/token/rotate", () => {
         token: expect.stringMatching(/^[0-9a-f]{64}$/),
       });
       expect(await readFile(join(office.home, ".security.yml"), "utf8")).toContain(body.token);
-      expect(await isIn(office, office.session)).toBe(true);
+      expect(await isSignedIn(office, office.session)).toBe(true);
       expect(office.logged()).not.toContain(body.token);
     }));
 
   test("requires the launcher token and counts wrong ones", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       expect(await office.ask("POST", "/api/token/rotate", { which: "pico" })).toMatchObject({
         status: 400,
         body: { error: "invalid_body" },
       });
       expect(
-        await office.ask("POST", "/api/token/rotate", { which: "pico", current: wrong(1) }),
+        await office.ask("POST", "/api/token/rotate", { which: "pico", current: wrongToken(1) }),
       ).toMatchObject({
         status: 403,
         body: { error: "invalid_token" },
@@ -115,7 +115,7 @@ describe("POST /api/token/rotate", () => {
     [{ which: "metrics", current: TOKEN }, 400, "invalid_body"],
     [{ which: "pico", grace: 3_601, current: TOKEN }, 400, "invalid_body"],
   ])("rejects %j", (body, status, error) =>
-    withOffice(async ({ ask }) => {
+    withApi(async ({ ask }) => {
       expect(await ask("POST", "/api/token/rotate", body)).toMatchObject({
         status,
         body: { error },
@@ -124,7 +124,7 @@ describe("POST /api/token/rotate", () => {
   );
 
   test("answers 409 for a token from the environment", () =>
-    withOffice(
+    withApi(
       async ({ ask }) => {
         expect(
           await ask("POST", "/api/token/rotate", { which: "pico", current: TOKEN }),
@@ -140,7 +140,7 @@ describe("POST /api/token/rotate", () => {
     ));
 
   test("accepts one of two parallel requests", () =>
-    withOffice(async ({ ask }) => {
+    withApi(async ({ ask }) => {
       const body = { which: "pico", current: TOKEN };
       const answers = await Promise.all([
         ask("POST", "/api/token/rotate", body),
@@ -151,7 +151,7 @@ describe("POST /api/token/rotate", () => {
     }));
 
   test("keeps the old token and answers 503 if a write fails", () =>
-    withOffice(async ({ ask, home, kernel }) => {
+    withApi(async ({ ask, home, kernel }) => {
       await rm(home, { recursive: true });
       await writeFile(home, "in the way");
       try {
@@ -171,7 +171,7 @@ describe("POST /api/token/rotate", () => {
 
 describe("POST /api/token/reveal", () => {
   test("shows the channel token and logs that without the value", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       const asked = await office.ask("POST", "/api/token/reveal", {
         which: "pico",
         current: TOKEN,
@@ -185,7 +185,7 @@ describe("POST /api/token/reveal", () => {
     }));
 
   test("never shows the launcher token", () =>
-    withOffice(async ({ ask }) => {
+    withApi(async ({ ask }) => {
       expect(
         await ask("POST", "/api/token/reveal", { which: "launcher", current: TOKEN }),
       ).toMatchObject({ status: 400 });

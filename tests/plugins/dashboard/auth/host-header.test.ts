@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { describe, expect, test } from "vitest";
 import { get as rawGet, raw } from "../../../support/http-client.ts";
-import { TOKEN, refusal, startDashboard, wrong } from "../../../support/dashboard-server.ts";
+import { TOKEN, rejection, startDashboard, wrongToken } from "../../../support/dashboard-server.ts";
 
 describe("Host header", () => {
   const names = (port: number): [string, boolean][] => [
@@ -25,12 +25,12 @@ describe("Host header", () => {
   ];
 
   test("passes localhost, its subdomains and IP addresses only", async () => {
-    await using stand = await startDashboard();
-    for (const [host, passes] of names(stand.port)) {
-      const answer = await stand.get("/api/auth/status", { host });
+    await using server = await startDashboard();
+    for (const [host, passes] of names(server.port)) {
+      const answer = await server.get("/api/auth/status", { host });
       if (passes) expect([host, answer.status]).toEqual([host, 200]);
       else {
-        const body = await refusal(answer, 403, "host_not_allowed");
+        const body = await rejection(answer, 403, "host_not_allowed");
         expect(body["message"]).toContain(host);
         expect(body["hint"]).toContain("allowed_hosts");
       }
@@ -38,11 +38,11 @@ describe("Host header", () => {
   });
 
   test("passes names and wildcards of allowed_hosts", async () => {
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       launcher: { allowed_hosts: ["Door.Example.org", "*.lan.example"] },
     });
     const status = async (host: string): Promise<number> =>
-      (await stand.get("/api/auth/status", { host })).status;
+      (await server.get("/api/auth/status", { host })).status;
     for (const host of [
       "door.example.org",
       "DOOR.example.org:443",
@@ -61,58 +61,58 @@ describe("Host header", () => {
   });
 
   test("passes machine names if the listener is public", async () => {
-    await using stand = await startDashboard({ host: "0.0.0.0" });
+    await using server = await startDashboard({ host: "0.0.0.0" });
     for (const host of [hostname(), `${hostname().toUpperCase()}:80`, `${hostname()}.local`]) {
-      expect([host, (await stand.get("/api/auth/status", { host })).status]).toEqual([host, 200]);
+      expect([host, (await server.get("/api/auth/status", { host })).status]).toEqual([host, 200]);
     }
-    await refusal(
-      await stand.get("/api/auth/status", { host: "evil.example" }),
+    await rejection(
+      await server.get("/api/auth/status", { host: "evil.example" }),
       403,
       "host_not_allowed",
     );
   });
 
   test("answers 400 if it is missing or repeated", async () => {
-    await using stand = await startDashboard();
-    expect((await rawGet(stand.port, "/api/auth/status", [])).status).toBe(400);
+    await using server = await startDashboard();
+    expect((await rawGet(server.port, "/api/auth/status", [])).status).toBe(400);
     expect(
-      (await rawGet(stand.port, "/api/auth/status", ["Host: localhost", "Host: evil.example"]))
+      (await rawGet(server.port, "/api/auth/status", ["Host: localhost", "Host: evil.example"]))
         .status,
     ).toBe(400);
-    expect((await rawGet(stand.port, "/api/auth/status", ["Host:"])).status).toBe(400);
+    expect((await rawGet(server.port, "/api/auth/status", ["Host:"])).status).toBe(400);
   });
 
   test("does not matter to /healthz and /readyz", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     for (const path of ["/healthz", "/readyz"]) {
-      expect((await stand.get(path, { host: "evil.example" })).status).toBe(200);
-      expect((await rawGet(stand.port, path, [])).status).toBe(200);
-      expect((await rawGet(stand.port, path, ["Host: a", "Host: b"])).status).toBe(200);
-      expect((await raw(stand.port, `GET ${path} HTTP/1.0\r\n\r\n`)).status).toBe(200);
+      expect((await server.get(path, { host: "evil.example" })).status).toBe(200);
+      expect((await rawGet(server.port, path, [])).status).toBe(200);
+      expect((await rawGet(server.port, path, ["Host: a", "Host: b"])).status).toBe(200);
+      expect((await raw(server.port, `GET ${path} HTTP/1.0\r\n\r\n`)).status).toBe(200);
     }
   });
 
   test("leads to an error page and prevents any action", async () => {
-    await using stand = await startDashboard();
-    const page = await stand.open("/", { host: "evil.example" });
+    await using server = await startDashboard();
+    const page = await server.open("/", { host: "evil.example" });
     expect([page.status, page.headers.get("content-type")]).toEqual([
       403,
       "text/html; charset=utf-8",
     ]);
     expect(await page.text()).toContain("allowed_hosts");
     for (const path of ["/login", "/setup", "/logout", "/nowhere", "/api/status"]) {
-      await refusal(
-        await stand.post(path, { token: TOKEN }, { host: "evil.example" }),
+      await rejection(
+        await server.post(path, { token: TOKEN }, { host: "evil.example" }),
         403,
         "host_not_allowed",
       );
     }
-    await refusal(
-      await stand.get(`/?token=${wrong(1)}`, { host: "evil.example" }),
+    await rejection(
+      await server.get(`/?token=${wrongToken(1)}`, { host: "evil.example" }),
       403,
       "host_not_allowed",
     );
-    expect(stand.facts).toEqual([]);
+    expect(server.facts).toEqual([]);
   });
 
   test("yields to X-Forwarded-Host of trusted proxies only", async () => {
@@ -134,7 +134,7 @@ describe("Host header", () => {
         })
       ).status,
     ).toBe(200);
-    await refusal(
+    await rejection(
       await behind.get("/api/auth/status", { "x-forwarded-host": "evil.example" }),
       403,
       "host_not_allowed",

@@ -69,11 +69,11 @@ describe("safeRedirectPath", () => {
   });
 
   test("passes through the sign-in page and its form", async () => {
-    await using stand = await startDashboard();
-    const sent = await stand.open("/place?a=%26&b=c+d");
-    const page = await (await stand.open(sent.headers.get("location")!)).text();
+    await using server = await startDashboard();
+    const sent = await server.open("/place?a=%26&b=c+d");
+    const page = await (await server.open(sent.headers.get("location")!)).text();
     const [, next = ""] = /name="next" value="([^"]*)"/.exec(page) ?? [];
-    const answer = await stand.form("/login", {
+    const answer = await server.form("/login", {
       token: TOKEN,
       next: next.replaceAll("&amp;", "&"),
     });
@@ -81,14 +81,14 @@ describe("safeRedirectPath", () => {
   });
 
   test("stays the same after a failed form and never leaves the site", async () => {
-    await using stand = await startDashboard();
-    expect(await (await stand.form("/login", { token: "wrong", next: "/place" })).text()).toContain(
-      'name="next" value="/place"',
-    );
+    await using server = await startDashboard();
     expect(
-      await (await stand.form("/login", { token: "wrong", next: "//evil.example" })).text(),
+      await (await server.form("/login", { token: "wrong", next: "/place" })).text(),
+    ).toContain('name="next" value="/place"');
+    expect(
+      await (await server.form("/login", { token: "wrong", next: "//evil.example" })).text(),
     ).not.toContain("evil.example");
-    expect(await (await stand.form("/login", { token: "", next: "/place" })).text()).toContain(
+    expect(await (await server.form("/login", { token: "", next: "/place" })).text()).toContain(
       'name="next" value="/place"',
     );
   });

@@ -7,12 +7,12 @@ import { memory } from "../../../../plugins/token-store/index.ts";
 import { get as rawGet } from "../../../support/http-client.ts";
 import {
   TOKEN,
-  inSetup,
-  isIn,
-  refusal,
-  signedIn,
+  setupBackend,
+  isSignedIn,
+  rejection,
+  signIn,
   startDashboard,
-  wrong,
+  wrongToken,
 } from "../../../support/dashboard-server.ts";
 
 describe("launcher state", () => {
@@ -80,41 +80,41 @@ describe("launcher state", () => {
         }),
     };
     // The two different values below wait at the same time, so both count as pending attempts.
-    await using stand = await startDashboard({ form, launcher: { login_attempts_per_minute: 2 } });
-    const session = await signedIn(stand);
-    const replaced = stand.kernel.services.tokenSecrets.replace("launcher", {
+    await using server = await startDashboard({ form, launcher: { login_attempts_per_minute: 2 } });
+    const session = await signIn(server);
+    const replaced = server.kernel.services.tokenSecrets.replace("launcher", {
       value: "another-token-of-mine",
       expect: 1,
     });
-    expect(stand.kernel.state()).toBe("rotating");
+    expect(server.kernel.state()).toBe("rotating");
     const pending = [
-      stand.post("/login", { token: wrong(1) }),
-      stand.get(`/?token=${TOKEN}`),
-      stand.get("/api/status", { authorization: `Bearer ${TOKEN}` }),
+      server.post("/login", { token: wrongToken(1) }),
+      server.get(`/?token=${TOKEN}`),
+      server.get("/api/status", { authorization: `Bearer ${TOKEN}` }),
     ];
     let settled = 0;
     for (const response of pending)
       void response.then(() => {
         settled += 1;
       });
-    expect(await isIn(stand, session)).toBe(true);
-    expect((await stand.open("/login")).status).toBe(200);
-    expect(await (await stand.get("/api/auth/status", session)).json()).toMatchObject({
+    expect(await isSignedIn(server, session)).toBe(true);
+    expect((await server.open("/login")).status).toBe(200);
+    expect(await (await server.get("/api/auth/status", session)).json()).toMatchObject({
       state: "rotating",
       authenticated: true,
     });
-    stand.clock.increment(4_999);
-    await stand.get("/healthz");
+    server.clock.increment(4_999);
+    await server.get("/healthz");
     expect(settled).toBe(0);
-    stand.clock.increment(1);
+    server.clock.increment(1);
     for (const answer of await Promise.all(pending)) {
       expect(answer.headers.get("retry-after")).not.toBeNull();
-      await refusal(answer, 503, "store_unavailable");
+      await rejection(answer, 503, "store_unavailable");
     }
     finish();
     await replaced;
     for (const n of [2, 3])
-      await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
+      await rejection(await server.post("/login", { token: wrongToken(n) }), 401, "invalid_token");
   });
 
   test("lets a delayed token check finish with the rotation", async () => {
@@ -127,47 +127,47 @@ describe("launcher state", () => {
           finish = done;
         }),
     };
-    await using stand = await startDashboard({ form });
-    const replaced = stand.kernel.services.tokenSecrets.replace("launcher", {
+    await using server = await startDashboard({ form });
+    const replaced = server.kernel.services.tokenSecrets.replace("launcher", {
       value: "another-token-of-mine",
       expect: 1,
     });
     const [old, next] = [
-      stand.post("/login", { token: TOKEN }),
-      stand.post("/login", { token: "another-token-of-mine" }),
+      server.post("/login", { token: TOKEN }),
+      server.post("/login", { token: "another-token-of-mine" }),
     ];
-    await stand.get("/healthz");
+    await server.get("/healthz");
     finish();
     await replaced;
-    await refusal(await old, 401, "invalid_token");
+    await rejection(await old, 401, "invalid_token");
     expect((await next).status).toBe(200);
   });
 });
 
 describe("guard", () => {
   test("checks host, origin, state and session before the route", async () => {
-    await using stand = await startDashboard({ form: inSetup() });
+    await using server = await startDashboard({ form: setupBackend() });
     const evil = { host: "evil.example", origin: "https://evil.example" };
-    await refusal(await stand.post("/api/nowhere", {}, evil), 403, "host_not_allowed");
-    await refusal(
-      await stand.post("/api/nowhere", {}, { origin: "https://evil.example" }),
+    await rejection(await server.post("/api/nowhere", {}, evil), 403, "host_not_allowed");
+    await rejection(
+      await server.post("/api/nowhere", {}, { origin: "https://evil.example" }),
       403,
       "origin_not_allowed",
     );
-    await refusal(await stand.post("/api/nowhere", {}), 403, "setup_required");
+    await rejection(await server.post("/api/nowhere", {}), 403, "setup_required");
     await using running = await startDashboard();
-    await refusal(await running.post("/api/nowhere", {}), 401, "unauthorized");
-    await refusal(
-      await running.post("/api/nowhere", {}, await signedIn(running)),
+    await rejection(await running.post("/api/nowhere", {}), 401, "unauthorized");
+    await rejection(
+      await running.post("/api/nowhere", {}, await signIn(running)),
       404,
       "not_found",
     );
   });
 
   test("rejects a request before reading its body", async () => {
-    await using stand = await startDashboard();
-    await refusal(
-      await stand.post("/api/signin-links", { x: "x".repeat(2_000_000) }),
+    await using server = await startDashboard();
+    await rejection(
+      await server.post("/api/signin-links", { x: "x".repeat(2_000_000) }),
       401,
       "unauthorized",
     );
@@ -176,7 +176,7 @@ describe("guard", () => {
 
 describe("path normalization", () => {
   test("precedes the decision which paths are public", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     for (const path of [
       "/assets/../api/status",
       "/assets/%2e%2e/api/status",
@@ -185,8 +185,8 @@ describe("path normalization", () => {
       "/%61pi/status",
       "/api/%73tatus",
     ]) {
-      await refusal(await stand.get(path), 401, "unauthorized");
-      expect((await stand.get(path, { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
+      await rejection(await server.get(path), 401, "unauthorized");
+      expect((await server.get(path, { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
     }
   });
 });

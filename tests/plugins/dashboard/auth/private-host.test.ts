@@ -7,20 +7,20 @@ import { channels } from "../../../../plugins/channels/index.ts";
 import { picoServer } from "../../../../plugins/pico-server/index.ts";
 import { memory } from "../../../../plugins/token-store/index.ts";
 import { selfSigned } from "../../http/certificate.ts";
-import { client } from "../../../support/pico-server-harness.ts";
+import { connectClient } from "../../../support/pico-server-harness.ts";
 import {
   TOKEN,
   cookieFrom,
-  isIn,
-  refusal,
+  isSignedIn,
+  rejection,
   startDashboard,
   tempHome,
-  type DashboardStand,
+  type DashboardServer,
 } from "../../../support/dashboard-server.ts";
 
-const privateUrl = (stand: DashboardStand, page?: string): string | undefined =>
-  stand.kernel.services.signInLinks.mint(page).privateUrl;
-const hostOf = (stand: DashboardStand): string => new URL(privateUrl(stand)!).host;
+const privateUrl = (server: DashboardServer, page?: string): string | undefined =>
+  server.kernel.services.signInLinks.mint(page).privateUrl;
+const hostOf = (server: DashboardServer): string => new URL(privateUrl(server)!).host;
 
 describe("SignInLinks.mint", () => {
   test("adds a private URL with 80 random bits, constant per start", async () => {
@@ -32,10 +32,10 @@ describe("SignInLinks.mint", () => {
   });
 
   test("signs in under the private name and opens the page", async () => {
-    await using stand = await startDashboard({ basePath: "/door" });
-    const url = new URL(privateUrl(stand, "/tokens")!);
+    await using server = await startDashboard({ basePath: "/door" });
+    const url = new URL(privateUrl(server, "/tokens")!);
     expect(url.pathname).toBe("/door/");
-    const answer = await stand.open(url.pathname + url.search, { host: url.host });
+    const answer = await server.open(url.pathname + url.search, { host: url.host });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/door/tokens"]);
   });
 
@@ -45,8 +45,8 @@ describe("SignInLinks.mint", () => {
     ["127.0.0.2", false],
     ["0.0.0.0", true],
   ])("adds a private URL only if browsers can reach it: %s", async (host, offered) => {
-    await using stand = await startDashboard({ host });
-    expect(privateUrl(stand) !== undefined).toBe(offered);
+    await using server = await startDashboard({ host });
+    expect(privateUrl(server) !== undefined).toBe(offered);
   });
 
   test("adds no private URL over TLS, whose certificate lacks the name", async () => {
@@ -55,26 +55,26 @@ describe("SignInLinks.mint", () => {
     const made = selfSigned();
     await writeFile(cert, made.cert);
     await writeFile(key, made.key);
-    await using stand = await startDashboard({ launcher: { tls: { cert, key } } });
-    expect(stand.kernel.services.signInLinks.mint()).not.toHaveProperty("privateUrl");
+    await using server = await startDashboard({ launcher: { tls: { cert, key } } });
+    expect(server.kernel.services.signInLinks.mint()).not.toHaveProperty("privateUrl");
   });
 });
 
 describe("createPrivateHost", () => {
   test("accepts the private name as Host and Origin", async () => {
-    await using stand = await startDashboard();
-    const host = hostOf(stand);
+    await using server = await startDashboard();
+    const host = hostOf(server);
     const origin = `http://${host}`;
-    const answer = await stand.post("/login", { token: TOKEN }, { host, origin });
+    const answer = await server.post("/login", { token: TOKEN }, { host, origin });
     expect(answer.status).toBe(200);
     expect(answer.headers.getSetCookie()[0]).not.toContain("Domain");
     const cookie = cookieFrom(answer);
-    expect(await isIn(stand, { host, cookie })).toBe(true);
-    const links = await stand.post("/api/signin-links", undefined, { host, origin, cookie });
+    expect(await isSignedIn(server, { host, cookie })).toBe(true);
+    const links = await server.post("/api/signin-links", undefined, { host, origin, cookie });
     expect(((await links.json()) as { url: string }).url).toMatch(`${origin}/login?link=ott_`);
-    for (const other of [stand.origin, `http://other.localhost:${stand.port}`]) {
-      const wrong = await stand.post("/logout", undefined, { host, origin: other, cookie });
-      await refusal(wrong, 403, "origin_not_allowed");
+    for (const other of [server.origin, `http://other.localhost:${server.port}`]) {
+      const wrong = await server.post("/logout", undefined, { host, origin: other, cookie });
+      await rejection(wrong, 403, "origin_not_allowed");
     }
   });
 
@@ -82,25 +82,25 @@ describe("createPrivateHost", () => {
     const before = [channels(), picoServer()] as unknown as AnyPlugin[];
     const form = memory({ launcher: TOKEN, pico: "0123456789abcdef0123" });
     await using folder = await tempHome();
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       before,
       form,
       home: folder.home,
       env: { SERVICE_CHANNELS_PICO_ENABLED: "true" },
     });
-    const host = hostOf(stand);
+    const host = hostOf(server);
     const headers = { host, origin: `http://${host}` };
-    const cookie = cookieFrom(await stand.post("/login", { token: TOKEN }, headers));
-    const page = await client(stand.port, "/pico", {
+    const cookie = cookieFrom(await server.post("/login", { token: TOKEN }, headers));
+    const page = await connectClient(server.port, "/pico", {
       token: null,
       headers: { ...headers, cookie },
     });
     page.ws.close();
-    const status = (await (await stand.get("/api/status", { ...headers, cookie })).json()) as {
+    const status = (await (await server.get("/api/status", { ...headers, cookie })).json()) as {
       channel: { url: string };
     };
-    expect(status.channel.url).toBe(`ws://127.0.0.1:${stand.port}/pico`);
+    expect(status.channel.url).toBe(`ws://127.0.0.1:${server.port}/pico`);
     expect(JSON.stringify(status)).not.toContain("localhost");
-    expect(stand.logged()).not.toContain(host);
+    expect(server.logged()).not.toContain(host);
   });
 });

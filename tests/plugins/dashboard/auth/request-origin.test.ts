@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import {
   TOKEN,
-  inSetup,
-  isIn,
-  refusal,
-  signedIn,
+  setupBackend,
+  isSignedIn,
+  rejection,
+  signIn,
   startDashboard,
-  wrong,
-  type Lines,
+  wrongToken,
+  type HeaderLines,
 } from "../../../support/dashboard-server.ts";
 
 describe("Origin and Sec-Fetch-Site", () => {
   const here = "own";
-  const table: [string, Lines, boolean][] = [
+  const table: [string, HeaderLines, boolean][] = [
     ["no browser", {}, true],
     ["same origin, as the browser says", { "sec-fetch-site": "same-origin", origin: here }, true],
     ["typed or from a bookmark", { "sec-fetch-site": "none" }, true],
@@ -40,7 +40,7 @@ describe("Origin and Sec-Fetch-Site", () => {
     ["two origins", { origin: ["own", "https://evil.example"] }, false],
     ["an empty origin", { origin: "" }, false],
   ];
-  const spelled = (lines: Lines, base: URL): Lines => {
+  const spelled = (lines: HeaderLines, base: URL): HeaderLines => {
     const words: Record<string, string> = {
       own: base.origin,
       OWN: base.origin.toUpperCase(),
@@ -57,93 +57,93 @@ describe("Origin and Sec-Fetch-Site", () => {
   };
 
   test.each(table)("decide about a request: %s", async (_, lines, passes) => {
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       launcher: { allowed_origins: ["https://Friend.example:443"] },
     });
-    const session = await signedIn(stand);
-    const headers = { ...spelled(lines, stand.base), ...session };
+    const session = await signIn(server);
+    const headers = { ...spelled(lines, server.base), ...session };
     const answers = {
-      links: await stand.post("/api/signin-links", undefined, headers),
-      login: await stand.post("/login", { token: TOKEN }, headers), // replaces the session
-      form: await stand.form("/login", { token: TOKEN }, headers),
-      logout: await stand.post("/logout", undefined, headers),
+      links: await server.post("/api/signin-links", undefined, headers),
+      login: await server.post("/login", { token: TOKEN }, headers), // replaces the session
+      form: await server.form("/login", { token: TOKEN }, headers),
+      logout: await server.post("/logout", undefined, headers),
     };
     if (passes) {
       expect(Object.values(answers).map(({ status }) => status)).toEqual([200, 200, 303, 200]);
       return;
     }
     for (const answer of Object.values(answers)) {
-      const body = await refusal(answer, 403, "origin_not_allowed");
-      expect(body["message"]).toContain(stand.origin);
+      const body = await rejection(answer, 403, "origin_not_allowed");
+      expect(body["message"]).toContain(server.origin);
       expect(body["hint"]).toContain("allowed_origins");
     }
-    expect(await isIn(stand, session)).toBe(true);
+    expect(await isSignedIn(server, session)).toBe(true);
   });
 
   test.each(["POST", "PUT", "PATCH", "DELETE"])(
     "reject %s requests of other sites before routing",
     async (method) => {
-      await using stand = await startDashboard();
-      const headers = { ...(await signedIn(stand)), origin: "https://evil.example" };
+      await using server = await startDashboard();
+      const headers = { ...(await signIn(server)), origin: "https://evil.example" };
       for (const path of ["/api/sessions", "/logout", "/nowhere"]) {
-        await refusal(await stand.request(path, { method, headers }), 403, "origin_not_allowed");
+        await rejection(await server.request(path, { method, headers }), 403, "origin_not_allowed");
       }
     },
   );
 
   test("appear in the error message", async () => {
-    await using stand = await startDashboard();
-    const { message } = await refusal(
-      await stand.post("/login", {}, { origin: "https://evil.example" }),
+    await using server = await startDashboard();
+    const { message } = await rejection(
+      await server.post("/login", {}, { origin: "https://evil.example" }),
       403,
       "origin_not_allowed",
     );
     expect(message).toContain("https://evil.example");
-    expect(message).toContain(stand.origin);
+    expect(message).toContain(server.origin);
   });
 
   test("prevent token checks of rejected requests", async () => {
-    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
-    for (const token of [wrong(1), wrong(2), TOKEN]) {
-      await refusal(
-        await stand.post("/login", { token }, { origin: "https://evil.example" }),
+    await using server = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
+    for (const token of [wrongToken(1), wrongToken(2), TOKEN]) {
+      await rejection(
+        await server.post("/login", { token }, { origin: "https://evil.example" }),
         403,
         "origin_not_allowed",
       );
     }
-    await refusal(await stand.post("/login", { token: wrong(3) }), 401, "invalid_token");
+    await rejection(await server.post("/login", { token: wrongToken(3) }), 401, "invalid_token");
   });
 
   test("accept Origin: null only with a proof in the form", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
+    await using server = await startDashboard();
+    const session = await signIn(server);
     for (const site of [{}, { "sec-fetch-site": "same-origin" }, { "sec-fetch-site": "none" }]) {
       const headers = { origin: "null", ...site };
-      expect((await stand.form("/login", { token: TOKEN }, headers)).status).toBe(303);
-      expect((await stand.form("/logout", {}, headers)).status).toBe(303);
-      await refusal(
-        await stand.post("/login", { token: TOKEN }, headers),
+      expect((await server.form("/login", { token: TOKEN }, headers)).status).toBe(303);
+      expect((await server.form("/logout", {}, headers)).status).toBe(303);
+      await rejection(
+        await server.post("/login", { token: TOKEN }, headers),
         403,
         "origin_not_allowed",
       );
-      await refusal(
-        await stand.post("/api/signin-links", undefined, { ...headers, ...session }),
+      await rejection(
+        await server.post("/api/signin-links", undefined, { ...headers, ...session }),
         403,
         "origin_not_allowed",
       );
-      await refusal(
-        await stand.form("/api/signin-links", {}, { ...headers, ...session }),
+      await rejection(
+        await server.form("/api/signin-links", {}, { ...headers, ...session }),
         403,
         "origin_not_allowed",
       );
-      await refusal(
-        await stand.form("/nowhere", {}, { ...headers, ...session }),
+      await rejection(
+        await server.form("/nowhere", {}, { ...headers, ...session }),
         403,
         "origin_not_allowed",
       );
     }
-    await refusal(
-      await stand.form(
+    await rejection(
+      await server.form(
         "/login",
         { token: TOKEN },
         { origin: "null", "sec-fetch-site": "cross-site" },
@@ -151,14 +151,14 @@ describe("Origin and Sec-Fetch-Site", () => {
       403,
       "origin_not_allowed",
     );
-    await using fresh = await startDashboard({ form: inSetup() });
+    await using fresh = await startDashboard({ form: setupBackend() });
     expect(
       (await fresh.form("/setup", { code: TOKEN, keep: "true" }, { origin: "null" })).status,
     ).toBe(303);
   });
 
   test("match the public origin behind a trusted proxy", async () => {
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] },
     });
     const proxied = {
@@ -167,35 +167,35 @@ describe("Origin and Sec-Fetch-Site", () => {
       "x-forwarded-for": "10.1.1.1",
     };
     const login = (origin: string): Promise<Response> =>
-      stand.post("/login", { token: TOKEN }, { ...proxied, origin });
+      server.post("/login", { token: TOKEN }, { ...proxied, origin });
     expect((await login("https://door.example.org")).status).toBe(200);
-    await refusal(await login("http://door.example.org"), 403, "origin_not_allowed");
-    await refusal(await login(stand.origin), 403, "origin_not_allowed");
+    await rejection(await login("http://door.example.org"), 403, "origin_not_allowed");
+    await rejection(await login(server.origin), 403, "origin_not_allowed");
   });
 
   test("do not matter with a Bearer", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     const headers = {
       authorization: `Bearer ${TOKEN}`,
       origin: "https://evil.example",
       "sec-fetch-site": "cross-site",
     };
-    expect((await stand.post("/api/signin-links", undefined, headers)).status).toBe(200);
-    const session = await signedIn(stand);
-    const answer = await stand.post("/api/signin-links", undefined, {
+    expect((await server.post("/api/signin-links", undefined, headers)).status).toBe(200);
+    const session = await signIn(server);
+    const answer = await server.post("/api/signin-links", undefined, {
       ...headers,
       ...session,
-      authorization: `Bearer ${wrong(1)}`,
+      authorization: `Bearer ${wrongToken(1)}`,
     });
-    await refusal(answer, 401, "invalid_token");
+    await rejection(answer, 401, "invalid_token");
   });
 
   test("do not matter when reading", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
+    await using server = await startDashboard();
+    const session = await signIn(server);
     expect(
       (
-        await stand.get("/api/status", {
+        await server.get("/api/status", {
           ...session,
           origin: "https://evil.example",
           "sec-fetch-site": "cross-site",
@@ -203,7 +203,7 @@ describe("Origin and Sec-Fetch-Site", () => {
       ).status,
     ).toBe(200);
     expect(
-      (await stand.get("/api/status", { ...session, origin: "null" })).headers.get(
+      (await server.get("/api/status", { ...session, origin: "null" })).headers.get(
         "access-control-allow-origin",
       ),
     ).toBeNull();

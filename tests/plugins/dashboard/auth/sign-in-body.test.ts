@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { TOKEN, refusal, startDashboard, wrong } from "../../../support/dashboard-server.ts";
+import { TOKEN, rejection, startDashboard, wrongToken } from "../../../support/dashboard-server.ts";
 
 describe("POST /login without exactly one token", () => {
   const bodies: [string, string, string][] = [
@@ -25,9 +25,9 @@ describe("POST /login without exactly one token", () => {
     ["a form with the token twice", "application/x-www-form-urlencoded", `token=x&token=${TOKEN}`],
   ];
   test.each(bodies)("answers 400 without counting or logging: %s", async (_, type, body) => {
-    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
+    await using server = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     for (let time = 0; time < 2; time += 1) {
-      const answer = await stand.request("/login", {
+      const answer = await server.request("/login", {
         method: "POST",
         headers: { "content-type": type, "content-length": String(body.length) },
         body,
@@ -39,15 +39,15 @@ describe("POST /login without exactly one token", () => {
         expect(JSON.parse(text)).toMatchObject({ error: "invalid_body" });
       else expect(text).toContain("Enter the launcher token.");
     }
-    expect(stand.logged()).not.toContain(TOKEN);
-    expect(stand.facts).toEqual([]);
-    await refusal(await stand.post("/login", { token: wrong(1) }), 401, "invalid_token");
+    expect(server.logged()).not.toContain(TOKEN);
+    expect(server.facts).toEqual([]);
+    await rejection(await server.post("/login", { token: wrongToken(1) }), 401, "invalid_token");
   });
 
   test("accepts JSON text inside the token as one token", async () => {
-    await using stand = await startDashboard();
-    await refusal(
-      await stand.post("/login", { token: '{"token":"x","token":"y"}' }),
+    await using server = await startDashboard();
+    await rejection(
+      await server.post("/login", { token: '{"token":"x","token":"y"}' }),
       401,
       "invalid_token",
     );

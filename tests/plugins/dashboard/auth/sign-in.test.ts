@@ -1,68 +1,68 @@
 import { describe, expect, test } from "vitest";
 import { memory } from "../../../../plugins/token-store/index.ts";
 import {
-  BEGAN,
+  START_TIME,
   DAY,
   TOKEN,
   block,
   cookieFrom,
-  inSetup,
-  isIn,
-  mintLink,
-  refusal,
+  setupBackend,
+  isSignedIn,
+  createLoginLink,
+  rejection,
   setCookieOf,
-  signedIn,
+  signIn,
   startDashboard,
-  wrong,
+  wrongToken,
 } from "../../../support/dashboard-server.ts";
 
 const unauthorized = 'Bearer realm="launcher"';
 
 describe("protected page", () => {
   test("redirects to sign-in with the current address but no token", async () => {
-    await using stand = await startDashboard();
-    const answer = await stand.open("/nowhere?a=1&token=abc&b=2");
+    await using server = await startDashboard();
+    const answer = await server.open("/nowhere?a=1&token=abc&b=2");
     expect(answer.status).toBe(302);
     expect(answer.headers.get("location")).toBe(
       `/login?next=${encodeURIComponent("/nowhere?a=1&b=2")}`,
     );
-    expect((await stand.open("/")).headers.get("location")).toBe("/login?next=%2F");
+    expect((await server.open("/")).headers.get("location")).toBe("/login?next=%2F");
   });
 
   test("answers 401 unauthorized to a program", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     for (const path of ["/", "/api/status", "/nowhere", "/api/nowhere"]) {
-      const answer = await stand.get(path);
+      const answer = await server.get(path);
       expect(answer.headers.get("www-authenticate")).toBe(unauthorized);
-      await refusal(answer, 401, "unauthorized");
+      await rejection(answer, 401, "unauthorized");
     }
-    await refusal(await stand.open("/api/status"), 401, "unauthorized");
+    await rejection(await server.open("/api/status"), 401, "unauthorized");
   });
 
   test("clears a cookie without a session", async () => {
-    await using stand = await startDashboard();
-    const { cookie } = await signedIn(stand);
+    await using server = await startDashboard();
+    const { cookie } = await signIn(server);
     const [name] = cookie.split("=");
     for (const answer of [
-      await stand.open("/", { cookie: `${cookie}x` }),
-      await stand.get("/api/status", { cookie: `${name}=rubbish` }),
-      await stand.open("/login", { cookie: `${name}=rubbish` }),
+      await server.open("/", { cookie: `${cookie}x` }),
+      await server.get("/api/status", { cookie: `${name}=rubbish` }),
+      await server.open("/login", { cookie: `${name}=rubbish` }),
     ]) {
       expect(setCookieOf(answer)).toMatch(
         new RegExp(`^${name}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax$`),
       );
     }
-    expect(setCookieOf(await stand.open("/"))).toBeUndefined();
+    expect(setCookieOf(await server.open("/"))).toBeUndefined();
   });
 
   test("redirects browsers to /setup and rejects programs during setup", async () => {
-    await using stand = await startDashboard({ form: inSetup() });
-    const answer = await stand.open("/");
+    await using server = await startDashboard({ form: setupBackend() });
+    const answer = await server.open("/");
     expect([answer.status, answer.headers.get("location")]).toEqual([302, "/setup"]);
-    const body = await refusal(await stand.get("/api/status"), 403, "setup_required");
+    const body = await rejection(await server.get("/api/status"), 403, "setup_required");
     expect(body["hint"]).toBe("/setup");
-    await refusal(
-      await stand.get("/api/status", { authorization: `Bearer ${TOKEN}` }),
+    await rejection(
+      await server.get("/api/status", { authorization: `Bearer ${TOKEN}` }),
       403,
       "setup_required",
     );
@@ -71,19 +71,19 @@ describe("protected page", () => {
 
 describe("GET /login", () => {
   test("shows a form without a session", async () => {
-    await using stand = await startDashboard();
-    const answer = await stand.open("/login?next=%2Fplace%3Fa%3D1");
+    await using server = await startDashboard();
+    const answer = await server.open("/login?next=%2Fplace%3Fa%3D1");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(await answer.text()).toContain('name="next" value="/place?a=1"');
-    expect((await stand.request("/login", { method: "HEAD" })).status).toBe(200);
+    expect((await server.request("/login", { method: "HEAD" })).status).toBe(200);
   });
 
   test("redirects to a safe next path with a session", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
+    await using server = await startDashboard();
+    const session = await signIn(server);
     const to = async (query: string): Promise<[number, string | null]> => {
-      const answer = await stand.open(`/login${query}`, session);
+      const answer = await server.open(`/login${query}`, session);
       return [answer.status, answer.headers.get("location")];
     };
     expect(await to("")).toEqual([303, "/"]);
@@ -93,14 +93,14 @@ describe("GET /login", () => {
   });
 
   test("redirects to /setup during setup", async () => {
-    await using stand = await startDashboard({ form: inSetup() });
-    const answer = await stand.open("/login");
+    await using server = await startDashboard({ form: setupBackend() });
+    const answer = await server.open("/login");
     expect([answer.status, answer.headers.get("location")]).toEqual([302, "/setup"]);
   });
 
   test("never repeats a token or an external next path", async () => {
-    await using stand = await startDashboard();
-    const answer = await stand.open(`/login?token=${TOKEN}&next=https%3A%2F%2Fevil.example%2F`);
+    await using server = await startDashboard();
+    const answer = await server.open(`/login?token=${TOKEN}&next=https%3A%2F%2Fevil.example%2F`);
     const text = await answer.text();
     expect(text).not.toContain(TOKEN);
     expect(text).not.toContain("evil.example");
@@ -109,26 +109,26 @@ describe("GET /login", () => {
 
 describe("POST /login with the correct token", () => {
   test("returns the expiry and sets a session cookie for JSON", async () => {
-    await using stand = await startDashboard();
-    const answer = await stand.post("/login", { token: TOKEN });
+    await using server = await startDashboard();
+    const answer = await server.post("/login", { token: TOKEN });
     expect(answer.status).toBe(200);
     expect(await answer.json()).toEqual({
       status: "ok",
-      expiresAt: new Date(BEGAN + 7 * DAY).toISOString(),
+      expiresAt: new Date(START_TIME + 7 * DAY).toISOString(),
     });
     expect(answer.headers.get("cache-control")).toBe("no-store");
-    expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
+    expect(await isSignedIn(server, { cookie: cookieFrom(answer) })).toBe(true);
   });
 
   test("redirects a form to a safe next path", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     const to = async (next?: string): Promise<string | null> => {
-      const answer = await stand.form("/login", {
+      const answer = await server.form("/login", {
         token: TOKEN,
         ...(next === undefined ? {} : { next }),
       });
       expect(answer.status).toBe(303);
-      expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
+      expect(await isSignedIn(server, { cookie: cookieFrom(answer) })).toBe(true);
       return answer.headers.get("location");
     };
     expect(await to()).toBe("/");
@@ -137,102 +137,104 @@ describe("POST /login with the correct token", () => {
   });
 
   test("trims white space around the token", async () => {
-    await using stand = await startDashboard();
-    expect((await stand.post("/login", { token: ` ${TOKEN}\r\n` })).status).toBe(200);
-    expect((await stand.form("/login", { token: `\t${TOKEN}\n` })).status).toBe(303);
+    await using server = await startDashboard();
+    expect((await server.post("/login", { token: ` ${TOKEN}\r\n` })).status).toBe(200);
+    expect((await server.form("/login", { token: `\t${TOKEN}\n` })).status).toBe(303);
   });
 
   test("accepts a token of any characters", async () => {
     const token = 'ключ от двери & + % 🔑 "quoted"';
-    await using stand = await startDashboard({ form: memory({ launcher: token }) });
-    expect((await stand.post("/login", { token })).status).toBe(200);
-    expect((await stand.form("/login", { token })).status).toBe(303);
-    expect((await stand.open(`/?token=${encodeURIComponent(token)}`)).status).toBe(303);
+    await using server = await startDashboard({ form: memory({ launcher: token }) });
+    expect((await server.post("/login", { token })).status).toBe(200);
+    expect((await server.form("/login", { token })).status).toBe(303);
+    expect((await server.open(`/?token=${encodeURIComponent(token)}`)).status).toBe(303);
     const latin1 = Buffer.from(token).toString("latin1");
-    expect((await stand.get("/api/status", { authorization: `Bearer ${latin1}` })).status).toBe(
+    expect((await server.get("/api/status", { authorization: `Bearer ${latin1}` })).status).toBe(
       200,
     );
   });
 
   test("emits one event and one log line without secrets", async () => {
-    await using stand = await startDashboard();
-    const { cookie } = await signedIn(stand);
-    expect(stand.facts).toEqual([
+    await using server = await startDashboard();
+    const { cookie } = await signIn(server);
+    expect(server.facts).toEqual([
       {
         type: "dashboard:signed-in",
         fact: { signIn: expect.stringMatching(/^[0-9a-f]{8}$/), address: "127.0.0.1", via: "form" },
       },
     ]);
-    expect(stand.lines.filter(({ text }) => text === "signed in")).toHaveLength(1);
-    expect(stand.logged()).not.toContain(cookie.split("=")[1]!.slice(0, 20));
+    expect(server.lines.filter(({ text }) => text === "signed in")).toHaveLength(1);
+    expect(server.logged()).not.toContain(cookie.split("=")[1]!.slice(0, 20));
   });
 });
 
 describe("POST /login with a one-time link", () => {
   test("signs in once, by JSON or form", async () => {
-    await using stand = await startDashboard();
-    const link = mintLink(stand);
+    await using server = await startDashboard();
+    const link = createLoginLink(server);
     expect(
-      await isIn(stand, { cookie: cookieFrom(await stand.form("/login", { token: link })) }),
+      await isSignedIn(server, {
+        cookie: cookieFrom(await server.form("/login", { token: link })),
+      }),
     ).toBe(true);
-    expect((await stand.form("/login", { token: link })).status).toBe(401);
-    const other = mintLink(stand);
-    expect((await stand.post("/login", { token: other })).status).toBe(200);
-    await refusal(await stand.post("/login", { token: other }), 401, "invalid_token");
+    expect((await server.form("/login", { token: link })).status).toBe(401);
+    const other = createLoginLink(server);
+    expect((await server.post("/login", { token: other })).status).toBe(200);
+    await rejection(await server.post("/login", { token: other }), 401, "invalid_token");
   });
 
   test("works during a block", async () => {
-    await using stand = await startDashboard();
-    await block(stand);
-    expect((await stand.post("/login", { token: mintLink(stand) })).status).toBe(200);
+    await using server = await startDashboard();
+    await block(server);
+    expect((await server.post("/login", { token: createLoginLink(server) })).status).toBe(200);
   });
 });
 
 describe("POST /login with a wrong token", () => {
   test("answers 401 invalid_token to JSON", async () => {
-    await using stand = await startDashboard();
-    const answer = await stand.post("/login", { token: wrong(1) });
+    await using server = await startDashboard();
+    const answer = await server.post("/login", { token: wrongToken(1) });
     expect(answer.headers.get("www-authenticate")).toBe(unauthorized);
     expect(setCookieOf(answer)).toBeUndefined();
-    await refusal(answer, 401, "invalid_token");
+    await rejection(answer, 401, "invalid_token");
   });
 
   test("shows forms a message, keeps next and hides the token", async () => {
-    await using stand = await startDashboard();
-    const answer = await stand.form("/login", { token: wrong(1), next: "/place" });
+    await using server = await startDashboard();
+    const answer = await server.form("/login", { token: wrongToken(1), next: "/place" });
     expect(answer.status).toBe(401);
     expect(answer.headers.get("www-authenticate")).toBe(unauthorized);
     const text = await answer.text();
     expect(text).toContain("That is not the launcher token");
     expect(text).toContain('name="next" value="/place"');
-    expect(text).not.toContain(wrong(1));
+    expect(text).not.toContain(wrongToken(1));
   });
 
   test("keeps a live session", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
+    await using server = await startDashboard();
+    const session = await signIn(server);
     for (const way of ["post", "form"] as const) {
-      const answer = await stand[way]("/login", { token: wrong(1) }, session);
+      const answer = await server[way]("/login", { token: wrongToken(1) }, session);
       expect([answer.status, answer.headers.getSetCookie()]).toEqual([401, []]);
     }
-    expect(await isIn(stand, session)).toBe(true);
+    expect(await isSignedIn(server, session)).toBe(true);
   });
 
   test("answers identically to redeemed links, invented links and wrong tokens", async () => {
-    await using stand = await startDashboard();
-    const spent = mintLink(stand);
-    await stand.post("/login", { token: spent });
+    await using server = await startDashboard();
+    const spent = createLoginLink(server);
+    await server.post("/login", { token: spent });
     for (const kind of ["post", "form"] as const) {
       const bodies = new Set<string>();
       for (const token of [
         spent,
         `ott_${"x".repeat(43)}`,
-        wrong(1),
+        wrongToken(1),
         TOKEN.slice(1),
         `${TOKEN}x`,
         "x".repeat(43),
       ]) {
-        const answer = await stand[kind]("/login", { token });
+        const answer = await server[kind]("/login", { token });
         bodies.add(`${answer.status} ${await answer.text()}`);
       }
       expect(bodies.size).toBe(1);
@@ -240,9 +242,9 @@ describe("POST /login with a wrong token", () => {
   });
 
   test("emits an event with method and address", async () => {
-    await using stand = await startDashboard();
-    await stand.post("/login", { token: wrong(1) });
-    expect(stand.facts).toEqual([
+    await using server = await startDashboard();
+    await server.post("/login", { token: wrongToken(1) });
+    expect(server.facts).toEqual([
       {
         type: "dashboard:sign-in-refused",
         fact: { code: "invalid_token", address: "127.0.0.1", via: "form" },
@@ -253,21 +255,21 @@ describe("POST /login with a wrong token", () => {
 
 describe("POST /login during a block", () => {
   test("answers 429 with Retry-After to JSON", async () => {
-    await using stand = await startDashboard();
-    await block(stand);
-    stand.clock.increment(15_000);
-    const answer = await stand.post("/login", { token: wrong(1) });
+    await using server = await startDashboard();
+    await block(server);
+    server.clock.increment(15_000);
+    const answer = await server.post("/login", { token: wrongToken(1) });
     expect(answer.headers.get("retry-after")).toBe("45");
-    expect((await refusal(answer, 429, "rate_limited"))["retryAfterSeconds"]).toBe(45);
+    expect((await rejection(answer, 429, "rate_limited"))["retryAfterSeconds"]).toBe(45);
   });
 
   test("shows forms a countdown", async () => {
-    await using stand = await startDashboard();
-    await block(stand);
-    const answer = await stand.form("/login", { token: wrong(1) });
+    await using server = await startDashboard();
+    await block(server);
+    const answer = await server.form("/login", { token: wrongToken(1) });
     expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "60"]);
     expect(await answer.text()).toContain('data-countdown="60"');
-    expect(await (await stand.open("/login?error=rate_limited")).text()).toContain(
+    expect(await (await server.open("/login?error=rate_limited")).text()).toContain(
       'data-countdown="60"',
     );
   });
@@ -275,31 +277,31 @@ describe("POST /login during a block", () => {
 
 describe("POST /login during setup", () => {
   test("sets the setup cookie for the generated token", async () => {
-    await using stand = await startDashboard({ form: inSetup() });
-    const json = await stand.post("/login", { token: TOKEN });
+    await using server = await startDashboard({ form: setupBackend() });
+    const json = await server.post("/login", { token: TOKEN });
     expect(setCookieOf(json)).toBeUndefined();
     expect(cookieFrom(json, "setup")).toMatch(/^service_setup_\d+=./);
-    expect((await refusal(json, 409, "setup_required"))["hint"]).toBe("/setup");
-    const form = await stand.form("/login", { token: TOKEN });
+    expect((await rejection(json, 409, "setup_required"))["hint"]).toBe("/setup");
+    const form = await server.form("/login", { token: TOKEN });
     expect([form.status, form.headers.get("location")]).toEqual([303, "/setup"]);
     expect(cookieFrom(form, "setup")).toMatch(/=./);
   });
 
   test("sets the setup cookie for a live link", async () => {
-    await using stand = await startDashboard({ form: inSetup() });
-    const answer = await stand.post("/login", { token: mintLink(stand) });
+    await using server = await startDashboard({ form: setupBackend() });
+    const answer = await server.post("/login", { token: createLoginLink(server) });
     expect(cookieFrom(answer, "setup")).toMatch(/=./);
-    await refusal(answer, 409, "setup_required");
+    await rejection(answer, 409, "setup_required");
   });
 
   test("counts a wrong token and answers 401", async () => {
-    await using stand = await startDashboard({
-      form: inSetup(),
+    await using server = await startDashboard({
+      form: setupBackend(),
       launcher: { login_attempts_per_minute: 1 },
     });
-    const answer = await stand.post("/login", { token: wrong(1) });
+    const answer = await server.post("/login", { token: wrongToken(1) });
     expect(setCookieOf(answer, "setup")).toBeUndefined();
-    await refusal(answer, 401, "invalid_token");
-    await refusal(await stand.post("/login", { token: wrong(2) }), 429, "rate_limited");
+    await rejection(answer, 401, "invalid_token");
+    await rejection(await server.post("/login", { token: wrongToken(2) }), 429, "rate_limited");
   });
 });

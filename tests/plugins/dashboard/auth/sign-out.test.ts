@@ -6,19 +6,19 @@ import {
   TOKEN,
   block,
   cookieFrom,
-  inSetup,
-  isIn,
-  refusal,
+  setupBackend,
+  isSignedIn,
+  rejection,
   setCookieOf,
-  signedIn,
+  signIn,
   startDashboard,
-  type DashboardStand,
+  type DashboardServer,
 } from "../../../support/dashboard-server.ts";
 
 /** Reads the hidden value of the sign-out form on the overview. */
-async function csrfOf(stand: DashboardStand, headers: { cookie: string }): Promise<string> {
+async function csrfOf(server: DashboardServer, headers: { cookie: string }): Promise<string> {
   const [, csrf = ""] =
-    /name="csrf" value="([^"]*)"/.exec(await (await stand.open("/", headers)).text()) ?? [];
+    /name="csrf" value="([^"]*)"/.exec(await (await server.open("/", headers)).text()) ?? [];
   expect(csrf).not.toBe("");
   return csrf;
 }
@@ -44,61 +44,61 @@ function holder(): { plugin: AnyPlugin; ended: string[] } {
 
 describe("POST /logout", () => {
   test("ends the session and clears the cookie for JSON and empty bodies", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     for (const body of [{}, undefined]) {
-      const session = await signedIn(stand);
-      const answer = await stand.post("/logout", body, session);
+      const session = await signIn(server);
+      const answer = await server.post("/logout", body, session);
       expect(answer.status).toBe(200);
       expect(await answer.json()).toEqual({ status: "ok" });
       expect(answer.headers.get("cache-control")).toBe("no-store");
       expect(setCookieOf(answer)).toMatch(cleared);
-      expect(await isIn(stand, session)).toBe(false);
+      expect(await isSignedIn(server, session)).toBe(false);
     }
   });
 
   test("accepts an announced empty body of any type", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     for (const type of [null, "application/json", "text/plain"]) {
       const headers = {
         "content-type": type,
         "content-length": null,
         "transfer-encoding": "chunked",
       };
-      expect((await stand.request("/logout", { method: "POST", headers })).status).toBe(200);
+      expect((await server.request("/logout", { method: "POST", headers })).status).toBe(200);
     }
   });
 
   test("redirects a form to the sign-in page", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
-    const answer = await stand.form("/logout", {}, { ...session, origin: stand.origin });
+    await using server = await startDashboard();
+    const session = await signIn(server);
+    const answer = await server.form("/logout", {}, { ...session, origin: server.origin });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/login"]);
     expect(setCookieOf(answer)).toMatch(cleared);
-    expect(await isIn(stand, session)).toBe(false);
+    expect(await isSignedIn(server, session)).toBe(false);
   });
 
   test("answers the same without a session", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
+    await using server = await startDashboard();
+    const session = await signIn(server);
     for (const headers of [
       session,
       session,
       {},
-      { cookie: `service_session_${stand.port}=rubbish` },
+      { cookie: `service_session_${server.port}=rubbish` },
     ]) {
-      expect((await stand.post("/logout", {}, headers)).status).toBe(200);
-      expect((await stand.form("/logout", {}, headers)).status).toBe(303);
+      expect((await server.post("/logout", {}, headers)).status).toBe(200);
+      expect((await server.form("/logout", {}, headers)).status).toBe(303);
     }
-    expect(stand.facts.filter(({ type }) => type === "dashboard:signed-out")).toHaveLength(1);
+    expect(server.facts.filter(({ type }) => type === "dashboard:signed-out")).toHaveLength(1);
   });
 
   test("ends exactly one session and names it in the event", async () => {
-    await using stand = await startDashboard();
-    const [one, two] = [await signedIn(stand), await signedIn(stand)];
-    await stand.post("/logout", {}, one);
-    expect([await isIn(stand, one), await isIn(stand, two)]).toEqual([false, true]);
-    const [first] = stand.facts.filter(({ type }) => type === "dashboard:signed-in");
-    expect(stand.facts.at(-1)).toEqual({
+    await using server = await startDashboard();
+    const [one, two] = [await signIn(server), await signIn(server)];
+    await server.post("/logout", {}, one);
+    expect([await isSignedIn(server, one), await isSignedIn(server, two)]).toEqual([false, true]);
+    const [first] = server.facts.filter(({ type }) => type === "dashboard:signed-in");
+    expect(server.facts.at(-1)).toEqual({
       type: "dashboard:signed-out",
       fact: { signIn: first!.fact["signIn"], reason: "sign-out" },
     });
@@ -106,36 +106,36 @@ describe("POST /logout", () => {
 
   test("ends what the session opened and nothing else", async () => {
     const { plugin, ended } = holder();
-    await using stand = await startDashboard({ plugins: [plugin] });
-    const headers = async () => ({ ...(await signedIn(stand)), origin: stand.origin });
+    await using server = await startDashboard({ plugins: [plugin] });
+    const headers = async () => ({ ...(await signIn(server)), origin: server.origin });
     const [one, two] = [await headers(), await headers()];
-    await stand.get("/hold", one);
-    await stand.get("/hold", one);
-    await stand.get("/hold", two);
+    await server.get("/hold", one);
+    await server.get("/hold", one);
+    await server.get("/hold", two);
     expect(ended).toEqual([]);
-    await stand.post("/logout", {}, one);
+    await server.post("/logout", {}, one);
     expect(ended).toEqual(["session sign-out", "session sign-out"]);
   });
 
   test("works during setup and during a block", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
-    await block(stand);
-    expect((await stand.post("/logout", {}, session)).status).toBe(200);
-    await using fresh = await startDashboard({ form: inSetup() });
+    await using server = await startDashboard();
+    const session = await signIn(server);
+    await block(server);
+    expect((await server.post("/logout", {}, session)).status).toBe(200);
+    await using fresh = await startDashboard({ form: setupBackend() });
     expect((await fresh.post("/logout", {})).status).toBe(200);
   });
 
   test("answers 405 to GET and HEAD without signing out", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
+    await using server = await startDashboard();
+    const session = await signIn(server);
     for (const headers of [session, {}]) {
-      const answer = await stand.get("/logout", headers);
+      const answer = await server.get("/logout", headers);
       expect(answer.headers.get("allow")).toBe("POST");
-      await refusal(answer, 405, "method_not_allowed");
-      expect((await stand.request("/logout", { method: "HEAD", headers })).status).toBe(405);
+      await rejection(answer, 405, "method_not_allowed");
+      expect((await server.request("/logout", { method: "HEAD", headers })).status).toBe(405);
     }
-    expect(await isIn(stand, session)).toBe(true);
+    expect(await isSignedIn(server, session)).toBe(true);
   });
 });
 
@@ -143,46 +143,46 @@ describe("Clear-Site-Data", () => {
   const header = (answer: Response): string | null => answer.headers.get("clear-site-data");
 
   test("removes only storage at sign-out", async () => {
-    await using stand = await startDashboard();
-    expect(header(await stand.post("/logout", {}, await signedIn(stand)))).toBe('"storage"');
-    expect(header(await stand.form("/logout", {}, await signedIn(stand)))).toBe('"storage"');
-    const session = await signedIn(stand);
-    const { sessions } = (await (await stand.get("/api/sessions", session)).json()) as {
+    await using server = await startDashboard();
+    expect(header(await server.post("/logout", {}, await signIn(server)))).toBe('"storage"');
+    expect(header(await server.form("/logout", {}, await signIn(server)))).toBe('"storage"');
+    const session = await signIn(server);
+    const { sessions } = (await (await server.get("/api/sessions", session)).json()) as {
       sessions: { id: string }[];
     };
     const own = `/api/sessions/${sessions[0]!.id}`;
-    expect(header(await stand.request(own, { method: "DELETE", headers: session }))).toBe(
+    expect(header(await server.request(own, { method: "DELETE", headers: session }))).toBe(
       '"storage"',
     );
   });
 
   test("does not occur under a base path, which shares its origin", async () => {
-    await using stand = await startDashboard({ basePath: "/door" });
-    const cookie = cookieFrom(await stand.post("/door/login", { token: TOKEN }));
-    expect(header(await stand.post("/door/logout", {}, { cookie }))).toBeNull();
+    await using server = await startDashboard({ basePath: "/door" });
+    const cookie = cookieFrom(await server.post("/door/login", { token: TOKEN }));
+    expect(header(await server.post("/door/logout", {}, { cookie }))).toBeNull();
   });
 
   test("does not occur in other responses", async () => {
-    await using stand = await startDashboard();
+    await using server = await startDashboard();
     for (const path of ["/login", "/", "/api/auth/status", "/assets/none"])
-      expect([path, header(await stand.open(path))]).toEqual([path, null]);
+      expect([path, header(await server.open(path))]).toEqual([path, null]);
   });
 });
 
 describe("POST /logout with Origin: null", () => {
   test("requires the hidden value of the session", async () => {
-    await using stand = await startDashboard();
-    const [session, other] = [await signedIn(stand), await signedIn(stand)];
-    const csrf = await csrfOf(stand, session);
+    await using server = await startDashboard();
+    const [session, other] = [await signIn(server), await signIn(server)];
+    const csrf = await csrfOf(server, session);
     for (const fields of [
       {},
       { csrf: "" },
-      { csrf: await csrfOf(stand, other) },
+      { csrf: await csrfOf(server, other) },
       { csrf: `${csrf}x` },
       { csrf: csrf.slice(1) },
     ]) {
-      await refusal(
-        await stand.form("/logout", fields as Record<string, string>, {
+      await rejection(
+        await server.form("/logout", fields as Record<string, string>, {
           ...session,
           origin: "null",
         }),
@@ -190,55 +190,58 @@ describe("POST /logout with Origin: null", () => {
         "origin_not_allowed",
       );
     }
-    expect(await isIn(stand, session)).toBe(true);
-    expect((await stand.form("/logout", { csrf }, { ...session, origin: "null" })).status).toBe(
+    expect(await isSignedIn(server, session)).toBe(true);
+    expect((await server.form("/logout", { csrf }, { ...session, origin: "null" })).status).toBe(
       303,
     );
-    expect([await isIn(stand, session), await isIn(stand, other)]).toEqual([false, true]);
+    expect([await isSignedIn(server, session), await isSignedIn(server, other)]).toEqual([
+      false,
+      true,
+    ]);
   });
 
   test("requires nothing without a session", async () => {
-    await using stand = await startDashboard();
-    expect((await stand.form("/logout", {}, { origin: "null" })).status).toBe(303);
+    await using server = await startDashboard();
+    expect((await server.form("/logout", {}, { origin: "null" })).status).toBe(303);
   });
 
   test("rejects everything but a form", async () => {
-    await using stand = await startDashboard();
-    const session = await signedIn(stand);
-    const csrf = await csrfOf(stand, session);
-    await refusal(
-      await stand.post("/logout", { csrf }, { ...session, origin: "null" }),
+    await using server = await startDashboard();
+    const session = await signIn(server);
+    const csrf = await csrfOf(server, session);
+    await rejection(
+      await server.post("/logout", { csrf }, { ...session, origin: "null" }),
       403,
       "origin_not_allowed",
     );
-    await refusal(
-      await stand.post("/logout", undefined, { ...session, origin: "null" }),
+    await rejection(
+      await server.post("/logout", undefined, { ...session, origin: "null" }),
       403,
       "origin_not_allowed",
     );
-    expect(await isIn(stand, session)).toBe(true);
+    expect(await isSignedIn(server, session)).toBe(true);
   });
 });
 
 describe("rotation of the launcher token", () => {
   test("ends every session and what it opened", async () => {
     const { plugin, ended } = holder();
-    await using stand = await startDashboard({ plugins: [plugin] });
-    const session = await signedIn(stand);
-    await stand.get("/hold", { ...session, origin: stand.origin });
-    const { tokenSecrets, tokens } = stand.kernel.services;
+    await using server = await startDashboard({ plugins: [plugin] });
+    const session = await signIn(server);
+    await server.get("/hold", { ...session, origin: server.origin });
+    const { tokenSecrets, tokens } = server.kernel.services;
     await tokenSecrets.replace("launcher", {
       value: "another-token-of-mine",
       expect: tokens.info("launcher").version,
     });
-    expect(await isIn(stand, session)).toBe(false);
+    expect(await isSignedIn(server, session)).toBe(false);
     expect(ended).toEqual(["session rotated"]);
-    expect(stand.facts.at(-1)).toMatchObject({
+    expect(server.facts.at(-1)).toMatchObject({
       type: "dashboard:signed-out",
       fact: { reason: "rotated" },
     });
-    await refusal(await stand.post("/login", { token: TOKEN }), 401, "invalid_token");
-    expect(await isIn(stand, await signedIn(stand, "another-token-of-mine"))).toBe(true);
+    await rejection(await server.post("/login", { token: TOKEN }), 401, "invalid_token");
+    expect(await isSignedIn(server, await signIn(server, "another-token-of-mine"))).toBe(true);
   });
 });
 
@@ -250,15 +253,15 @@ describe("sign-in during a rotation", () => {
         for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
         await store.write(...given);
       };
-      await using stand = await startDashboard({ form: { ...store, write } });
-      const { tokenSecrets } = stand.kernel.services;
-      const signIns = Array.from({ length: 6 }, () => stand.post("/login", { token: TOKEN }));
-      await stand.get("/healthz");
+      await using server = await startDashboard({ form: { ...store, write } });
+      const { tokenSecrets } = server.kernel.services;
+      const signIns = Array.from({ length: 6 }, () => server.post("/login", { token: TOKEN }));
+      await server.get("/healthz");
       await tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: 1 });
       for (const answer of await Promise.all(signIns)) {
         expect([200, 401]).toContain(answer.status);
         if (answer.status === 200)
-          expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(false);
+          expect(await isSignedIn(server, { cookie: cookieFrom(answer) })).toBe(false);
       }
     }
   });
@@ -267,15 +270,15 @@ describe("sign-in during a rotation", () => {
 describe("Http.identityOf", () => {
   test("names a sign-in only for this origin and allowed hosts", async () => {
     const { plugin } = holder();
-    await using stand = await startDashboard({ plugins: [plugin] });
-    const { cookie } = await signedIn(stand);
+    await using server = await startDashboard({ plugins: [plugin] });
+    const { cookie } = await signIn(server);
     const who = async (headers: Record<string, string>): Promise<string> =>
-      (await stand.get("/hold", { cookie, ...headers })).text();
-    expect(await who({ origin: stand.origin })).toBe(stand.facts[0]!.fact["signIn"]);
+      (await server.get("/hold", { cookie, ...headers })).text();
+    expect(await who({ origin: server.origin })).toBe(server.facts[0]!.fact["signIn"]);
     expect(await who({})).toBe("nobody");
     expect(await who({ origin: "null" })).toBe("nobody");
     expect(await who({ origin: "http://evil.example" })).toBe("nobody");
-    expect(await who({ origin: `http://localhost:${stand.port + 1}` })).toBe("nobody");
+    expect(await who({ origin: `http://localhost:${server.port + 1}` })).toBe("nobody");
     expect(await who({ host: "evil.example", origin: "http://evil.example" })).toBe("nobody");
   });
 });

@@ -2,16 +2,16 @@ import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { application } from "../../../../plugins/channels/index.ts";
 import { memory } from "../../../../plugins/token-store/index.ts";
-import { PICO, withOffice, type Office } from "../../../support/api-client.ts";
+import { PICO, withApi, type ApiClient } from "../../../support/api-client.ts";
 import { readExposition, type Scrape } from "../../../support/prometheus-text.ts";
-import { signedIn, startDashboard, TOKEN } from "../../../support/dashboard-server.ts";
+import { signIn, startDashboard, TOKEN } from "../../../support/dashboard-server.ts";
 
 const METRICS = "metrics-token-0123456789abcdef";
 const env = { SERVICE_METRICS_TOKEN: METRICS };
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 async function scrape(
-  office: Pick<Office, "get">,
+  office: Pick<ApiClient, "get">,
   headers: Record<string, string> = bearer(METRICS),
 ): Promise<Scrape> {
   const answer = await office.get("/metrics", headers);
@@ -31,7 +31,7 @@ async function until(find: () => Promise<boolean>): Promise<void> {
   while (!(await find())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-async function connect({ port }: Office, path: string, token = PICO) {
+async function connect({ port }: ApiClient, path: string, token = PICO) {
   const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers: bearer(token) });
   const received: string[] = [];
   socket.on("message", (data) =>
@@ -58,7 +58,7 @@ const echoes = application(
 
 describe("GET /metrics", () => {
   test("counts known traffic by name", () =>
-    withOffice(
+    withApi(
       async (office) => {
         const before = await scrape(office);
         expect(counted(before)).toEqual({});
@@ -112,7 +112,7 @@ describe("GET /metrics", () => {
     ));
 
   test("has fixed names and complete labels from the start", () =>
-    withOffice(
+    withApi(
       async (office) => {
         const all = [...(await scrape(office)).keys()];
         const families = new Set(
@@ -145,7 +145,7 @@ describe("GET /metrics", () => {
     ));
 
   test("contains process metrics and the launcher state", () =>
-    withOffice(
+    withApi(
       async (office) => {
         const all = await scrape(office);
         for (const name of [
@@ -171,7 +171,7 @@ describe("GET /metrics", () => {
     ));
 
   test("serves parallel scrapes independently", () =>
-    withOffice(
+    withApi(
       async (office) => {
         const [one, two] = await Promise.all([scrape(office), scrape(office)]);
         const ours = (all: Scrape): string[] =>
@@ -184,7 +184,7 @@ describe("GET /metrics", () => {
 
 describe("access to /metrics", () => {
   test("requires the metrics token, launcher token or a session", () =>
-    withOffice(
+    withApi(
       async (office) => {
         for (const headers of [bearer(METRICS), bearer(TOKEN), office.session])
           await scrape(office, headers);
@@ -202,7 +202,7 @@ describe("access to /metrics", () => {
     ));
 
   test("ends at this path for the metrics token", () =>
-    withOffice(
+    withApi(
       async (office) => {
         for (const path of [
           "/api/status",
@@ -221,13 +221,13 @@ describe("access to /metrics", () => {
     ));
 
   test("rejects the channel token and an empty token", () =>
-    withOffice(async (office) => {
+    withApi(async (office) => {
       for (const token of [PICO, "", " "])
         expect((await office.get("/metrics", bearer(token))).status).toBe(401);
     }));
 
   test("counts wrong tokens once in the dashboard limit", () =>
-    withOffice(
+    withApi(
       async (office) => {
         const from = "127.0.0.9";
         for (let n = 0; n < 10; n++) {
@@ -242,7 +242,7 @@ describe("access to /metrics", () => {
     ));
 
   test("accepts a token of launcher-config.json and shows its source", () =>
-    withOffice(async ({ home, ask, get }) => {
+    withApi(async ({ home, ask, get }) => {
       const { readFile, writeFile } = await import("node:fs/promises");
       const path = `${home}/launcher-config.json`;
       expect(
@@ -261,8 +261,8 @@ describe("access to /metrics", () => {
     }));
 
   test("does not exist during setup", async () => {
-    await using stand = await startDashboard({ form: memory({ metrics: METRICS }) });
-    const answer = await stand.get("/metrics", bearer(METRICS));
+    await using server = await startDashboard({ form: memory({ metrics: METRICS }) });
+    const answer = await server.get("/metrics", bearer(METRICS));
     expect([answer.status, ((await answer.json()) as { error: string }).error]).toEqual([
       403,
       "setup_required",
@@ -270,7 +270,7 @@ describe("access to /metrics", () => {
   });
 
   test("requires an allowed host before a token", () =>
-    withOffice(
+    withApi(
       async (office) => {
         expect(
           (await office.get("/metrics", { ...bearer(METRICS), host: "evil.example" })).status,
@@ -280,13 +280,13 @@ describe("access to /metrics", () => {
     ));
 
   test("logs no token and works without a channel", async () => {
-    await using stand = await startDashboard({
+    await using server = await startDashboard({
       form: memory({ launcher: TOKEN, metrics: METRICS }),
     });
-    const cookie = await signedIn(stand);
-    const all = await scrape(stand, cookie);
+    const cookie = await signIn(server);
+    const all = await scrape(server, cookie);
     expect([...all.keys()].filter((name) => name.startsWith("pico_"))).toEqual([]);
     expect(all.get("doorward_ready")).toBe(1);
-    expect(stand.logged()).not.toContain(METRICS);
+    expect(server.logged()).not.toContain(METRICS);
   });
 });

@@ -4,7 +4,7 @@ import { channels, type Channels } from "../../../../plugins/channels/index.ts";
 import { conversations } from "../../../../plugins/conversations/index.ts";
 import type { ConversationStorage } from "../../../../plugins/conversations/stores/storage.ts";
 import { picoServer } from "../../../../plugins/pico-server/index.ts";
-import { withOffice, type Office } from "../../../support/api-client.ts";
+import { withApi, type ApiClient } from "../../../support/api-client.ts";
 import { readExposition } from "../../../support/prometheus-text.ts";
 import { openStorage } from "../../../support/sqlite-storage-harness.ts";
 
@@ -15,10 +15,10 @@ const listed = (storage?: ConversationStorage): AnyPlugin[] =>
     picoServer(),
   ] as unknown as AnyPlugin[];
 
-const scrape = async ({ get, session }: Office) =>
+const scrape = async ({ get, session }: ApiClient) =>
   readExposition(await (await get("/metrics", session)).text());
 
-const say = ({ kernel }: Office): Promise<unknown> =>
+const say = ({ kernel }: ApiClient): Promise<unknown> =>
   (kernel.services as unknown as { channels: Channels }).channels
     .send({ channel: "pico", session: "s" }, { content: "hello" })
     .catch(() => undefined);
@@ -35,7 +35,7 @@ describe("GET /metrics with a store", () => {
         return typeof value === "function" ? (value.bind(target) as unknown) : value;
       },
     });
-    await withOffice(
+    await withApi(
       async (office) => {
         await say(office);
         const before = await scrape(office);
@@ -57,7 +57,7 @@ describe("GET /metrics with a store", () => {
   });
 
   test("has no metrics of conversations in memory", () =>
-    withOffice(
+    withApi(
       async (office) => {
         const names = [...(await scrape(office)).keys()];
         expect(names.filter((name) => name.startsWith("store_"))).toEqual([]);

@@ -1,7 +1,13 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import type { Application } from "../../../../plugins/channels/index.ts";
-import { bearer, stand, until, wsLines, type Stand } from "../../../support/pico-server-harness.ts";
+import {
+  bearer,
+  startPicoServer,
+  waitFor,
+  wsLines,
+  type PicoTestServer,
+} from "../../../support/pico-server-harness.ts";
 
 /** Reads until the received bytes are complete. */
 function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buffer> {
@@ -18,8 +24,8 @@ function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buff
 }
 
 /** A raw TCP client after its handshake. It reads only while a test calls `read`. */
-async function bareClient(door: Stand, path = "/pico") {
-  const socket = connect(door.port, "127.0.0.1").on("error", () => undefined);
+async function bareClient(testServer: PicoTestServer, path = "/pico") {
+  const socket = connect(testServer.port, "127.0.0.1").on("error", () => undefined);
   socket.write(
     [`GET ${path} HTTP/1.1`, "Host: localhost", ...wsLines, bearer, "", ""].join("\r\n"),
   );
@@ -27,8 +33,8 @@ async function bareClient(door: Stand, path = "/pico") {
   return socket;
 }
 
-const disconnected = async (door: Stand) => {
-  const { code, reason, initiator } = await door.fact("pico-server:disconnected");
+const disconnected = async (testServer: PicoTestServer) => {
+  const { code, reason, initiator } = await testServer.fact("pico-server:disconnected");
   return { code, reason, initiator };
 };
 
@@ -41,31 +47,37 @@ describe("backpressure", () => {
       taken.push(id);
       await held;
     };
-    await using door = await stand({ app });
-    const [peer, other] = [await door.connect(), await door.connect()];
+    await using testServer = await startPicoServer({ app });
+    const [peer, other] = [await testServer.connect(), await testServer.connect()];
     const ids = Array.from({ length: 100 }, (_, n) => `m${n}`);
     for (const id of ids) peer.send({ type: "message.send", id, payload: { content: "x" } });
-    await until(() => door.services.picoServer.status().messagesIn === 32);
-    await door.pass(150, () => other.settled());
-    expect(door.services.picoServer.status()).toMatchObject({ messagesIn: 32, connections: 2 });
+    await waitFor(() => testServer.services.picoServer.status().messagesIn === 32);
+    await testServer.pass(150, () => other.settled());
+    expect(testServer.services.picoServer.status()).toMatchObject({
+      messagesIn: 32,
+      connections: 2,
+    });
     release();
-    await until(() => taken.length === 100);
+    await waitFor(() => taken.length === 100);
     expect(taken).toEqual(ids);
     await peer.settled();
   });
 
   test("closes only the slow client with 4410 when its queue is full", async () => {
-    await using door = await stand();
-    const stuck = await bareClient(door, "/pico?session_id=s1");
+    await using testServer = await startPicoServer();
+    const stuck = await bareClient(testServer, "/pico?session_id=s1");
     stuck.pause();
-    const peer = await door.connect("/pico?session_id=s1");
+    const peer = await testServer.connect("/pico?session_id=s1");
     let sent = 0;
-    while (!door.facts.some(({ type }) => type === "pico-server:disconnected") && sent < 200) {
-      await door.say("s1", "x".repeat(500_000));
+    while (
+      !testServer.facts.some(({ type }) => type === "pico-server:disconnected") &&
+      sent < 200
+    ) {
+      await testServer.say("s1", "x".repeat(500_000));
       sent += 1;
       expect((await peer.next()).type).toBe("message.create");
     }
-    expect(await disconnected(door)).toEqual({
+    expect(await disconnected(testServer)).toEqual({
       code: 4410,
       reason: "slow_consumer",
       initiator: "server",
@@ -74,14 +86,17 @@ describe("backpressure", () => {
   });
 
   test("closes with 4410 after write_timeout despite queued pings", async () => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       config: { write_timeout: 5, read_timeout: 600, ping_interval: 1 },
     });
-    const [stuck, other] = [await bareClient(door, "/pico?session_id=s1"), await door.connect()];
+    const [stuck, other] = [
+      await bareClient(testServer, "/pico?session_id=s1"),
+      await testServer.connect(),
+    ];
     stuck.pause();
-    await door.fill("s1", 1_000_000, 500_000);
-    await door.pass(8, () => other.settled()); // queued pings are not progress
-    expect(await disconnected(door)).toMatchObject({ code: 4410, initiator: "server" });
+    await testServer.fill("s1", 1_000_000, 500_000);
+    await testServer.pass(8, () => other.settled()); // queued pings are not progress
+    expect(await disconnected(testServer)).toMatchObject({ code: 4410, initiator: "server" });
     stuck.destroy();
   });
 });

@@ -1,6 +1,12 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { bearer, stand, until, wsLines, type Stand } from "../../../support/pico-server-harness.ts";
+import {
+  bearer,
+  startPicoServer,
+  waitFor,
+  wsLines,
+  type PicoTestServer,
+} from "../../../support/pico-server-harness.ts";
 
 /** Reads until the received bytes are complete. */
 function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buffer> {
@@ -17,8 +23,8 @@ function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buff
 }
 
 /** A raw TCP client after its handshake. It reads only while a test calls `read`. */
-async function bareClient(door: Stand, path = "/pico") {
-  const socket = connect(door.port, "127.0.0.1").on("error", () => undefined);
+async function bareClient(testServer: PicoTestServer, path = "/pico") {
+  const socket = connect(testServer.port, "127.0.0.1").on("error", () => undefined);
   socket.write(
     [`GET ${path} HTTP/1.1`, "Host: localhost", ...wsLines, bearer, "", ""].join("\r\n"),
   );
@@ -40,18 +46,18 @@ async function closeCode(socket: Socket): Promise<number> {
   return frame.readUInt16BE(2);
 }
 
-const disconnected = async (door: Stand) => {
-  const { code, reason, initiator } = await door.fact("pico-server:disconnected");
+const disconnected = async (testServer: PicoTestServer) => {
+  const { code, reason, initiator } = await testServer.fact("pico-server:disconnected");
   return { code, reason, initiator };
 };
 
 describe("close codes", () => {
   test("report 1000 from a client", async () => {
-    await using door = await stand();
-    const peer = await door.connect("/pico?session_id=s1");
-    const { connection } = await door.fact("pico-server:connected");
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect("/pico?session_id=s1");
+    const { connection } = await testServer.fact("pico-server:connected");
     peer.ws.close(1000, "bye\u0007");
-    expect(await door.fact("pico-server:disconnected")).toEqual({
+    expect(await testServer.fact("pico-server:disconnected")).toEqual({
       type: "pico-server:disconnected",
       connection,
       session: "s1",
@@ -62,67 +68,73 @@ describe("close codes", () => {
   });
 
   test("report 1006 after a network failure", async () => {
-    await using door = await stand();
-    (await door.connect()).ws.terminate();
-    expect(await disconnected(door)).toEqual({ code: 1006, reason: "", initiator: "network" });
+    await using testServer = await startPicoServer();
+    (await testServer.connect()).ws.terminate();
+    expect(await disconnected(testServer)).toEqual({
+      code: 1006,
+      reason: "",
+      initiator: "network",
+    });
   });
 
   test("send 1001 going_away and wait for the clients on stop", async () => {
-    const door = await stand();
-    const peers = await Promise.all([door.connect(), door.connect()]);
-    await door.kernel.stop();
+    const testServer = await startPicoServer();
+    const peers = await Promise.all([testServer.connect(), testServer.connect()]);
+    await testServer.kernel.stop();
     const expected = {
       code: 1001,
       reason: expect.stringMatching(/^going_away; retry=15\d\d$/) as string,
     };
     for (const peer of peers) expect(await peer.closed).toEqual(expected);
-    expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toHaveLength(2);
+    expect(testServer.facts.filter(({ type }) => type === "pico-server:disconnected")).toHaveLength(
+      2,
+    );
   });
 
   test("delay a stop by one second for a silent client", async () => {
-    const door = await stand();
-    const socket = await bareClient(door);
+    const testServer = await startPicoServer();
+    const socket = await bareClient(testServer);
     const began = performance.now();
-    await door.kernel.stop();
+    await testServer.kernel.stop();
     expect(performance.now() - began).toBeLessThan(5_000);
     socket.destroy();
   });
 
   test("send 1001 going_away when the channel is turned off", async () => {
-    await using door = await stand();
-    const peer = await door.connect();
-    await door.configure({ enabled: false });
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect();
+    await testServer.configure({ enabled: false });
     expect(await peer.closed).toEqual({ code: 1001, reason: "going_away" });
-    expect((await door.knock("/pico")).status).toBe(404);
-    await door.configure({ enabled: true });
-    await (await door.connect()).settled();
+    expect((await testServer.sendRaw("/pico")).status).toBe(404);
+    await testServer.configure({ enabled: true });
+    await (await testServer.connect()).settled();
   });
 
   test("send 1002 for malformed frames", async () => {
-    await using door = await stand();
-    const socket = await bareClient(door);
+    await using testServer = await startPicoServer();
+    const socket = await bareClient(testServer);
     socket.write(masked(0xff, "x"));
     expect(await closeCode(socket)).toBe(1002);
-    expect(await disconnected(door)).toEqual({ code: 1002, reason: "", initiator: "server" });
+    expect(await disconnected(testServer)).toEqual({ code: 1002, reason: "", initiator: "server" });
   });
 
   test("send 1007 for invalid UTF-8", async () => {
-    await using door = await stand();
-    const socket = await bareClient(door);
+    await using testServer = await startPicoServer();
+    const socket = await bareClient(testServer);
     socket.write(masked(0x81, Buffer.from([0xff, 0xfe])));
     expect(await closeCode(socket)).toBe(1007);
-    expect(await disconnected(door)).toEqual({ code: 1007, reason: "", initiator: "server" });
+    expect(await disconnected(testServer)).toEqual({ code: 1007, reason: "", initiator: "server" });
   });
 
   test("send 1009 too_big for a message above the new max_payload", async () => {
-    await using door = await stand();
-    await door.configure({ max_payload: 1024 });
-    const peer = await door.connect();
+    await using testServer = await startPicoServer();
+    await testServer.configure({ max_payload: 1024 });
+    const peer = await testServer.connect();
     peer.send("x".repeat(1024));
     expect(await peer.next()).toMatchObject({ type: "error" });
     peer.send("x".repeat(1025));
     expect(await peer.closed).toEqual({ code: 1009, reason: "too_big" });
-    expect(await disconnected(door)).toEqual({
+    expect(await disconnected(testServer)).toEqual({
       code: 1009,
       reason: "too_big",
       initiator: "server",
@@ -135,8 +147,8 @@ describe("close codes", () => {
       if (broken) throw new Error("no randomness");
       return crypto.getRandomValues(new Uint8Array(bytes));
     };
-    await using door = await stand({ random });
-    const peer = await door.connect();
+    await using testServer = await startPicoServer({ random });
+    const peer = await testServer.connect();
     broken = true;
     peer.send({ type: "message.send", payload: { content: "an id must be made for it" } });
     expect(await peer.closed).toEqual({ code: 1011, reason: "internal" });
@@ -144,11 +156,11 @@ describe("close codes", () => {
   });
 
   test("send 4400 bad_request for the twentieth malformed frame in a minute", async () => {
-    await using door = await stand();
-    const peer = await door.connect();
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect();
     for (let n = 0; n < 19; n++) peer.send("nonsense");
     await peer.settled();
-    door.clock.increment(60_000);
+    testServer.clock.increment(60_000);
     for (let n = 0; n < 19; n++) peer.send("nonsense");
     await peer.settled();
     peer.send("nonsense");
@@ -159,16 +171,16 @@ describe("close codes", () => {
   });
 
   test("send 4401 unauthorized after the token was removed", async () => {
-    await using door = await stand();
-    const peer = await door.connect();
-    door.removeToken();
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect();
+    testServer.removeToken();
     expect(await peer.closed).toEqual({ code: 4401, reason: "unauthorized" });
-    expect((await door.knock("/pico")).status).toBe(503);
+    expect((await testServer.sendRaw("/pico")).status).toBe(503);
   });
 
   test("send 4429 rate_limited for the fifth message beyond the burst", async () => {
-    await using door = await stand();
-    const peer = await door.connect();
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect();
     for (let n = 0; n < 206; n++) peer.send({ type: "ping", id: `p${n}` });
     expect(await peer.closed).toEqual({ code: 4429, reason: "rate_limited; retry=5000" });
     expect(peer.frames.filter(({ type }) => type === "pong")).toHaveLength(200);
@@ -179,35 +191,37 @@ describe("close codes", () => {
   });
 
   test("follow message_rate per second, without a limit at 0", async () => {
-    await using door = await stand({ config: { message_rate: 2, message_burst: 3 } });
-    const peer = await door.connect();
+    await using testServer = await startPicoServer({
+      config: { message_rate: 2, message_burst: 3 },
+    });
+    const peer = await testServer.connect();
     const codes = async (count: number) => {
       for (let n = 0; n < count; n++) peer.send({ type: "ping", id: "p" });
-      await until(() => peer.frames.length === count);
+      await waitFor(() => peer.frames.length === count);
       return peer.frames.splice(0).map(({ type }) => type);
     };
     expect(await codes(4)).toEqual(["pong", "pong", "pong", "error"]);
-    door.clock.increment(1_000);
+    testServer.clock.increment(1_000);
     expect(await codes(3)).toEqual(["pong", "pong", "error"]);
     for (const limit of ["message_rate", "message_burst"]) {
-      await door.configure({ [limit]: 0 });
+      await testServer.configure({ [limit]: 0 });
       expect(new Set(await codes(500))).toEqual(new Set(["pong"]));
     }
   });
 });
 
 describe("1012 token_rotated", () => {
-  const rotate = (door: Stand, seen: number, graceS = 0) =>
-    door.services.tokenSecrets.replace("pico", {
+  const rotate = (testServer: PicoTestServer, seen: number, graceS = 0) =>
+    testServer.services.tokenSecrets.replace("pico", {
       expect: seen,
       value: `${"n".repeat(30)}${seen}`,
       graceS,
     });
 
   test("closes connections of the old token immediately with a retry time", async () => {
-    await using door = await stand();
-    const old = await Promise.all([door.connect(), door.connect()]);
-    await rotate(door, 1);
+    await using testServer = await startPicoServer();
+    const old = await Promise.all([testServer.connect(), testServer.connect()]);
+    await rotate(testServer, 1);
     for (const peer of old) {
       const { code, reason } = await peer.closed;
       expect(code).toBe(1012);
@@ -215,21 +229,21 @@ describe("1012 token_rotated", () => {
         1_000,
       );
     }
-    expect((await door.knock("/pico")).status).toBe(401);
-    const fresh = await door.connect("/pico", { token: `${"n".repeat(30)}1` });
+    expect((await testServer.sendRaw("/pico")).status).toBe(401);
+    const fresh = await testServer.connect("/pico", { token: `${"n".repeat(30)}1` });
     await fresh.settled();
   });
 
   test("spreads closes over the grace period and spares new connections", async () => {
-    await using door = await stand();
-    await Promise.all(Array.from({ length: 4 }, () => door.connect()));
-    await rotate(door, 1, 20);
-    const fresh = await door.connect("/pico", { token: `${"n".repeat(30)}1` });
-    const open = () => door.services.picoServer.status().connections;
+    await using testServer = await startPicoServer();
+    await Promise.all(Array.from({ length: 4 }, () => testServer.connect()));
+    await rotate(testServer, 1, 20);
+    const fresh = await testServer.connect("/pico", { token: `${"n".repeat(30)}1` });
+    const open = () => testServer.services.picoServer.status().connections;
     const counts: number[] = [];
     for (let n = 0; n < 4; n++) {
-      await door.pass(5);
-      await until(() => open() === 4 - n);
+      await testServer.pass(5);
+      await waitFor(() => open() === 4 - n);
       counts.push(open());
     }
     expect(counts).toEqual([4, 3, 2, 1]);
@@ -237,11 +251,11 @@ describe("1012 token_rotated", () => {
   });
 
   test("closes remaining connections at a second rotation without grace", async () => {
-    await using door = await stand();
-    const peer = await door.connect();
-    await rotate(door, 1, 3_600);
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect();
+    await rotate(testServer, 1, 3_600);
     await peer.settled();
-    await rotate(door, 2);
+    await rotate(testServer, 2);
     expect((await peer.closed).code).toBe(1012);
   });
 });

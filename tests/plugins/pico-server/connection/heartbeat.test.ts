@@ -1,12 +1,12 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import {
-  ask,
+  fetchJson,
   bearer,
-  stand,
-  until,
+  startPicoServer,
+  waitFor,
   wsLines,
-  type Stand,
+  type PicoTestServer,
 } from "../../../support/pico-server-harness.ts";
 
 /** Reads until the received bytes are complete. */
@@ -24,8 +24,8 @@ function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buff
 }
 
 /** A raw TCP client after its handshake. It reads only while a test calls `read`. */
-async function bareClient(door: Stand, path = "/pico") {
-  const socket = connect(door.port, "127.0.0.1").on("error", () => undefined);
+async function bareClient(testServer: PicoTestServer, path = "/pico") {
+  const socket = connect(testServer.port, "127.0.0.1").on("error", () => undefined);
   socket.write(
     [`GET ${path} HTTP/1.1`, "Host: localhost", ...wsLines, bearer, "", ""].join("\r\n"),
   );
@@ -39,23 +39,24 @@ const masked = (first: number, payload: string | Buffer): Buffer => {
   return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
 };
 
-const disconnected = async (door: Stand) => {
-  const { code, reason, initiator } = await door.fact("pico-server:disconnected");
+const disconnected = async (testServer: PicoTestServer) => {
+  const { code, reason, initiator } = await testServer.fact("pico-server:disconnected");
   return { code, reason, initiator };
 };
 
 describe("liveness", () => {
   test("pings every ping_interval and keeps a client that responds", async () => {
-    await using door = await stand();
-    const [peer, other] = [await door.connect(), await door.connect()];
-    await door.pass(29);
+    await using testServer = await startPicoServer();
+    const [peer, other] = [await testServer.connect(), await testServer.connect()];
+    await testServer.pass(29);
     await other.settled();
     expect(peer.pings()).toBe(0);
     for (let round = 1; round <= 6; round++) {
-      await door.pass(round === 1 ? 1 : 30);
-      await until(() => peer.pings() === round);
-      await until(
-        () => door.services.picoServer.connections()[0]!.lastHeardAt === door.clock.now(),
+      await testServer.pass(round === 1 ? 1 : 30);
+      await waitFor(() => peer.pings() === round);
+      await waitFor(
+        () =>
+          testServer.services.picoServer.connections()[0]!.lastHeardAt === testServer.clock.now(),
       );
       await other.settled();
     }
@@ -63,13 +64,13 @@ describe("liveness", () => {
   });
 
   test("closes a client silent for read_timeout with 4408 heartbeat", async () => {
-    await using door = await stand();
-    const peer = await door.connect("/pico", { autoPong: false });
-    await door.pass(59);
-    expect(door.services.picoServer.status().connections).toBe(1);
-    await door.pass(1);
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect("/pico", { autoPong: false });
+    await testServer.pass(59);
+    expect(testServer.services.picoServer.status().connections).toBe(1);
+    await testServer.pass(1);
     expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
-    expect(await disconnected(door)).toEqual({
+    expect(await disconnected(testServer)).toEqual({
       code: 4408,
       reason: "heartbeat",
       initiator: "server",
@@ -77,81 +78,93 @@ describe("liveness", () => {
   });
 
   test("keeps a client whose frame arrives byte by byte", async () => {
-    await using door = await stand();
-    const slow = await bareClient(door);
-    const other = await door.connect();
-    await door.pass(50, () => other.settled());
+    await using testServer = await startPicoServer();
+    const slow = await bareClient(testServer);
+    const other = await testServer.connect();
+    await testServer.pass(50, () => other.settled());
     for (const byte of masked(0x81, "{}")) {
       slow.write(Buffer.from([byte]));
       await other.settled();
-      await door.pass(6, () => other.settled());
+      await testServer.pass(6, () => other.settled());
     }
-    expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toEqual([]);
+    expect(testServer.facts.filter(({ type }) => type === "pico-server:disconnected")).toEqual([]);
     slow.destroy();
   });
 
   test("closes with 4408 heartbeat when a frame arrives too slowly", async () => {
-    await using door = await stand();
-    const slow = await bareClient(door);
-    const other = await door.connect();
-    const start = door.clock.now();
+    await using testServer = await startPicoServer();
+    const slow = await bareClient(testServer);
+    const other = await testServer.connect();
+    const start = testServer.clock.now();
     for (const byte of masked(0x81, "x".repeat(100))) {
-      if (door.facts.some(({ type }) => type === "pico-server:disconnected")) break;
+      if (testServer.facts.some(({ type }) => type === "pico-server:disconnected")) break;
       slow.write(Buffer.from([byte]));
       await other.settled();
-      await door.pass(2, () => other.settled());
+      await testServer.pass(2, () => other.settled());
     }
-    expect(await disconnected(door)).toEqual({
+    expect(await disconnected(testServer)).toEqual({
       code: 4408,
       reason: "heartbeat",
       initiator: "server",
     });
-    expect(door.clock.now() - start).toBeGreaterThan(60_000);
+    expect(testServer.clock.now() - start).toBeGreaterThan(60_000);
     slow.destroy();
   });
 
   test("closes no client right after a suspension", async () => {
-    await using door = await stand();
-    const peer = await door.connect("/pico", { autoPong: false });
-    door.clock.increment(600_000);
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect("/pico", { autoPong: false });
+    testServer.clock.increment(600_000);
     await peer.settled();
   });
 
   test("pings and closes lost clients after the clock moved back", async () => {
-    await using door = await stand();
-    const [peer, other] = [await door.connect("/pico", { autoPong: false }), await door.connect()];
-    door.setBack(86_400_000);
-    await door.pass(33, () => other.settled());
-    await until(() => peer.pings() === 1);
-    await door.pass(33, () => other.settled());
+    await using testServer = await startPicoServer();
+    const [peer, other] = [
+      await testServer.connect("/pico", { autoPong: false }),
+      await testServer.connect(),
+    ];
+    testServer.setBack(86_400_000);
+    await testServer.pass(33, () => other.settled());
+    await waitFor(() => peer.pings() === 1);
+    await testServer.pass(33, () => other.settled());
     expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
     await other.settled();
   });
 
   test("keeps connected clients after the clock moved forward", async () => {
-    await using door = await stand();
-    const [peer, other] = [await door.connect("/pico", { autoPong: false }), await door.connect()];
-    door.clock.set(door.clock.now() + 86_400_000);
-    await door.pass(65, () => other.settled());
+    await using testServer = await startPicoServer();
+    const [peer, other] = [
+      await testServer.connect("/pico", { autoPong: false }),
+      await testServer.connect(),
+    ];
+    testServer.clock.set(testServer.clock.now() + 86_400_000);
+    await testServer.pass(65, () => other.settled());
     expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
     await other.settled();
   });
 
   test("uses the default for zero and negative intervals", async () => {
-    await using door = await stand({ config: { ping_interval: 0, read_timeout: -5 } });
-    expect((await ask(door.port, "/pico")).body["limits"]).toMatchObject({
+    await using testServer = await startPicoServer({
+      config: { ping_interval: 0, read_timeout: -5 },
+    });
+    expect((await fetchJson(testServer.port, "/pico")).body["limits"]).toMatchObject({
       ping_interval: 30,
       read_timeout: 60,
     });
   });
 
   test("warns if ping_interval is not below read_timeout", async () => {
-    await using door = await stand({ config: { ping_interval: 60, read_timeout: 20 } });
+    await using testServer = await startPicoServer({
+      config: { ping_interval: 60, read_timeout: 20 },
+    });
     expect(
-      door.lines.some(({ level, text }) => level === "warn" && text.includes("ping_interval")),
+      testServer.lines.some(
+        ({ level, text }) => level === "warn" && text.includes("ping_interval"),
+      ),
     ).toBe(true);
-    const peer = await door.connect();
-    await door.pass(10);
-    await until(() => peer.pings() === 1);
+    const peer = await testServer.connect();
+    await testServer.pass(10);
+    await waitFor(() => peer.pings() === 1);
   });
 });

@@ -2,7 +2,7 @@ import { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { WebSocketSink } from "../../../../plugins/pico-server/connection/sink.ts";
 import type { ChannelWebSocket } from "../../../../plugins/pico-server/connection/web-socket.ts";
-import { stand, until } from "../../../support/pico-server-harness.ts";
+import { startPicoServer, waitFor } from "../../../support/pico-server-harness.ts";
 
 const texts = Array.from({ length: 5 }, (_, n) => `${n}`.padEnd(100_000, "x"));
 
@@ -28,19 +28,19 @@ describe("WebSocketSink", () => {
   test.each(["", "&pico_ext=1"])(
     "delivers all frames of one turn without a later write (%s)",
     async (query) => {
-      await using door = await stand();
-      const peer = await door.connect(`/pico?session_id=s${query}`);
-      for (const text of texts) void door.say("s", text);
-      await until(
+      await using testServer = await startPicoServer();
+      const peer = await testServer.connect(`/pico?session_id=s${query}`);
+      for (const text of texts) void testServer.say("s", text);
+      await waitFor(
         () => peer.frames.filter(({ type }) => type === "message.create").length === texts.length,
       );
     },
   );
 
   test("delivers stored frames to a returning client without a later write", async () => {
-    await using door = await stand();
-    for (const text of texts) void door.say("s", text);
-    const peer = await door.connect("/pico?session_id=s");
-    await until(() => peer.frames.length === texts.length);
+    await using testServer = await startPicoServer();
+    for (const text of texts) void testServer.say("s", text);
+    const peer = await testServer.connect("/pico?session_id=s");
+    await waitFor(() => peer.frames.length === texts.length);
   });
 });

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Plugin } from "../../../../kernel/index.ts";
 import type { Http } from "../../../../plugins/http/index.ts";
-import { ask, knock, refusal, stand, wsLines } from "../../../support/pico-server-harness.ts";
+import {
+  fetchJson,
+  sendRaw,
+  rejection,
+  startPicoServer,
+  wsLines,
+} from "../../../support/pico-server-harness.ts";
 
 describe("step 3a: dashboard pages", () => {
   const page = (port: number, changes: readonly string[] = []) => [
@@ -25,48 +31,50 @@ describe("step 3a: dashboard pages", () => {
       );
     },
   };
-  const open = (options: object = {}) => stand({ plugins: [signIns], ...options });
+  const open = (options: object = {}) => startPicoServer({ plugins: [signIns], ...options });
 
   test("accepts a signed-in page, also with allow_origins set", async () => {
-    await using door = await open({ config: { allow_origins: ["https://app.example.org"] } });
-    expect((await door.knock("/pico", { lines: page(door.port) })).status).toBe(101);
+    await using testServer = await open({ config: { allow_origins: ["https://app.example.org"] } });
+    expect((await testServer.sendRaw("/pico", { lines: page(testServer.port) })).status).toBe(101);
     const expected = { method: "dashboard", user: "owner" };
-    expect(await door.fact("pico-server:connected")).toMatchObject(expected);
+    expect(await testServer.fact("pico-server:connected")).toMatchObject(expected);
   });
   test("rejects a signed-in browser on another origin", async () => {
-    await using door = await open();
+    await using testServer = await open();
     const lines = [...wsLines, "Cookie: session=good", "Origin: http://localhost:1"];
-    expect((await door.knock("/pico", { lines })).body.error).toBe("token_missing");
-    expect((await door.knock("/pico", { lines: lines.slice(0, -1) })).body.error).toBe(
+    expect((await testServer.sendRaw("/pico", { lines })).body.error).toBe("token_missing");
+    expect((await testServer.sendRaw("/pico", { lines: lines.slice(0, -1) })).body.error).toBe(
       "token_missing",
     );
   });
   test("rejects a signed-in page with a wrong token", async () => {
-    await using door = await open();
-    const wrong = page(door.port, ["Authorization: Bearer wrong"]);
-    expect((await door.knock("/pico", { lines: wrong })).body.error).toBe("token_mismatch");
+    await using testServer = await open();
+    const wrong = page(testServer.port, ["Authorization: Bearer wrong"]);
+    expect((await testServer.sendRaw("/pico", { lines: wrong })).body.error).toBe("token_mismatch");
   });
   test("rejects plain requests of a signed-in page", async () => {
-    await using door = await open();
-    expect((await door.knock("/pico", { lines: page(door.port).slice(4) })).body.error).toBe(
-      "token_missing",
-    );
+    await using testServer = await open();
+    expect(
+      (await testServer.sendRaw("/pico", { lines: page(testServer.port).slice(4) })).body.error,
+    ).toBe("token_missing");
   });
   test("separates sign-ins and tokens when the channels have a listener", async () => {
-    await using door = await open({ gateway: true });
-    const { dashboardPort, port } = door;
-    expect((await knock(port, "/pico", { lines: page(port) })).body.error).toBe("token_missing");
-    expect((await knock(port, "/pico")).status).toBe(101);
-    expect((await knock(dashboardPort, "/pico", { lines: page(dashboardPort) })).status).toBe(101);
-    expect(await knock(dashboardPort, "/pico")).toMatchObject(refusal(404, "not_found"));
-    expect((await ask(dashboardPort, "/pico")).status).toBe(404);
+    await using testServer = await open({ gateway: true });
+    const { dashboardPort, port } = testServer;
+    expect((await sendRaw(port, "/pico", { lines: page(port) })).body.error).toBe("token_missing");
+    expect((await sendRaw(port, "/pico")).status).toBe(101);
+    expect((await sendRaw(dashboardPort, "/pico", { lines: page(dashboardPort) })).status).toBe(
+      101,
+    );
+    expect(await sendRaw(dashboardPort, "/pico")).toMatchObject(rejection(404, "not_found"));
+    expect((await fetchJson(dashboardPort, "/pico")).status).toBe(404);
   });
   test("keeps its connection after a rotation, until the sign-out", async () => {
-    await using door = await open();
-    const headers = { cookie: "session=good", origin: `http://127.0.0.1:${door.port}` };
-    const peer = await door.connect("/pico", { token: null, headers });
-    await door.services.tokenSecrets.replace("pico", { expect: 1 });
-    door.removeToken();
+    await using testServer = await open();
+    const headers = { cookie: "session=good", origin: `http://127.0.0.1:${testServer.port}` };
+    const peer = await testServer.connect("/pico", { token: null, headers });
+    await testServer.services.tokenSecrets.replace("pico", { expect: 1 });
+    testServer.removeToken();
     await peer.settled();
     endings.splice(0).forEach((end) => end("sign-out"));
     expect(await peer.closed).toEqual({ code: 1008, reason: "session_ended" });

@@ -6,11 +6,11 @@ import { http, type Http } from "../../../../plugins/http/index.ts";
 import { picoServer } from "../../../../plugins/pico-server/index.ts";
 import { memory, tokenStore } from "../../../../plugins/token-store/index.ts";
 import {
-  ask,
+  fetchJson,
   bearer,
-  knock,
-  refusal,
-  stand,
+  sendRaw,
+  rejection,
+  startPicoServer,
   token,
   wsLines,
 } from "../../../support/pico-server-harness.ts";
@@ -21,8 +21,8 @@ describe("upgrade paths", () => {
   test.each(["/pico", "/pico/", "/pico/ws", "/pico/ws/"])(
     "accept WebSockets at %s",
     async (path) => {
-      await using door = await stand();
-      expect((await door.knock(path)).status).toBe(101);
+      await using testServer = await startPicoServer();
+      expect((await testServer.sendRaw(path)).status).toBe(101);
     },
   );
 });
@@ -34,7 +34,7 @@ describe("handshake checks", () => {
       max_connections: 1,
       allow_origins: ["https://app.example.org"],
     };
-    await using door = await stand({ config: settings });
+    await using testServer = await startPicoServer({ config: settings });
     const faults = {
       method: "POST",
       origin: "https://evil.example",
@@ -52,23 +52,26 @@ describe("handshake checks", () => {
         protocol(o.offered),
         `Authorization: Bearer ${o.token}`,
       ];
-      const { status, body } = await door.knock(`/pico?session_id=${session}`, { method, lines });
+      const { status, body } = await testServer.sendRaw(`/pico?session_id=${session}`, {
+        method,
+        lines,
+      });
       return [status, body.error];
     };
     expect(await answer()).toEqual([404, "not_found"]);
-    await door.configure({ enabled: true });
+    await testServer.configure({ enabled: true });
     expect(await answer()).toEqual([405, "method_not_allowed"]);
     expect(await answer({ method: "GET" })).toEqual([403, "origin_not_allowed"]);
     expect(await answer({ origin: "https://app.example.org" })).toEqual([400, "bad_handshake"]);
     expect(await answer({ offered: "chat" })).toEqual([401, "token_mismatch"]);
     expect(await answer({ token })).toEqual([426, "upgrade_required"]);
     expect(await answer({ version: 13 })).toEqual([400, "invalid_session_id"]);
-    const other = await door.connect();
+    const other = await testServer.connect();
     expect(await answer({ session: "a" })).toEqual([503, "too_many_connections"]);
     other.ws.terminate();
-    await door.fact("pico-server:disconnected");
+    await testServer.fact("pico-server:disconnected");
     expect(await answer()).toEqual([101, undefined]);
-    door.removeToken();
+    testServer.removeToken();
     expect(await answer({ method: "POST", origin: "https://evil.example" })).toEqual([
       503,
       "token_not_configured",
@@ -83,27 +86,29 @@ describe("step 1: disabled channel and unknown paths", () => {
     ["POST", "/pico/messages"],
     ["GET", "/pico/ws"],
   ])("%s %s is 404 while the channel is off", async (method, path) => {
-    await using door = await stand({ config: { enabled: false } });
-    expect(await door.knock(path, { method, lines: [bearer] })).toMatchObject(
-      refusal(404, "not_found"),
+    await using testServer = await startPicoServer({ config: { enabled: false } });
+    expect(await testServer.sendRaw(path, { method, lines: [bearer] })).toMatchObject(
+      rejection(404, "not_found"),
     );
   });
   test("rejects an upgrade with 404 while the channel is off", async () => {
-    await using door = await stand({ config: { enabled: false } });
-    const answer = await door.knock("/pico");
-    expect(answer).toMatchObject(refusal(404, "not_found"));
+    await using testServer = await startPicoServer({ config: { enabled: false } });
+    const answer = await testServer.sendRaw("/pico");
+    expect(answer).toMatchObject(rejection(404, "not_found"));
     expect(answer.headers).toMatchObject({
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
     });
-    expect(await door.fact("pico-server:refused")).toMatchObject({
+    expect(await testServer.fact("pico-server:refused")).toMatchObject({
       code: "not_found",
       address: "127.0.0.1",
     });
   });
   test("rejects an unknown path with 404", async () => {
-    await using door = await stand();
-    expect(await ask(door.port, "/pico/nothing")).toMatchObject(refusal(404, "not_found"));
+    await using testServer = await startPicoServer();
+    expect(await fetchJson(testServer.port, "/pico/nothing")).toMatchObject(
+      rejection(404, "not_found"),
+    );
   });
 });
 
@@ -142,7 +147,7 @@ describe("step 2: not ready", () => {
       headers: { "retry-after": "2" },
     };
     const seen = await whileClosed((port) =>
-      Promise.all([knock(port, "/pico"), ask(port, "/pico")]),
+      Promise.all([sendRaw(port, "/pico"), fetchJson(port, "/pico")]),
     );
     expect(seen).toMatchObject([
       [unavailable, unavailable],
@@ -150,12 +155,12 @@ describe("step 2: not ready", () => {
     ]);
   });
   test("responds with 503 token_not_configured and Retry-After without a token", async () => {
-    await using door = await stand();
-    door.removeToken();
-    const answer = await door.knock("/pico");
-    expect(answer).toMatchObject(refusal(503, "token_not_configured"));
+    await using testServer = await startPicoServer();
+    testServer.removeToken();
+    const answer = await testServer.sendRaw("/pico");
+    expect(answer).toMatchObject(rejection(503, "token_not_configured"));
     expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
-    expect((await ask(door.port, "/pico")).status).toBe(503);
+    expect((await fetchJson(testServer.port, "/pico")).status).toBe(503);
   });
 });
 
@@ -166,8 +171,8 @@ describe("step 3: request method", () => {
     ["GET", "/pico/messages", [bearer], "POST, OPTIONS"],
     ["PUT", "/pico/ws", [bearer], "GET, HEAD, OPTIONS"],
   ])("%s %s is 405 and names what is allowed", async (method, path, lines, allow) => {
-    await using door = await stand();
-    expect(await door.knock(path, { method, lines })).toMatchObject({
+    await using testServer = await startPicoServer();
+    expect(await testServer.sendRaw(path, { method, lines })).toMatchObject({
       status: 405,
       body: { error: "method_not_allowed" },
       headers: { allow },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Message } from "../../../../plugins/channels/index.ts";
 import { identifiedHost } from "../../../support/identified-host.ts";
-import { refusal, until, type Client } from "../../../support/pico-server-harness.ts";
+import { rejection, waitFor, type Client } from "../../../support/pico-server-harness.ts";
 
 const send = (content: string, session_id?: string, id?: string) => ({
   type: "message.send",
@@ -9,7 +9,7 @@ const send = (content: string, session_id?: string, id?: string) => ({
   ...(session_id !== undefined && { session_id }),
   payload: { content },
 });
-const forbidden = refusal(403, "session_forbidden");
+const forbidden = rejection(403, "session_forbidden");
 const echo = async ({ content, reply }: Message): Promise<void> =>
   void (await reply({ content: `you said ${content}` }));
 const texts = ({ frames }: Client): unknown[] => frames.map(({ payload }) => payload?.["content"]);
@@ -27,7 +27,7 @@ describe("identify", () => {
     const program = await host.program();
     program.send(send("hello"));
     await host.ask("ann", "/pico/messages", { method: "POST", body: { content: "hello" } });
-    await until(() => senders.length === 3);
+    await waitFor(() => senders.length === 3);
     const ann = { id: "host:ann", name: "Ann Example" };
     expect(senders).toEqual([ann, { id: "token:pico" }, ann]);
     expect(host.services.picoServer.connections()).toMatchObject([
@@ -56,7 +56,7 @@ describe("identify", () => {
     const bob = await host.page("bob", "/pico?session_id=home");
     ann.send(send("secret of ann"));
     bob.send(send("hello", "home"));
-    await until(() => ann.frames.length > 0 && bob.frames.length > 0);
+    await waitFor(() => ann.frames.length > 0 && bob.frames.length > 0);
     await Promise.all([ann.settled(), bob.settled()]);
     expect(texts(ann)).toEqual(["you said secret of ann"]);
     expect(texts(bob)).toEqual(["you said hello"]);
@@ -102,8 +102,8 @@ describe("identify", () => {
     const answers = [];
     for (const session of ["host:ann/home", "host:ann/nothing", "host:bob", "host:bob/"]) {
       const query = `session_id=${session}`;
-      expect(await host.knock("bob", `/pico?${query}`)).toMatchObject(forbidden);
-      expect(await host.knock("bob", `/pico?${query}&pico_ext=1&resume=a:1`)).toMatchObject(
+      expect(await host.sendRaw("bob", `/pico?${query}`)).toMatchObject(forbidden);
+      expect(await host.sendRaw("bob", `/pico?${query}&pico_ext=1&resume=a:1`)).toMatchObject(
         forbidden,
       );
       const body = { session_id: session, content: "by POST" };
@@ -140,14 +140,14 @@ describe("identify", () => {
     page.send(send("hello", "team-a"));
     page.send(send("hello", "team-b"));
     page.send(send("hello"));
-    await until(() => received.length === 2);
+    await waitFor(() => received.length === 2);
     await page.settled();
     expect(received.toSorted()).toEqual(["lobby", "team-a"]);
     expect(page.frames).toMatchObject([
       { type: "error", session_id: "team-b", payload: { code: "session_forbidden" } },
     ]);
     for (const path of ["/pico", "/pico?session_id=team-b", "/pico?session_id=host:ann/home"])
-      expect(await host.knock("ann", path)).toMatchObject(forbidden);
+      expect(await host.sendRaw("ann", path)).toMatchObject(forbidden);
   });
 
   test.each([
@@ -161,7 +161,7 @@ describe("identify", () => {
     ],
   ])("rejects a session if the function returns %s", async (_, sessions) => {
     await using host = await identifiedHost({ identify: (id) => ({ id, sessions }) });
-    expect(await host.knock("ann", "/pico?session_id=home")).toMatchObject(forbidden);
+    expect(await host.sendRaw("ann", "/pico?session_id=home")).toMatchObject(forbidden);
   });
 
   test.each([
@@ -179,7 +179,7 @@ describe("identify", () => {
     await using host = await identifiedHost({
       identify: (id) => ({ id, owner: true, sessions: ["lobby"] }),
     });
-    expect(await host.knock("ann", "/pico?session_id=home")).toMatchObject(forbidden);
+    expect(await host.sendRaw("ann", "/pico?session_id=home")).toMatchObject(forbidden);
   });
 
   test.each([
@@ -196,7 +196,7 @@ describe("identify", () => {
     ["a list with a number", { id: "ann", sessions: ["home", 7] }],
   ])("treats %s as unauthenticated and logs it", async (_, identity) => {
     await using host = await identifiedHost({ identify: () => identity });
-    expect(await host.knock("ann", "/pico")).toMatchObject(refusal(401, "token_missing"));
+    expect(await host.sendRaw("ann", "/pico")).toMatchObject(rejection(401, "token_missing"));
     const errors = host.lines.filter(({ level }) => level === "error");
     expect(errors.map(({ err }) => String(err))).toEqual([
       expect.stringMatching(/identify/) as string,
@@ -213,7 +213,7 @@ describe("identify", () => {
     const path = `/pico?session_id=home&pico_ext=1&conn=${payload!["conn_id"] as string}`;
     const bob = await host.page("bob", path);
     await ann.settled();
-    expect(await host.knock("bob", path)).toMatchObject(refusal(503, "too_many_connections"));
+    expect(await host.sendRaw("bob", path)).toMatchObject(rejection(503, "too_many_connections"));
     const again = await host.page("ann", path);
     expect(await ann.closed).toMatchObject({ code: 4409 });
     await Promise.all([again.settled(), bob.settled()]);
@@ -226,10 +226,10 @@ describe("identify", () => {
     const { epoch, session_id } = hello.payload as { epoch: string; session_id: string };
     expect(session_id).toBe("host:ann/home");
     ann.send(send("hello"));
-    await until(() => texts(ann).includes("you said hello"));
+    await waitFor(() => texts(ann).includes("you said hello"));
     ann.ws.terminate();
     const query = `pico_ext=1&resume=${epoch}:0`;
-    expect(await host.knock("bob", `/pico?session_id=${session_id}&${query}`)).toMatchObject(
+    expect(await host.sendRaw("bob", `/pico?session_id=${session_id}&${query}`)).toMatchObject(
       forbidden,
     );
     const bob = await host.page("bob", `/pico?session_id=home&${query}`);
@@ -239,7 +239,7 @@ describe("identify", () => {
       { type: "gap", payload: { reason: "epoch_changed" } },
     ]);
     const back = await host.page("ann", `/pico?session_id=home&${query}`);
-    await until(() => texts(back).includes("you said hello"));
+    await waitFor(() => texts(back).includes("you said hello"));
   });
 
   test("does not reveal a short channel token by a session id", async () => {
@@ -252,7 +252,7 @@ describe("identify", () => {
         const path = `/pico?session_id=${session}`;
         const body = { session_id: session, content: "hello" };
         return [
-          (await host.knock("ann", path)).status,
+          (await host.sendRaw("ann", path)).status,
           (await host.ask("ann", "/pico/messages", { method: "POST", body })).status,
         ];
       }),
@@ -291,20 +291,20 @@ describe("identify", () => {
     };
     await using host = await identifiedHost({ identify: (id) => ({ id, onEnd }) });
     const stream = fetchStream(host.port);
-    await until(() => host.services.picoServer.connections().length === 1);
+    await waitFor(() => host.services.picoServer.connections().length === 1);
     const body = { content: "hello" };
     const posted = host.ask("ann", "/pico/messages?wait=60", { method: "POST", body });
-    await until(() => endings.size === 2);
+    await waitFor(() => endings.size === 2);
     for (const end of endings) end("signed out");
     expect((await stream).startsWith("retry: ")).toBe(true);
     expect((await posted).body).toMatchObject({ status: "accepted" });
-    await until(() => endings.size === 0);
+    await waitFor(() => endings.size === 0);
   });
 });
 
 /** Waits for so many error frames. @returns their payloads without ids. */
 async function errorsOf(client: Client, count: number): Promise<unknown[]> {
-  await until(() => client.frames.length === count);
+  await waitFor(() => client.frames.length === count);
   return client.frames.splice(0).map(({ payload }) => payload);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bearer, stand, wsLines } from "../../../support/pico-server-harness.ts";
+import { bearer, startPicoServer, wsLines } from "../../../support/pico-server-harness.ts";
 
 describe("step 4: origin", () => {
   const origins = [
@@ -25,44 +25,47 @@ describe("step 4: origin", () => {
     ["null", false],
     ["", false],
   ])("%s passes: %s", async (origin, passes) => {
-    await using door = await stand({ config: { allow_origins: origins } });
-    const answer = await door.knock("/pico", { lines: [...wsLines, bearer, `Origin: ${origin}`] });
+    await using testServer = await startPicoServer({ config: { allow_origins: origins } });
+    const answer = await testServer.sendRaw("/pico", {
+      lines: [...wsLines, bearer, `Origin: ${origin}`],
+    });
     expect([answer.status, answer.body.error]).toEqual(
       passes ? [101, undefined] : [403, "origin_not_allowed"],
     );
   });
   test("resolves self only for hosts that foreign DNS cannot control", async () => {
-    await using door = await stand({ config: { allow_origins: ["self"] } });
+    await using testServer = await startPicoServer({ config: { allow_origins: ["self"] } });
     const from = (host: string, origin = host) =>
-      door.knock("/pico", {
+      testServer.sendRaw("/pico", {
         lines: [...wsLines, bearer, `Host: ${host}`, `Origin: http://${origin}`],
       });
-    expect((await from(`127.0.0.1:${door.port}`)).status).toBe(101);
-    expect((await from(`localhost:${door.port}`)).status).toBe(101);
-    expect((await from(`localhost:${door.port}`, "localhost:1")).status).toBe(403);
-    expect((await from(`evil.example:${door.port}`)).status).toBe(403);
+    expect((await from(`127.0.0.1:${testServer.port}`)).status).toBe(101);
+    expect((await from(`localhost:${testServer.port}`)).status).toBe(101);
+    expect((await from(`localhost:${testServer.port}`, "localhost:1")).status).toBe(403);
+    expect((await from(`evil.example:${testServer.port}`)).status).toBe(403);
   });
   test.each(["*", "null"])("accepts the origin null with the pattern %s", async (pattern) => {
-    await using door = await stand({ config: { allow_origins: [pattern] } });
+    await using testServer = await startPicoServer({ config: { allow_origins: [pattern] } });
     expect(
-      (await door.knock("/pico", { lines: [...wsLines, bearer, "Origin: null"] })).status,
+      (await testServer.sendRaw("/pico", { lines: [...wsLines, bearer, "Origin: null"] })).status,
     ).toBe(101);
   });
   test("accepts all origins with an empty list, and no origin always", async () => {
-    await using door = await stand();
+    await using testServer = await startPicoServer();
     const lines = [...wsLines, bearer, "Origin: https://any.example"];
-    expect((await door.knock("/pico", { lines })).status).toBe(101);
-    await door.configure({ allow_origins: origins });
-    expect((await door.knock("/pico")).status).toBe(101);
+    expect((await testServer.sendRaw("/pico", { lines })).status).toBe(101);
+    await testServer.configure({ allow_origins: origins });
+    expect((await testServer.sendRaw("/pico")).status).toBe(101);
   });
   test("rejects an unlisted origin before the limiter counts an attempt", async () => {
-    await using door = await stand({ config: { allow_origins: origins } });
+    await using testServer = await startPicoServer({ config: { allow_origins: origins } });
     for (let n = 0; n < 12; n++) {
       const lines = [...wsLines, `Authorization: Bearer wrong${n}`, "Origin: https://evil.example"];
-      expect((await door.knock("/pico", { lines })).status).toBe(403);
+      expect((await testServer.sendRaw("/pico", { lines })).status).toBe(403);
     }
     expect(
-      (await door.knock("/pico", { lines: [...wsLines, "Authorization: Bearer wrong"] })).status,
+      (await testServer.sendRaw("/pico", { lines: [...wsLines, "Authorization: Bearer wrong"] }))
+        .status,
     ).toBe(401);
   });
 });

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import {
   bearer,
-  refusal,
-  stand,
+  rejection,
+  startPicoServer,
   token,
   wsLines,
-  type StandOptions,
+  type PicoTestServerOptions,
 } from "../../../support/pico-server-harness.ts";
 
 const b64 = (text: string): string => Buffer.from(text).toString("base64url");
 
 /** Records the compared tokens. */
 const noting =
-  (compared: string[]): NonNullable<StandOptions["verify"]> =>
+  (compared: string[]): NonNullable<PicoTestServerOptions["verify"]> =>
   (verify) =>
   (name, value) => {
     compared.push(value);
@@ -27,32 +27,35 @@ describe("step 5: one token by each method", () => {
     ["the same item by both forms", "/pico", [protocol(`token.${token}, token64.${b64(token)}`)]],
     ["two token parameters", `/pico?token=${token}&token=${token}`, []],
   ])("%s are 400 bad_handshake", async (_, path, lines) => {
-    await using door = await stand({ config: { allow_token_query: true } });
-    expect(await door.knock(path, { lines: [...wsLines, ...lines] })).toMatchObject(
-      refusal(400, "bad_handshake"),
+    await using testServer = await startPicoServer({ config: { allow_token_query: true } });
+    expect(await testServer.sendRaw(path, { lines: [...wsLines, ...lines] })).toMatchObject(
+      rejection(400, "bad_handshake"),
     );
   });
   test.each(["/pico", "/pico/ws"])(
     "rejects two Authorization headers with 400 (%s)",
     async (path) => {
-      await using door = await stand();
+      await using testServer = await startPicoServer();
       for (const lines of [wsLines, []]) {
-        expect(await door.knock(path, { lines: [...lines, bearer, bearer] })).toMatchObject(
-          refusal(400, "bad_handshake"),
+        expect(await testServer.sendRaw(path, { lines: [...lines, bearer, bearer] })).toMatchObject(
+          rejection(400, "bad_handshake"),
         );
       }
       const wrong = (n: number): string[] => [bearer, `Authorization: Bearer ${n}`];
-      for (let n = 0; n < 10; n++) await door.knock(path, { lines: [...wsLines, ...wrong(n)] });
+      for (let n = 0; n < 10; n++)
+        await testServer.sendRaw(path, { lines: [...wsLines, ...wrong(n)] });
       const guess = { lines: [...wsLines, "Authorization: Bearer guess"] };
-      expect(await door.knock(path, guess)).toMatchObject(refusal(429, "rate_limited"));
+      expect(await testServer.sendRaw(path, guess)).toMatchObject(rejection(429, "rate_limited"));
     },
   );
   test("sends CORS headers of a rejection only to allowed origins", async () => {
-    await using door = await stand({ config: { allow_origins: ["https://app.example"] } });
+    await using testServer = await startPicoServer({
+      config: { allow_origins: ["https://app.example"] },
+    });
     const from = (origin: string) =>
-      door.knock("/pico", { lines: [...wsLines, `Origin: ${origin}`] });
+      testServer.sendRaw("/pico", { lines: [...wsLines, `Origin: ${origin}`] });
     expect(await from("https://app.example")).toMatchObject(
-      refusal(401, "token_missing", {
+      rejection(401, "token_missing", {
         "access-control-allow-origin": "https://app.example",
         vary: "Origin",
         "access-control-expose-headers": "Retry-After, WWW-Authenticate",
@@ -65,13 +68,16 @@ describe("step 5: one token by each method", () => {
   });
   test("compares no token and counts one wrong value", async () => {
     const compared: string[] = [];
-    await using door = await stand({ verify: noting(compared) });
+    await using testServer = await startPicoServer({ verify: noting(compared) });
     for (let n = 0; n < 10; n++) {
-      await door.knock("/pico", { lines: [...wsLines, protocol(`token.a${n}, token.b${n}`)] });
+      await testServer.sendRaw("/pico", {
+        lines: [...wsLines, protocol(`token.a${n}, token.b${n}`)],
+      });
     }
     expect(compared).toEqual([]);
     expect(
-      (await door.knock("/pico", { lines: [...wsLines, "Authorization: Bearer short"] })).status,
+      (await testServer.sendRaw("/pico", { lines: [...wsLines, "Authorization: Bearer short"] }))
+        .status,
     ).toBe(429);
   });
 });

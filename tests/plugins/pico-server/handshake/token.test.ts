@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
 import {
-  ask,
+  fetchJson,
   bearer,
-  refusal,
-  stand,
+  rejection,
+  startPicoServer,
   token,
   wsLines,
-  type StandOptions,
+  type PicoTestServerOptions,
 } from "../../../support/pico-server-harness.ts";
 
 const b64 = (text: string): string => Buffer.from(text).toString("base64url");
 
 /** Records the compared tokens. */
 const noting =
-  (compared: string[]): NonNullable<StandOptions["verify"]> =>
+  (compared: string[]): NonNullable<PicoTestServerOptions["verify"]> =>
   (verify) =>
   (name, value) => {
     compared.push(value);
@@ -45,9 +45,9 @@ describe("step 6: token", () => {
       "subprotocol",
     ],
   ])("accepts %s", async (_, path, lines, method) => {
-    await using door = await stand(withQuery);
-    expect((await door.knock(path, { lines: [...wsLines, ...lines] })).status).toBe(101);
-    expect(await door.fact("pico-server:connected")).toMatchObject({
+    await using testServer = await startPicoServer(withQuery);
+    expect((await testServer.sendRaw(path, { lines: [...wsLines, ...lines] })).status).toBe(101);
+    expect(await testServer.fact("pico-server:connected")).toMatchObject({
       method,
       address: "127.0.0.1",
     });
@@ -81,8 +81,8 @@ describe("step 6: token", () => {
       "token_malformed",
     ],
   ])("%s is 401", async (_, path, lines, error) => {
-    await using door = await stand(withQuery);
-    const answer = await door.knock(path, { lines: [...wsLines, ...lines] });
+    await using testServer = await startPicoServer(withQuery);
+    const answer = await testServer.sendRaw(path, { lines: [...wsLines, ...lines] });
     expect(answer).toMatchObject({
       status: 401,
       body: { error },
@@ -92,27 +92,29 @@ describe("step 6: token", () => {
       "referrer-policy": "no-referrer",
       "cache-control": "no-store",
     });
-    expect(JSON.stringify([answer, door.lines, door.facts])).not.toMatch(/wrong|staple/);
-    expect(await door.fact("pico-server:refused")).toMatchObject({
+    expect(JSON.stringify([answer, testServer.lines, testServer.facts])).not.toMatch(
+      /wrong|staple/,
+    );
+    expect(await testServer.fact("pico-server:refused")).toMatchObject({
       code: error,
       address: "127.0.0.1",
     });
   });
 
   test("follows allow_token_query without a restart", async () => {
-    await using door = await stand();
+    await using testServer = await startPicoServer();
     for (const value of [token, "wrong"]) {
-      expect(await door.knock(`/pico?token=${value}`, { lines: wsLines })).toMatchObject(
-        refusal(401, "token_query_disabled"),
+      expect(await testServer.sendRaw(`/pico?token=${value}`, { lines: wsLines })).toMatchObject(
+        rejection(401, "token_query_disabled"),
       );
     }
-    await door.configure({ allow_token_query: true });
-    expect((await door.knock(`/pico?token=${token}`, { lines: wsLines })).status).toBe(101);
+    await testServer.configure({ allow_token_query: true });
+    expect((await testServer.sendRaw(`/pico?token=${token}`, { lines: wsLines })).status).toBe(101);
   });
 
   test("matches a non-ASCII token as UTF-8 by every method", async () => {
     const own = "schlüssel-für-die-tür-🔑-lang-genug";
-    await using door = await stand({ token: own, ...withQuery });
+    await using testServer = await startPicoServer({ token: own, ...withQuery });
     const bytes = Buffer.from(own).toString("latin1");
     for (const [path, line] of [
       ["/pico", `Authorization: Bearer ${bytes}`],
@@ -120,14 +122,14 @@ describe("step 6: token", () => {
       ["/pico", protocol(`token64.${b64(own)}`)],
       [`/pico?token=${encodeURIComponent(own)}`, "X-None: 1"],
     ] as const) {
-      expect((await door.knock(path, { lines: [...wsLines, line] })).status).toBe(101);
+      expect((await testServer.sendRaw(path, { lines: [...wsLines, line] })).status).toBe(101);
     }
   });
 
   test("accepts a token with = and / as a subprotocol", async () => {
     const own = "c2VjcmV0/c2VjcmV0+c2VjcmV0==";
-    await using door = await stand({ token: own });
-    const answer = await door.knock("/pico", {
+    await using testServer = await startPicoServer({ token: own });
+    const answer = await testServer.sendRaw("/pico", {
       lines: [...wsLines, protocol(`chat, token.${own}`)],
     });
     expect([answer.status, answer.headers["sec-websocket-protocol"]]).toEqual([
@@ -137,9 +139,9 @@ describe("step 6: token", () => {
   });
 
   test("limits short tokens after ten wrong ones, accepts a long one", async () => {
-    await using door = await stand({ token: "short-but-right-token" });
+    await using testServer = await startPicoServer({ token: "short-but-right-token" });
     const attempt = (value: string, from?: string) =>
-      door.knock("/pico", {
+      testServer.sendRaw("/pico", {
         lines: [...wsLines, `Authorization: Bearer ${value}`],
         ...(from && { from }),
       });
@@ -148,82 +150,92 @@ describe("step 6: token", () => {
       expect((await attempt(`wrong${n}`)).status).toBe(n < 9 ? 401 : 429);
     }
     const limited = await attempt("short-but-right-token");
-    expect(limited).toMatchObject(refusal(429, "rate_limited"));
+    expect(limited).toMatchObject(rejection(429, "rate_limited"));
     expect(limited.headers["retry-after"]).toBe(String(limited.body.retryAfterSeconds));
     expect((await attempt("short-but-right-token", "127.0.0.2")).status).toBe(101);
-    door.clock.increment(60_000);
+    testServer.clock.increment(60_000);
     expect((await attempt("short-but-right-token")).status).toBe(101);
   });
   test("accepts 43 characters while limited, not counting spaces", async () => {
     const compared: string[] = [];
-    await using door = await stand({ ...withQuery, verify: noting(compared) });
+    await using testServer = await startPicoServer({ ...withQuery, verify: noting(compared) });
     for (let n = 0; n < 10; n++)
-      await door.knock("/pico", { lines: [...wsLines, `Authorization: Bearer wrong${n}`] });
+      await testServer.sendRaw("/pico", { lines: [...wsLines, `Authorization: Bearer wrong${n}`] });
     compared.length = 0;
     const padded = b64(`guess${" ".repeat(60)}`);
     expect(
-      (await door.knock(`/pico?token=guess${"%20".repeat(60)}`, { lines: wsLines })).status,
+      (await testServer.sendRaw(`/pico?token=guess${"%20".repeat(60)}`, { lines: wsLines })).status,
     ).toBe(429);
     expect(
-      (await door.knock("/pico", { lines: [...wsLines, protocol(`token64.${padded}`)] })).status,
+      (await testServer.sendRaw("/pico", { lines: [...wsLines, protocol(`token64.${padded}`)] }))
+        .status,
     ).toBe(429);
     expect(compared).toEqual([]);
-    expect((await door.knock("/pico")).status).toBe(101);
+    expect((await testServer.sendRaw("/pico")).status).toBe(101);
   });
   test("counts no missing, malformed or disallowed token", async () => {
-    await using door = await stand();
+    await using testServer = await startPicoServer();
     for (let n = 0; n < 12; n++) {
-      await door.knock("/pico", { lines: wsLines });
-      await door.knock("/pico", { lines: [...wsLines, `Authorization: Basic ${n}`] });
-      await door.knock(`/pico?token=wrong${n}`, { lines: wsLines });
-      await door.knock("/pico", {
+      await testServer.sendRaw("/pico", { lines: wsLines });
+      await testServer.sendRaw("/pico", { lines: [...wsLines, `Authorization: Basic ${n}`] });
+      await testServer.sendRaw(`/pico?token=wrong${n}`, { lines: wsLines });
+      await testServer.sendRaw("/pico", {
         lines: [...wsLines, `Authorization: Bearer wrong${n}`, protocol(`token.${token}`)],
       });
     }
     expect(
-      (await door.knock("/pico", { lines: [...wsLines, "Authorization: Bearer wrong"] })).status,
+      (await testServer.sendRaw("/pico", { lines: [...wsLines, "Authorization: Bearer wrong"] }))
+        .status,
     ).toBe(401);
   });
   test("counts each distinct wrong token of one request", async () => {
-    await using door = await stand(withQuery);
+    await using testServer = await startPicoServer(withQuery);
     const three = (n: number): string[] => [`Authorization: Bearer a${n}`, protocol(`token.b${n}`)];
     for (let n = 0; n < 3; n++) {
       expect(
-        (await door.knock(`/pico?token=c${n}`, { lines: [...wsLines, ...three(n)] })).status,
+        (await testServer.sendRaw(`/pico?token=c${n}`, { lines: [...wsLines, ...three(n)] }))
+          .status,
       ).toBe(401);
     }
-    expect((await door.knock("/pico", { lines: [...wsLines, wrong!] })).status).toBe(401);
-    expect((await door.knock("/pico", { lines: [...wsLines, `${wrong}y`] })).status).toBe(429);
+    expect((await testServer.sendRaw("/pico", { lines: [...wsLines, wrong!] })).status).toBe(401);
+    expect((await testServer.sendRaw("/pico", { lines: [...wsLines, `${wrong}y`] })).status).toBe(
+      429,
+    );
   });
   test("responds with 503 store_unavailable while the token store fails", async () => {
     const unavailable = Object.assign(new Error("being replaced"), {
       name: "DoorwardError",
       code: "store_unavailable",
     });
-    await using door = await stand({ verify: () => () => Promise.reject(unavailable) });
-    expect(await door.knock("/pico")).toMatchObject(
-      refusal(503, "store_unavailable", { "retry-after": "5" }),
+    await using testServer = await startPicoServer({
+      verify: () => () => Promise.reject(unavailable),
+    });
+    expect(await testServer.sendRaw("/pico")).toMatchObject(
+      rejection(503, "store_unavailable", { "retry-after": "5" }),
     );
   });
   test("responds with 500 without details after an unexpected error", async () => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       verify: () => () => Promise.reject(new Error("disk on fire")),
     });
-    for (const answer of [await door.knock("/pico"), await ask(door.port, "/pico")]) {
-      expect(answer).toMatchObject(refusal(500, "internal"));
+    for (const answer of [
+      await testServer.sendRaw("/pico"),
+      await fetchJson(testServer.port, "/pico"),
+    ]) {
+      expect(answer).toMatchObject(rejection(500, "internal"));
       expect(JSON.stringify(answer)).not.toContain("fire");
     }
   });
   test("rejects a token that is rotated during the comparison", async () => {
     let replace = (): Promise<unknown> => Promise.resolve();
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       verify: (verify) => async (name, value) => {
         const version = await verify(name, value);
         await replace();
         return version;
       },
     });
-    replace = () => door.services.tokenSecrets.replace("pico", { expect: 1 });
-    expect(await door.knock("/pico")).toMatchObject(refusal(401, "token_mismatch"));
+    replace = () => testServer.services.tokenSecrets.replace("pico", { expect: 1 });
+    expect(await testServer.sendRaw("/pico")).toMatchObject(rejection(401, "token_mismatch"));
   });
 });

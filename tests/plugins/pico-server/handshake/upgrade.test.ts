@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import {
-  ask,
+  fetchJson,
   bearer,
-  client,
-  refusal,
-  stand,
+  connectClient,
+  rejection,
+  startPicoServer,
   token,
-  until,
+  waitFor,
   wsLines,
 } from "../../../support/pico-server-harness.ts";
 
@@ -18,38 +18,40 @@ const protocol = (list: string): string => `Sec-WebSocket-Protocol: ${list}`;
 
 describe("step 7: WebSocket, version 13", () => {
   test("rejects another version with 426", async () => {
-    await using door = await stand();
+    await using testServer = await startPicoServer();
     const lines = [...wsLines.map((line) => line.replace("Version: 13", "Version: 8")), bearer];
     const headers = { upgrade: "websocket", "sec-websocket-version": "13" };
-    expect(await door.knock("/pico", { lines })).toMatchObject(
-      refusal(426, "upgrade_required", headers),
+    expect(await testServer.sendRaw("/pico", { lines })).toMatchObject(
+      rejection(426, "upgrade_required", headers),
     );
   });
   test("responds to GET /pico/ws with 426, or 401 without a token", async () => {
-    await using door = await stand();
-    expect(await ask(door.port, "/pico/ws")).toMatchObject({
+    await using testServer = await startPicoServer();
+    expect(await fetchJson(testServer.port, "/pico/ws")).toMatchObject({
       status: 426,
       headers: { upgrade: "websocket" },
     });
-    expect((await ask(door.port, "/pico/ws", { headers: { authorization: "" } })).status).toBe(401);
+    expect(
+      (await fetchJson(testServer.port, "/pico/ws", { headers: { authorization: "" } })).status,
+    ).toBe(401);
   });
   test("explains a missing Upgrade header with 426", async () => {
-    await using door = await stand();
-    const answer = await ask(door.port, "/pico", {
+    await using testServer = await startPicoServer();
+    const answer = await fetchJson(testServer.port, "/pico", {
       headers: { "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" },
     });
-    expect(answer).toMatchObject(refusal(426, "upgrade_required"));
+    expect(answer).toMatchObject(rejection(426, "upgrade_required"));
     expect(answer.body["message"]).toContain("The Upgrade header is missing");
   });
   test("serves an upgrade to another protocol as plain HTTP", async () => {
-    await using door = await stand();
+    await using testServer = await startPicoServer();
     const lines = [
       "Connection: Upgrade, HTTP2-Settings",
       "Upgrade: h2c",
       "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA",
       bearer,
     ];
-    expect(await door.knock("/pico", { lines })).toMatchObject({
+    expect(await testServer.sendRaw("/pico", { lines })).toMatchObject({
       status: 200,
       body: { protocol: "pico" },
     });
@@ -89,54 +91,54 @@ describe("step 8: WebSocket and extension parameters", () => {
       "invalid_session_id",
     ],
   ])("%s is 400", async (_, path, lines, error) => {
-    await using door = await stand();
-    expect(await door.knock(path, { lines })).toMatchObject(refusal(400, error));
+    await using testServer = await startPicoServer();
+    expect(await testServer.sendRaw(path, { lines })).toMatchObject(rejection(400, error));
   });
   test("accepts a session id of 256 bytes and an empty one", async () => {
-    await using door = await stand();
-    expect((await door.knock(`/pico?session_id=${"a".repeat(256)}`)).status).toBe(101);
-    expect((await door.knock("/pico?session_id=")).status).toBe(101);
+    await using testServer = await startPicoServer();
+    expect((await testServer.sendRaw(`/pico?session_id=${"a".repeat(256)}`)).status).toBe(101);
+    expect((await testServer.sendRaw("/pico?session_id=")).status).toBe(101);
   });
   test("checks the parameters only after the token", async () => {
-    await using door = await stand();
+    await using testServer = await startPicoServer();
     const lines = ["Connection: Upgrade", "Upgrade: websocket"];
-    expect((await door.knock("/pico?session_id=%07", { lines })).status).toBe(401);
+    expect((await testServer.sendRaw("/pico?session_id=%07", { lines })).status).toBe(401);
   });
 });
 
 describe("step 9: max_connections", () => {
   test("defaults to 100", async () => {
-    await using door = await stand();
-    expect(door.services.picoServer.status().maxConnections).toBe(100);
+    await using testServer = await startPicoServer();
+    expect(testServer.services.picoServer.status().maxConnections).toBe(100);
   });
   test("responds with 503 and Retry-After until a slot is free", async () => {
-    await using door = await stand({ config: { max_connections: 2 } });
-    const first = await door.connect();
-    await door.connect();
-    const refused = await door.knock("/pico");
-    expect(refused).toMatchObject(refusal(503, "too_many_connections", { "retry-after": "5" }));
+    await using testServer = await startPicoServer({ config: { max_connections: 2 } });
+    const first = await testServer.connect();
+    await testServer.connect();
+    const refused = await testServer.sendRaw("/pico");
+    expect(refused).toMatchObject(rejection(503, "too_many_connections", { "retry-after": "5" }));
     first.ws.close();
-    await door.fact("pico-server:disconnected");
-    expect((await door.knock("/pico")).status).toBe(101);
+    await testServer.fact("pico-server:disconnected");
+    expect((await testServer.sendRaw("/pico")).status).toBe(101);
   });
   test("limits concurrent handshakes and frees slots of rejected ones", async () => {
-    await using door = await stand({ config: { max_connections: 5 } });
+    await using testServer = await startPicoServer({ config: { max_connections: 5 } });
     let most = 0;
     const sockets = Array.from({ length: 20 }, () => {
-      const ws = new WebSocket(`ws://127.0.0.1:${door.port}/pico`, {
+      const ws = new WebSocket(`ws://127.0.0.1:${testServer.port}/pico`, {
         headers: { authorization: `Bearer ${token}` },
       });
       ws.on("error", () => undefined);
       return ws;
     });
-    await until(() => {
-      most = Math.max(most, door.services.picoServer.status().connections);
+    await waitFor(() => {
+      most = Math.max(most, testServer.services.picoServer.status().connections);
       return sockets.every(({ readyState }) => readyState !== WebSocket.CONNECTING);
     });
     expect(most).toBeLessThanOrEqual(5);
     sockets.forEach((ws) => ws.terminate());
-    await until(() => door.services.picoServer.status().connections === 0);
-    await Promise.all(Array.from({ length: 5 }, () => client(door.port, "/pico")));
+    await waitFor(() => testServer.services.picoServer.status().connections === 0);
+    await Promise.all(Array.from({ length: 5 }, () => connectClient(testServer.port, "/pico")));
   });
 });
 
@@ -154,23 +156,27 @@ describe("step 10: subprotocol of the response", () => {
     ["none for a wrong item with a valid header", [bearer, protocol("token.wrong")], undefined],
     ["none when none was offered", [bearer], undefined],
   ])("%s", async (_, lines, echo) => {
-    await using door = await stand();
-    const { status, headers } = await door.knock("/pico", { lines: [...wsLines, ...lines] });
+    await using testServer = await startPicoServer();
+    const { status, headers } = await testServer.sendRaw("/pico", {
+      lines: [...wsLines, ...lines],
+    });
     expect([status, headers["sec-websocket-protocol"]]).toEqual([101, echo]);
     expect(headers["referrer-policy"]).toBe("no-referrer");
     expect(headers["sec-websocket-extensions"]).toBeUndefined();
   });
   test("repeats the offered bytes of a non-ASCII token", async () => {
     const own = "schlüssel-für-die-tür-🔑-lang-genug";
-    await using door = await stand({ token: own });
+    await using testServer = await startPicoServer({ token: own });
     const offered = `token.${Buffer.from(own).toString("latin1")}`;
-    const { headers } = await door.knock("/pico", { lines: [...wsLines, protocol(offered)] });
+    const { headers } = await testServer.sendRaw("/pico", {
+      lines: [...wsLines, protocol(offered)],
+    });
     expect(headers["sec-websocket-protocol"]).toBe(offered);
   });
 
   test("opens a browser WebSocket with its token item", async () => {
-    await using door = await stand();
-    const ws = new WebSocket(`ws://127.0.0.1:${door.port}/pico`, [`token.${token}`]);
+    await using testServer = await startPicoServer();
+    const ws = new WebSocket(`ws://127.0.0.1:${testServer.port}/pico`, [`token.${token}`]);
     await once(ws, "open");
     expect(ws.protocol).toBe(`token.${token}`);
     ws.terminate();

@@ -1,15 +1,15 @@
 import { get, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
 import {
-  ask,
-  refusal,
-  stand,
+  fetchJson,
+  rejection,
+  startPicoServer,
   token,
-  until,
+  waitFor,
   wsLines,
   bearer,
   type Frame,
-  type Stand,
+  type PicoTestServer,
 } from "../../../support/pico-server-harness.ts";
 
 interface Event {
@@ -18,12 +18,16 @@ interface Event {
 }
 
 /** Parses server-sent events as far as this server uses them. */
-async function listen(door: Stand, session: string, headers: Record<string, string> = {}) {
+async function listen(
+  testServer: PicoTestServer,
+  session: string,
+  headers: Record<string, string> = {},
+) {
   const all = { authorization: `Bearer ${token}`, ...headers };
   const r = await new Promise<IncomingMessage>((resolve, reject) => {
     get(
       {
-        port: door.port,
+        port: testServer.port,
         host: "127.0.0.1",
         path: `/pico/events?session_id=${session}`,
         headers: all,
@@ -61,14 +65,14 @@ async function listen(door: Stand, session: string, headers: Record<string, stri
     ended,
     last: () => last,
     comments: () => comments,
-    next: () => until(() => events.shift()),
+    next: () => waitFor(() => events.shift()),
   };
 }
 
 describe("GET /pico/events", () => {
   test("sends the messages of a session with their cursors as ids", async () => {
-    await using door = await stand();
-    const stream = await listen(door, "s1", { origin: "https://app.example.org" });
+    await using testServer = await startPicoServer();
+    const stream = await listen(testServer, "s1", { origin: "https://app.example.org" });
     expect(stream.r.headers).toMatchObject({
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
@@ -76,9 +80,9 @@ describe("GET /pico/events", () => {
       "referrer-policy": "no-referrer",
     });
     const to = { channel: "pico", session: "s1" };
-    const { id } = await door.services.channels.send(to, { content: "a" });
-    await door.services.channels.update(to, id, { content: "ab" });
-    await door.services.channels.update(to, id, { content: "abc", final: true });
+    const { id } = await testServer.services.channels.send(to, { content: "a" });
+    await testServer.services.channels.update(to, id, { content: "ab" });
+    await testServer.services.channels.update(to, id, { content: "abc", final: true });
     const events = [await stream.next(), await stream.next(), await stream.next()];
     expect(events.map(({ data: { type, payload } }) => [type, payload?.content])).toEqual([
       ["message.create", "a"],
@@ -89,28 +93,28 @@ describe("GET /pico/events", () => {
   });
 
   test("resumes after Last-Event-ID from the start", async () => {
-    await using door = await stand();
-    const first = await listen(door, "s1");
-    const place = await until(() => first.last() || undefined);
+    await using testServer = await startPicoServer();
+    const first = await listen(testServer, "s1");
+    const place = await waitFor(() => first.last() || undefined);
     first.r.destroy();
-    await door.fact("pico-server:disconnected");
-    for (const text of ["a", "b"]) await door.say("s1", text);
+    await testServer.fact("pico-server:disconnected");
+    for (const text of ["a", "b"]) await testServer.say("s1", text);
     for (const [id, texts] of [
       [place, ["a", "b"]],
       [place.replace(/0$/, "1"), ["b"]],
     ] as const) {
-      const again = await listen(door, "s1", { "last-event-id": id });
+      const again = await listen(testServer, "s1", { "last-event-id": id });
       for (const text of texts) expect((await again.next()).data.payload?.content).toBe(text);
-      await door.say("other", "x");
+      await testServer.say("other", "x");
       expect(again.events).toEqual([]);
       again.r.destroy();
     }
   });
 
   test("reports a gap and continues after it", async () => {
-    await using door = await stand();
-    const stream = await listen(door, "s1", { "last-event-id": "another:7" });
-    await door.say("s1", "a");
+    await using testServer = await startPicoServer();
+    const stream = await listen(testServer, "s1", { "last-event-id": "another:7" });
+    await testServer.say("s1", "a");
     expect((await stream.next()).data).toMatchObject({
       type: "gap",
       payload: { reason: "epoch_changed" },
@@ -137,59 +141,62 @@ describe("GET /pico/events", () => {
       /Bearer <token>/,
     ],
   ])("%s is refused, and told what to send", async (_, path, headers, status, error, says) => {
-    await using door = await stand();
-    const answer = await ask(door.port, path, { headers });
-    expect(answer).toMatchObject(refusal(status, error));
+    await using testServer = await startPicoServer();
+    const answer = await fetchJson(testServer.port, path, { headers });
+    expect(answer).toMatchObject(rejection(status, error));
     expect(answer.body["message"]).toMatch(says);
   });
 
   test("counts as a connection while it is open", async () => {
-    await using door = await stand({ config: { max_connections: 1 } });
-    const stream = await listen(door, "s1");
-    expect(await door.knock("/pico", { lines: [...wsLines, bearer] })).toMatchObject(
-      refusal(503, "too_many_connections"),
+    await using testServer = await startPicoServer({ config: { max_connections: 1 } });
+    const stream = await listen(testServer, "s1");
+    expect(await testServer.sendRaw("/pico", { lines: [...wsLines, bearer] })).toMatchObject(
+      rejection(503, "too_many_connections"),
     );
-    expect(await ask(door.port, "/pico/events?session_id=s2")).toMatchObject(
-      refusal(503, "too_many_connections"),
+    expect(await fetchJson(testServer.port, "/pico/events?session_id=s2")).toMatchObject(
+      rejection(503, "too_many_connections"),
     );
-    expect(door.services.picoServer.connections()).toMatchObject([
+    expect(testServer.services.picoServer.connections()).toMatchObject([
       { session: "s1", method: "header" },
     ]);
     stream.r.destroy();
-    expect(await door.fact("pico-server:disconnected")).toMatchObject({
+    expect(await testServer.fact("pico-server:disconnected")).toMatchObject({
       session: "s1",
       initiator: "client",
     });
-    await door.connect();
+    await testServer.connect();
   });
 
   test("closes when its token is rotated or removed", async () => {
-    await using door = await stand();
-    const stream = await listen(door, "s1");
-    const { version } = door.services.tokens.info("pico");
-    await door.services.tokenSecrets.replace("pico", { value: `${token}-new`, expect: version });
+    await using testServer = await startPicoServer();
+    const stream = await listen(testServer, "s1");
+    const { version } = testServer.services.tokens.info("pico");
+    await testServer.services.tokenSecrets.replace("pico", {
+      value: `${token}-new`,
+      expect: version,
+    });
     await stream.ended;
-    expect(await door.fact("pico-server:disconnected")).toMatchObject({
+    expect(await testServer.fact("pico-server:disconnected")).toMatchObject({
       code: 1012,
       initiator: "server",
     });
-    const other = await listen(door, "s1", { authorization: `Bearer ${token}-new` });
-    door.removeToken();
+    const other = await listen(testServer, "s1", { authorization: `Bearer ${token}-new` });
+    testServer.removeToken();
     await other.ended;
   });
 
   test("sends keep-alive comments for proxies", async () => {
-    await using door = await stand();
-    const stream = await listen(door, "s1");
-    await until(() => stream.last() || undefined);
-    await door.pass(30);
-    await until(() => stream.comments() > 0);
+    await using testServer = await startPicoServer();
+    const stream = await listen(testServer, "s1");
+    await waitFor(() => stream.last() || undefined);
+    await testServer.pass(30);
+    await waitFor(() => stream.comments() > 0);
   });
 
   test("closes when the kernel stops", async () => {
-    const door = await stand();
-    const stream = await listen(door, "s1");
-    await door.kernel.stop();
+    const testServer = await startPicoServer();
+    const stream = await listen(testServer, "s1");
+    await testServer.kernel.stop();
     await stream.ended;
   });
 });

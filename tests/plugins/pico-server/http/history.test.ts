@@ -2,7 +2,12 @@ import { describe, expect, test } from "vitest";
 import { conversations } from "../../../../plugins/conversations/index.ts";
 import type { AnyPlugin } from "../../../../kernel/index.ts";
 import { identifiedHost } from "../../../support/identified-host.ts";
-import { ask, refusal, stand, type Fetched } from "../../../support/pico-server-harness.ts";
+import {
+  fetchJson,
+  rejection,
+  startPicoServer,
+  type JsonResponse,
+} from "../../../support/pico-server-harness.ts";
 import { emptyBatch, entry, epoch, openStorage } from "../../../support/sqlite-storage-harness.ts";
 
 /** Lists the plugin with a store of one conversation for each of these sessions. */
@@ -23,14 +28,14 @@ async function stored(...sessions: readonly string[]): Promise<AnyPlugin> {
   return conversations({ store: () => storage }) as unknown as AnyPlugin;
 }
 
-const contents = ({ body }: Fetched): string[] =>
+const contents = ({ body }: JsonResponse): string[] =>
   (body["turns"] as { content: string }[]).map(({ content }) => content);
 
 describe("GET /pico/history", () => {
   test("returns both sides of a session, page by page", async () => {
-    await using door = await stand({ first: await stored("s1", "s2") });
+    await using testServer = await startPicoServer({ first: await stored("s1", "s2") });
     const path = "/pico/history?session_id=s1";
-    const page = await ask(door.port, `${path}&limit=2`);
+    const page = await fetchJson(testServer.port, `${path}&limit=2`);
     expect(page).toMatchObject({ status: 200, headers: { "cache-control": "no-store" } });
     expect(contents(page)).toEqual(["answer", "thanks"]);
     expect(page.body["turns"]).toMatchObject([
@@ -38,7 +43,10 @@ describe("GET /pico/history", () => {
       { id: "q2", seq: 3, role: "user" },
     ]);
     expect(page.body["before"]).toBe(`${epoch}:2`);
-    const earlier = await ask(door.port, `${path}&before=${String(page.body["before"])}`);
+    const earlier = await fetchJson(
+      testServer.port,
+      `${path}&before=${String(page.body["before"])}`,
+    );
     expect(contents(earlier)).toEqual(["question in s1"]);
     expect(earlier.body).not.toHaveProperty("before");
   });
@@ -47,25 +55,27 @@ describe("GET /pico/history", () => {
     const empty = { status: 200, body: { turns: [] } };
     const memory = conversations() as unknown as AnyPlugin;
     for (const first of [await stored("s1"), memory, undefined]) {
-      await using door = await stand(first ? { first } : {});
-      expect(await ask(door.port, "/pico/history?session_id=unknown")).toMatchObject(empty);
+      await using testServer = await startPicoServer(first ? { first } : {});
+      expect(await fetchJson(testServer.port, "/pico/history?session_id=unknown")).toMatchObject(
+        empty,
+      );
     }
   });
 
   test("rejects requests without the token, other methods and malformed queries", async () => {
-    await using door = await stand({ first: await stored("s1") });
+    await using testServer = await startPicoServer({ first: await stored("s1") });
     const path = "/pico/history?session_id=s1";
-    const send = (query: string, options?: Parameters<typeof ask>[2]) =>
-      ask(door.port, path + query, options);
+    const send = (query: string, options?: Parameters<typeof fetchJson>[2]) =>
+      fetchJson(testServer.port, path + query, options);
     expect(await send("", { headers: { authorization: "" } })).toMatchObject({ status: 401 });
     expect(await send("", { method: "POST", body: {} })).toMatchObject(
-      refusal(405, "method_not_allowed", { allow: "GET, OPTIONS" }),
+      rejection(405, "method_not_allowed", { allow: "GET, OPTIONS" }),
     );
     for (const query of ["&limit=0", "&limit=201", "&limit=x", "&before=x", "&limit=1&limit=2"])
-      expect(await send(query)).toMatchObject(refusal(400, "bad_handshake"));
+      expect(await send(query)).toMatchObject(rejection(400, "bad_handshake"));
     for (const query of ["", "?session_id=", "?session_id=a&session_id=b"])
-      expect(await ask(door.port, `/pico/history${query}`)).toMatchObject(
-        refusal(400, "invalid_session_id"),
+      expect(await fetchJson(testServer.port, `/pico/history${query}`)).toMatchObject(
+        rejection(400, "invalid_session_id"),
       );
   });
 
@@ -83,12 +93,12 @@ describe("GET /pico/history", () => {
 
   test("answers 503 while the store is away", async () => {
     const storage = await openStorage();
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       first: conversations({ store: () => storage }) as unknown as AnyPlugin,
     });
     await storage.close();
-    const answer = await ask(door.port, "/pico/history?session_id=s1");
-    expect(answer).toMatchObject(refusal(503, "store_unavailable"));
+    const answer = await fetchJson(testServer.port, "/pico/history?session_id=s1");
+    expect(answer).toMatchObject(rejection(503, "store_unavailable"));
     expect(answer.body["message"]).toContain("conversations");
   });
 
@@ -104,14 +114,17 @@ describe("GET /pico/history", () => {
         ...address,
       })),
     });
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       first: conversations({ store: () => storage }) as unknown as AnyPlugin,
     });
     let before = "";
     let turns = 0;
     let pages = 0;
     do {
-      const answer = await ask(door.port, `/pico/history?session_id=s1&limit=200${before}`);
+      const answer = await fetchJson(
+        testServer.port,
+        `/pico/history?session_id=s1&limit=200${before}`,
+      );
       turns += contents(answer).length;
       pages += 1;
       before = "before" in answer.body ? `&before=${String(answer.body["before"])}` : "";

@@ -87,18 +87,18 @@ describe("readBody", () => {
     const clock = new SimulatedClock();
     const q = Object.assign(new PassThrough(), { headers: { "content-type": "application/json" } });
     let counted = 0;
-    const stand = { q, clock, ahead: 0, counted: () => counted };
+    const server = { q, clock, ahead: 0, counted: () => counted };
     const body = readBody(q as unknown as IncomingMessage, {
       maxBytes: 1024 * KiB,
       reserve: (bytes) => (counted += bytes) > 0,
       clock: {
-        now: () => clock.now() + stand.ahead,
+        now: () => clock.now() + server.ahead,
         monotonic: () => clock.now(),
         setTimeout: (run, ms) => clock.setTimeout(run, ms),
         clearTimeout: (id) => clock.clearTimeout(id as number),
       },
     });
-    return { ...stand, body, stand };
+    return { ...server, body, server };
   }
   const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -116,15 +116,15 @@ describe("readBody", () => {
   test.each([86_400_000, -86_400_000])(
     "measures elapsed time after the clock moved by %s ms",
     async (ahead) => {
-      const { q, clock, body, stand } = arriving();
+      const { q, clock, body, server } = arriving();
       q.write(Buffer.alloc(600 * KiB));
       await turn();
-      stand.ahead = ahead;
+      server.ahead = ahead;
       clock.increment(30_000);
       q.end();
       expect(await body).toHaveLength(600 * KiB);
       const slow = arriving();
-      slow.stand.ahead = ahead;
+      slow.server.ahead = ahead;
       slow.clock.increment(30_000);
       expect(await slow.body).toMatchObject({ code: "request_timeout" });
     },

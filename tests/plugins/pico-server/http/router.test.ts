@@ -2,24 +2,24 @@ import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import type { Application, Message } from "../../../../plugins/channels/index.ts";
 import {
-  ask,
+  fetchJson,
   bearer,
-  refusal,
-  stand,
+  rejection,
+  startPicoServer,
   token,
-  until,
+  waitFor,
   wsLines,
-  type Stand,
+  type PicoTestServer,
 } from "../../../support/pico-server-harness.ts";
 
 const post = (port: number, body: unknown, headers: Record<string, string> = {}) =>
-  ask(port, "/pico/messages", { method: "POST", body, headers });
+  fetchJson(port, "/pico/messages", { method: "POST", body, headers });
 
 describe("GET /pico", () => {
   test("returns the protocol, the limits and the connection count", async () => {
-    await using door = await stand();
-    await door.connect();
-    const { status, headers, body } = await ask(door.port, "/pico");
+    await using testServer = await startPicoServer();
+    await testServer.connect();
+    const { status, headers, body } = await fetchJson(testServer.port, "/pico");
     expect(status).toBe(200);
     expect(headers).toMatchObject({
       "content-type": "application/json; charset=utf-8",
@@ -45,18 +45,25 @@ describe("GET /pico", () => {
     });
   });
   test("requires the token like a handshake", async () => {
-    await using door = await stand({ config: { allow_token_query: true } });
+    await using testServer = await startPicoServer({ config: { allow_token_query: true } });
     const probe = (authorization: string) =>
-      ask(door.port, "/pico", { headers: { authorization } });
-    expect(await probe("")).toMatchObject(refusal(401, "token_missing"));
-    expect(await probe("Bearer no")).toMatchObject(refusal(401, "token_mismatch"));
+      fetchJson(testServer.port, "/pico", { headers: { authorization } });
+    expect(await probe("")).toMatchObject(rejection(401, "token_missing"));
+    expect(await probe("Bearer no")).toMatchObject(rejection(401, "token_mismatch"));
     expect(
-      (await ask(door.port, `/pico/?token=${token}`, { headers: { authorization: "" } })).status,
+      (
+        await fetchJson(testServer.port, `/pico/?token=${token}`, {
+          headers: { authorization: "" },
+        })
+      ).status,
     ).toBe(200);
   });
   test("responds to HEAD like GET without a body", async () => {
-    await using door = await stand();
-    const { status, headers } = await door.knock("/pico", { method: "HEAD", lines: [bearer] });
+    await using testServer = await startPicoServer();
+    const { status, headers } = await testServer.sendRaw("/pico", {
+      method: "HEAD",
+      lines: [bearer],
+    });
     expect([status, Number(headers["content-length"]) > 100]).toEqual([200, true]);
   });
 });
@@ -65,9 +72,13 @@ describe("POST /pico/messages", () => {
   test("responds with 202 and sends replies to the session", async () => {
     const app: Application = async ({ content, reply }) =>
       void (await reply({ content: `you said ${content}` }));
-    await using door = await stand({ app });
-    const peer = await door.connect("/pico?session_id=s1");
-    const { status, body } = await post(door.port, { session_id: "s1", id: "m1", content: "hi" });
+    await using testServer = await startPicoServer({ app });
+    const peer = await testServer.connect("/pico?session_id=s1");
+    const { status, body } = await post(testServer.port, {
+      session_id: "s1",
+      id: "m1",
+      content: "hi",
+    });
     expect([status, body]).toEqual([
       202,
       { status: "accepted", request_id: "m1", session_id: "s1" },
@@ -80,8 +91,8 @@ describe("POST /pico/messages", () => {
   });
   test("generates missing ids", async () => {
     const taken: Message[] = [];
-    await using door = await stand({ app: (message) => void taken.push(message) });
-    const { status, body } = await post(door.port, { content: "hi" });
+    await using testServer = await startPicoServer({ app: (message) => void taken.push(message) });
+    const { status, body } = await post(testServer.port, { content: "hi" });
     expect(status).toBe(202);
     expect(taken[0]).toMatchObject({
       channel: "pico",
@@ -91,9 +102,9 @@ describe("POST /pico/messages", () => {
   });
   test("treats a repeated id as duplicate, or rejects different content", async () => {
     const taken: Message[] = [];
-    await using door = await stand({ app: (message) => void taken.push(message) });
+    await using testServer = await startPicoServer({ app: (message) => void taken.push(message) });
     const send = async (content: string, id?: string) => {
-      const { status, body } = await post(door.port, {
+      const { status, body } = await post(testServer.port, {
         session_id: "s1",
         content,
         ...(id && { id }),
@@ -116,30 +127,32 @@ describe("POST /pico/messages", () => {
     [413, "too_large", { content: "x".repeat(1_048_577) }],
     [409, "loop", { content: "x", hops: 9 }],
   ])("%i %s", async (status, error, body) => {
-    await using door = await stand();
-    expect(await post(door.port, body)).toMatchObject(refusal(status, error));
-    expect(await door.fact("pico-server:refused")).toMatchObject({ code: error });
+    await using testServer = await startPicoServer();
+    expect(await post(testServer.port, body)).toMatchObject(rejection(status, error));
+    expect(await testServer.fact("pico-server:refused")).toMatchObject({ code: error });
   });
   test("responds with 503 no_application, or 500 without details", async () => {
-    await using alone = await stand({ app: null });
-    expect(await post(alone.port, { content: "x" })).toMatchObject(refusal(503, "no_application"));
-    await using broken = await stand({ app: () => Promise.reject(new Error("fire")) });
+    await using alone = await startPicoServer({ app: null });
+    expect(await post(alone.port, { content: "x" })).toMatchObject(
+      rejection(503, "no_application"),
+    );
+    await using broken = await startPicoServer({ app: () => Promise.reject(new Error("fire")) });
     const answer = await post(broken.port, { content: "x" });
-    expect(answer).toMatchObject(refusal(500, "internal"));
+    expect(answer).toMatchObject(rejection(500, "internal"));
     expect(JSON.stringify(answer)).not.toContain("fire");
   });
   test("rejects other content types and bodies above max_payload", async () => {
-    await using door = await stand({ config: { max_payload: 2_000 } });
-    expect((await post(door.port, "hi", { "content-type": "text/plain" })).status).toBe(415);
+    await using testServer = await startPicoServer({ config: { max_payload: 2_000 } });
+    expect((await post(testServer.port, "hi", { "content-type": "text/plain" })).status).toBe(415);
     const large = { content: "x".repeat(3_000) };
-    expect(await post(door.port, large)).toMatchObject(refusal(413, "body_too_large"));
-    expect(await post(door.port, large, { "transfer-encoding": "chunked" })).toMatchObject(
-      refusal(413, "body_too_large"),
+    expect(await post(testServer.port, large)).toMatchObject(rejection(413, "body_too_large"));
+    expect(await post(testServer.port, large, { "transfer-encoding": "chunked" })).toMatchObject(
+      rejection(413, "body_too_large"),
     );
     expect(
       (
         await post(
-          door.port,
+          testServer.port,
           { content: "x" },
           { "content-type": "application/json; charset=utf-8" },
         )
@@ -147,25 +160,27 @@ describe("POST /pico/messages", () => {
     ).toBe(202);
   });
   test("responds with 429 beyond message_burst until the next second", async () => {
-    await using door = await stand({ config: { message_rate: 1, message_burst: 2 } });
+    await using testServer = await startPicoServer({
+      config: { message_rate: 1, message_burst: 2 },
+    });
     const codes = [];
-    for (let n = 0; n < 3; n++) codes.push((await post(door.port, { content: "x" })).status);
+    for (let n = 0; n < 3; n++) codes.push((await post(testServer.port, { content: "x" })).status);
     expect(codes).toEqual([202, 202, 429]);
-    door.clock.increment(1_000);
-    expect((await post(door.port, { content: "x" })).status).toBe(202);
+    testServer.clock.increment(1_000);
+    expect((await post(testServer.port, { content: "x" })).status).toBe(202);
   });
   test("waits for the application and tolerates a disconnecting client", async () => {
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => void (release = resolve));
     const taken: string[] = [];
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: async ({ content }) => {
         taken.push(content);
         await held;
       },
     });
-    const answer = post(door.port, { content: "x" });
-    await until(() => taken.length === 1);
+    const answer = post(testServer.port, { content: "x" });
+    await waitFor(() => taken.length === 1);
     release();
     expect((await answer).status).toBe(202);
   });
@@ -185,8 +200,8 @@ describe("cross-origin requests", () => {
   test.each(["/pico", "/pico/", "/pico/ws", "/pico/ws/", "/pico/messages", "/pico/events"])(
     "respond to OPTIONS %s with 204 without a token",
     async (path) => {
-      await using door = await stand();
-      const { status, headers } = await ask(door.port, path, {
+      await using testServer = await startPicoServer();
+      const { status, headers } = await fetchJson(testServer.port, path, {
         method: "OPTIONS",
         headers: { origin, authorization: "" },
       });
@@ -200,56 +215,56 @@ describe("cross-origin requests", () => {
     },
   );
   test("let an allowed origin read all responses, including errors", async () => {
-    await using door = await stand({ config: { allow_origins: [origin] } });
+    await using testServer = await startPicoServer({ config: { allow_origins: [origin] } });
     for (const [status, path, authorization] of [
       [200, "/pico", `Bearer ${token}`],
       [401, "/pico", "Bearer no"],
       [426, "/pico/ws", `Bearer ${token}`],
       [404, "/pico/none", ""],
     ] as const) {
-      const answer = await ask(door.port, path, { headers: { origin, authorization } });
+      const answer = await fetchJson(testServer.port, path, { headers: { origin, authorization } });
       expect(answer.status).toBe(status);
       expect(answer.headers).toMatchObject(cors);
     }
   });
   test("skip the Host and method checks of the dashboard", async () => {
-    await using door = await stand();
+    await using testServer = await startPicoServer();
     const headers = {
       host: "evil.example",
       origin: "https://evil.example",
       "sec-fetch-site": "cross-site",
     };
-    const posted = await post(door.port, { content: "x" }, headers);
+    const posted = await post(testServer.port, { content: "x" }, headers);
     expect([posted.status, posted.headers["access-control-allow-origin"]]).toEqual([
       202,
       headers.origin,
     ]);
     const lines = [...wsLines, bearer, "Host: evil.example", "Origin: https://evil.example"];
-    expect((await door.knock("/pico", { lines })).status).toBe(101);
+    expect((await testServer.sendRaw("/pico", { lines })).status).toBe(101);
   });
   test("reject other origins without CORS headers", async () => {
-    await using door = await stand({ config: { allow_origins: [origin] } });
+    await using testServer = await startPicoServer({ config: { allow_origins: [origin] } });
     const foreign = "https://evil.example";
-    const answer = await ask(door.port, "/pico", { headers: { origin: foreign } });
+    const answer = await fetchJson(testServer.port, "/pico", { headers: { origin: foreign } });
     expect(answer).toMatchObject(
-      refusal(403, "origin_not_allowed", { "cross-origin-resource-policy": "same-origin" }),
+      rejection(403, "origin_not_allowed", { "cross-origin-resource-policy": "same-origin" }),
     );
-    const preflight = await ask(door.port, "/pico", {
+    const preflight = await fetchJson(testServer.port, "/pico", {
       method: "OPTIONS",
       headers: { origin: foreign },
     });
     for (const { headers } of [answer, preflight]) expect(corsNames(headers)).toEqual([]);
   });
   test("carry no CORS headers without an Origin header", async () => {
-    await using door = await stand();
-    const { headers } = await ask(door.port, "/pico");
+    await using testServer = await startPicoServer();
+    const { headers } = await fetchJson(testServer.port, "/pico");
     expect(corsNames(headers)).toEqual([]);
   });
 });
 
 describe("POST /pico/messages with a slow body", () => {
-  const begin = async (door: Stand): Promise<Socket> => {
-    const socket = connect(door.port, "127.0.0.1");
+  const begin = async (testServer: PicoTestServer): Promise<Socket> => {
+    const socket = connect(testServer.port, "127.0.0.1");
     const head = [
       "POST /pico/messages HTTP/1.1",
       "Host: localhost",
@@ -261,27 +276,28 @@ describe("POST /pico/messages with a slow body", () => {
   };
 
   test("times out below 16 KiB per second after half a minute", async () => {
-    await using door = await stand();
-    const socket = await begin(door);
+    await using testServer = await startPicoServer();
+    const socket = await begin(testServer);
     let text = "";
     socket.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
-    await door.pass(29, () => ask(door.port, "/pico"));
+    await testServer.pass(29, () => fetchJson(testServer.port, "/pico"));
     expect(text).toBe("");
     // The time started with the first bytes, whenever the server read them.
-    while (!text.includes("request_timeout")) await door.pass(1, () => ask(door.port, "/pico"));
+    while (!text.includes("request_timeout"))
+      await testServer.pass(1, () => fetchJson(testServer.port, "/pico"));
     expect(text).toMatch(/^HTTP\/1\.1 408 /);
     socket.destroy();
   });
 
   test("continues while the body arrives fast enough", async () => {
-    await using door = await stand();
-    const socket = await begin(door);
+    await using testServer = await startPicoServer();
+    const socket = await begin(testServer);
     let text = "";
     socket.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
     for (let round = 0; round < 8; round++) {
       await new Promise((done) => socket.write("x".repeat(100_000), done));
-      await ask(door.port, "/pico");
-      await door.pass(5, () => ask(door.port, "/pico"));
+      await fetchJson(testServer.port, "/pico");
+      await testServer.pass(5, () => fetchJson(testServer.port, "/pico"));
     }
     expect(text).toBe("");
     socket.destroy();

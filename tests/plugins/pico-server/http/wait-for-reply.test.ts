@@ -2,13 +2,13 @@ import { get, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { Application } from "../../../../plugins/channels/index.ts";
 import {
-  ask,
-  refusal,
-  stand,
+  fetchJson,
+  rejection,
+  startPicoServer,
   token,
-  until,
+  waitFor,
   type Frame,
-  type Stand,
+  type PicoTestServer,
 } from "../../../support/pico-server-harness.ts";
 
 interface Event {
@@ -17,12 +17,16 @@ interface Event {
 }
 
 /** Parses server-sent events as far as this server uses them. */
-async function listen(door: Stand, session: string, headers: Record<string, string> = {}) {
+async function listen(
+  testServer: PicoTestServer,
+  session: string,
+  headers: Record<string, string> = {},
+) {
   const all = { authorization: `Bearer ${token}`, ...headers };
   const r = await new Promise<IncomingMessage>((resolve, reject) => {
     get(
       {
-        port: door.port,
+        port: testServer.port,
         host: "127.0.0.1",
         path: `/pico/events?session_id=${session}`,
         headers: all,
@@ -60,26 +64,26 @@ async function listen(door: Stand, session: string, headers: Record<string, stri
     ended,
     last: () => last,
     comments: () => comments,
-    next: () => until(() => events.shift()),
+    next: () => waitFor(() => events.shift()),
   };
 }
 
 describe("POST /pico/messages?wait=", () => {
-  const post = (door: Stand, query: string, body: object = {}) =>
-    ask(door.port, `/pico/messages?${query}`, {
+  const post = (testServer: PicoTestServer, query: string, body: object = {}) =>
+    fetchJson(testServer.port, `/pico/messages?${query}`, {
       method: "POST",
       body: { session_id: "s1", content: "hi", ...body },
     });
   const echo: Application = async ({ content, reply }) => void (await reply({ content }));
 
   test("returns the replies and a cursor after the application settled", async () => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: async (message, signal) => {
         await echo(message, signal);
         await message.reply({ content: "and more" });
       },
     });
-    const { status, body } = await post(door, "wait=30", { id: "m1" });
+    const { status, body } = await post(testServer, "wait=30", { id: "m1" });
     const messages = body["messages"] as Frame[];
     expect([status, body["status"], body["request_id"], body["session_id"]]).toEqual([
       200,
@@ -88,21 +92,21 @@ describe("POST /pico/messages?wait=", () => {
       "s1",
     ]);
     expect(messages.map(({ payload }) => payload?.content)).toEqual(["hi", "and more"]);
-    await door.say("s1", "later");
-    const stream = await listen(door, "s1", { "last-event-id": body["cursor"] as string });
+    await testServer.say("s1", "later");
+    const stream = await listen(testServer, "s1", { "last-event-id": body["cursor"] as string });
     expect((await stream.next()).data.payload?.content).toBe("later");
   });
 
   test("waits for a reply after the application settled", async () => {
-    await using door = await stand();
-    const answer = post(door, "wait=30");
-    await until(() => door.services.picoServer.status().messagesIn === 1);
-    await door.say("s1", "later");
+    await using testServer = await startPicoServer();
+    const answer = post(testServer, "wait=30");
+    await waitFor(() => testServer.services.picoServer.status().messagesIn === 1);
+    await testServer.say("s1", "later");
     expect((await answer).body["messages"]).toMatchObject([{ payload: { content: "later" } }]);
   });
 
   test("waits for the end of a streamed reply, ignoring thoughts", async () => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: async (message) => {
         message.accept();
         await message.reply({ content: "hm", kind: "thought" });
@@ -113,7 +117,7 @@ describe("POST /pico/messages?wait=", () => {
         await answer.end();
       },
     });
-    const messages = (await post(door, "wait=30")).body["messages"] as Frame[];
+    const messages = (await post(testServer, "wait=30")).body["messages"] as Frame[];
     expect(messages.map(({ payload }) => payload?.content)).toEqual(["hm", "a", "ab"]);
   });
 
@@ -127,14 +131,14 @@ describe("POST /pico/messages?wait=", () => {
       for (const content of texts) await reply({ content });
       await held;
     };
-    await using door = await stand({ app });
-    const answer = post(door, "wait=2", { id: "m1" });
+    await using testServer = await startPicoServer({ app });
+    const answer = post(testServer, "wait=2", { id: "m1" });
     const counts = (): number[] => {
-      const { messagesIn, messagesOut } = door.services.picoServer.status();
+      const { messagesIn, messagesOut } = testServer.services.picoServer.status();
       return [messagesIn, messagesOut];
     };
-    await until(() => counts().join() === [1, texts.length].join());
-    door.clock.increment(2_000);
+    await waitFor(() => counts().join() === [1, texts.length].join());
+    testServer.clock.increment(2_000);
     const { status, body } = await answer;
     const contents = ((body["messages"] ?? []) as Frame[]).map(({ payload }) => payload?.content);
     expect([status, body["status"], body["request_id"], contents]).toEqual([
@@ -145,23 +149,23 @@ describe("POST /pico/messages?wait=", () => {
     ]);
     release();
     // repeating the message reports its status
-    expect((await post(door, "", { id: "m1" })).body["status"]).toBe("duplicate");
+    expect((await post(testServer, "", { id: "m1" })).body["status"]).toBe("duplicate");
   });
 
   test("waits for the reply to its own message", async () => {
     const replies = new Map<string, (text: string) => unknown>();
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: ({ content, reply }) => void replies.set(content, (text) => reply({ content: text })),
     });
     const ask = async (content: string): Promise<unknown> => {
-      const answer = post(door, "wait=30", { content });
-      await until(() => replies.has(content));
+      const answer = post(testServer, "wait=30", { content });
+      await waitFor(() => replies.has(content));
       return answer.then(({ body }) =>
         (body["messages"] as Frame[]).map(({ payload }) => payload?.content),
       );
     };
     const [first, second] = [ask("one"), ask("two")];
-    await until(() => replies.size === 2);
+    await waitFor(() => replies.size === 2);
     replies.get("two")!("to the second");
     expect(await second).toEqual(["to the second"]);
     replies.get("one")!("to the first");
@@ -169,10 +173,10 @@ describe("POST /pico/messages?wait=", () => {
   });
 
   test("responds with 202 when no reply arrives in time", async () => {
-    await using door = await stand();
-    const answer = post(door, "wait=0.5");
-    await until(() => door.services.picoServer.status().messagesIn === 1);
-    door.clock.increment(500);
+    await using testServer = await startPicoServer();
+    const answer = post(testServer, "wait=0.5");
+    await waitFor(() => testServer.services.picoServer.status().messagesIn === 1);
+    testServer.clock.increment(500);
     const { status, body } = await answer;
     expect([status, body]).toEqual([
       202,
@@ -181,47 +185,47 @@ describe("POST /pico/messages?wait=", () => {
   });
 
   test("leaves earlier messages for the client that reconnects", async () => {
-    await using door = await stand({ app: echo });
-    for (const text of ["one", "two"]) await door.say("s1", text);
-    expect((await post(door, "wait=30")).body["messages"]).toMatchObject([
+    await using testServer = await startPicoServer({ app: echo });
+    for (const text of ["one", "two"]) await testServer.say("s1", text);
+    expect((await post(testServer, "wait=30")).body["messages"]).toMatchObject([
       { payload: { content: "hi" } },
     ]);
-    const peer = await door.connect("/pico?session_id=s1");
+    const peer = await testServer.connect("/pico?session_id=s1");
     const came = [await peer.next(), await peer.next()];
     expect(came.map(({ payload }) => payload?.content)).toEqual(["one", "two"]);
   });
 
   test("waits 60 seconds at most", async () => {
-    await using door = await stand();
-    const answer = post(door, "wait=9999");
-    await until(() => door.services.picoServer.status().messagesIn === 1);
-    door.clock.increment(60_000);
+    await using testServer = await startPicoServer();
+    const answer = post(testServer, "wait=9999");
+    await waitFor(() => testServer.services.picoServer.status().messagesIn === 1);
+    testServer.clock.increment(60_000);
     expect((await answer).status).toBe(202);
   });
 
   test.each(["wait=soon", "wait=-1", "wait=1e3", "wait=5&wait=5"])(
     "%s is refused",
     async (query) => {
-      await using door = await stand();
-      expect(await post(door, query)).toMatchObject(refusal(400, "invalid_message"));
+      await using testServer = await startPicoServer();
+      expect(await post(testServer, query)).toMatchObject(rejection(400, "invalid_message"));
     },
   );
 
   test("counts as a connection while it waits", async () => {
-    await using door = await stand({ config: { max_connections: 1 } });
-    const answer = post(door, "wait=1");
-    await until(() => door.services.picoServer.status().connections === 1);
-    expect(await post(door, "wait=1")).toMatchObject(refusal(503, "too_many_connections"));
-    door.clock.increment(1_000);
+    await using testServer = await startPicoServer({ config: { max_connections: 1 } });
+    const answer = post(testServer, "wait=1");
+    await waitFor(() => testServer.services.picoServer.status().connections === 1);
+    expect(await post(testServer, "wait=1")).toMatchObject(rejection(503, "too_many_connections"));
+    testServer.clock.increment(1_000);
     await answer;
-    expect(door.services.picoServer.status().connections).toBe(0);
+    expect(testServer.services.picoServer.status().connections).toBe(0);
   });
 
   test("does not delay a kernel stop", async () => {
-    const door = await stand({ app: () => new Promise<void>(() => undefined) });
-    const answer = post(door, "wait=60").catch(() => undefined);
-    await until(() => door.services.picoServer.status().connections === 1);
-    await door.kernel.stop();
-    expect(await answer).toMatchObject(refusal(503, "unavailable"));
+    const testServer = await startPicoServer({ app: () => new Promise<void>(() => undefined) });
+    const answer = post(testServer, "wait=60").catch(() => undefined);
+    await waitFor(() => testServer.services.picoServer.status().connections === 1);
+    await testServer.kernel.stop();
+    expect(await answer).toMatchObject(rejection(503, "unavailable"));
   });
 });

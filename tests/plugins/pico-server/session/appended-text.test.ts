@@ -4,10 +4,10 @@ import { updateIntervalMs } from "../../../../plugins/channels/reply-streams.ts"
 import { GrowingTexts } from "../../../../plugins/pico-server/session/growing-texts.ts";
 import {
   bearer,
-  stand,
-  until,
+  startPicoServer,
+  waitFor,
   type Client,
-  type Stand,
+  type PicoTestServer,
 } from "../../../support/pico-server-harness.ts";
 
 interface AppendedFrame {
@@ -18,7 +18,7 @@ interface AppendedFrame {
 
 const to = { channel: "pico", session: "s1" };
 const appends = "&pico_can=append";
-const join = async (service: Stand, more: string): Promise<Client> => {
+const join = async (service: PicoTestServer, more: string): Promise<Client> => {
   const client = await service.connect(`/pico?session_id=s1${more}`);
   if (more.includes("pico_ext")) await client.next();
   return client;
@@ -39,7 +39,7 @@ const outline = (frames: readonly AppendedFrame[]): unknown[] =>
 
 /** Sends an answer step by step; each step replaces the text or, as a function, extends it. */
 async function answer(
-  service: Stand,
+  service: PicoTestServer,
   steps: readonly (string | ((text: string) => string))[],
   options: object = {},
 ): Promise<void> {
@@ -61,7 +61,7 @@ const grow =
 
 describe("message.append", () => {
   test("carries the added text, its position and the last number", async () => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     const client = await join(service, `&pico_ext=1${appends}`);
     await answer(service, ["Rain", grow(" in Ulm"), grow(".")]);
     expect(outline(await next(client, 4))).toEqual([
@@ -73,7 +73,7 @@ describe("message.append", () => {
   });
 
   test("gives way to the whole text when the text was replaced", async () => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     const client = await join(service, `&pico_ext=1${appends}`);
     await answer(service, ["Rain", "Sun", grow("!")]);
     expect(outline(await next(client, 4))).toEqual([
@@ -85,7 +85,7 @@ describe("message.append", () => {
   });
 
   test("divides no surrogate pair", async () => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     const client = await join(service, `&pico_ext=1${appends}`);
     await answer(service, ["a\u{D83D}", grow("\u{DE00}"), grow("\u{1F600}")]);
     expect(outline(await next(client, 4))).toEqual([
@@ -97,7 +97,7 @@ describe("message.append", () => {
   });
 
   test("serves thoughts, and programs that update a message", async () => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     const client = await join(service, `&pico_ext=1${appends}`);
     await answer(service, ["hm", grow(", well")], { kind: "thought" });
     const { channels } = service.services;
@@ -117,7 +117,7 @@ describe("message.append", () => {
   });
 
   test("follows the whole text after a resume", async () => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     const first = await service.connect(`/pico?session_id=s1&pico_ext=1${appends}`);
     const { epoch } = (await first.next()).payload as { epoch: string };
     const stream = service.services.channels.stream(to);
@@ -147,7 +147,7 @@ describe("message.append", () => {
   });
 
   test("reaches event streams that ask for it", async () => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     const response = await fetch(
       `http://127.0.0.1:${service.port}/pico/events?session_id=s1${appends}`,
       { headers: { Authorization: bearer.slice(15) } },
@@ -174,7 +174,7 @@ describe("message.append", () => {
 
 describe("clients without append", () => {
   test("receive whole texts, byte for byte", async () => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     const received: string[][] = [[], [], []];
     for (const [index, more] of ["", "&pico_ext=1", `&pico_ext=1${appends}`].entries()) {
       const client = await join(service, more);
@@ -182,7 +182,7 @@ describe("clients without append", () => {
     }
     const at = service.clock.now();
     await answer(service, ["a", grow("b"), "x"]);
-    const [plain, extended] = await until(() =>
+    const [plain, extended] = await waitFor(() =>
       received.every(({ length }) => length === 4) ? received : undefined,
     );
     const { message_id: id } = (JSON.parse(plain![0]!) as { payload: { message_id: string } })
@@ -206,7 +206,7 @@ describe("an answer of 40 kB in 100 updates", () => {
     [`&pico_ext=1${appends}`, 40_000, 80_000],
     ["&pico_ext=1", 2_000_000, 2_100_000],
   ])("costs the expected bytes on the wire (%s)", async (more, least, most) => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     const client = await join(service, more);
     const bytes = (): number => service.services.picoServer.metrics().bytes.out;
     const before = bytes();
@@ -214,7 +214,7 @@ describe("an answer of 40 kB in 100 updates", () => {
       service,
       Array.from({ length: 100 }, () => grow("0123456789".repeat(40))),
     );
-    await until(() => client.frames.some(({ payload }) => payload?.["final"] === true));
+    await waitFor(() => client.frames.some(({ payload }) => payload?.["final"] === true));
     expect(bytes() - before).toBeGreaterThan(least);
     expect(bytes() - before).toBeLessThan(most);
   });
@@ -222,7 +222,7 @@ describe("an answer of 40 kB in 100 updates", () => {
 
 describe("message.append in the send queue", () => {
   test("gives way to the whole text", async () => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     const client = await join(service, `&pico_ext=1${appends}`);
     const stream = service.services.channels.stream(to);
     const show = async (more: string): Promise<void> => {
@@ -231,19 +231,19 @@ describe("message.append in the send queue", () => {
       await new Promise((resolve) => setImmediate(resolve));
     };
     await show("a");
-    await until(() => client.frames.length === 1);
+    await waitFor(() => client.frames.length === 1);
     client.ws.pause();
     await service.fill("s1", 256 * 1024);
     for (const more of ["b", "c", "d"]) await show(more);
     client.ws.resume();
-    await until(() => client.frames.some(({ payload }) => payload?.["content"] === "abcd"));
+    await waitFor(() => client.frames.some(({ payload }) => payload?.["content"] === "abcd"));
     await show("e");
     client.ws.pause();
     await service.fill("s1", 256 * 1024);
     await show("f");
     await stream.end();
     client.ws.resume();
-    await until(() =>
+    await waitFor(() =>
       client.frames.some(
         ({ payload }) => payload?.["final"] === true && payload["content"] === "abcdef",
       ),

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { stand } from "../../../support/pico-server-harness.ts";
+import { startPicoServer } from "../../../support/pico-server-harness.ts";
 
 describe("messages of the application", () => {
   test("reach every connection of the session and no other", async () => {
-    await using door = await stand();
-    const connect = (session: string) => door.connect(`/pico?session_id=${session}`);
+    await using testServer = await startPicoServer();
+    const connect = (session: string) => testServer.connect(`/pico?session_id=${session}`);
     const [first, second, other] = await Promise.all([connect("s1"), connect("s1"), connect("s2")]);
     const to = { channel: "pico", session: "s1" };
-    const { channels } = door.services;
+    const { channels } = testServer.services;
     channels.typing(to, true);
     const { id, status } = await channels.send(to, { content: "a", kind: "thought" });
     await channels.update(to, id, { content: "ab", kind: "thought", final: true });
@@ -32,7 +32,8 @@ describe("messages of the application", () => {
       ]);
       expect(
         frames.every(
-          ({ session_id, timestamp }) => session_id === "s1" && timestamp === door.clock.now(),
+          ({ session_id, timestamp }) =>
+            session_id === "s1" && timestamp === testServer.clock.now(),
         ),
       ).toBe(true);
     }
@@ -41,26 +42,26 @@ describe("messages of the application", () => {
   });
 
   test("fail with too_large above 512 KiB", async () => {
-    await using door = await stand();
-    const peer = await door.connect("/pico?session_id=s1");
-    await door.say("s1", "");
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect("/pico?session_id=s1");
+    await testServer.say("s1", "");
     const empty = JSON.stringify(await peer.next()).length;
-    await door.say("s1", "x".repeat(512 * 1024 - empty));
+    await testServer.say("s1", "x".repeat(512 * 1024 - empty));
     expect((await peer.next()).payload?.["content"]).toHaveLength(512 * 1024 - empty);
-    await expect(door.say("s1", "x".repeat(512 * 1024 - empty + 1))).rejects.toMatchObject({
+    await expect(testServer.say("s1", "x".repeat(512 * 1024 - empty + 1))).rejects.toMatchObject({
       code: "too_large",
     });
     const change = { content: "x".repeat(600_000) };
     await expect(
-      door.services.channels.update({ channel: "pico", session: "s1" }, "id", change),
+      testServer.services.channels.update({ channel: "pico", session: "s1" }, "id", change),
     ).rejects.toMatchObject({ code: "too_large" });
   });
 
   test("allow attachments by https or inline only", async () => {
-    await using door = await stand();
-    const peer = await door.connect("/pico?session_id=s1");
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect("/pico?session_id=s1");
     const send = (attachment: object) =>
-      door.services.channels.send(
+      testServer.services.channels.send(
         { channel: "pico", session: "s1" },
         {
           content: "",

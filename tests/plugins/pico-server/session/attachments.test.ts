@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Message } from "../../../../plugins/channels/index.ts";
-import { ask, stand, until, type Stand } from "../../../support/pico-server-harness.ts";
+import {
+  fetchJson,
+  startPicoServer,
+  waitFor,
+  type PicoTestServer,
+} from "../../../support/pico-server-harness.ts";
 
 const png = "data:image/png;base64,iVBORw0KGgo=";
 const pdf = { type: "file", url: "data:application/pdf;base64,AAAA", filename: "a.pdf" };
@@ -13,16 +18,16 @@ const message = {
 type Received = Pick<Message, "content" | "media">;
 
 /** Starts a server whose application stores the messages it receives. */
-const standWith = (received: Received[]): Promise<Stand> =>
-  stand({ app: ({ content, media }) => void received.push({ content, media }) });
+const standWith = (received: Received[]): Promise<PicoTestServer> =>
+  startPicoServer({ app: ({ content, media }) => void received.push({ content, media }) });
 
 describe("attachments of a client message", () => {
   test("skip unsupported ones without a new frame for plain clients", async () => {
     const received: Received[] = [];
-    await using door = await standWith(received);
-    const peer = await door.connect();
+    await using testServer = await standWith(received);
+    const peer = await testServer.connect();
     peer.send(message);
-    await until(() => received.length > 0);
+    await waitFor(() => received.length > 0);
     await peer.settled();
     const media = [expect.objectContaining({ type: "image/png" })];
     expect(received).toEqual([{ content: "look", media }]);
@@ -31,10 +36,10 @@ describe("attachments of a client message", () => {
 
   test("list skipped ones in a notice to clients of the extension", async () => {
     const received: Received[] = [];
-    await using door = await standWith(received);
-    const peer = await door.connect("/pico?session_id=s1&pico_ext=1");
+    await using testServer = await standWith(received);
+    const peer = await testServer.connect("/pico?session_id=s1&pico_ext=1");
     peer.send(message);
-    await until(() => received.length > 0);
+    await waitFor(() => received.length > 0);
     await peer.settled();
     expect(peer.frames.map(({ type }) => type)).toEqual([
       "hello",
@@ -56,11 +61,11 @@ describe("attachments of a client message", () => {
   });
 
   test.each(["", "?wait=5"])("list skipped ones in the response to a post (%s)", async (query) => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: async ({ reply }) => void (await reply({ content: "ok" })),
     });
     const post = (body: object) =>
-      ask(door.port, `/pico/messages${query}`, {
+      fetchJson(testServer.port, `/pico/messages${query}`, {
         method: "POST",
         body: { session_id: "s", ...body },
       });

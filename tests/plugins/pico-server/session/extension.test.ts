@@ -9,18 +9,24 @@ import {
   send,
   type NumberedFrame,
 } from "../../../support/pico-resume-harness.ts";
-import { stand, until, wsLines, bearer, refusal } from "../../../support/pico-server-harness.ts";
+import {
+  startPicoServer,
+  waitFor,
+  wsLines,
+  bearer,
+  rejection,
+} from "../../../support/pico-server-harness.ts";
 
 describe("hello", () => {
   test("comes first with everything a client needs to resume", async () => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       config: { ping_interval: 20, read_timeout: 40, max_payload: 2048 },
     });
-    const { first } = await resuming(door);
+    const { first } = await resuming(testServer);
     expect(first).toEqual({
       type: "hello",
       session_id: "s1",
-      timestamp: door.clock.now(),
+      timestamp: testServer.clock.now(),
       payload: {
         version: 1,
         conn_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
@@ -40,19 +46,25 @@ describe("hello", () => {
   });
 
   test("keeps conn_id apart from the id in events and pages", async () => {
-    await using door = await stand();
-    const { hello } = await resuming(door);
-    expect((await door.fact("pico-server:connected")).connection).not.toBe(hello.conn_id);
+    await using testServer = await startPicoServer();
+    const { hello } = await resuming(testServer);
+    expect((await testServer.fact("pico-server:connected")).connection).not.toBe(hello.conn_id);
     expect(
-      JSON.stringify([door.facts, door.lines, door.services.picoServer.connections()]),
+      JSON.stringify([
+        testServer.facts,
+        testServer.lines,
+        testServer.services.picoServer.connections(),
+      ]),
     ).not.toContain(hello.conn_id);
   });
 
   test.each(["", "?pico_ext=0", "?pico_ext=yes", "?resume=e:1"])(
     "does not appear for a plain client (%s)",
     async (query) => {
-      await using door = await stand({ app: ({ reply }) => void reply({ content: "hi" }) });
-      const peer = await door.connect(`/pico${query}`);
+      await using testServer = await startPicoServer({
+        app: ({ reply }) => void reply({ content: "hi" }),
+      });
+      const peer = await testServer.connect(`/pico${query}`);
       peer.send(send("m1"));
       const frame = (await peer.next()) as NumberedFrame;
       expect([frame.type, frame.seq, frame.epoch]).toEqual([
@@ -68,10 +80,10 @@ describe("hello", () => {
 
 describe("sequence numbers", () => {
   test("appear on creates, final updates and deletes only", async () => {
-    await using door = await stand();
-    const peer = await resuming(door);
+    await using testServer = await startPicoServer();
+    const peer = await resuming(testServer);
     const to = { channel: "pico", session: "s1" };
-    const { channels } = door.services;
+    const { channels } = testServer.services;
     const { id } = await channels.send(to, { content: "a" });
     await channels.update(to, id, { content: "ab" });
     channels.typing(to, true);
@@ -88,11 +100,11 @@ describe("sequence numbers", () => {
   });
 
   test("appear only on frames of the session of the URL", async () => {
-    await using door = await stand();
-    const peer = await resuming(door);
+    await using testServer = await startPicoServer();
+    const peer = await resuming(testServer);
     peer.send({ type: "typing.start", session_id: "s2" });
     await peer.settled();
-    await door.say("s2", "x");
+    await testServer.say("s2", "x");
     expect((await next(peer, 1))[0]!.seq).toBeUndefined();
   });
 });
@@ -106,10 +118,10 @@ describe("message.ack", () => {
         taken.push(id);
         release = resolve;
       });
-    await using door = await stand({ app });
-    const peer = await resuming(door);
+    await using testServer = await startPicoServer({ app });
+    const peer = await resuming(testServer);
     peer.send(send("m1"));
-    await until(() => taken.length === 1);
+    await waitFor(() => taken.length === 1);
     await peer.settled();
     expect(peer.frames).toEqual([]);
     release();
@@ -120,7 +132,7 @@ describe("message.ack", () => {
     };
     expect(await peer.next()).toMatchObject({ type: "message.delete", seq: 1 });
     expect(await peer.next()).toMatchObject(ack);
-    const other = await resuming(door);
+    const other = await resuming(testServer);
     expect(await other.next()).toMatchObject({ type: "message.delete", seq: 1 });
     other.send(send("m1"));
     expect(await other.next()).toMatchObject({
@@ -133,8 +145,8 @@ describe("message.ack", () => {
   test("gives way to id_reused and other errors", async () => {
     const app: Application = ({ content }) =>
       content === "no" ? Promise.reject(new Error("no")) : undefined;
-    await using door = await stand({ app });
-    const peer = await resuming(door);
+    await using testServer = await startPicoServer({ app });
+    const peer = await resuming(testServer);
     peer.send(send("m1", "one"));
     peer.send(send("m1", "two"));
     peer.send(send("m2", "no"));
@@ -153,23 +165,25 @@ describe("message.ack", () => {
 
   test("does not deduplicate messages of plain clients", async () => {
     const taken: string[] = [];
-    await using door = await stand({ app: ({ content }) => void taken.push(content) });
-    const peer = await door.connect();
+    await using testServer = await startPicoServer({
+      app: ({ content }) => void taken.push(content),
+    });
+    const peer = await testServer.connect();
     peer.send(send("1", "one"));
     peer.send(send("1", "two"));
-    await until(() => taken.length === 2);
+    await waitFor(() => taken.length === 2);
   });
 });
 
 describe("resume", () => {
   test("replays everything after the cursor, then continues", async () => {
-    await using door = await stand();
-    const peer = await resuming(door);
-    for (const text of ["a", "b"]) await door.say("s1", text);
+    await using testServer = await startPicoServer();
+    const peer = await resuming(testServer);
+    for (const text of ["a", "b"]) await testServer.say("s1", text);
     await next(peer, 2);
-    await leave(door, peer);
-    for (const text of ["c", "d"]) await door.say("s1", text);
-    const again = await resuming(door, from({ ...peer.hello, seq: 1 }));
+    await leave(testServer, peer);
+    for (const text of ["c", "d"]) await testServer.say("s1", text);
+    const again = await resuming(testServer, from({ ...peer.hello, seq: 1 }));
     expect(again.first.payload).toMatchObject({
       epoch: peer.hello.epoch,
       seq: 4,
@@ -177,7 +191,7 @@ describe("resume", () => {
       replay: 3,
       gap: false,
     });
-    await door.say("s1", "e");
+    await testServer.say("s1", "e");
     const frames = await next(again, 4);
     expect([contents(frames), frames.map(({ seq }) => seq)]).toEqual([
       ["b", "c", "d", "e"],
@@ -186,40 +200,41 @@ describe("resume", () => {
   });
 
   test("sends the latest state of unfinished messages after the replay", async () => {
-    await using door = await stand();
-    const peer = await resuming(door);
-    await leave(door, peer);
+    await using testServer = await startPicoServer();
+    const peer = await resuming(testServer);
+    await leave(testServer, peer);
     const to = { channel: "pico", session: "s1" };
-    const { id } = await door.services.channels.send(to, { content: "a" });
-    for (const content of ["ab", "abc"]) await door.services.channels.update(to, id, { content });
-    const again = await resuming(door, from(peer.hello));
+    const { id } = await testServer.services.channels.send(to, { content: "a" });
+    for (const content of ["ab", "abc"])
+      await testServer.services.channels.update(to, id, { content });
+    const again = await resuming(testServer, from(peer.hello));
     expect(contents(await next(again, 2))).toEqual(["a", "abc"]);
   });
 
   test("reports one gap beyond the window, then continues", async () => {
-    await using door = await stand();
-    const peer = await resuming(door);
-    await leave(door, peer);
-    for (let n = 1; n <= 300; n++) await door.say("s1", `${n}`);
-    const again = await resuming(door, from(peer.hello));
+    await using testServer = await startPicoServer();
+    const peer = await resuming(testServer);
+    await leave(testServer, peer);
+    for (let n = 1; n <= 300; n++) await testServer.say("s1", `${n}`);
+    const again = await resuming(testServer, from(peer.hello));
     expect(again.first.payload).toMatchObject({ seq: 300, resumed: false, replay: 0, gap: true });
-    await door.say("s1", "301");
+    await testServer.say("s1", "301");
     const [gap, frame] = await next(again, 2);
     expect(gap).toMatchObject({ type: "gap", payload: { from: 1, to: 300, reason: "overflow" } });
     expect(frame).toMatchObject({ seq: 301, payload: { content: "301" } });
   });
 
   test("keeps frames for 300 s, then reports an epoch change", async () => {
-    await using door = await stand();
-    const peer = await resuming(door);
-    await leave(door, peer);
-    await door.say("s1", "a");
-    door.clock.increment(299_999);
-    const second = await resuming(door, from(peer.hello));
+    await using testServer = await startPicoServer();
+    const peer = await resuming(testServer);
+    await leave(testServer, peer);
+    await testServer.say("s1", "a");
+    testServer.clock.increment(299_999);
+    const second = await resuming(testServer, from(peer.hello));
     expect(contents(await next(second, 1))).toEqual(["a"]);
-    await leave(door, second);
-    door.clock.increment(300_000);
-    const third = await resuming(door, from({ ...peer.hello, seq: 1 }));
+    await leave(testServer, second);
+    testServer.clock.increment(300_000);
+    const third = await resuming(testServer, from({ ...peer.hello, seq: 1 }));
     expect(third.hello.epoch).not.toBe(peer.hello.epoch);
     expect(third.first.payload).toMatchObject({ seq: 0, resumed: false, gap: true });
     expect((await next(third, 1))[0]).toMatchObject({
@@ -229,9 +244,9 @@ describe("resume", () => {
   });
 
   test("starts with undelivered frames without a cursor", async () => {
-    await using door = await stand();
-    await door.say("s1", "a");
-    const peer = await resuming(door);
+    await using testServer = await startPicoServer();
+    await testServer.say("s1", "a");
+    const peer = await resuming(testServer);
     expect(peer.first.payload).toMatchObject({ seq: 1, resumed: false, replay: 1, gap: false });
     expect(await next(peer, 1)).toMatchObject([{ seq: 1, payload: { content: "a" } }]);
   });
@@ -243,55 +258,57 @@ describe("resume", () => {
     "&resume=a:1&resume=a:2",
     "&conn=a&conn=b",
   ])("rejects a malformed cursor (%s)", async (query) => {
-    await using door = await stand();
-    expect(await door.knock(`/pico?pico_ext=1${query}`)).toMatchObject(
-      refusal(400, "bad_handshake"),
+    await using testServer = await startPicoServer();
+    expect(await testServer.sendRaw(`/pico?pico_ext=1${query}`)).toMatchObject(
+      rejection(400, "bad_handshake"),
     );
   });
 
   test("requires the token", async () => {
-    await using door = await stand();
-    const peer = await resuming(door);
+    await using testServer = await startPicoServer();
+    const peer = await resuming(testServer);
     const path = `/pico?session_id=s1&pico_ext=1${from(peer.hello)}&conn=${peer.hello.conn_id}`;
-    expect(await door.knock(path, { lines: wsLines })).toMatchObject(refusal(401, "token_missing"));
+    expect(await testServer.sendRaw(path, { lines: wsLines })).toMatchObject(
+      rejection(401, "token_missing"),
+    );
     await peer.settled();
   });
 });
 
 describe("conn", () => {
   test("replaces the connection it names, which closes with 4409", async () => {
-    await using door = await stand({ config: { max_connections: 1 } });
-    const ghost = await resuming(door);
-    expect(await door.knock("/pico?session_id=s1&pico_ext=1")).toMatchObject(
-      refusal(503, "too_many_connections"),
+    await using testServer = await startPicoServer({ config: { max_connections: 1 } });
+    const ghost = await resuming(testServer);
+    expect(await testServer.sendRaw("/pico?session_id=s1&pico_ext=1")).toMatchObject(
+      rejection(503, "too_many_connections"),
     );
-    expect(await door.knock("/pico?pico_ext=1&conn=guess")).toMatchObject(
-      refusal(503, "too_many_connections"),
+    expect(await testServer.sendRaw("/pico?pico_ext=1&conn=guess")).toMatchObject(
+      rejection(503, "too_many_connections"),
     );
     ghost.ws.pause(); // simulates a lost network: no response to the close
-    const again = await resuming(door, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);
+    const again = await resuming(testServer, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);
     expect(again.first.payload).toMatchObject({ resumed: true });
-    expect(door.services.picoServer.status().connections).toBe(1);
-    expect(await door.knock("/pico", { lines: [...wsLines, bearer] })).toMatchObject({
+    expect(testServer.services.picoServer.status().connections).toBe(1);
+    expect(await testServer.sendRaw("/pico", { lines: [...wsLines, bearer] })).toMatchObject({
       status: 503,
     });
     ghost.ws.resume();
     expect(await ghost.closed).toEqual({ code: 4409, reason: "replaced" });
-    const spent = await door.knock(`/pico?pico_ext=1&conn=${ghost.hello.conn_id}`);
-    expect(spent).toMatchObject(refusal(503, "too_many_connections"));
+    const spent = await testServer.sendRaw(`/pico?pico_ext=1&conn=${ghost.hello.conn_id}`);
+    expect(spent).toMatchObject(rejection(503, "too_many_connections"));
   });
 
   test("keeps the session subscribed while a reply continues", async () => {
-    await using door = await stand();
-    const ghost = await resuming(door);
-    const answer = door.services.channels.stream(
+    await using testServer = await startPicoServer();
+    const ghost = await resuming(testServer);
+    const answer = testServer.services.channels.stream(
       { channel: "pico", session: "s1" },
       { cancelWhenAlone: { afterMs: 0 } },
     );
     answer.write("one");
-    const again = await resuming(door, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);
+    const again = await resuming(testServer, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);
     expect(answer.signal.aborted).toBe(false);
     again.ws.terminate();
-    await until(() => answer.signal.aborted);
+    await waitFor(() => answer.signal.aborted);
   });
 });

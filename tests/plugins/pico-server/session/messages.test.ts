@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Application, Message } from "../../../../plugins/channels/index.ts";
-import { stand, until } from "../../../support/pico-server-harness.ts";
+import { startPicoServer, waitFor } from "../../../support/pico-server-harness.ts";
 
 const png = "data:image/png;base64,iVBORw0KGgo=";
 const echo: Application = async ({ content, media, reply }) => {
@@ -17,17 +17,17 @@ describe("messages of a client", () => {
     "reach the application with all fields (%s)",
     async (type) => {
       const { taken, app } = collect();
-      await using door = await stand({ app });
-      const peer = await door.connect("/pico?session_id=s1");
+      await using testServer = await startPicoServer({ app });
+      const peer = await testServer.connect("/pico?session_id=s1");
       peer.send({ type, id: "m1", payload: { content: "hi", media: [png], hops: 1 } });
-      const message = await until(() => taken[0]);
+      const message = await waitFor(() => taken[0]);
       expect(message).toMatchObject({
         channel: "pico",
         session: "s1",
         id: "m1",
         content: "hi",
         hops: 1,
-        at: door.clock.now(),
+        at: testServer.clock.now(),
       });
       expect(message.media).toEqual([
         { type: "image/png", bytes: Buffer.from("iVBORw0KGgo=", "base64") },
@@ -36,15 +36,15 @@ describe("messages of a client", () => {
   );
 
   test("receive a reply as message.create with all ids", async () => {
-    await using door = await stand({ app: echo });
-    const peer = await door.connect("/pico?session_id=s1");
+    await using testServer = await startPicoServer({ app: echo });
+    const peer = await testServer.connect("/pico?session_id=s1");
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi", media: png } });
     const frame = await peer.next();
     const attachments = [{ type: "image", url: png, content_type: "image/png" }];
     expect(frame).toEqual({
       type: "message.create",
       session_id: "s1",
-      timestamp: door.clock.now(),
+      timestamp: testServer.clock.now(),
       payload: {
         message_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
         content: "hi",
@@ -57,16 +57,16 @@ describe("messages of a client", () => {
 
   test("keep the filename of an attachment", async () => {
     const { taken, app } = collect();
-    await using door = await stand({ app });
-    const peer = await door.connect("/pico?session_id=s1");
+    await using testServer = await startPicoServer({ app });
+    const peer = await testServer.connect("/pico?session_id=s1");
     const attachments = [{ type: "image", url: png, filename: "cat.png" }];
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi", attachments } });
-    const { media } = await until(() => taken[0]);
+    const { media } = await waitFor(() => taken[0]);
     expect(media).toMatchObject([{ type: "image/png", filename: "cat.png" }]);
   });
 
   test("receive every documented field of a reply", async () => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: async ({ reply }) =>
         void (await reply({
           content: "hi",
@@ -82,7 +82,7 @@ describe("messages of a client", () => {
           attachments: [{ type: "image", url: "https://example.org/a", filename: "a.png" }],
         })),
     });
-    const peer = await door.connect("/pico?session_id=s1");
+    const peer = await testServer.connect("/pico?session_id=s1");
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
     const { payload } = (await peer.next()) as { payload: object };
     expect(payload).toEqual({
@@ -104,16 +104,16 @@ describe("messages of a client", () => {
   });
 
   test("show an unnumbered placeholder until the final update", async () => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: async ({ reply, channel, session }) => {
         const { id } = await reply({ content: "Thinking", placeholder: true });
-        await door.services.channels.update({ channel, session }, id, {
+        await testServer.services.channels.update({ channel, session }, id, {
           content: "42",
           final: true,
         });
       },
     });
-    const peer = await door.connect("/pico?session_id=s1&pico_ext=1");
+    const peer = await testServer.connect("/pico?session_id=s1&pico_ext=1");
     await peer.next();
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
     expect(await peer.next()).toMatchObject({ type: "message.delete", seq: 1 });
@@ -122,7 +122,7 @@ describe("messages of a client", () => {
     expect(placeholder).toEqual({
       type: "message.create",
       session_id: "s1",
-      timestamp: door.clock.now(),
+      timestamp: testServer.clock.now(),
       payload: { message_id, content: "Thinking", request_id: "m1", placeholder: true },
     });
     expect(await peer.next()).toMatchObject({
@@ -133,13 +133,13 @@ describe("messages of a client", () => {
   });
 
   test("receive an error when the application fails after accepting", async () => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: (message) => {
         message.accept();
         throw new Error("swordfish");
       },
     });
-    const peer = await door.connect("/pico?session_id=s1");
+    const peer = await testServer.connect("/pico?session_id=s1");
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
     expect(await peer.next()).toMatchObject({
       type: "error",
@@ -153,8 +153,8 @@ describe("messages of a client", () => {
   });
 
   test("receive no acknowledgement on a plain connection", async () => {
-    await using door = await stand();
-    const peer = await door.connect();
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect();
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
     await peer.settled();
     expect(peer.frames).toEqual([]);
@@ -162,28 +162,28 @@ describe("messages of a client", () => {
 
   test("receive generated session and message ids", async () => {
     const { taken, app } = collect();
-    await using door = await stand({ app });
-    const peer = await door.connect();
+    await using testServer = await startPicoServer({ app });
+    const peer = await testServer.connect();
     peer.send({ type: "message.send", payload: { content: "hi" } });
-    const { session, id } = await until(() => taken[0]);
+    const { session, id } = await waitFor(() => taken[0]);
     expect(session).toMatch(/^[0-9a-f]{32}$/);
     expect(id).toMatch(/^[0-9a-f]{32}$/);
   });
 
   test("may arrive in binary frames", async () => {
     const { taken, app } = collect();
-    await using door = await stand({ app });
-    const peer = await door.connect();
+    await using testServer = await startPicoServer({ app });
+    const peer = await testServer.connect();
     peer.ws.send(Buffer.from(JSON.stringify({ type: "message.send", payload: { content: "hi" } })));
-    expect((await until(() => taken[0])).content).toBe("hi");
+    expect((await waitFor(() => taken[0])).content).toBe("hi");
   });
 
   test("report typing as an event and respond to pings", async () => {
     const { taken, app } = collect();
-    await using door = await stand({ app });
+    await using testServer = await startPicoServer({ app });
     const typing: object[] = [];
-    door.kernel.on("channels:typing-changed", (fact) => void typing.push(fact));
-    const peer = await door.connect("/pico?session_id=s1");
+    testServer.kernel.on("channels:typing-changed", (fact) => void typing.push(fact));
+    const peer = await testServer.connect("/pico?session_id=s1");
     peer.send({ type: "typing.start", id: "t" });
     peer.send({ type: "typing.stop", payload: { anything: 1 } });
     peer.send({ type: "ping", id: "p1" });
@@ -191,7 +191,7 @@ describe("messages of a client", () => {
       type: "pong",
       id: "p1",
       session_id: "s1",
-      timestamp: door.clock.now(),
+      timestamp: testServer.clock.now(),
     });
     expect(typing).toEqual([true, false].map((on) => ({ channel: "pico", session: "s1", on })));
     expect(taken).toEqual([]);
@@ -225,8 +225,8 @@ describe("error frames", () => {
       `{"type":"message.send","id":"m1","payload":{"content":"${large}"}}`,
     ],
   ])("%s for %s", async (code, _, text) => {
-    await using door = await stand();
-    const peer = await door.connect("/pico?session_id=s1");
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect("/pico?session_id=s1");
     peer.send(text);
     const { type, payload, session_id } = await peer.next();
     expect({ type, session_id, code: payload?.code }).toEqual({
@@ -239,8 +239,8 @@ describe("error frames", () => {
   });
 
   test("report no_application without an application", async () => {
-    await using door = await stand({ app: null });
-    const peer = await door.connect();
+    await using testServer = await startPicoServer({ app: null });
+    const peer = await testServer.connect();
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
     expect(await peer.next()).toMatchObject({
       type: "error",
@@ -249,8 +249,8 @@ describe("error frames", () => {
   });
 
   test("report loop after more than four bridges", async () => {
-    await using door = await stand();
-    const peer = await door.connect();
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect();
     peer.send({
       type: "message.send",
       id: "m1",
@@ -266,12 +266,12 @@ describe("error frames", () => {
 
   test("report internal without details and log the cause", async () => {
     const cause = new Error("the database at 10.0.0.5 is on fire");
-    await using door = await stand({ app: () => Promise.reject(cause) });
-    const peer = await door.connect();
+    await using testServer = await startPicoServer({ app: () => Promise.reject(cause) });
+    const peer = await testServer.connect();
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
     const frame = await peer.next();
     expect(frame).toMatchObject({ type: "error", payload: { code: "internal", request_id: "m1" } });
     expect(JSON.stringify(frame)).not.toContain("fire");
-    expect(door.lines.some((line) => line["err"] === cause)).toBe(true);
+    expect(testServer.lines.some((line) => line["err"] === cause)).toBe(true);
   });
 });

@@ -2,7 +2,13 @@ import { describe, expect, test } from "vitest";
 import type { AnyPlugin, Plugin } from "../../../../kernel/index.ts";
 import { createSessionGuard } from "../../../../plugins/pico-server/session/session-guard.ts";
 import type { Tokens } from "../../../../plugins/token-store/index.ts";
-import { ask, refusal, stand, token, until } from "../../../support/pico-server-harness.ts";
+import {
+  fetchJson,
+  rejection,
+  startPicoServer,
+  token,
+  waitFor,
+} from "../../../support/pico-server-harness.ts";
 
 const named = encodeURIComponent(token);
 const send = (session_id: string, id: string) => ({
@@ -31,41 +37,43 @@ const withOther = {
 
 describe("session ids that are tokens", () => {
   test.each([token, ` ${token} `])("fail in the URL of a handshake", async (session) => {
-    await using door = await stand();
+    await using testServer = await startPicoServer();
     const path = `/pico?session_id=${encodeURIComponent(session)}`;
-    expect(await door.knock(path)).toMatchObject(refusal(400, "invalid_session_id"));
-    expect(door.services.picoServer.connections()).toEqual([]);
-    expect(JSON.stringify([door.facts, door.lines])).not.toContain(token);
+    expect(await testServer.sendRaw(path)).toMatchObject(rejection(400, "invalid_session_id"));
+    expect(testServer.services.picoServer.connections()).toEqual([]);
+    expect(JSON.stringify([testServer.facts, testServer.lines])).not.toContain(token);
   });
 
   test("fail in the URL of an event stream", async () => {
-    await using door = await stand();
-    const answer = await ask(door.port, `/pico/events?session_id=${named}`);
+    await using testServer = await startPicoServer();
+    const answer = await fetchJson(testServer.port, `/pico/events?session_id=${named}`);
     expect(answer).toMatchObject({ status: 400, body: rejected });
   });
 
   test.each(["", "?wait=5"])("fail in a posted message (%s)", async (query) => {
     const received: string[] = [];
-    await using door = await stand({ app: ({ session }) => void received.push(session) });
-    const answer = await ask(door.port, `/pico/messages${query}`, {
+    await using testServer = await startPicoServer({
+      app: ({ session }) => void received.push(session),
+    });
+    const answer = await fetchJson(testServer.port, `/pico/messages${query}`, {
       method: "POST",
       body: { session_id: token, content: "hello" },
     });
     expect(answer).toMatchObject({ status: 400, body: { error: "invalid_message" } });
-    expect(JSON.stringify([answer.body, door.facts, door.lines])).not.toContain(token);
+    expect(JSON.stringify([answer.body, testServer.facts, testServer.lines])).not.toContain(token);
     expect(received).toEqual([]);
   });
 
   test("fail in a frame, and other frames keep their order", async () => {
     const received: string[] = [];
-    await using door = await stand({ app: ({ id }) => void received.push(id) });
-    const peer = await door.connect("/pico?session_id=s1&pico_ext=1");
+    await using testServer = await startPicoServer({ app: ({ id }) => void received.push(id) });
+    const peer = await testServer.connect("/pico?session_id=s1&pico_ext=1");
     peer.send(send("s2", "1"));
     peer.send(send(token, "2"));
     peer.send(send("s3", "3"));
     peer.send({ type: "typing.start", session_id: token });
     peer.send(send("s2", "4"));
-    await until(() => received.length === 3);
+    await waitFor(() => received.length === 3);
     await peer.settled();
     expect(received).toEqual(["1", "3", "4"]);
     const errors = peer.frames.filter(({ type }) => type === "error");
@@ -73,18 +81,18 @@ describe("session ids that are tokens", () => {
       ["s1", { code: "invalid_message", message: expect.any(String) as string, request_id: "2" }],
       ["s1", { code: "invalid_message", message: expect.any(String) as string }],
     ]);
-    expect(JSON.stringify([peer.frames, door.facts, door.lines])).not.toContain(token);
+    expect(JSON.stringify([peer.frames, testServer.facts, testServer.lines])).not.toContain(token);
   });
 
   test("fail for other token names above the guessable length", async () => {
-    await using door = await stand(withOther);
+    await using testServer = await startPicoServer(withOther);
     const path = `/pico?session_id=${other}`;
-    expect(await door.knock(path)).toMatchObject(refusal(400, "invalid_session_id"));
+    expect(await testServer.sendRaw(path)).toMatchObject(rejection(400, "invalid_session_id"));
   });
 
   test("close with bad_request after twenty in a minute", async () => {
-    await using door = await stand();
-    const peer = await door.connect();
+    await using testServer = await startPicoServer();
+    const peer = await testServer.connect();
     for (let n = 0; n < 20; n++) peer.send(send(token, `${n}`));
     expect(await peer.closed).toMatchObject({ code: 4400 });
   });
@@ -97,11 +105,11 @@ describe("session ids", () => {
       name: "DoorwardError",
       code: "store_unavailable",
     });
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       verify: (verify) => (name, value) =>
         isDown ? Promise.reject(unavailable) : verify(name, value),
     });
-    const peer = await door.connect("/pico?session_id=s1");
+    const peer = await testServer.connect("/pico?session_id=s1");
     isDown = true;
     peer.send(send("s2", "1"));
     expect(await peer.next()).toMatchObject({ type: "error", payload: { code: "busy" } });

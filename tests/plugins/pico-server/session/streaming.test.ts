@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ReplyStream } from "../../../../plugins/channels/index.ts";
-import { stand, until, type Client } from "../../../support/pico-server-harness.ts";
+import { startPicoServer, waitFor, type Client } from "../../../support/pico-server-harness.ts";
 
 /* Answers that grow, as clients see them. */
 
@@ -15,7 +15,7 @@ async function payloads(client: Client, count: number): Promise<Record<string, u
 
 describe("a streamed reply", () => {
   test("consists of one create, updates and a final update", async () => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: async (message) => {
         await message.reply({ kind: "thought", content: "hm" });
         const toolCalls = [{ id: "c1", name: "weather", arguments: '{"city":"Ulm"}' }];
@@ -27,7 +27,7 @@ describe("a streamed reply", () => {
         await answer.end({ contextUsage: { used: 10, total: 100 } });
       },
     });
-    const client = await door.connect();
+    const client = await testServer.connect();
     client.send({ type: "message.send", payload: { content: "?" } });
     const [thought, call, create, final] = await payloads(client, 4);
     expect(thought).toMatchObject({
@@ -54,7 +54,7 @@ describe("a streamed reply", () => {
   });
 
   test("repeats its kind in every update of a thought", async () => {
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: async ({ stream }) => {
         const thought = stream({ kind: "thought" });
         thought.write("hm");
@@ -63,7 +63,7 @@ describe("a streamed reply", () => {
         await thought.end();
       },
     });
-    const client = await door.connect();
+    const client = await testServer.connect();
     client.send({ type: "message.send", id: "m1", payload: { content: "?" } });
     const frames = await payloads(client, 2);
     for (const frame of frames)
@@ -72,22 +72,22 @@ describe("a streamed reply", () => {
 
   test("stops when the last of two clients has left", async () => {
     const answers: ReplyStream[] = [];
-    await using door = await stand({
+    await using testServer = await startPicoServer({
       app: ({ stream }) => {
         for (const cancelWhenAlone of [{ afterMs: 0 }, false])
           answers.push(stream({ cancelWhenAlone }));
       },
     });
     const path = "/pico?session_id=shared";
-    const [one, other] = [await door.connect(path), await door.connect(path)];
+    const [one, other] = [await testServer.connect(path), await testServer.connect(path)];
     one.send({ type: "message.send", payload: { content: "?" } });
-    const [cancelled, kept] = await until(() => answers.length === 2 && answers);
+    const [cancelled, kept] = await waitFor(() => answers.length === 2 && answers);
     one.ws.close();
     await one.closed;
     await other.settled();
     expect(cancelled!.signal.aborted).toBe(false);
     other.ws.close();
-    await until(() => cancelled!.signal.aborted);
+    await waitFor(() => cancelled!.signal.aborted);
     expect(kept!.signal.aborted).toBe(false);
   });
 });

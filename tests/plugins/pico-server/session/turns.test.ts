@@ -3,16 +3,16 @@ import { describe, expect, test } from "vitest";
 import type { Application, Message } from "../../../../plugins/channels/index.ts";
 import {
   bearer,
-  stand,
-  until,
+  startPicoServer,
+  waitFor,
   type Client,
   type Frame,
-  type Stand,
+  type PicoTestServer,
 } from "../../../support/pico-server-harness.ts";
 
 type NumberedFrame = Frame & { readonly seq?: number; readonly epoch?: string };
 
-const join = async (service: Stand, more = "", session = "s1"): Promise<Client> => {
+const join = async (service: PicoTestServer, more = "", session = "s1"): Promise<Client> => {
   const client = await service.connect(`/pico?session_id=${session}&pico_ext=1${more}`);
   await client.next();
   return client;
@@ -41,7 +41,7 @@ const endless: Application = (message) =>
     message.signal.addEventListener("abort", () => resolve());
   });
 
-const post = (service: Stand, path: string, body: object) =>
+const post = (service: PicoTestServer, path: string, body: object) =>
   fetch(`http://127.0.0.1:${service.port}${path}`, {
     method: "POST",
     headers: { "Content-Type": "application/json", Authorization: bearer.slice(15) },
@@ -50,7 +50,7 @@ const post = (service: Stand, path: string, body: object) =>
 
 describe("pico_can", () => {
   test("lists the known names in hello only if the client asked", async () => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     const canOf = async (more: string): Promise<unknown> => {
       const client = await service.connect(`/pico?session_id=s1&pico_ext=1${more}`);
       return (await client.next()).payload?.["can"];
@@ -61,11 +61,11 @@ describe("pico_can", () => {
   });
 
   test("rejects a stop of clients that did not ask for it", async () => {
-    await using service = await stand();
+    await using service = await startPicoServer();
     for (const more of ["", "&pico_ext=1", "&pico_ext=1&pico_can=turns", both]) {
       const client = await service.connect(`/pico?session_id=s1${more}`);
       client.send({ type: "message.stop", id: "x" });
-      const error = await until(() => client.frames.find(({ type }) => type === "error"));
+      const error = await waitFor(() => client.frames.find(({ type }) => type === "error"));
       expect(error.payload).toMatchObject({ code: "unknown_type", request_id: "x" });
     }
   });
@@ -73,7 +73,7 @@ describe("pico_can", () => {
 
 describe("message.user", () => {
   test("reaches other devices, and the sender as the number of its ack", async () => {
-    await using service = await stand({ app: repliesLater });
+    await using service = await startPicoServer({ app: repliesLater });
     const phone = await join(service, both);
     const laptop = await join(service, both);
     phone.send(send("m1", "hello"));
@@ -101,7 +101,7 @@ describe("message.user", () => {
   });
 
   test("precedes an answer that the application sends before it accepts", async () => {
-    await using service = await stand({ app: echo });
+    await using service = await startPicoServer({ app: echo });
     const phone = await join(service, both);
     const laptop = await join(service, both);
     phone.send(send("m1"));
@@ -111,7 +111,7 @@ describe("message.user", () => {
   });
 
   test("becomes a deletion for clients without turns", async () => {
-    await using service = await stand({ app: repliesLater });
+    await using service = await startPicoServer({ app: repliesLater });
     const sender = await join(service);
     const other = await join(service);
     sender.send(send("m1"));
@@ -121,7 +121,7 @@ describe("message.user", () => {
   });
 
   test("follows a resume, and counts without turns", async () => {
-    await using service = await stand({ app: repliesLater });
+    await using service = await startPicoServer({ app: repliesLater });
     const phone = await join(service, both);
     phone.send(send("m1"));
     const [ack] = await next(phone, 2);
@@ -134,7 +134,7 @@ describe("message.user", () => {
   });
 
   test("leaves the bytes of plain clients and waiting requests unchanged", async () => {
-    await using service = await stand({ app: echo });
+    await using service = await startPicoServer({ app: echo });
     const watcher = await join(service, both);
     const plain = await service.connect("/pico?session_id=s1");
     plain.send(send("m1", "one"));
@@ -147,7 +147,7 @@ describe("message.user", () => {
     const { messages } = (await posted.json()) as { messages: NumberedFrame[] };
     expect(messages.map(({ type }) => type)).toContain("message.create");
     expect(messages.map(({ type }) => type)).not.toContain("message.user");
-    await until(() => plain.frames.length === 3);
+    await waitFor(() => plain.frames.length === 3);
     await plain.settled();
     expect(plain.frames).toEqual(
       ["one", "two", "three"].map((content, index) => ({
@@ -165,7 +165,7 @@ describe("message.user", () => {
   });
 
   test("does not reach plain clients that connect later", async () => {
-    await using service = await stand({ app: echo });
+    await using service = await startPicoServer({ app: echo });
     await post(service, "/pico/messages", { session_id: "s1", content: "one" });
     const plain = await service.connect("/pico?session_id=s1");
     expect((await plain.next()).type).toBe("message.create");
@@ -174,7 +174,10 @@ describe("message.user", () => {
   });
 
   test("leaves out images and text beyond the frame limit", async () => {
-    await using service = await stand({ app: repliesLater, config: { max_payload: 8e6 } });
+    await using service = await startPicoServer({
+      app: repliesLater,
+      config: { max_payload: 8e6 },
+    });
     const laptop = await join(service, both);
     const phone = await join(service, both);
     const base64 = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.alloc(600_000)]);
@@ -190,7 +193,7 @@ describe("message.user", () => {
   });
 
   test("reaches event streams that asked for it", async () => {
-    await using service = await stand({ app: repliesLater });
+    await using service = await startPicoServer({ app: repliesLater });
     const read = async (more: string, last: string): Promise<string> => {
       const response = await fetch(
         `http://127.0.0.1:${service.port}/pico/events?session_id=s1${more}`,
@@ -206,7 +209,7 @@ describe("message.user", () => {
     };
     const plain = read("", "message.create");
     const full = read("&pico_can=turns", "answer.end");
-    await until(() => service.services.picoServer.connections().length === 2);
+    await waitFor(() => service.services.picoServer.connections().length === 2);
     await post(service, "/pico/messages", { session_id: "s1", content: "one" });
     expect(await full).toMatch(
       /id: \w+:1\ndata: .*message\.user[^]*message\.create[^]*answer\.end/,
@@ -217,16 +220,16 @@ describe("message.user", () => {
 
 describe("message.stop", () => {
   test("stops an answer, ends it for all clients, and is idempotent", async () => {
-    await using service = await stand({ app: endless });
+    await using service = await startPicoServer({ app: endless });
     const phone = await join(service, both);
     const plain = await service.connect("/pico?session_id=s1");
     phone.send(send("m1"));
-    await until(() => plain.frames.length === 1);
+    await waitFor(() => plain.frames.length === 1);
     phone.send({ type: "message.stop", id: "x", payload: { request_id: "m1" } });
     const stopped = [{ request_id: "m1", status: "stopping" }];
-    const ack = await until(() => phone.frames.find(({ type }) => type === "stop.ack"));
+    const ack = await waitFor(() => phone.frames.find(({ type }) => type === "stop.ack"));
     expect(ack.payload).toEqual({ request_id: "x", stopped });
-    const end = await until(() => phone.frames.find(({ type }) => type === "answer.end"));
+    const end = await waitFor(() => phone.frames.find(({ type }) => type === "answer.end"));
     expect(end.payload).toMatchObject({ request_id: "m1", outcome: "stopped" });
     expect(plain.frames.at(-1)).toMatchObject({
       type: "message.update",
@@ -234,7 +237,7 @@ describe("message.stop", () => {
     });
     phone.send({ type: "message.stop", id: "y", payload: { request_id: "m1" } });
     phone.send({ type: "message.stop", id: "z", payload: { request_id: "other" } });
-    await until(() => phone.frames.filter(({ type }) => type === "stop.ack").length === 3);
+    await waitFor(() => phone.frames.filter(({ type }) => type === "stop.ack").length === 3);
     const results = phone.frames.filter(({ type }) => type === "stop.ack").slice(1);
     expect(results.map(({ payload }) => payload?.["stopped"])).toEqual([
       [{ request_id: "m1", status: "over" }],
@@ -248,20 +251,20 @@ describe("message.stop", () => {
       runs.push(message);
       return new Promise((resolve) => message.signal.addEventListener("abort", () => resolve()));
     };
-    await using service = await stand({ app });
+    await using service = await startPicoServer({ app });
     const phone = await join(service, both);
     const laptop = await join(service, both);
     phone.send(send("m1"));
     phone.send(send("m2"));
-    await until(() => runs.length === 1);
+    await waitFor(() => runs.length === 1);
     await phone.settled();
     phone.send({ type: "message.stop", id: "x" });
-    const ack = await until(() => phone.frames.find(({ type }) => type === "stop.ack"));
+    const ack = await waitFor(() => phone.frames.find(({ type }) => type === "stop.ack"));
     const removed = { request_id: "m2", status: "removed" };
     const stopping = { request_id: "m1", status: "stopping" };
     expect(ack.payload?.["stopped"]).toEqual([removed, stopping]);
     phone.send(send("m1"));
-    await until(() => phone.frames.filter(({ type }) => type === "error").length === 3);
+    await waitFor(() => phone.frames.filter(({ type }) => type === "error").length === 3);
     const errors = phone.frames.filter(({ type }) => type === "error");
     expect(errors.map(({ payload }) => payload?.["code"])).toEqual(Array(3).fill("stopped"));
     await laptop.settled();
@@ -269,7 +272,7 @@ describe("message.stop", () => {
   });
 
   test("repeats the end of an answer after a resume", async () => {
-    await using service = await stand({ app: repliesLater });
+    await using service = await startPicoServer({ app: repliesLater });
     const phone = await join(service, both);
     phone.send(send("m1"));
     const [ack] = await next(phone, 3);
@@ -285,10 +288,10 @@ describe("message.stop", () => {
 
 describe("POST /pico/stop", () => {
   test("stops messages of the session", async () => {
-    await using service = await stand({ app: endless });
+    await using service = await startPicoServer({ app: endless });
     const phone = await join(service);
     phone.send(send("m1"));
-    await until(() => phone.frames.some(({ type }) => type === "message.ack"));
+    await waitFor(() => phone.frames.some(({ type }) => type === "message.ack"));
     const body = { session_id: "s1", request_id: "m1" };
     const response = await post(service, "/pico/stop", body);
     expect([response.status, await response.json()]).toEqual([
@@ -300,7 +303,7 @@ describe("POST /pico/stop", () => {
   });
 
   test("rejects bodies without a session, other methods and wrong tokens", async () => {
-    await using service = await stand({ app: endless });
+    await using service = await startPicoServer({ app: endless });
     expect((await post(service, "/pico/stop", {})).status).toBe(400);
     expect((await post(service, "/pico/stop", { session_id: 7 })).status).toBe(400);
     const address = `http://127.0.0.1:${service.port}/pico/stop`;
@@ -311,7 +314,7 @@ describe("POST /pico/stop", () => {
   });
 
   test("shares the rate limit of messages", async () => {
-    await using service = await stand({ config: { message_rate: 1, message_burst: 2 } });
+    await using service = await startPicoServer({ config: { message_rate: 1, message_burst: 2 } });
     const statuses: number[] = [];
     for (let count = 0; count < 3; count += 1)
       statuses.push((await post(service, "/pico/stop", { session_id: "s1" })).status);
