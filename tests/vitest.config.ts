@@ -17,10 +17,8 @@ const alone = [
 
 const longest = [
   "pages",
-  "originals",
   "e2e/client",
   "day",
-  "unfinished",
   "start-and-stop",
   "walk-budget",
   "overview",

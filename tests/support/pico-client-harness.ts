@@ -1,4 +1,4 @@
-import { createKernel, type AnyPlugin, type Log } from "../../kernel/index.ts";
+import { createKernel, type AnyPlugin, type Clock, type Log } from "../../kernel/index.ts";
 import { createCapturedLog, type LogEntry } from "../../kernel/testing.ts";
 import {
   application,
@@ -90,18 +90,26 @@ export interface LocalClient extends AsyncDisposable {
 }
 
 /** Timing without backoff delays. */
-const clock = hurriedClock(10);
+const defaultClock = hurriedClock(10);
 
 export interface LocalClientOptions extends PicoClientOptions {
   readonly config?: object;
   readonly token?: string;
   readonly app?: Application;
+  /** Default: one that runs ten times as fast as the time of day. */
+  readonly clock?: Clock;
 }
 
 /** Starts a service that connects to the remote one as a client. */
 export async function startPicoClient(
   url: string,
-  { config, token: own = token, app = () => undefined, ...options }: LocalClientOptions = {},
+  {
+    config,
+    token: own = token,
+    app = () => undefined,
+    clock = defaultClock,
+    ...options
+  }: LocalClientOptions = {},
 ): Promise<LocalClient> {
   const looks = new Set<() => void>();
   const tell = (): void => looks.forEach((look) => look());

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { createPeer, type PeerOptions } from "../../support/scripted-peer.ts";
-import { startPicoClient, token } from "../../support/pico-client-harness.ts";
+import { createPeer, hurriedClock, type PeerOptions } from "../../support/scripted-peer.ts";
+import {
+  startPicoClient as startClient,
+  token,
+  type LocalClient,
+} from "../../support/pico-client-harness.ts";
+
+/** A message of these servers is complete after 30 s without a change. */
+const clock = hurriedClock(60);
+const startPicoClient = (url: string): Promise<LocalClient> => startClient(url, { clock });
 
 /* Each test has a small server with one habit of the original servers. */
 

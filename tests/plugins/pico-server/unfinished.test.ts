@@ -2,24 +2,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { rawPeer } from "../../security/peers.ts";
-import { gate } from "../../support/sample-channel.ts";
+import { begun, bytesIn, closesOf, largeMessage, MiB } from "../../support/large-messages.ts";
 import { fragmented, rawFrame } from "./raw-frames.ts";
-import {
-  startPicoServer,
-  waitFor,
-  type PicoTestServer,
-} from "../../support/pico-server-harness.ts";
-
-const MiB = 1024 * 1024;
-
-/** The header of a frame and the first `bytes` of its payload. */
-function begun(bytes: number): Buffer {
-  const head = Buffer.alloc(14);
-  head[0] = 0x82;
-  head[1] = 0xff;
-  head.writeBigUInt64BE(BigInt(bytes + 1), 2);
-  return Buffer.concat([head, Buffer.alloc(bytes)]);
-}
+import { startPicoServer, waitFor } from "../../support/pico-server-harness.ts";
 
 /** Returns the bytes of buffers that are still referenced. */
 function liveBufferBytes(): number {
@@ -27,86 +12,6 @@ function liveBufferBytes(): number {
   (runInNewContext("gc") as () => void)();
   return process.memoryUsage().arrayBuffers;
 }
-
-const bytesIn = (testServer: PicoTestServer): number =>
-  testServer.services.picoServer.metrics().bytes.in ?? 0;
-const closesOf = (testServer: PicoTestServer): (readonly [number, string])[] =>
-  testServer.facts.flatMap((fact) =>
-    fact.type === "pico-server:disconnected" ? [[fact.code, fact.reason] as const] : [],
-  );
-
-/** A JSON message of exactly `size` bytes: text and an image. */
-function largeMessage(size: number): Buffer {
-  const write = (base64: string): Buffer =>
-    Buffer.from(
-      JSON.stringify({
-        type: "message.send",
-        id: "large",
-        payload: { content: "look", media: [`data:image/png;base64,${base64}`] },
-        padding: "é".repeat(8),
-      }),
-    );
-  const room = size - write("").byteLength;
-  const text = write("A".repeat(room - (room % 4)));
-  return Buffer.concat([text, Buffer.alloc(size - text.byteLength, " ")]);
-}
-
-describe("memory budget of unfinished messages", () => {
-  test("pauses unfinished messages beyond 256 MiB, then closes with try_later", async () => {
-    await using testServer = await startPicoServer();
-    const peers = await Promise.all(Array.from({ length: 20 }, () => rawPeer(testServer.port)));
-    const message = begun(16 * MiB);
-    for (const { socket } of peers) socket.write(message);
-    await waitFor(() => bytesIn(testServer) > 200 * MiB);
-    await testServer.pass(1);
-    expect(closesOf(testServer)).toEqual([]);
-    expect(bytesIn(testServer)).toBeLessThan(270 * MiB);
-    await testServer.pass(8, () => new Promise((resolve) => setImmediate(resolve)));
-    await waitFor(() => closesOf(testServer).length > 0);
-    expect(closesOf(testServer)).toEqual([[1013, "try_later; retry=5000"]]);
-    for (const { socket } of peers) socket.destroy();
-    const isEmpty = (): boolean => testServer.services.picoServer.connections().length === 0;
-    while (!isEmpty())
-      await testServer.pass(1, () => new Promise((resolve) => setTimeout(resolve, 20)));
-    const peer = await testServer.connect();
-    peer.ws.send(largeMessage(4 * MiB));
-    await peer.settled();
-  });
-
-  test("lets paused messages finish when the application has caught up", async () => {
-    const { opened, open } = gate();
-    const taken: number[] = [];
-    await using testServer = await startPicoServer({
-      app: async ({ media }) => {
-        taken.push(media[0]!.bytes!.byteLength);
-        await opened;
-      },
-    });
-    const peers = await Promise.all(Array.from({ length: 20 }, () => testServer.connect()));
-    const message = largeMessage(16 * MiB);
-    for (const { ws } of peers) ws.send(message);
-    await waitFor(() => bytesIn(testServer) > 200 * MiB);
-    await testServer.pass(3, () => new Promise((resolve) => setImmediate(resolve)));
-    expect(taken.length).toBeLessThan(20);
-    expect(bytesIn(testServer)).toBeLessThan(350 * MiB);
-    open();
-    await waitFor(() => taken.length === 20);
-    expect(closesOf(testServer)).toEqual([]);
-  });
-
-  test("releases unfinished messages when their connections close", async () => {
-    await using testServer = await startPicoServer();
-    for (let round = 0; round < 3; round++) {
-      const peers = await Promise.all(Array.from({ length: 8 }, () => rawPeer(testServer.port)));
-      const before = bytesIn(testServer);
-      for (const { socket } of peers) socket.write(begun(14 * MiB));
-      await waitFor(() => bytesIn(testServer) - before >= 8 * 14 * MiB);
-      for (const { socket } of peers) socket.destroy();
-      await waitFor(() => testServer.services.picoServer.connections().length === 0);
-    }
-    expect(closesOf(testServer).every(([code]) => code === 1006)).toBe(true);
-  });
-});
 
 describe("fragmented messages", () => {
   test.each([
