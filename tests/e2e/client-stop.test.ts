@@ -21,7 +21,7 @@ const answerUntilStopped: Application = async ({ content, signal, reply, stream 
 };
 
 async function atLongAnswer(app = answerUntilStopped) {
-  const there = await startRemote(app);
+  const there = await startRemote(app, { config: { drain_timeout: 0 } });
   const client = await startAtTerminal(place, ["client", "-url", there.url]);
   await client.said(/connected/);
   client.child.stdin.write("long\r");

@@ -175,10 +175,13 @@ describe("stop of a message that a program answers", () => {
 
   test("ends when the program exits", async () => {
     await using harness = await startProgram(
-      `${ready} each((m) => m.type === 'message.stop' && process.exit(0));`,
+      `${ready} each((m) => {
+        if (m.type === "message.stop") process.exit(0);
+        say({ type: "typing.start", payload: { request_id: m.id } });
+      });`,
     );
     const sent = rejected(harness.deliver({ id: "a" }));
-    await waitFor(() => harness.status().inWork === 1);
+    await harness.seen.next("typing, after ready");
     harness.halt("a");
     expect(await sent).toBe("stopped");
     expect((await harness.ends.next("the end")).end.outcome).toBe("stopped");
