@@ -18,18 +18,11 @@ import {
 
 let testServer: LauncherServer;
 
-let warnings: Error[];
-
-const warn = (warning: Error): void => void warnings.push(warning);
-
 beforeAll(async () => {
   testServer = await startLauncherServer();
-  warnings = [];
-  process.on("warning", warn);
 });
 
 afterAll(async () => {
-  process.off("warning", warn);
   await testServer[Symbol.asyncDispose]();
 });
 

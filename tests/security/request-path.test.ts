@@ -4,18 +4,11 @@ import { request, startLauncherServer, type LauncherServer } from "../support/la
 
 let testServer: LauncherServer;
 
-let warnings: Error[];
-
-const warn = (warning: Error): void => void warnings.push(warning);
-
 beforeAll(async () => {
   testServer = await startLauncherServer();
-  warnings = [];
-  process.on("warning", warn);
 });
 
 afterAll(async () => {
-  process.off("warning", warn);
   await testServer[Symbol.asyncDispose]();
 });
 

@@ -2,30 +2,9 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { load, type Environment } from "../../../config/load/index.ts";
 import { type AnyPlugin } from "../../../kernel/index.ts";
-import { plugin, rejection } from "../../support/sample-plugins.ts";
+import { rejection } from "../../support/sample-plugins.ts";
+import { launcher, part, pico } from "../../support/sample-sections.ts";
 import { withHome, type Home } from "../../support/token-store-harness.ts";
-
-const tls = z.strictObject({
-  cert: z.string().default(""),
-  key: z.string().default(""),
-  required: z.boolean().default(false),
-});
-
-const launcher = z.strictObject({
-  port: z.int().default(18_800),
-  host: z.string().default("127.0.0.1"),
-  tls: tls.prefault({}),
-});
-
-const pico = z.strictObject({
-  enabled: z.boolean().default(false),
-  allow_origins: z.array(z.string()).default([]),
-  max_connections: z.int().min(1).default(100),
-  ratio: z.number().default(0.5),
-});
-
-const part = (name: string, section: string, schema: object): AnyPlugin =>
-  plugin(name, undefined, { config: { section, schema } });
 
 const list = [part("http", "launcher", launcher), part("pico-server", "channels.pico", pico)];
 

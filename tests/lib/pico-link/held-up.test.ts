@@ -10,6 +10,7 @@ import {
 } from "../../../lib/pico-link/index.ts";
 import { encode, type ServerFrame } from "../../../lib/pico-wire/index.ts";
 import { turn } from "../../support/sample-plugins.ts";
+import { hello as createHelloFrame } from "./step-player.ts";
 
 /**
  * A link whose clock jumps. As in a busy process, timers run first then, and sockets after them.
@@ -54,24 +55,7 @@ function testServer() {
   };
 }
 
-const hello: ServerFrame = {
-  type: "hello",
-  payload: {
-    version: 1,
-    conn_id: "c",
-    session_id: "s",
-    epoch: "e",
-    seq: 0,
-    resumed: false,
-    replay: 0,
-    gap: false,
-    ping_interval: 30,
-    read_timeout: 60,
-    max_payload: 1_000,
-    window: { frames: 8, bytes: 1, ttl_s: 300 },
-    retry: { min: 500, max: 30_000 },
-  },
-};
+const hello = createHelloFrame({ window: { frames: 8, bytes: 1, ttl_s: 300 } });
 const acknowledged: ServerFrame = {
   type: "message.ack",
   payload: { request_id: "m1", status: "accepted" },

@@ -1,15 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { decode, WireError } from "../../../lib/pico-wire/index.ts";
-function errorOf(run: () => unknown): WireError {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof WireError) return error;
-    throw error;
-  }
-  throw new Error("nothing was rejected");
-}
-
+import { decode } from "../../../lib/pico-wire/index.ts";
+import { errorOf } from "../../support/wire-errors.ts";
 describe("decode: server frames", () => {
   const read = (type: string, payload: object) =>
     decode(JSON.stringify({ type, payload }), "server");

@@ -1,26 +1,11 @@
 import { describe, expect, test } from "vitest";
-import {
-  decode,
-  decodeRequest,
-  limits,
-  WireError,
-  type ErrorCode,
-} from "../../../lib/pico-wire/index.ts";
+import { decode, decodeRequest, limits, type ErrorCode } from "../../../lib/pico-wire/index.ts";
+import { errorOf } from "../../support/wire-errors.ts";
 
 const png = "data:image/png;base64,iVBORw0KGgo=";
 const inline = { type: "image/png", base64: "iVBORw0KGgo=" };
 const send = (payload: unknown, rest: object = {}) =>
   JSON.stringify({ type: "message.send", ...rest, payload });
-
-function errorOf(run: () => unknown): WireError {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof WireError) return error;
-    throw error;
-  }
-  throw new Error("nothing was rejected");
-}
 
 describe("decode: client frames", () => {
   test.each(["message.send", "media.send"])("%s carries content, media and hops", (type) => {

@@ -1,42 +1,7 @@
-import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import type { Application } from "../../../../plugins/channels/index.ts";
-import {
-  bearer,
-  startPicoServer,
-  waitFor,
-  wsLines,
-  type PicoTestServer,
-} from "../../../support/pico-server-harness.ts";
-
-/** Reads until the received bytes are complete. */
-function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buffer> {
-  return new Promise((done) => {
-    let bytes = Buffer.alloc(0);
-    const onData = (piece: Buffer): void => {
-      bytes = Buffer.concat([bytes, piece]);
-      if (!isWhole(bytes)) return;
-      socket.off("data", onData);
-      done(bytes);
-    };
-    socket.on("data", onData);
-  });
-}
-
-/** A raw TCP client after its handshake. It reads only while a test calls `read`. */
-async function bareClient(testServer: PicoTestServer, path = "/pico") {
-  const socket = connect(testServer.port, "127.0.0.1").on("error", () => undefined);
-  socket.write(
-    [`GET ${path} HTTP/1.1`, "Host: localhost", ...wsLines, bearer, "", ""].join("\r\n"),
-  );
-  await read(socket, (bytes) => bytes.includes("\r\n\r\n"));
-  return socket;
-}
-
-const disconnected = async (testServer: PicoTestServer) => {
-  const { code, reason, initiator } = await testServer.fact("pico-server:disconnected");
-  return { code, reason, initiator };
-};
+import { startPicoServer, waitFor } from "../../../support/pico-server-harness.ts";
+import { connectRaw, disconnected } from "../../../support/raw-web-socket.ts";
 
 describe("backpressure", () => {
   test("pauses reading at 32 unaccepted messages and loses nothing", async () => {
@@ -65,7 +30,7 @@ describe("backpressure", () => {
 
   test("closes only the slow client with 4410 when its queue is full", async () => {
     await using testServer = await startPicoServer();
-    const stuck = await bareClient(testServer, "/pico?session_id=s1");
+    const stuck = await connectRaw(testServer, "/pico?session_id=s1");
     stuck.pause();
     const peer = await testServer.connect("/pico?session_id=s1");
     let sent = 0;
@@ -90,7 +55,7 @@ describe("backpressure", () => {
       config: { write_timeout: 5, read_timeout: 600, ping_interval: 1 },
     });
     const [stuck, other] = [
-      await bareClient(testServer, "/pico?session_id=s1"),
+      await connectRaw(testServer, "/pico?session_id=s1"),
       await testServer.connect(),
     ];
     stuck.pause();

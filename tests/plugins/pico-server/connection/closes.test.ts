@@ -1,42 +1,11 @@
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import {
-  bearer,
   startPicoServer,
   waitFor,
-  wsLines,
   type PicoTestServer,
 } from "../../../support/pico-server-harness.ts";
-
-/** Reads until the received bytes are complete. */
-function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buffer> {
-  return new Promise((done) => {
-    let bytes = Buffer.alloc(0);
-    const onData = (piece: Buffer): void => {
-      bytes = Buffer.concat([bytes, piece]);
-      if (!isWhole(bytes)) return;
-      socket.off("data", onData);
-      done(bytes);
-    };
-    socket.on("data", onData);
-  });
-}
-
-/** A raw TCP client after its handshake. It reads only while a test calls `read`. */
-async function bareClient(testServer: PicoTestServer, path = "/pico") {
-  const socket = connect(testServer.port, "127.0.0.1").on("error", () => undefined);
-  socket.write(
-    [`GET ${path} HTTP/1.1`, "Host: localhost", ...wsLines, bearer, "", ""].join("\r\n"),
-  );
-  await read(socket, (bytes) => bytes.includes("\r\n\r\n"));
-  return socket;
-}
-
-/** A client frame with a zero mask. */
-const masked = (first: number, payload: string | Buffer): Buffer => {
-  const bytes = Buffer.from(payload);
-  return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
-};
+import { connectRaw, disconnected, masked, read } from "../../../support/raw-web-socket.ts";
 
 /** Reads the next close frame and returns its code. */
 async function closeCode(socket: Socket): Promise<number> {
@@ -45,11 +14,6 @@ async function closeCode(socket: Socket): Promise<number> {
   socket.end();
   return frame.readUInt16BE(2);
 }
-
-const disconnected = async (testServer: PicoTestServer) => {
-  const { code, reason, initiator } = await testServer.fact("pico-server:disconnected");
-  return { code, reason, initiator };
-};
 
 describe("close codes", () => {
   test("report 1000 from a client", async () => {
@@ -93,7 +57,7 @@ describe("close codes", () => {
 
   test("delay a stop by one second for a silent client", async () => {
     const testServer = await startPicoServer();
-    const socket = await bareClient(testServer);
+    const socket = await connectRaw(testServer);
     const began = performance.now();
     await testServer.kernel.stop();
     expect(performance.now() - began).toBeLessThan(5_000);
@@ -112,7 +76,7 @@ describe("close codes", () => {
 
   test("send 1002 for malformed frames", async () => {
     await using testServer = await startPicoServer();
-    const socket = await bareClient(testServer);
+    const socket = await connectRaw(testServer);
     socket.write(masked(0xff, "x"));
     expect(await closeCode(socket)).toBe(1002);
     expect(await disconnected(testServer)).toEqual({ code: 1002, reason: "", initiator: "server" });
@@ -120,7 +84,7 @@ describe("close codes", () => {
 
   test("send 1007 for invalid UTF-8", async () => {
     await using testServer = await startPicoServer();
-    const socket = await bareClient(testServer);
+    const socket = await connectRaw(testServer);
     socket.write(masked(0x81, Buffer.from([0xff, 0xfe])));
     expect(await closeCode(socket)).toBe(1007);
     expect(await disconnected(testServer)).toEqual({ code: 1007, reason: "", initiator: "server" });

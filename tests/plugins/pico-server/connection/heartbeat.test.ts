@@ -1,48 +1,6 @@
-import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import {
-  fetchJson,
-  bearer,
-  startPicoServer,
-  waitFor,
-  wsLines,
-  type PicoTestServer,
-} from "../../../support/pico-server-harness.ts";
-
-/** Reads until the received bytes are complete. */
-function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buffer> {
-  return new Promise((done) => {
-    let bytes = Buffer.alloc(0);
-    const onData = (piece: Buffer): void => {
-      bytes = Buffer.concat([bytes, piece]);
-      if (!isWhole(bytes)) return;
-      socket.off("data", onData);
-      done(bytes);
-    };
-    socket.on("data", onData);
-  });
-}
-
-/** A raw TCP client after its handshake. It reads only while a test calls `read`. */
-async function bareClient(testServer: PicoTestServer, path = "/pico") {
-  const socket = connect(testServer.port, "127.0.0.1").on("error", () => undefined);
-  socket.write(
-    [`GET ${path} HTTP/1.1`, "Host: localhost", ...wsLines, bearer, "", ""].join("\r\n"),
-  );
-  await read(socket, (bytes) => bytes.includes("\r\n\r\n"));
-  return socket;
-}
-
-/** A client frame with a zero mask. */
-const masked = (first: number, payload: string | Buffer): Buffer => {
-  const bytes = Buffer.from(payload);
-  return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
-};
-
-const disconnected = async (testServer: PicoTestServer) => {
-  const { code, reason, initiator } = await testServer.fact("pico-server:disconnected");
-  return { code, reason, initiator };
-};
+import { fetchJson, startPicoServer, waitFor } from "../../../support/pico-server-harness.ts";
+import { connectRaw, disconnected, masked } from "../../../support/raw-web-socket.ts";
 
 describe("liveness", () => {
   test("pings every ping_interval and keeps a client that responds", async () => {
@@ -79,7 +37,7 @@ describe("liveness", () => {
 
   test("keeps a client whose frame arrives byte by byte", async () => {
     await using testServer = await startPicoServer();
-    const slow = await bareClient(testServer);
+    const slow = await connectRaw(testServer);
     const other = await testServer.connect();
     await testServer.pass(50, () => other.settled());
     for (const byte of masked(0x81, "{}")) {
@@ -93,7 +51,7 @@ describe("liveness", () => {
 
   test("closes with 4408 heartbeat when a frame arrives too slowly", async () => {
     await using testServer = await startPicoServer();
-    const slow = await bareClient(testServer);
+    const slow = await connectRaw(testServer);
     const other = await testServer.connect();
     const start = testServer.clock.now();
     for (const byte of masked(0x81, "x".repeat(100))) {

@@ -5,21 +5,8 @@ import {
   startPicoServer,
   token,
   wsLines,
-  type PicoTestServerOptions,
 } from "../../../support/pico-server-harness.ts";
-
-const b64 = (text: string): string => Buffer.from(text).toString("base64url");
-
-/** Records the compared tokens. */
-const noting =
-  (compared: string[]): NonNullable<PicoTestServerOptions["verify"]> =>
-  (verify) =>
-  (name, value) => {
-    compared.push(value);
-    return verify(name, value);
-  };
-
-const protocol = (list: string): string => `Sec-WebSocket-Protocol: ${list}`;
+import { b64, protocol, recordCompared } from "../../../support/handshake-tokens.ts";
 
 describe("step 5: one token by each method", () => {
   test.each([
@@ -68,7 +55,7 @@ describe("step 5: one token by each method", () => {
   });
   test("compares no token and counts one wrong value", async () => {
     const compared: string[] = [];
-    await using testServer = await startPicoServer({ verify: noting(compared) });
+    await using testServer = await startPicoServer({ verify: recordCompared(compared) });
     for (let n = 0; n < 10; n++) {
       await testServer.sendRaw("/pico", {
         lines: [...wsLines, protocol(`token.a${n}, token.b${n}`)],

@@ -6,21 +6,8 @@ import {
   startPicoServer,
   token,
   wsLines,
-  type PicoTestServerOptions,
 } from "../../../support/pico-server-harness.ts";
-
-const b64 = (text: string): string => Buffer.from(text).toString("base64url");
-
-/** Records the compared tokens. */
-const noting =
-  (compared: string[]): NonNullable<PicoTestServerOptions["verify"]> =>
-  (verify) =>
-  (name, value) => {
-    compared.push(value);
-    return verify(name, value);
-  };
-
-const protocol = (list: string): string => `Sec-WebSocket-Protocol: ${list}`;
+import { b64, protocol, recordCompared } from "../../../support/handshake-tokens.ts";
 
 describe("step 6: token", () => {
   const [wrong, basic] = ["Authorization: Bearer x", "Authorization: Basic eDp5"];
@@ -158,7 +145,10 @@ describe("step 6: token", () => {
   });
   test("accepts 43 characters while limited, not counting spaces", async () => {
     const compared: string[] = [];
-    await using testServer = await startPicoServer({ ...withQuery, verify: noting(compared) });
+    await using testServer = await startPicoServer({
+      ...withQuery,
+      verify: recordCompared(compared),
+    });
     for (let n = 0; n < 10; n++)
       await testServer.sendRaw("/pico", { lines: [...wsLines, `Authorization: Bearer wrong${n}`] });
     compared.length = 0;

@@ -1,4 +1,3 @@
-import { get, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
 import {
   fetchJson,
@@ -8,71 +7,13 @@ import {
   waitFor,
   wsLines,
   bearer,
-  type Frame,
-  type PicoTestServer,
 } from "../../../support/pico-server-harness.ts";
-
-interface Event {
-  readonly id?: string;
-  readonly data: Frame;
-}
-
-/** Parses server-sent events as far as this server uses them. */
-async function listen(
-  testServer: PicoTestServer,
-  session: string,
-  headers: Record<string, string> = {},
-) {
-  const all = { authorization: `Bearer ${token}`, ...headers };
-  const r = await new Promise<IncomingMessage>((resolve, reject) => {
-    get(
-      {
-        port: testServer.port,
-        host: "127.0.0.1",
-        path: `/pico/events?session_id=${session}`,
-        headers: all,
-      },
-      resolve,
-    ).on("error", reject);
-  });
-  const events: Event[] = [];
-  let last = "";
-  let comments = 0;
-  let text = "";
-  r.setEncoding("utf8").on("data", (chunk: string) => {
-    const blocks = (text += chunk).split("\n\n");
-    text = blocks.pop()!;
-    for (const block of blocks) {
-      const fields = Object.fromEntries(
-        block.split("\n").map((line) => line.split(/: ?(.*)/s).slice(0, 2)),
-      );
-      if (fields["id"] !== undefined) last = fields["id"] as string;
-      if (block === ":") comments += 1;
-      if (fields["data"] !== undefined) {
-        const id = fields["id"] as string | undefined;
-        events.push({
-          ...(id !== undefined && { id }),
-          data: JSON.parse(fields["data"] as string) as Frame,
-        });
-      }
-    }
-  });
-  const ended = new Promise<void>((resolve) => void r.on("close", resolve));
-  r.on("error", () => undefined);
-  return {
-    r,
-    events,
-    ended,
-    last: () => last,
-    comments: () => comments,
-    next: () => waitFor(() => events.shift()),
-  };
-}
+import { openEventStream } from "../../../support/event-stream.ts";
 
 describe("GET /pico/events", () => {
   test("sends the messages of a session with their cursors as ids", async () => {
     await using testServer = await startPicoServer();
-    const stream = await listen(testServer, "s1", { origin: "https://app.example.org" });
+    const stream = await openEventStream(testServer, "s1", { origin: "https://app.example.org" });
     expect(stream.r.headers).toMatchObject({
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
@@ -94,7 +35,7 @@ describe("GET /pico/events", () => {
 
   test("resumes after Last-Event-ID from the start", async () => {
     await using testServer = await startPicoServer();
-    const first = await listen(testServer, "s1");
+    const first = await openEventStream(testServer, "s1");
     const place = await waitFor(() => first.last() || undefined);
     first.r.destroy();
     await testServer.fact("pico-server:disconnected");
@@ -103,7 +44,7 @@ describe("GET /pico/events", () => {
       [place, ["a", "b"]],
       [place.replace(/0$/, "1"), ["b"]],
     ] as const) {
-      const again = await listen(testServer, "s1", { "last-event-id": id });
+      const again = await openEventStream(testServer, "s1", { "last-event-id": id });
       for (const text of texts) expect((await again.next()).data.payload?.content).toBe(text);
       await testServer.say("other", "x");
       expect(again.events).toEqual([]);
@@ -113,7 +54,7 @@ describe("GET /pico/events", () => {
 
   test("reports a gap and continues after it", async () => {
     await using testServer = await startPicoServer();
-    const stream = await listen(testServer, "s1", { "last-event-id": "another:7" });
+    const stream = await openEventStream(testServer, "s1", { "last-event-id": "another:7" });
     await testServer.say("s1", "a");
     expect((await stream.next()).data).toMatchObject({
       type: "gap",
@@ -149,7 +90,7 @@ describe("GET /pico/events", () => {
 
   test("counts as a connection while it is open", async () => {
     await using testServer = await startPicoServer({ config: { max_connections: 1 } });
-    const stream = await listen(testServer, "s1");
+    const stream = await openEventStream(testServer, "s1");
     expect(await testServer.sendRaw("/pico", { lines: [...wsLines, bearer] })).toMatchObject(
       rejection(503, "too_many_connections"),
     );
@@ -169,7 +110,7 @@ describe("GET /pico/events", () => {
 
   test("closes when its token is rotated or removed", async () => {
     await using testServer = await startPicoServer();
-    const stream = await listen(testServer, "s1");
+    const stream = await openEventStream(testServer, "s1");
     const { version } = testServer.services.tokens.info("pico");
     await testServer.services.tokenSecrets.replace("pico", {
       value: `${token}-new`,
@@ -180,14 +121,14 @@ describe("GET /pico/events", () => {
       code: 1012,
       initiator: "server",
     });
-    const other = await listen(testServer, "s1", { authorization: `Bearer ${token}-new` });
+    const other = await openEventStream(testServer, "s1", { authorization: `Bearer ${token}-new` });
     testServer.removeToken();
     await other.ended;
   });
 
   test("sends keep-alive comments for proxies", async () => {
     await using testServer = await startPicoServer();
-    const stream = await listen(testServer, "s1");
+    const stream = await openEventStream(testServer, "s1");
     await waitFor(() => stream.last() || undefined);
     await testServer.pass(30);
     await waitFor(() => stream.comments() > 0);
@@ -195,7 +136,7 @@ describe("GET /pico/events", () => {
 
   test("closes when the kernel stops", async () => {
     const testServer = await startPicoServer();
-    const stream = await listen(testServer, "s1");
+    const stream = await openEventStream(testServer, "s1");
     await testServer.kernel.stop();
     await stream.ended;
   });
