@@ -10,7 +10,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { mostFiles, spawnOn, versionOf } from "./machine.mjs";
 import { buildGorilla } from "./peers/gorilla.mjs";
-import { launcherToken, picoToken } from "./settings.mjs";
+import { launcherToken, picoToken, storeKind } from "./settings.mjs";
 
 /** @param {string} file */
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
@@ -123,8 +123,6 @@ const channel = {
   message_rate: 0,
   message_burst: 0,
 };
-/** The comparison is of servers that store nothing; `BENCH_STORE=sqlite` measures the file. */
-const storeKind = process.env["BENCH_STORE"] ?? "memory";
 const tokens = { SERVICE_LAUNCHER_TOKEN: launcherToken, SERVICE_CHANNELS_PICO_TOKEN: picoToken };
 const launcherArguments = (/** @type {number} */ port) => [
   program,

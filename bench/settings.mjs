@@ -13,3 +13,6 @@ export const lastToken = " the-end";
 export const updateEveryMs = 112;
 /** Between two times that the application writes tokens. */
 export const tokensEveryMs = 20;
+
+/** The comparison is of servers that store nothing; `BENCH_STORE=sqlite` measures the file. */
+export const storeKind = process.env["BENCH_STORE"] ?? "memory";

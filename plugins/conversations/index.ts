@@ -26,6 +26,7 @@ export type {
   TextGrowth,
   SequenceRange,
   SessionLog,
+  SubscribeOptions,
   Subscriber,
 } from "./log/session-log.ts";
 export { findSqliteDriver } from "./stores/sqlite/driver.ts";

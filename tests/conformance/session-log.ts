@@ -53,6 +53,18 @@ export function sessionLogConformance(
     return { ...server, heard, release, say, top, after };
   }
 
+  describe("wantsTurns", () => {
+    test("is true in a store, and in memory after a subscriber asked", async () => {
+      const { log, release } = await listening();
+      expect([log.wantsTurns("s"), log.wantsTurns("other")]).toEqual([isDurable, isDurable]);
+      const subscriber = { onEntry: () => undefined };
+      await log.subscribe("s", subscriber, { turns: true });
+      log.unsubscribe("s", subscriber);
+      release();
+      expect([log.wantsTurns("s"), log.wantsTurns("other")]).toEqual([true, isDurable]);
+    });
+  });
+
   describe("sequence numbers", () => {
     test("start at one without holes, and skip unnumbered entries", async () => {
       const { log, say, heard, top } = await listening();

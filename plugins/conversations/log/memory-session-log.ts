@@ -13,6 +13,7 @@ import type {
   Replay,
   SequenceRange,
   SessionLog,
+  SubscribeOptions,
   Subscriber,
 } from "./session-log.ts";
 import {
@@ -79,11 +80,7 @@ const defaultBounds = { streams: 50_000, bytes: (256 - 64) * MiB };
 export interface MemorySessionLog extends SessionLog {
   append(session: string, entry: LogEntry): AppendResult;
   readAfter(session: string, cursor: Cursor | undefined, defaultStart?: DefaultStart): Replay;
-  subscribe(
-    session: string,
-    subscriber: Subscriber,
-    options?: { readonly resumes?: boolean },
-  ): void;
+  subscribe(session: string, subscriber: Subscriber, options?: SubscribeOptions): void;
   top(session: string): Cursor | undefined;
   /** How many sessions have a stream. */
   streamCount(): number;
@@ -161,9 +158,14 @@ class InProcessSessionLog implements MemorySessionLog {
     };
   }
 
-  subscribe(session: string, subscriber: Subscriber, { resumes = false } = {}): void {
+  subscribe(
+    session: string,
+    subscriber: Subscriber,
+    { resumes = false, turns = false }: SubscribeOptions = {},
+  ): void {
     const stream = this.openStream(session);
     stream.resumes ||= resumes;
+    stream.turns ||= turns;
     this.idle.delete(session);
     const isFirst = subscriberCount(stream) === 0;
     addSubscriber(stream, subscriber);
@@ -177,6 +179,10 @@ class InProcessSessionLog implements MemorySessionLog {
     if (stream.seq > 0 || stream.resumes || this.isPinned(session)) this.markIdle(session);
     else this.end(session);
     this.options.sessionIdle?.(session);
+  }
+
+  wantsTurns(session: string): boolean {
+    return this.streams.get(session)?.turns ?? false;
   }
 
   top(session: string): Cursor | undefined {

@@ -144,6 +144,22 @@ export interface LogLimits {
   readonly retentionMs: number;
 }
 
+/** Options of a subscription. */
+export interface SubscribeOptions {
+  /**
+   * The subscriber may return with a cursor, so the position is kept even if the stream is empty.
+   *
+   * @defaultValue `false`
+   */
+  readonly resumes?: boolean;
+  /**
+   * The subscriber receives the turns of people.
+   *
+   * @defaultValue `false`
+   */
+  readonly turns?: boolean;
+}
+
 /** The callbacks of a channel that opened a log. */
 export interface LogListeners {
   /** Receives the final status of messages whose first receipt was not final. */
@@ -186,16 +202,15 @@ export interface SessionLog {
   /**
    * Subscribes to a session and creates its stream. The stream exists while it has a subscriber.
    * The subscriber receives all entries that are appended after the call.
-   * @param options.resumes - The subscriber may return with a cursor, so the position is kept even
-   *   if the stream is empty. @defaultValue `false`
    */
-  subscribe(
-    session: string,
-    subscriber: Subscriber,
-    options?: { readonly resumes?: boolean },
-  ): Awaitable<void>;
+  subscribe(session: string, subscriber: Subscriber, options?: SubscribeOptions): Awaitable<void>;
   /** Ends a subscription. Does nothing if there is none. */
   unsubscribe(session: string, subscriber: Subscriber): void;
+  /**
+   * True if the turns of people must be appended: the log keeps them for history, or a subscriber
+   * of the stream has asked for them.
+   */
+  wantsTurns(session: string): boolean;
   /** @returns The position of the last numbered frame; undefined if there is no stream. */
   top(session: string): Awaitable<Cursor | undefined>;
   /** Records how far a subscriber has got. Numbers of another epoch are ignored. */

@@ -46,6 +46,8 @@ export interface Stream {
   acknowledged: number;
   /** A subscriber may return with a cursor. */
   resumes: boolean;
+  /** A subscriber has asked for the turns of people. */
+  turns: boolean;
   readonly receipts: PendingReceipts;
   partials: Map<string, LogEntry>;
   partialBytes: number;
@@ -64,6 +66,7 @@ export const createStream = (epoch: string): Stream => ({
   plain: 0,
   acknowledged: 0,
   resumes: false,
+  turns: false,
   receipts: new PendingReceipts(),
   partials: noPartials,
   partialBytes: 0,

@@ -18,6 +18,7 @@ import type {
   Replay,
   SequenceRange,
   SessionLog,
+  SubscribeOptions,
   Subscriber,
 } from "../log/session-log.ts";
 import type { TakenId } from "../service.ts";
@@ -101,7 +102,7 @@ export class StoredLog implements SessionLog {
   subscribe(
     session: string,
     subscriber: Subscriber,
-    options: { readonly resumes?: boolean } = {},
+    options: SubscribeOptions = {},
   ): Awaitable<void> {
     return this.cache.whenLoaded(session, (cached): Awaitable<void> => {
       const before = this.memory.positions(session)?.resumes ?? false;
@@ -121,6 +122,10 @@ export class StoredLog implements SessionLog {
     const calls = this.cache.get(session)?.calls;
     if (calls) calls.push({ run, reject: () => undefined });
     else run();
+  }
+
+  wantsTurns(): boolean {
+    return true;
   }
 
   top(session: string): Awaitable<Cursor | undefined> {

@@ -102,7 +102,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   }
 
   start(): void {
-    this.reader.start({ after: this.after, resumes: true });
+    this.reader.start({ after: this.after, resumes: true, turns: this.features.turns });
   }
 
   close(name: CloseName, retryMs?: number): void {

@@ -151,6 +151,7 @@ class PicoChannelAdapter implements ChannelAdapter {
   }
 
   turn(message: InboundMessage): Awaitable<void> {
+    if (!this.sessions.wantsTurns(message.session)) return;
     const appended = this.sessions.append(message.session, new TurnEntry(message, this.newId));
     if (appended instanceof Promise) return appended.then(() => undefined);
   }

@@ -39,6 +39,8 @@ interface ReadFrom {
   readonly defaultStart?: DefaultStart;
   /** The reader may return with a cursor. */
   readonly resumes: boolean;
+  /** The reader receives the turns of people. */
+  readonly turns: boolean;
 }
 
 /**
@@ -59,8 +61,8 @@ export class SessionReader implements Subscriber {
     this.owner = owner;
   }
 
-  start({ after, defaultStart, resumes }: ReadFrom): void {
-    const subscribed = this.log.subscribe(this.session, this, { resumes });
+  start({ after, defaultStart, resumes, turns }: ReadFrom): void {
+    const subscribed = this.log.subscribe(this.session, this, { resumes, turns });
     if (subscribed instanceof Promise)
       void this.startLater(subscribed, after, defaultStart).catch((error) => this.fail(error));
     else this.readFrom(after, defaultStart);
@@ -167,9 +169,10 @@ export class Subscriptions implements ReaderListener {
 
   /** Reads the session of a client of the extension from its cursor on. */
   resume(session: string, after: Cursor | undefined): void {
-    if (this.owner.features.append) this.texts = new SentTexts();
+    const { append, turns } = this.owner.features;
+    if (append) this.texts = new SentTexts();
     this.resumer = new SessionReader(this.log, session, this);
-    this.resumer.start({ after, defaultStart: "acknowledged", resumes: true });
+    this.resumer.start({ after, defaultStart: "acknowledged", resumes: true, turns });
   }
 
   /**
@@ -183,7 +186,7 @@ export class Subscriptions implements ReaderListener {
     if (readers.length === maxSessionsPerConnection) readers.shift()!.stop();
     readers.push(reader);
     // the replay may exceed the send queue and close this object
-    reader.start({ after: undefined, resumes: false });
+    reader.start({ after: undefined, resumes: false, turns: this.owner.features.turns });
   }
 
   /** True if the connection subscribes to this session. Counts as a use of it. */

@@ -12,16 +12,16 @@ const recorded = new URL("fixtures/frames.json", import.meta.url);
 const daysOfStore = 90;
 
 describe("frames of plain and extended clients", () => {
-  test.each<[string, AnyPlugin | undefined]>([
-    ["without the plugin", undefined],
-    ["in memory", conversations()],
-    ["in a store", conversations({ store: () => createFakeStorage() })],
-  ])("have not changed %s", async (_, first) => {
+  test.each<[string, AnyPlugin | undefined, boolean]>([
+    ["without the plugin", undefined, false],
+    ["in memory", conversations(), false],
+    ["in a store", conversations({ store: () => createFakeStorage() }), true],
+  ])("have not changed %s", async (_, first, keepsTurns) => {
     await using server = await startPicoServer({
       app: scriptedApplication,
       ...(first && { first }),
     });
-    const frames = await runScript(server);
+    const frames = await runScript(server, keepsTurns);
     const expected = JSON.parse(await readFile(recorded, "utf8")) as string[];
     // A store keeps streams longer, which `hello` announces.
     const ttl = `"ttl_s":${daysOfStore * 86_400}`;

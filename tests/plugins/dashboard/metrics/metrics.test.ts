@@ -94,7 +94,6 @@ describe("GET /metrics", () => {
           'pico_frames_total{dir="out",type="hello"}': 2,
           'pico_frames_total{dir="out",type="message.create"}': 1,
           'pico_frames_total{dir="out",type="message.ack"}': 1,
-          'pico_frames_total{dir="out",type="message.user"}': 1,
           'pico_frames_total{dir="out",type="pong"}': 1,
           'pico_frames_total{dir="out",type="error"}': 1,
           'pico_frames_total{dir="out",type="gap"}': 1,

@@ -130,10 +130,8 @@ describe("message.ack", () => {
       session_id: "s1",
       payload: { request_id: "m1", status: "accepted" },
     };
-    expect(await peer.next()).toMatchObject({ type: "message.delete", seq: 1 });
     expect(await peer.next()).toMatchObject(ack);
     const other = await resuming(testServer);
-    expect(await other.next()).toMatchObject({ type: "message.delete", seq: 1 });
     other.send(send("m1"));
     expect(await other.next()).toMatchObject({
       ...ack,
@@ -150,7 +148,7 @@ describe("message.ack", () => {
     peer.send(send("m1", "one"));
     peer.send(send("m1", "two"));
     peer.send(send("m2", "no"));
-    const answers = (await next(peer, 4)).map(({ type, payload }) => [
+    const answers = (await next(peer, 3)).map(({ type, payload }) => [
       type,
       payload?.request_id,
       payload?.code,
@@ -159,7 +157,6 @@ describe("message.ack", () => {
       ["error", "m1", "id_reused"],
       ["error", "m2", "internal"],
       ["message.ack", "m1", undefined],
-      ["message.delete", undefined, undefined],
     ]);
   });
 

@@ -1,53 +1,24 @@
-// Tests stops, ends of answers and the turns of other devices over real sockets.
+// Tests the turns of other devices over real sockets.
 import { describe, expect, test } from "vitest";
-import type { Application, Message } from "../../../../plugins/channels/index.ts";
+import type { Application } from "../../../../plugins/channels/index.ts";
+import { conversations } from "../../../../plugins/conversations/index.ts";
 import {
-  bearer,
-  startPicoServer,
-  waitFor,
-  type Client,
-  type Frame,
-  type PicoTestServer,
-} from "../../../support/pico-server-harness.ts";
-
-type NumberedFrame = Frame & { readonly seq?: number; readonly epoch?: string };
-
-const join = async (service: PicoTestServer, more = "", session = "s1"): Promise<Client> => {
-  const client = await service.connect(`/pico?session_id=${session}&pico_ext=1${more}`);
-  await client.next();
-  return client;
-};
-const both = "&pico_can=stop,turns";
-const send = (id: string, content = id) => ({ type: "message.send", id, payload: { content } });
-const next = async (client: Client, count: number): Promise<NumberedFrame[]> => {
-  const frames: NumberedFrame[] = [];
-  while (frames.length < count) frames.push(await client.next());
-  return frames;
-};
-const outline = (frames: readonly NumberedFrame[]): unknown[] =>
-  frames.map(({ type, seq }) => (seq === undefined ? type : `${type} ${seq}`));
+  both,
+  join,
+  next,
+  outline,
+  post,
+  send,
+  type NumberedFrame,
+} from "../../../support/extension-clients.ts";
+import { createFakeStorage } from "../../../support/fake-conversation-storage.ts";
+import { bearer, startPicoServer, waitFor } from "../../../support/pico-server-harness.ts";
 
 const echo: Application = async ({ reply, content }) => void (await reply({ content }));
 const repliesLater: Application = async ({ accept, reply, content }) => {
   accept();
   await reply({ content });
 };
-/** Runs until it is stopped. */
-const endless: Application = (message) =>
-  new Promise((resolve) => {
-    const answer = message.stream();
-    answer.write("so far");
-    message.accept();
-    message.signal.addEventListener("abort", () => resolve());
-  });
-
-const post = (service: PicoTestServer, path: string, body: object) =>
-  fetch(`http://127.0.0.1:${service.port}${path}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", Authorization: bearer.slice(15) },
-    body: JSON.stringify(body),
-  });
-
 describe("pico_can", () => {
   test("lists the known names in hello only if the client asked", async () => {
     await using service = await startPicoServer();
@@ -112,12 +83,43 @@ describe("message.user", () => {
 
   test("becomes a deletion for clients without turns", async () => {
     await using service = await startPicoServer({ app: repliesLater });
+    await join(service, both);
     const sender = await join(service);
     const other = await join(service);
     sender.send(send("m1"));
     const frames = await next(sender, 3);
     expect(outline(frames)).toEqual(["message.delete 1", "message.ack", "message.create 2"]);
     expect(outline(await next(other, 2))).toEqual(["message.delete 1", "message.create 2"]);
+  });
+
+  test("has no number in memory until a client asks for it", async () => {
+    await using service = await startPicoServer({ app: repliesLater });
+    const phone = await join(service);
+    await join(service, both, "s2");
+    phone.send(send("m1"));
+    expect(outline(await next(phone, 2))).toEqual(["message.ack", "message.create 1"]);
+    const laptop = await join(service, both);
+    phone.send(send("m2"));
+    const heard = await next(laptop, 3);
+    expect(outline(heard)).toEqual(["message.create 1", "message.user 2", "message.create 3"]);
+    laptop.ws.close();
+    await laptop.closed;
+    await next(phone, 3);
+    phone.send(send("m3"));
+    const frames = await next(phone, 3);
+    expect(outline(frames)).toEqual(["message.delete 4", "message.ack", "message.create 5"]);
+  });
+
+  test("has a number in a store although no client asks for it", async () => {
+    const first = conversations({ store: () => createFakeStorage() });
+    await using service = await startPicoServer({ app: repliesLater, first });
+    const phone = await join(service);
+    phone.send(send("m1"));
+    const frames = await next(phone, 1);
+    expect(outline(frames)).toEqual(["message.delete 1"]);
+    const address = `/pico?session_id=s1&pico_ext=1&resume=${frames[0]!.epoch}:0${both}`;
+    const laptop = await service.connect(address);
+    expect(outline(await next(laptop, 2))).toEqual(["hello", "message.user 1"]);
   });
 
   test("follows a resume, and counts without turns", async () => {
@@ -215,109 +217,5 @@ describe("message.user", () => {
       /id: \w+:1\ndata: .*message\.user[^]*message\.create[^]*answer\.end/,
     );
     expect(await plain).not.toMatch(/message\.user|answer\.end/);
-  });
-});
-
-describe("message.stop", () => {
-  test("stops an answer, ends it for all clients, and is idempotent", async () => {
-    await using service = await startPicoServer({ app: endless });
-    const phone = await join(service, both);
-    const plain = await service.connect("/pico?session_id=s1");
-    phone.send(send("m1"));
-    await waitFor(() => plain.frames.length === 1);
-    phone.send({ type: "message.stop", id: "x", payload: { request_id: "m1" } });
-    const stopped = [{ request_id: "m1", status: "stopping" }];
-    const ack = await waitFor(() => phone.frames.find(({ type }) => type === "stop.ack"));
-    expect(ack.payload).toEqual({ request_id: "x", stopped });
-    const end = await waitFor(() => phone.frames.find(({ type }) => type === "answer.end"));
-    expect(end.payload).toMatchObject({ request_id: "m1", outcome: "stopped" });
-    expect(plain.frames.at(-1)).toMatchObject({
-      type: "message.update",
-      payload: { content: "so far", final: true },
-    });
-    phone.send({ type: "message.stop", id: "y", payload: { request_id: "m1" } });
-    phone.send({ type: "message.stop", id: "z", payload: { request_id: "other" } });
-    await waitFor(() => phone.frames.filter(({ type }) => type === "stop.ack").length === 3);
-    const results = phone.frames.filter(({ type }) => type === "stop.ack").slice(1);
-    expect(results.map(({ payload }) => payload?.["stopped"])).toEqual([
-      [{ request_id: "m1", status: "over" }],
-      [{ request_id: "other", status: "unknown" }],
-    ]);
-  });
-
-  test("rejects unaccepted messages as stopped, also when repeated", async () => {
-    const runs: Message[] = [];
-    const app: Application = (message) => {
-      runs.push(message);
-      return new Promise((resolve) => message.signal.addEventListener("abort", () => resolve()));
-    };
-    await using service = await startPicoServer({ app });
-    const phone = await join(service, both);
-    const laptop = await join(service, both);
-    phone.send(send("m1"));
-    phone.send(send("m2"));
-    await waitFor(() => runs.length === 1);
-    await phone.settled();
-    phone.send({ type: "message.stop", id: "x" });
-    const ack = await waitFor(() => phone.frames.find(({ type }) => type === "stop.ack"));
-    const removed = { request_id: "m2", status: "removed" };
-    const stopping = { request_id: "m1", status: "stopping" };
-    expect(ack.payload?.["stopped"]).toEqual([removed, stopping]);
-    phone.send(send("m1"));
-    await waitFor(() => phone.frames.filter(({ type }) => type === "error").length === 3);
-    const errors = phone.frames.filter(({ type }) => type === "error");
-    expect(errors.map(({ payload }) => payload?.["code"])).toEqual(Array(3).fill("stopped"));
-    await laptop.settled();
-    expect(laptop.frames.map(({ type }) => type)).not.toContain("message.user");
-  });
-
-  test("repeats the end of an answer after a resume", async () => {
-    await using service = await startPicoServer({ app: repliesLater });
-    const phone = await join(service, both);
-    phone.send(send("m1"));
-    const [ack] = await next(phone, 3);
-    const again = await service.connect(
-      `/pico?session_id=s1&pico_ext=1&resume=${ack!.epoch}:2${both}`,
-    );
-    expect(outline(await next(again, 2))).toEqual(["hello", "answer.end"]);
-    const fresh = await join(service, both);
-    await fresh.settled();
-    expect(fresh.frames.map(({ type }) => type)).not.toContain("answer.end");
-  });
-});
-
-describe("POST /pico/stop", () => {
-  test("stops messages of the session", async () => {
-    await using service = await startPicoServer({ app: endless });
-    const phone = await join(service);
-    phone.send(send("m1"));
-    await waitFor(() => phone.frames.some(({ type }) => type === "message.ack"));
-    const body = { session_id: "s1", request_id: "m1" };
-    const response = await post(service, "/pico/stop", body);
-    expect([response.status, await response.json()]).toEqual([
-      200,
-      { stopped: [{ request_id: "m1", status: "stopping" }] },
-    ]);
-    const all = await post(service, "/pico/stop", { session_id: "other" });
-    expect(await all.json()).toEqual({ stopped: [] });
-  });
-
-  test("rejects bodies without a session, other methods and wrong tokens", async () => {
-    await using service = await startPicoServer({ app: endless });
-    expect((await post(service, "/pico/stop", {})).status).toBe(400);
-    expect((await post(service, "/pico/stop", { session_id: 7 })).status).toBe(400);
-    const address = `http://127.0.0.1:${service.port}/pico/stop`;
-    expect((await fetch(address, { method: "POST" })).status).toBe(401);
-    const headers = { Authorization: bearer.slice(15) };
-    expect((await fetch(address, { headers })).status).toBe(405);
-    expect((await fetch(address, { method: "POST", headers })).status).toBe(415);
-  });
-
-  test("shares the rate limit of messages", async () => {
-    await using service = await startPicoServer({ config: { message_rate: 1, message_burst: 2 } });
-    const statuses: number[] = [];
-    for (let count = 0; count < 3; count += 1)
-      statuses.push((await post(service, "/pico/stop", { session_id: "s1" })).status);
-    expect(statuses).toEqual([200, 200, 429]);
   });
 });
