@@ -77,10 +77,14 @@ function numbered(client, many, size, at, digits) {
   const places = many.length / size;
   let next = 0;
   return (/** @type {number} */ count) => {
-    for (; count > 0; count -= 1) {
-      const begin = (next++ % places) * size;
-      many.write(String((numbers += 1)).padStart(digits, "0"), begin + at, "latin1");
-      client.socket.write(many.subarray(begin, begin + size));
+    while (count > 0) {
+      const first = next % places;
+      const length = Math.min(count, places - first);
+      for (let place = first; place < first + length; place += 1)
+        many.write(String((numbers += 1)).padStart(digits, "0"), place * size + at, "latin1");
+      client.socket.write(many.subarray(first * size, (first + length) * size));
+      next += length;
+      count -= length;
     }
   };
 }
