@@ -17,7 +17,7 @@ export interface DeliveryRecord {
   isAccepted: boolean;
   /** True if it was stopped before the application accepted it. */
   isStopped: boolean;
-  /** The application accepted the message, and the store of conversations does not know it yet. */
+  /** The message was accepted or stopped, and the store of conversations does not know it yet. */
   mustSettle: boolean;
   /** Callbacks of repeated deliveries that wait for the outcome of the first. */
   waiting: DeliveryCallbacks[] | undefined;
@@ -117,12 +117,12 @@ export class Dedupe {
   restore({ channel, session: name }: MessageKey, ids: readonly TakenId[]): void {
     const now = this.time();
     const session = this.channels.get(channel)?.get(name) ?? this.open(channel, name, now);
-    for (const { id, digest, ageMs } of ids) {
+    for (const { id, digest, ageMs, stopped = false } of ids) {
       const record: DeliveryRecord = {
         digest,
         at: now - ageMs,
-        isAccepted: true,
-        isStopped: false,
+        isAccepted: !stopped,
+        isStopped: stopped,
         mustSettle: false,
         waiting: undefined,
       };

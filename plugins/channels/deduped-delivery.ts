@@ -1,6 +1,7 @@
 /** Reports the outcome of a delivery whose id other deliveries may repeat. */
 import { codeOf, type Awaitable } from "../../kernel/index.ts";
 import type { TakenIds } from "../conversations/index.ts";
+import { channelsErrors } from "./errors.ts";
 import type { Dedupe, DeliveryRecord } from "./dedupe.ts";
 import type { DeliveryCallbacks, InboundMessage } from "./service.ts";
 
@@ -18,13 +19,14 @@ function store(
   { taken }: DedupeContext,
   { channel, session, id }: InboundMessage,
   { digest }: DeliveryRecord,
+  stopped: boolean,
 ): Awaitable<void> {
-  return taken?.settle({ channel, session }, id, digest);
+  return taken?.settle({ channel, session }, id, digest, { stopped });
 }
 
 /**
- * Answers a repeated message that the application has accepted. If the store did not learn of it at
- * the first attempt, it does now.
+ * Answers a repeated message that was accepted or stopped. If the store did not learn of it at the
+ * first attempt, it does now.
  */
 export function settleAgain(
   context: DedupeContext,
@@ -32,22 +34,23 @@ export function settleAgain(
   record: DeliveryRecord,
   callbacks: DeliveryCallbacks,
 ): void {
-  if (!record.mustSettle) return callbacks.accepted("duplicate");
+  const answer = (): void => {
+    if (record.isStopped) callbacks.rejected(channelsErrors.stopped());
+    else callbacks.accepted("duplicate");
+  };
+  if (!record.mustSettle) return answer();
   const retry = async (): Promise<void> => {
-    await store(context, message, record);
+    await store(context, message, record, record.isStopped);
     record.mustSettle = false;
   };
   retry()
-    .then(
-      () => callbacks.accepted("duplicate"),
-      (error: unknown) => callbacks.rejected(error),
-    )
+    .then(answer, (error: unknown) => callbacks.rejected(error))
     .catch(context.failed);
 }
 
 /**
  * Reports the outcome of the first delivery under an id to the repeated deliveries as well. The id
- * of an accepted message is stored before its channel learns of it.
+ * of an accepted or stopped message is stored before its channel learns of it.
  */
 export class DedupedDelivery implements DeliveryCallbacks {
   private readonly context: DedupeContext;
@@ -68,7 +71,7 @@ export class DedupedDelivery implements DeliveryCallbacks {
   }
 
   accepted(status: Status): void {
-    const stored = store(this.context, this.message, this.record);
+    const stored = store(this.context, this.message, this.record, false);
     if (!(stored instanceof Promise)) return this.reportAccepted(status);
     stored
       .then(
@@ -79,9 +82,30 @@ export class DedupedDelivery implements DeliveryCallbacks {
   }
 
   rejected(error: unknown): void {
-    if (codeOf(error) === "stopped") this.record.isStopped = true;
-    else this.context.dedupe.forget(this.message, this.record);
+    if (codeOf(error) === "stopped") return this.storeStopped(error);
+    this.context.dedupe.forget(this.message, this.record);
     this.reportRejected(error);
+  }
+
+  private storeStopped(reason: unknown): void {
+    const stored = store(this.context, this.message, this.record, true);
+    if (!(stored instanceof Promise)) return this.reportStopped(reason);
+    stored
+      .then(
+        () => this.reportStopped(reason),
+        (failure: unknown) => this.reportUnstoredStop(failure),
+      )
+      .catch(this.context.failed);
+  }
+
+  private reportStopped(error: unknown): void {
+    this.record.isStopped = true;
+    this.reportRejected(error);
+  }
+
+  private reportUnstoredStop(failure: unknown): void {
+    this.record.mustSettle = true;
+    this.reportStopped(failure);
   }
 
   private reportAccepted(status: Status): void {

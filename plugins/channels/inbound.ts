@@ -92,7 +92,7 @@ export const maxHops = 4;
 interface InboundOptions extends Omit<RunOptions, "deliveries" | "current"> {
   readonly clock: Clock;
   readonly log: Log;
-  /** Keeps the ids of accepted messages, if a plugin does. */
+  /** Keeps the ids of accepted and stopped messages, if a plugin does. */
   readonly taken: TakenIds | undefined;
   readonly received: (message: InboundMessage) => void;
   /** Runs for each message that is asked to stop. */
@@ -242,8 +242,7 @@ export class Inbound {
   ): void {
     if (!this.dedupe.isSame(before, inboundMessage))
       deliveryCallbacks.rejected(channelsErrors.id_reused());
-    else if (before.isStopped) deliveryCallbacks.rejected(channelsErrors.stopped());
-    else if (before.isAccepted)
+    else if (before.isStopped || before.isAccepted)
       settleAgain(this.dedupeContext, inboundMessage, before, deliveryCallbacks);
     else (before.waiting ??= []).push(deliveryCallbacks);
   }

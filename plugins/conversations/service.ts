@@ -153,7 +153,7 @@ export interface ConversationHistory {
   export(id: ConversationId, format: "json" | "markdown"): AsyncIterable<string>;
 }
 
-/** The id of an accepted message, with the digest of the message. */
+/** The id of an accepted or stopped message, with the digest of the message. */
 export interface TakenId {
   /** Id of the message in its session, chosen by the client: at most 256 bytes. */
   readonly id: string;
@@ -162,20 +162,31 @@ export interface TakenId {
    * same id and another digest is rejected as `id_reused`.
    */
   readonly digest: string;
-  /** Milliseconds since the application accepted it. */
+  /** Milliseconds since the application accepted it, or a client stopped it. */
   readonly ageMs: number;
+  /** True if a client stopped the message before the application accepted it. */
+  readonly stopped?: boolean;
 }
 
-/** The ids of messages that the application has accepted. Each session has its own. */
+/**
+ * The ids of messages that must not reach the application again: it has accepted them, or a client
+ * has stopped them. Each session has its own.
+ */
 export interface TakenIds {
   /** Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. */
   known(address: Address): Awaitable<readonly TakenId[]>;
   /**
    * Records that the message was accepted. Its acknowledgement waits for this.
    *
+   * @param options.stopped - A client stopped the message instead. @defaultValue `false`
    * @throws store_unavailable if it could not be stored.
    */
-  settle(address: Address, id: string, digest: string): Awaitable<void>;
+  settle(
+    address: Address,
+    id: string,
+    digest: string,
+    options?: { readonly stopped?: boolean },
+  ): Awaitable<void>;
 }
 
 /** Counters of a store since the start of the process. */
@@ -197,7 +208,7 @@ export interface StoreMetrics {
 export interface Conversations extends ConversationHistory {
   /** Opens the log of a channel. Each channel opens its log once. */
   open(channel: string, listeners: LogListeners): SessionLog;
-  /** Ids of accepted messages, so that a repeated message is recognised. */
+  /** Ids of accepted and stopped messages, so that a repeated message is recognised. */
   readonly taken: TakenIds;
   /** Describes the store, without waiting for it. */
   health(): StoreHealth;

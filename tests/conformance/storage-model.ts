@@ -50,6 +50,7 @@ function toBatch(pieces: readonly Piece[], tops: Map<string, number>, at: () => 
       id: message!,
       digest: `d-${message}`,
       at: time,
+      stopped: message === "m4",
     }));
   const positions = [...tops].map(([session, seq]) => ({
     channel: "pico",

@@ -85,18 +85,18 @@ export function storedLogConformance(createFile: () => Awaitable<StoreFile>): vo
       await conversations.close();
     });
 
-    test("returns the accepted ids after a restart", async () => {
+    test("returns the accepted and stopped ids after a restart", async () => {
       await using file = await createFile();
       const first = createConversations(await file.open());
       expect(await first.conversations.taken.known(address)).toEqual([]);
       await first.conversations.taken.settle(address, "m1", "digest 1");
-      await first.conversations.taken.settle(address, "m2", "digest 2");
+      await first.conversations.taken.settle(address, "m2", "digest 2", { stopped: true });
       await first.conversations.close();
       const { conversations } = createConversations(await file.open());
       const known = await conversations.taken.known(address);
-      expect(known.map(({ id, digest }) => [id, digest])).toEqual([
-        ["m1", "digest 1"],
-        ["m2", "digest 2"],
+      expect(known.map(({ id, digest, stopped }) => [id, digest, stopped])).toEqual([
+        ["m1", "digest 1", undefined],
+        ["m2", "digest 2", true],
       ]);
       for (const { ageMs } of known) expect(ageMs).toBeLessThan(60_000);
       expect(await conversations.taken.known({ ...address, session: "other" })).toEqual([]);

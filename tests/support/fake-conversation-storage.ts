@@ -45,8 +45,8 @@ function write(file: FakeFile, { streams, entries, taken, positions }: Batch): v
     stream.seq = entry.seq;
     stream.entries.push(entry);
   }
-  for (const { id, digest, ...address } of taken)
-    find(address).taken.push({ id, digest, ageMs: 0 });
+  for (const { id, digest, stopped = false, ...address } of taken)
+    find(address).taken.push({ id, digest, ageMs: 0, ...(stopped && { stopped }) });
   for (const { written, plain, acknowledged, resumes, ...address } of positions) {
     const stream = find(address);
     if (Math.max(written, plain, acknowledged) > stream.seq) throw new Error("Position too high");

@@ -24,7 +24,7 @@ interface Kept extends Address {
   seq: number;
   positions: StreamPositions;
   entries: NewEntry[];
-  taken: { id: string; digest: string; at: number }[];
+  taken: { id: string; digest: string; at: number; stopped: boolean }[];
   name: string | undefined;
 }
 
@@ -77,8 +77,10 @@ export class FakeStorage implements ConversationStorage {
       one.entries.push(entry);
       one.seq = entry.seq;
     }
-    for (const { id, digest, at, ...address } of batch.taken)
-      (this.kept.get(keyOf(address)) ?? this.create(address)).taken.push({ id, digest, at });
+    for (const { id, digest, at, stopped = false, ...address } of batch.taken) {
+      const { taken } = this.kept.get(keyOf(address)) ?? this.create(address);
+      taken.push({ id, digest, at, stopped });
+    }
     for (const { channel, session, ...positions } of batch.positions) {
       const one = this.kept.get(keyOf({ channel, session }));
       if (one) one.positions = positions;
@@ -97,7 +99,12 @@ export class FakeStorage implements ConversationStorage {
       frames.unshift({ seq, message: entry.message, frame: entry.frame });
     }
     const taken = one.taken
-      .map(({ id, digest, at }) => ({ id, digest, ageMs: Math.max(0, this.now() - at) }))
+      .map(({ id, digest, at, stopped }) => ({
+        id,
+        digest,
+        ageMs: Math.max(0, this.now() - at),
+        ...(stopped && { stopped }),
+      }))
       .filter(({ ageMs }) => ageMs < 600_000)
       .slice(-1024);
     return { epoch: one.epoch, seq: one.seq, ...one.positions, frames, taken };

@@ -65,11 +65,15 @@ export interface Batch {
   readonly streams: readonly (Address & { readonly epoch: string; readonly seq: number })[];
   /** In the order of the calls; the numbers of each stream are consecutive. */
   readonly entries: readonly NewEntry[];
-  /** Ids of messages that the application accepted. `at` is in Unix milliseconds. */
+  /**
+   * Ids of messages that the application accepted, or that a client stopped before that. `at` is in
+   * Unix milliseconds.
+   */
   readonly taken: readonly (Address & {
     readonly id: string;
     readonly digest: string;
     readonly at: number;
+    readonly stopped?: boolean;
   })[];
   /** The latest positions of the streams that moved. */
   readonly positions: readonly (Address & StreamPositions)[];

@@ -147,10 +147,10 @@ export class StoredLog implements SessionLog {
     });
   }
 
-  settle(session: string, id: string, digest: string): Awaitable<void> {
+  settle(session: string, id: string, digest: string, stopped: boolean): Awaitable<void> {
     const { channel, unixTime } = this.options;
     return this.cache.whenLoaded(session, (cached) => {
-      const taken = { channel, session, id, digest, at: unixTime() };
+      const taken = { channel, session, id, digest, at: unixTime(), stopped };
       return this.write(cached, id.length + digest.length, (draft) => draft.taken.push(taken));
     });
   }

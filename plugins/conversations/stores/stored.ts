@@ -56,8 +56,8 @@ interface ChannelLog {
 export class StoredConversations implements Conversations {
   readonly taken: TakenIds = {
     known: ({ channel, session }) => this.channel(channel).log.knownIds(session),
-    settle: ({ channel, session }, id, digest) =>
-      this.channel(channel).log.settle(session, id, digest),
+    settle: ({ channel, session }, id, digest, { stopped = false } = {}) =>
+      this.channel(channel).log.settle(session, id, digest, stopped),
   };
   private readonly options: StoredConversationsOptions;
   private readonly writer: BatchWriter;

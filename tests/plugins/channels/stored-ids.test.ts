@@ -15,6 +15,8 @@ async function run(
   file: FakeFile,
   use: (at: {
     deliver(id: string, content?: string, options?: { dedupe: boolean }): Promise<string>;
+    /** Stops a message, as a client does. */
+    stop(id: string): void;
     received: string[];
     faults: Faults;
   }) => Promise<void>,
@@ -32,6 +34,7 @@ async function run(
     use({
       deliver: (id, content = id, options = deduplicated) =>
         inlet().deliver(message({ id, content }), options).catch(codeOf),
+      stop: (id) => void inlet().stop("s", id),
       received,
       faults,
     }),
@@ -109,6 +112,55 @@ describe("ChannelHandle.deliver with a store", () => {
     });
     await run(file, async ({ deliver, received }) => {
       expect(await deliver("b")).toBe("duplicate");
+      expect(received).toEqual([]);
+    });
+  });
+
+  test("recognises stopped ids after a restart", async () => {
+    const file: FakeFile = new Map();
+    const done = gate();
+    await run(
+      file,
+      async ({ deliver, stop, received }) => {
+        const outcomes = [deliver("running"), deliver("queued", "one"), deliver("queued", "one")];
+        await settle();
+        stop("running");
+        stop("queued");
+        expect(await Promise.all(outcomes)).toEqual(["stopped", "stopped", "stopped"]);
+        expect(received).toEqual(["running"]);
+        done.open();
+      },
+      () => done.opened,
+    );
+    await run(file, async ({ deliver, received }) => {
+      const outcomes = [deliver("running"), deliver("queued", "one"), deliver("queued", "two")];
+      expect(await Promise.all(outcomes)).toEqual(["stopped", "stopped", "id_reused"]);
+      expect(received).toEqual([]);
+    });
+  });
+
+  test("reports a stop only after its id is stored", async () => {
+    const file: FakeFile = new Map();
+    const done = gate();
+    await run(
+      file,
+      async ({ deliver, stop, received, faults }) => {
+        const outcomes = [deliver("a"), deliver("b")];
+        await settle();
+        faults.isAway = true;
+        stop("b");
+        expect(await outcomes[1]).toBe("store_unavailable");
+        expect(await deliver("b")).toBe("store_unavailable");
+        faults.isAway = false;
+        expect(await deliver("b")).toBe("stopped");
+        done.open();
+        expect(await outcomes[0]).toBe("accepted");
+        expect(received).toEqual(["a"]);
+      },
+      () => done.opened,
+    );
+    await run(file, async ({ deliver, received }) => {
+      expect(await deliver("b")).toBe("stopped");
       expect(received).toEqual([]);
     });
   });

@@ -110,7 +110,7 @@ export function load(
   const row = rowOf(connection, address);
   if (row === undefined) return undefined;
   const taken = connection.all(
-    "SELECT message, digest, at FROM taken WHERE conversation = ? AND at > ? " +
+    "SELECT message, digest, at, stopped FROM taken WHERE conversation = ? AND at > ? " +
       `ORDER BY id DESC LIMIT ${maxTaken}`,
     Number(row.id),
     now - takenMs,
@@ -123,10 +123,11 @@ export function load(
     acknowledged: Number(row.acknowledged),
     resumes: row.resumes === 1,
     frames: latestFrames(connection, Number(row.id), Number(row.seq)),
-    taken: taken.reverse().map(({ message, digest, at }) => ({
+    taken: taken.reverse().map(({ message, digest, at, stopped }) => ({
       id: String(message),
       digest: String(digest),
       ageMs: Math.max(0, now - Number(at)),
+      ...(stopped === 1 && { stopped: true }),
     })),
   };
 }

@@ -44,6 +44,7 @@ export function packBatch({ streams, entries, taken, positions }: Batch): Packed
       id: one.id,
       digest: one.digest,
       at: one.at,
+      stopped: one.stopped ?? false,
     })),
     positions: positions.map((one) => ({
       address: placeOf(one),

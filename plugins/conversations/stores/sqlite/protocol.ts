@@ -36,7 +36,13 @@ export interface PackedBatch {
     /** Bytes of each frame in `frames`. */
     readonly size: number[];
   };
-  readonly taken: readonly { address: number; id: string; digest: string; at: number }[];
+  readonly taken: readonly {
+    address: number;
+    id: string;
+    digest: string;
+    at: number;
+    stopped: boolean;
+  }[];
   readonly positions: readonly {
     address: number;
     written: number;

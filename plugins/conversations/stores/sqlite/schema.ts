@@ -13,6 +13,7 @@ export const applicationId = 0x446f6f72;
  * - `title_rank`: 0 no title, 1 from any turn, 2 from a turn of the person.
  * - `words`: the index for search. Its text is read from `entry` through the view `entry_text`; its
  *   deletions remove all traces.
+ * - `taken.stopped`: 1 if a client stopped the message before the application accepted it.
  * - `removal`: forgotten conversations whose entries are not deleted yet.
  */
 export const migrations: readonly string[] = [
@@ -74,6 +75,7 @@ export const migrations: readonly string[] = [
   );
   INSERT INTO words(words, rank) VALUES ('secure-delete', 1);
   `,
+  "ALTER TABLE taken ADD COLUMN stopped INTEGER NOT NULL DEFAULT 0;",
 ];
 
 /** Runs the steps that a file lacks, in one transaction. @returns The version before. */

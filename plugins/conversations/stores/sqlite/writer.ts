@@ -278,14 +278,15 @@ export class Writer {
   }
 
   private writeTaken({ addresses, taken }: PackedBatch): void {
-    for (const { address, id, digest, at } of taken) {
+    for (const { address, id, digest, at, stopped } of taken) {
       const row = this.find(addresses[address]!) ?? this.create(addresses[address]!);
       this.connection.run(
-        "INSERT INTO taken(conversation, message, digest, at) VALUES (?, ?, ?, ?)",
+        "INSERT INTO taken(conversation, message, digest, at, stopped) VALUES (?, ?, ?, ?, ?)",
         row.id,
         id,
         digest,
         at,
+        Number(stopped),
       );
       if (row.createdAt !== null) continue;
       row.usedAt = Math.max(row.usedAt, at);
