@@ -99,6 +99,19 @@ export const commands: Readonly<Record<string, Command>> = {
     usage: [["doctor", "Check the configuration and suggest fixes"]],
     load: async () => (await import("./doctor.ts")).doctor,
   },
+  service: {
+    usage: [
+      ["service install", "Run the launcher as a service of this user, now and at each sign-in"],
+      ["service uninstall", "Stop and remove the service; files of the home stay"],
+      ["service status", "Show whether the service is installed and running"],
+      ["  -print", "With install and uninstall: print what would be done"],
+    ],
+    options: { print: { type: "boolean" } },
+    load: async () => {
+      const { service } = await import("./service.ts");
+      return (context) => service(context);
+    },
+  },
   completion: {
     usage: [["completion bash|zsh|fish", "Print a completion script for this shell"]],
     load: async () => {

@@ -45,6 +45,7 @@ const tools = {
     debian: "python3-websockets",
   },
   slowhttptest: { debian: "slowhttptest" },
+  "systemd-analyze": { probe: ["--version"], debian: "systemd" },
   xclip: { debian: "xclip" },
   xdotool: { debian: "xdotool" },
   "xfce4-panel": { debian: "xfce4-panel" },
