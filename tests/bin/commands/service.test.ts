@@ -1,9 +1,8 @@
-// Runs `doorward service` with a service manager that records its calls, and with systemd.
-import { spawnSync } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+// Runs `doorward service` with a service manager that records its calls.
+import { chmod, mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { service } from "../../../bin/commands/service.ts";
 import { withCommandLine, type CommandLine } from "../../support/command-context.ts";
 
@@ -236,33 +235,6 @@ describe("service", () => {
 });
 
 async function readAgents(userHome: string): Promise<string[]> {
-  const { readdir } = await import("node:fs/promises");
   const folder = join(userHome, "Library", "LaunchAgents");
   return Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")));
 }
-
-describe("systemd session", () => {
-  const hasSession = spawnSync("systemctl", ["--user", "show", "--property=Version"]).status === 0;
-  if (!hasSession) console.warn("skipped: needs a systemd session of this user");
-
-  test.skipIf(!hasSession)("runs the launcher and stops it", { timeout: 30_000 }, () =>
-    withCommandLine(
-      async (cli) => {
-        await mkdir(cli.home, { recursive: true });
-        await cli.write("launcher-config.json", { port: 0 });
-        try {
-          expect((await cli.run("service install")).code).toBe(0);
-          await vi.waitFor(
-            async () =>
-              expect((await cli.run("service status")).out).toMatch(/^Launcher +running/m),
-            { timeout: 15_000 },
-          );
-        } finally {
-          await cli.run("service uninstall");
-        }
-        expect((await cli.run("service status")).out).toMatch(/^Launcher +not running/m);
-      },
-      process.env as Record<string, string>,
-    ),
-  );
-});
