@@ -19,6 +19,8 @@ export interface BannerOptions {
   readonly remote: boolean;
   /** `ws://…/pico`, if the channel is on. */
   readonly channel?: string;
+  /** The protocols of other products that are on. */
+  readonly protocols?: readonly { readonly title: string; readonly url: string }[];
   /** The program that answers messages; absent: the echo. */
   readonly program?: string;
   /** Why conversations are not kept on disk, although they should be. */
@@ -51,6 +53,7 @@ export function banner(options: BannerOptions): string {
     ),
     row("", link),
     row("Pico", channel ?? "off; turn it on in the dashboard"),
+    ...(options.protocols ?? []).map(({ title, url }) => row(title, url)),
     row(
       "Program",
       program ?? "none (messages are echoed); to run one: doorward run -- python3 agent.py",

@@ -230,6 +230,12 @@ function waitForShutdown(
   return { code, hasBegun: () => stopping };
 }
 
+/** Returns the protocols of other products that are on, with the URLs for their clients. */
+function runningProtocols({ services }: Launcher): readonly { title: string; url: string }[] {
+  const all = [{ title: "OpenAI API", url: services.openai.status().url }];
+  return all.flatMap(({ title, url }) => (url === undefined ? [] : { title, url }));
+}
+
 /** Prefers the private host name: the browser sends its cookie to no other local program. */
 function linkToOpen(link: SignInLink, toUrl: (path: string) => URL): URL {
   return link.privateUrl === undefined ? toUrl(link.path) : new URL(link.privateUrl);
@@ -268,6 +274,7 @@ async function printBanner(
         ? { tokenHint: "to show it: doorward token show" }
         : {}),
       ...(channel === undefined ? {} : { channel }),
+      protocols: runningProtocols(kernel),
       ...(program ? { program: program.status().command } : {}),
       ...(storeProblem === undefined ? {} : { storeProblem }),
     }),

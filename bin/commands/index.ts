@@ -61,6 +61,14 @@ export const commands: Readonly<Record<string, Command>> = {
     },
     load: async () => (await import("./conversations.ts")).conversations,
   },
+  stop: {
+    usage: [
+      ["stop", "Stop the running answer of a conversation; the launcher continues"],
+      ["  -session NAME", "Required if answers of several conversations run"],
+    ],
+    options: { session: { type: "string" } },
+    load: async () => (await import("./stop.ts")).stop,
+  },
   unblock: {
     usage: [["unblock [IP]", "Unblock one address, or all, after too many wrong tokens"]],
     load: async () => (await import("./unblock.ts")).unblock,

@@ -27,6 +27,12 @@ interface Status {
     readonly connections: number;
     readonly maxConnections: number;
   };
+  /** Protocols of other products, for example the OpenAI API. */
+  readonly protocols?: readonly {
+    readonly title: string;
+    readonly enabled: boolean;
+    readonly url?: string;
+  }[];
 }
 
 export async function status(context: CommandContext): Promise<number> {
@@ -50,6 +56,8 @@ export async function status(context: CommandContext): Promise<number> {
   const pico =
     channel?.enabled && `on, ${channel.connections} of ${channel.maxConnections} connections`;
   row("Pico", [pico || "off", channelUrl].filter(Boolean).join(": "));
+  for (const { title, enabled, url } of answer.body.protocols ?? [])
+    if (enabled) row(title, ["on", url].filter(Boolean).join(": "));
   if (program) row("Program", `${program.state}, restarts ${program.restarts}: ${program.command}`);
   for (const { name, state: how, reason } of plugins)
     row("Plugin", [name, how, reason].filter(Boolean).join(": "));

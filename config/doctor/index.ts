@@ -6,6 +6,7 @@ import { fileChecks } from "./files.ts";
 import { foreignChecks } from "./foreign.ts";
 import { networkChecks } from "./network.ts";
 import { pluginChecks, programChecks } from "./plugins.ts";
+import { protocolChecks } from "./protocols.ts";
 import { collectSurvey, type DoctorOptions, type Survey } from "./survey.ts";
 import { storeChecks } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
@@ -23,6 +24,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
   const parts: readonly CheckGroup[] = [
     channelChecks,
     rejectedConnectionChecks,
+    protocolChecks,
     tokenChecks,
     fileChecks,
     storeChecks,

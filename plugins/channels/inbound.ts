@@ -105,6 +105,7 @@ const defaultStopGraceS = 10;
 /** Delivers messages to the application: each session in order, different sessions in parallel. */
 export class Inbound {
   readonly isBusy: SessionQueues<Run>["has"];
+  readonly busySessions: SessionQueues<Run>["busySessions"];
   private readonly dedupeContext: DedupeContext;
   private readonly options: InboundOptions;
   private readonly runOptions: RunOptions;
@@ -127,6 +128,7 @@ export class Inbound {
     this.knownIds = taken && new KnownIds(taken, this.dedupe, this.outcomeFailed);
     this.queues = createSessionQueues(() => this.current?.width ?? 1);
     this.isBusy = this.queues.has;
+    this.busySessions = this.queues.busySessions;
     this.runOptions = {
       ...options,
       deliveries: this.pendingDeliveries,

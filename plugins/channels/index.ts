@@ -243,6 +243,7 @@ export function channels(): Plugin<ChannelsShape> {
         stream: (to, streamOptions) => stream(to, streamOptions),
         history,
         stop: (to, id, by) => inbound.stopMessages(to, id, by),
+        busySessions: (channel) => inbound.busySessions(channel),
         attach(adapter) {
           const { name } = adapter;
           if (adapters.has(name)) throw channelsErrors.channel_taken(name);

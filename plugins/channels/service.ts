@@ -68,6 +68,8 @@ export interface Channels {
    * @param by - The person who stops it.
    */
   stop(to: Address, id?: string, by?: Sender): readonly StopResult[];
+  /** Lists the sessions of a channel in which a message of a client runs or waits. */
+  busySessions(channel: string): readonly string[];
   /**
    * Reads the turns of both sides in a session, oldest first. The page is empty for an unknown
    * session, and unless the plugin `conversations` has a durable store.

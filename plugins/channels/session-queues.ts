@@ -25,6 +25,8 @@ export interface SessionQueues<T extends Task> {
   add(channel: string, session: string, task: T): void;
   /** True if tasks of this session (default: of any session of the channel) run or wait. */
   has(channel: string, session?: string): boolean;
+  /** Lists the sessions of the channel with tasks that run or wait. */
+  busySessions(channel: string): readonly string[];
   /** Returns the tasks of a session that have started and are not forgotten, oldest first. */
   started(channel: string, session: string): readonly T[];
   /** Removes the waiting tasks of a session that match, and returns them. */
@@ -46,6 +48,9 @@ interface SessionQueue<T extends Task> {
 
 const isIdle = <T extends Task>({ started, waiting }: SessionQueue<T>): boolean =>
   started.length === 0 && waiting.length === 0;
+
+const busyNames = <T extends Task>(queues: ReadonlyMap<string, SessionQueue<T>>) =>
+  [...queues].flatMap(([name, queue]) => (isIdle(queue) ? [] : name));
 
 /** @param width - Returns how many tasks of one session may run in parallel. */
 export function createSessionQueues<T extends Task>(width: () => number): SessionQueues<T> {
@@ -99,6 +104,7 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
   }
 
   return {
+    busySessions: (channel) => busyNames(channels.get(channel) ?? new Map()),
     add(channel, session, task) {
       const queues = queuesOf(channel);
       const queue = queues.get(session) ?? open(queues, session);

@@ -5,6 +5,7 @@
  * @module
  */
 import type { Clock, LauncherState, Log } from "../../kernel/index.ts";
+import type { Channels } from "../channels/index.ts";
 import type { Conversations } from "../conversations/index.ts";
 import type { Http, Limiter } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
@@ -58,6 +59,8 @@ export interface ServiceContext {
   readonly picoServer: PicoServer | undefined;
   /** Undefined in a deployment without the plugin `conversations`. */
   readonly conversations: Conversations | undefined;
+  /** Undefined in a deployment without channels. */
+  readonly channels: Channels | undefined;
   /** The application, if it is a program. */
   readonly program: Program | undefined;
   /** @returns Third-party plugins and their states. */

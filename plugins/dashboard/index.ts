@@ -4,6 +4,8 @@ import { createActivityLog } from "./api/activity.ts";
 import { testChannel } from "./api/channel-test.ts";
 import { EventFeed, publishEvents } from "./api/event-feed.ts";
 import { bearerOwner } from "./api/events.ts";
+import { protocolStatus } from "./api/protocols.ts";
+import { sectionsOf } from "./api/settings.ts";
 import { createPluginRoutes } from "./api/plugin-routes.ts";
 import { tokensView } from "./api/tokens.ts";
 import type { CheckView, PluginView } from "./api/views.ts";
@@ -41,6 +43,7 @@ export type {
   SignInLink,
   SignInLinks,
 } from "./service.ts";
+export type { ProtocolStatus } from "./api/protocols.ts";
 export type { DashboardConfig } from "./config.ts";
 export type {
   CheckView,
@@ -96,7 +99,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
     name: "dashboard",
     api: 1,
     needs: { tokens: true, tokenSecrets: true, http: true },
-    uses: { settings: true, picoServer: true, program: true, conversations: true },
+    uses: { settings: true, picoServer: true, program: true, conversations: true, channels: true },
     config: { section: "launcher", schema: dashboardSchema },
     start: (scope) => startDashboard(scope, options),
   };
@@ -216,6 +219,7 @@ function createContext(
     picoServer: uses.picoServer,
     program: uses.program,
     conversations: uses.conversations,
+    channels: uses.channels,
     pluginViews: plugins,
   };
   const messageCount = (): number => {
@@ -284,6 +288,7 @@ async function runDoctor(
     now: auth.clock.now(),
     addresses: http.addresses(),
     channel: services.picoServer?.status(),
+    protocols: protocolStatus(http, await sectionsOf(services).catch(() => [])),
     program: services.program?.status(),
     tokens: (await tokensView(auth)).tokens,
     refusals: observers.activity.clientRefusals().map(toRejectedConnection),

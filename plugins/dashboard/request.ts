@@ -50,6 +50,7 @@ export const controlTokenBody = z.object({
   grace: z.int().min(0).max(3_600).optional(),
 });
 export type ControlTokenBody = z.output<typeof controlTokenBody>;
+export const controlStopBody = z.object({ session: z.string().min(1).max(256).optional() });
 export const controlUnblockBody = z.object({ address: z.string().max(100).optional() });
 
 const pageLimit = z

@@ -1,6 +1,7 @@
 /** Types that other plugins and hosts of the dashboard use. @module */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../kernel/index.ts";
+import type { Channels } from "../channels/index.ts";
 import type { Conversations } from "../conversations/index.ts";
 import type { Http, Identity } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
@@ -17,6 +18,7 @@ import type {
   TestResult,
   TokenRow,
 } from "./api/views.ts";
+import type { ProtocolStatus } from "./api/protocols.ts";
 import type { DashboardConfig, DashboardInput } from "./config.ts";
 
 /** Service for plugins that serve their own API below the dashboard. */
@@ -120,6 +122,8 @@ export interface DoctorFacts extends RequestObservations {
    * server is not loaded.
    */
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
+  /** The protocols of other products whose plugins are loaded, for example the OpenAI API. */
+  readonly protocols: readonly ProtocolStatus[];
   /** Claimed tokens without their values. */
   readonly tokens: readonly TokenRow[];
   /** The application, if it is a program. */
@@ -183,13 +187,14 @@ export type DashboardShape = {
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
   /**
    * Services that add pages: settings, the pico channel, the program, conversations. Absent ones
-   * leave their pages out.
+   * leave their pages out. The channels service stops answers for the command line.
    */
   uses: {
     settings: Settings;
     picoServer: PicoServer;
     program: Program;
     conversations: Conversations;
+    channels: Channels;
   };
   /** Routes below the dashboard for other plugins, and one-time sign-in links. */
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };

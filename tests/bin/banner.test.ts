@@ -35,3 +35,10 @@ test("names the source of the token and the setup step", () => {
   expect(banner({ ...options, state: "setup" })).toContain("choose the token for this dashboard");
   expect(banner({ ...options, opened: true })).toContain("your browser was opened");
 });
+
+test("lists the protocols that are on", () => {
+  const protocols = [{ title: "OpenAI API", url: "http://127.0.0.1:18800/v1" }];
+  const text = banner({ ...options, protocols });
+  expect(text).toMatch(/^ {2}OpenAI API http:\/\/127\.0\.0\.1:18800\/v1$/m);
+  expect(banner(options)).not.toContain("OpenAI");
+});

@@ -30,6 +30,7 @@ export async function checks(
     tokens: [],
     refusals: [],
     channel: { enabled: true, path: "/pico" },
+    protocols: [],
     handshakes: async () =>
       Object.entries(good).map(([method, code]) => ({
         method: method as TestResult["method"],

@@ -3,7 +3,13 @@ import { pipeline, Readable } from "node:stream";
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { revokeSession, sessionList } from "../api/sessions.ts";
 import { requireClaimedToken, rotateToken, tokensView } from "../api/tokens.ts";
-import { controlTokenBody, controlUnblockBody, type ControlTokenBody } from "../request.ts";
+import {
+  controlStopBody,
+  controlTokenBody,
+  controlUnblockBody,
+  type ControlTokenBody,
+} from "../request.ts";
+import { protocolStatus } from "../api/protocols.ts";
 import { sectionsOf } from "../api/settings.ts";
 import { fileWarnings } from "../api/status.ts";
 import { type DashboardContext } from "../context.ts";
@@ -20,6 +26,16 @@ interface ControlRequest {
 }
 type ControlHandler = (context: DashboardContext, input: ControlRequest) => unknown;
 
+/** Stops the answers of one session. Without a name, it must be the only one with an answer. */
+function stopAnswers({ services: { channels } }: DashboardContext, name: string | undefined) {
+  if (!channels) throw new HttpError("not_found", { message: "This deployment has no channels." });
+  const running = channels.busySessions("pico");
+  const session = name ?? (running.length === 1 ? running[0] : undefined);
+  if (session === undefined) return { running, stopped: [] };
+  const stopped = channels.stop({ channel: "pico", session }, undefined, { id: "owner" });
+  return { running, session, stopped };
+}
+
 /** Endpoints of the control socket. They need no sign-in: only the owner can open the socket. */
 const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   "GET /local/status": async (context) => ({
@@ -29,6 +45,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     addresses: context.http.addresses().map(({ href }) => href),
     channel: context.services.picoServer?.status(),
     channelUrl: context.services.picoServer?.url(),
+    protocols: protocolStatus(context.http, await sectionsOf(context.services)),
     sessions: context.auth.sessions.list().length,
     plugins: context.services.pluginViews(),
     program: context.services.program?.status(),
@@ -72,6 +89,11 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     context.http.unblock(address);
     context.runtime.log.info({ ip: address ?? "all" }, "unblocked on the command line");
     return { status: "ok" };
+  },
+  "POST /local/stop": (context, { body }) => {
+    const parsed = controlStopBody.safeParse(body ?? {});
+    if (!parsed.success) throw new HttpError("invalid_body");
+    return stopAnswers(context, parsed.data.session);
   },
   "POST /local/doctor": async (context) => {
     if (!context.observers.doctor) throw new HttpError("not_found");

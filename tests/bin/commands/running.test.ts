@@ -15,17 +15,22 @@ const signIn = (base: URL, token: string): Promise<Response> =>
     body: JSON.stringify({ token }),
   });
 describe("without a running launcher", () => {
-  test.each(["open -print", "sessions list", "sessions revoke 01234567", "unblock", "status"])(
-    "%j reports it and exits with code 4",
-    (line) =>
-      withCommandLine(async (desk) => {
-        expect(await desk.run(line)).toMatchObject({
-          code: 4,
-          out: "",
-          said: expect.stringContaining("no launcher"),
-        });
-        expect((await desk.run(`${line} -json`)).json()).toMatchObject({ error: "not_running" });
-      }),
+  test.each([
+    "open -print",
+    "sessions list",
+    "sessions revoke 01234567",
+    "stop",
+    "unblock",
+    "status",
+  ])("%j reports it and exits with code 4", (line) =>
+    withCommandLine(async (desk) => {
+      expect(await desk.run(line)).toMatchObject({
+        code: 4,
+        out: "",
+        said: expect.stringContaining("no launcher"),
+      });
+      expect((await desk.run(`${line} -json`)).json()).toMatchObject({ error: "not_running" });
+    }),
   );
 
   test("reports a home whose socket path is too long", () =>
@@ -67,6 +72,23 @@ describe("with a running launcher", () => {
       await expect
         .poll(async () => (await desk.run("status")).out)
         .toMatch(/^Files +An edit of the settings was rejected: \S+config\.json, line 1/m);
+    }));
+
+  test("status and doctor name the protocols that are on, with their URLs", () =>
+    withCommandLine(async (desk) => {
+      await desk.write("launcher-config.json", config);
+      const { kernel } = await desk.start();
+      expect((await desk.run("status")).out).not.toContain("OpenAI");
+      const { settings, tokenSecrets, openai } = kernel.services;
+      await tokenSecrets.replace("openai", { expect: 0 });
+      const sections = await settings.describe();
+      const { etag } = sections.find(({ section }) => section === "channels.openai")!;
+      await settings.update("channels.openai", { enabled: true }, etag);
+      const url = openai.status().url!;
+      expect(url).toMatch(/^http:.*\/v1$/);
+      expect((await desk.run("status")).out).toContain(`OpenAI API on: ${url}\n`);
+      const { out } = await desk.run("doctor");
+      expect(out).toContain(url);
     }));
 
   test("open -print prints a link that signs in once", () =>

@@ -43,7 +43,7 @@ describe("doorward completion", () => {
 
   test.each([
     [["tok"], ["token"]],
-    [["st"], ["status"]],
+    [["st"], ["status", "stop"]],
     [["--no"], ["--no-tray", "--no-browser"]],
     [["token", "r"], ["rotate"]],
     [["token", "rotate", "-g"], ["-grace"]],
