@@ -43,7 +43,7 @@ describe("doorward completion", () => {
 
   test.each([
     [["tok"], ["token"]],
-    [["st"], ["status", "stop"]],
+    [["st"], ["stop", "status"]],
     [["--no"], ["--no-tray", "--no-browser"]],
     [["token", "r"], ["rotate"]],
     [["token", "rotate", "-g"], ["-grace"]],
