@@ -7,14 +7,8 @@ import { dirname, join } from "node:path";
 import { writeFileAtomic } from "../../lib/files/index.ts";
 import { isRunning } from "../banner.ts";
 import { sanitizeLine } from "../client/text.ts";
-import {
-  isInNpxCache,
-  serviceManager,
-  serviceTarget,
-  type ServiceManager,
-  type Step,
-  type StepResult,
-} from "../service/manager.ts";
+import type { ServiceManager, Step, StepResult } from "../service/description.ts";
+import { isInNpxCache, serviceManager, serviceTarget } from "../service/manager.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
 
 const actions = { install, uninstall, status } as const;

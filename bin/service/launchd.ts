@@ -1,6 +1,6 @@
 // The service as a launch agent of macOS.
 import { join } from "node:path";
-import type { ServiceManager, ServiceTarget, Step } from "./manager.ts";
+import type { ServiceManager, ServiceTarget, Step } from "./description.ts";
 import { escapeXml } from "./xml.ts";
 
 function propertyList(label: string, target: ServiceTarget): string {
@@ -16,7 +16,8 @@ function propertyList(label: string, target: ServiceTarget): string {
 `;
   // Umask 63 is octal 077. Core 0: a core dump would contain tokens.
   return `<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN"
+  "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <!-- Written by "doorward service install", which replaces it. Contains no tokens. -->
 <plist version="1.0">
 <dict>

@@ -3,65 +3,10 @@ import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Environment } from "../../config/load/index.ts";
+import type { ServiceManager, ServiceTarget } from "./description.ts";
 import { launchd } from "./launchd.ts";
 import { scheduledTask } from "./scheduled-task.ts";
 import { systemd } from "./systemd.ts";
-
-/** The launcher that a service starts. */
-export interface ServiceTarget {
-  /** `doorward`, with a suffix for each home that is not the default one. */
-  readonly name: string;
-  readonly home: string;
-  readonly isDefaultHome: boolean;
-  /** Path of Node. */
-  readonly node: string;
-  /** Path of `doorward.js`. */
-  readonly script: string;
-  /** Home folder of the user. */
-  readonly userHome: string;
-  readonly env: Environment;
-}
-
-/** A call of a program of the service manager. */
-export interface Step {
-  readonly command: readonly [program: string, ...words: string[]];
-  /** The purpose of the step may already be fulfilled, which the program reports as a failure. */
-  readonly mayFail?: boolean;
-}
-
-/** Result of a step. */
-export interface StepResult {
-  /** Undefined: the program does not exist. */
-  readonly code: number | undefined;
-  readonly output: string;
-}
-
-/** How one operating system keeps the launcher running. It only describes: the command acts. */
-export interface ServiceManager {
-  /** `systemd user unit`. */
-  readonly title: string;
-  /** No test runs it on its operating system. */
-  readonly isExperimental: boolean;
-  readonly file: string;
-  readonly content: string;
-  readonly encoding: "utf8" | "utf16le";
-  /** Succeeds if the service manager can be reached. Undefined: it always can. */
-  readonly probe?: Step;
-  /** @returns One or two sentences for a failed probe. */
-  explain(result: StepResult): string;
-  /** Load the file, and start the service now and at each sign-in.
-   *  @param isChanged - The service must restart, since it may run with the file before. */
-  install(isChanged: boolean): readonly Step[];
-  /** Stop the service and forget it. The file exists until these have run. */
-  uninstall(): readonly Step[];
-  /** Steps after the file was removed. */
-  removed(): readonly Step[];
-  readonly query: Step;
-  /** @returns The state that `query` prints: `active (running)`. Undefined: not known to it. */
-  state(result: StepResult): string | undefined;
-  /** What the user should know after the installation. */
-  readonly hint?: string;
-}
 
 interface TargetOptions {
   readonly home: string;

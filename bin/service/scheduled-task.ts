@@ -1,6 +1,6 @@
 // The service as a scheduled task of Windows.
 import { join } from "node:path";
-import type { ServiceManager, ServiceTarget, Step } from "./manager.ts";
+import type { ServiceManager, ServiceTarget, Step } from "./description.ts";
 import { escapeXml } from "./xml.ts";
 
 /** A task without a stored password: it runs with the rights of the signed-in user. */

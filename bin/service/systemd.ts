@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import type { ServiceManager, ServiceTarget, Step } from "./manager.ts";
+import type { ServiceManager, ServiceTarget, Step } from "./description.ts";
 
 /** A word of a unit file. In arguments, systemd also replaces variables; in the path of a program
  *  and in `Environment=`, it does not. */

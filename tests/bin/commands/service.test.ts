@@ -11,7 +11,7 @@ interface Recorder {
   readonly bin: string;
   /** Returns the calls since the last time. */
   calls(): Promise<string[]>;
-  /** What the program does instead of succeeding. */
+  /** The failure of the program. */
   behave(script: string): Promise<void>;
 }
 

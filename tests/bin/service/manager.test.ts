@@ -3,17 +3,13 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  isInNpxCache,
-  serviceManager,
-  serviceTarget,
-  type Step,
-} from "../../../bin/service/manager.ts";
+import type { Step } from "../../../bin/service/description.ts";
+import { isInNpxCache, serviceManager, serviceTarget } from "../../../bin/service/manager.ts";
 import { findTool } from "../../support/tools.ts";
 
 const analyze = findTool("systemd-analyze");
 
-const env = { HOME: "/home/ada" };
+const env = { HOME: "/home/you" };
 const node = "/usr/bin/node";
 const script = "/opt/doorward/dist/bin/doorward.js";
 
@@ -25,7 +21,7 @@ const lines = (steps: readonly Step[]): string[] => steps.map(({ command }) => c
 
 describe("serviceTarget", () => {
   test("names the service of each other home after its path", () => {
-    const names = ["/home/ada/.service", "/srv/one", "/srv/two"].map(
+    const names = ["/home/you/.service", "/srv/one", "/srv/two"].map(
       (home) => serviceTarget({ home, env, node, script }).name,
     );
     expect(names).toEqual(["doorward", "doorward-875fb59d", "doorward-f76b606b"]);
@@ -40,7 +36,7 @@ describe("serviceTarget", () => {
 
 describe("isInNpxCache", () => {
   test.each([
-    ["/home/ada/.npm/_npx/0123/node_modules/doorward/dist/bin/doorward.js", true],
+    ["/home/you/.npm/_npx/0123/node_modules/doorward/dist/bin/doorward.js", true],
     ["C:\\npm-cache\\_npx\\0123\\doorward.js", true],
     ["/usr/lib/node_modules/doorward/dist/bin/doorward.js", false],
   ])("recognizes %j", (path, is) => expect(isInNpxCache(path)).toBe(is));
@@ -48,15 +44,15 @@ describe("isInNpxCache", () => {
 
 describe("serviceManager", () => {
   test("knows no service manager of another system", () => {
-    const target = serviceTarget({ home: "/home/ada/.service", env, node, script });
+    const target = serviceTarget({ home: "/home/you/.service", env, node, script });
     expect(serviceManager("freebsd", target)).toBeUndefined();
   });
 });
 
 describe("systemd", () => {
   test("writes the unit of the default home", () => {
-    const { file, content } = managerOf("linux", "/home/ada/.service");
-    expect(file).toBe("/home/ada/.config/systemd/user/doorward.service");
+    const { file, content } = managerOf("linux", "/home/you/.service");
+    expect(file).toBe("/home/you/.config/systemd/user/doorward.service");
     expect(content).toMatchInlineSnapshot(`
       "# Written by "doorward service install", which replaces it. Contains no tokens.
       [Unit]
@@ -84,12 +80,12 @@ describe("systemd", () => {
   });
 
   test("uses the configuration folder of the user", () => {
-    const { file } = managerOf("linux", "/home/ada/.service", { XDG_CONFIG_HOME: "/cfg" });
+    const { file } = managerOf("linux", "/home/you/.service", { XDG_CONFIG_HOME: "/cfg" });
     expect(file).toBe("/cfg/systemd/user/doorward.service");
   });
 
   test("restarts only for a changed unit", () => {
-    const manager = managerOf("linux", "/home/ada/.service");
+    const manager = managerOf("linux", "/home/you/.service");
     expect(lines(manager.install(true)).at(-1)).toBe("systemctl --user restart doorward.service");
     expect(lines(manager.install(false)).at(-1)).toBe("systemctl --user start doorward.service");
   });
@@ -137,7 +133,7 @@ describe("launchd", () => {
   test("writes the launch agent of another home", () => {
     const { file, content } = managerOf("darwin", "/srv/a & <b>");
     expect(file).toMatch(
-      /^\/home\/ada\/Library\/LaunchAgents\/io\.github\.doorward\.doorward-[0-9a-f]{8}\.plist$/,
+      /^\/home\/you\/Library\/LaunchAgents\/io\.github\.doorward\.doorward-[0-9a-f]{8}\.plist$/,
     );
     expect(content).toMatchInlineSnapshot(`
       "<?xml version="1.0" encoding="UTF-8"?>
@@ -186,7 +182,7 @@ describe("launchd", () => {
   });
 
   test("loads a changed agent again", () => {
-    const manager = managerOf("darwin", "/home/ada/.service");
+    const manager = managerOf("darwin", "/home/you/.service");
     const words = (isChanged: boolean) =>
       manager.install(isChanged).map(({ command }) => command[1]);
     expect(words(true)).toEqual(["enable", "bootout", "bootstrap"]);
@@ -197,7 +193,7 @@ describe("launchd", () => {
 describe("scheduledTask", () => {
   test("writes the task of the user", () => {
     const user = { USERDOMAIN: "R&D", USERNAME: "ada" };
-    const { content, encoding } = managerOf("win32", "/home/ada/.service", user);
+    const { content, encoding } = managerOf("win32", "/home/you/.service", user);
     expect(encoding).toBe("utf16le");
     expect(content.replaceAll("\r\n", "\n")).toMatchInlineSnapshot(`
       "<?xml version="1.0" encoding="UTF-16"?>

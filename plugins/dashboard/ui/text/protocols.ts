@@ -1,7 +1,7 @@
 /** The protocols of other products that the application can be reached through. @module */
 
 /** One protocol: the names that pages, commands and settings use for it. */
-export interface ProtocolName {
+interface ProtocolName {
   /** Its section of the settings. */
   readonly section: string;
   /** Name of its token, and last part of `PUT /api/channels/NAME`. */
