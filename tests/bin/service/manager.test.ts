@@ -137,7 +137,8 @@ describe("launchd", () => {
     );
     expect(content).toMatchInlineSnapshot(`
       "<?xml version="1.0" encoding="UTF-8"?>
-      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN"
+        "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
       <!-- Written by "doorward service install", which replaces it. Contains no tokens. -->
       <plist version="1.0">
       <dict>
