@@ -1,24 +1,10 @@
 // Settings that all plugins with an HTTP protocol of their own have.
 import * as z from "zod";
-import { isOriginPattern } from "../pico-server/handshake/origins.ts";
+import { originSetting, settingMeta } from "../pico-server/config.ts";
+
+export { settingMeta };
 
 const MiB = 1024 * 1024;
-
-const origin = z
-  .string()
-  .max(300)
-  .refine(
-    isOriginPattern,
-    "expected an origin (https://app.example.org), https://*.example.org, self, null or *",
-  );
-
-/** Metadata for pages: a label and a help text. */
-export const settingMeta = (title: string, description: string, unit?: string) => ({
-  editable: true,
-  title,
-  description,
-  ...(unit !== undefined && { unit }),
-});
 
 /** The fields that such a section shares with the others. */
 export const commonSettings = {
@@ -91,7 +77,7 @@ export const commonSettings = {
       ),
     ),
   allow_origins: z
-    .array(origin)
+    .array(originSetting)
     .max(1_000)
     .default([])
     .meta(

@@ -1,32 +1,53 @@
 // Follows the answer to one message: keeps its texts, and how much each reader has received.
 import { codeOf } from "../../kernel/index.ts";
-import type { AnswerEnd, Media, OutboundMessage, ToolCall } from "../channels/index.ts";
+import type {
+  AnswerEnd,
+  InboundMessage,
+  Media,
+  OutboundMessage,
+  ToolCall,
+} from "../channels/index.ts";
 import type { DoorSubscriber } from "../pico-server/index.ts";
 
 /** Texts of one answer, in UTF-16 code units. A longer answer fails. */
 const maxAnswerLength = 16 * 1024 * 1024;
 
 const maxPieceLength = 64 * 1024;
+/** Messages of other clients that wait for a slow reader. */
+const maxTurns = 64;
 
 /** The end of a run: an outcome of the application, or the error that a client is shown. */
 export type RunEnd = AnswerEnd & { readonly error?: unknown };
 export type TextKind = "text" | "thought";
 
-/**
- * Receives an answer in an order that a single text can show: one message of each kind at a time.
- * A call follows only while `isWritable` returns true, except for `over`.
- */
+/** How a reader follows an answer. */
+export interface FollowOptions {
+  /**
+   * True if the reader can show several messages at a time, and replace text while it grows. Others
+   * receive one message of each kind at a time, as a single text can show it.
+   */
+  readonly isParallel?: boolean;
+  /** True if the reader has the answer so far. It receives the growth only. */
+  readonly skipsSent?: boolean;
+  /** True if the reader receives no thoughts. */
+  readonly hidesThoughts?: boolean;
+}
+
+/** Receives an answer. A call follows only while `isWritable` returns true, except for `over`. */
 export interface RunReader {
   /** False while earlier text waits to be written to the client. */
   isWritable(): boolean;
   /** The message grew by this text. The first call begins it. */
   grew(id: string, kind: TextKind, more: string): void;
-  /** The text that the reader has received was replaced. `whole` is the final text. */
+  /** The text that the reader has received was replaced. `whole` is the final text, or the text so
+   *  far if the reader is parallel. */
   replaced(id: string, kind: TextKind, whole: string): void;
   /** The reader has received the whole text of the message. */
   closed(id: string, kind: TextKind): void;
   attachments(id: string, media: readonly Media[]): void;
   toolCalls(id: string, calls: readonly ToolCall[]): void;
+  /** Another client of the session sent a message. */
+  turn?(message: InboundMessage): void;
   over(end: RunEnd): void;
 }
 
@@ -58,6 +79,10 @@ function pieceOf(text: string, from: number, upTo: number): string {
   return text.slice(from, end - cut);
 }
 
+/** The end of the text that a reader may have: a surrogate pair is not divided. */
+const upToOf = (text: string): number =>
+  text.length - (isHighSurrogate(text.charCodeAt(text.length - 1)) ? 1 : 0);
+
 /** One answer. Subscribe it to the session before the message is delivered. */
 export class AnswerRun implements DoorSubscriber {
   readonly requestId: string;
@@ -79,8 +104,8 @@ export class AnswerRun implements DoorSubscriber {
   }
 
   /** Begins to pass the answer so far, and everything after it, to a reader. */
-  attach(reader: RunReader): Follower {
-    const follower = new Follower(this, reader);
+  attach(reader: RunReader, options: FollowOptions = {}): Follower {
+    const follower = new Follower(this, reader, options);
     this.followers.add(follower);
     return follower;
   }
@@ -106,6 +131,12 @@ export class AnswerRun implements DoorSubscriber {
     const message = this.known.get(id);
     if (!message || this.end) return;
     message.isClosed = message.isRemoved = true;
+    this.pump();
+  }
+
+  turned(message: InboundMessage): void {
+    if (this.end || message.id === this.requestId) return;
+    for (const follower of this.followers) follower.noteTurn(message);
     this.pump();
   }
 
@@ -182,18 +213,28 @@ export class AnswerRun implements DoorSubscriber {
 export class Follower {
   private readonly run: AnswerRun;
   private readonly reader: RunReader;
+  private readonly options: FollowOptions;
   private readonly progress = new Map<string, Progress>();
+  private turns: InboundMessage[] = [];
   private isOver = false;
 
-  constructor(run: AnswerRun, reader: RunReader) {
+  constructor(run: AnswerRun, reader: RunReader, options: FollowOptions) {
     this.run = run;
     this.reader = reader;
+    this.options = options;
+    if (!options.skipsSent) return;
+    for (const { id, text, isClosed } of run.messages) {
+      const sent = isClosed ? text.length : upToOf(text);
+      this.progress.set(id, { sent, staleText: undefined, isDone: isClosed });
+    }
   }
 
   /** Passes on what the reader takes now. Call it when the reader can take more. */
   pump(): void {
-    if (this.isOver) return;
-    if (!this.pumpKind("thought") || !this.pumpKind("text")) return;
+    if (this.isOver || !this.pumpTurns()) return;
+    if (this.options.isParallel) {
+      if (!this.pumpAll()) return;
+    } else if (!this.pumpKind("thought") || !this.pumpKind("text")) return;
     if (!this.run.end || !this.reader.isWritable()) return;
     this.isOver = true;
     this.stop();
@@ -213,14 +254,39 @@ export class Follower {
     progress.staleText = text.startsWith(sent) ? undefined : sent;
   }
 
+  noteTurn(message: InboundMessage): void {
+    if (!this.reader.turn) return;
+    this.turns.push(message);
+    if (this.turns.length > maxTurns) this.turns.shift();
+  }
+
+  private pumpTurns(): boolean {
+    while (this.turns.length > 0) {
+      if (!this.reader.isWritable()) return false;
+      this.reader.turn?.(this.turns.shift()!);
+    }
+    return true;
+  }
+
+  private pumpAll(): boolean {
+    for (const message of this.run.messages)
+      if (!this.isHandled(message) && !this.pumpMessage(message)) return false;
+    return true;
+  }
+
   /** @returns False if the reader takes no more now. */
   private pumpKind(kind: TextKind): boolean {
     for (const message of this.run.messages) {
-      if (message.kind !== kind || this.progress.get(message.id)?.isDone) continue;
+      if (message.kind !== kind || this.isHandled(message)) continue;
       if (!this.pumpMessage(message)) return false;
       if (!message.isClosed) return true;
     }
     return true;
+  }
+
+  private isHandled({ id, kind }: RunMessage): boolean {
+    if (this.options.hidesThoughts && kind === "thought") return true;
+    return this.progress.get(id)?.isDone === true;
   }
 
   private progressOf(id: string): Progress {
@@ -233,30 +299,41 @@ export class Follower {
 
   private pumpMessage(message: RunMessage): boolean {
     const { reader } = this;
-    const { id, kind, text, isClosed } = message;
     if (!reader.isWritable()) return false;
-    const progress = this.progressOf(id);
-    if (progress.staleText === undefined && !message.isRemoved) {
-      const cut = !isClosed && isHighSurrogate(text.charCodeAt(text.length - 1)) ? 1 : 0;
-      const upTo = text.length - cut;
-      while (progress.sent < upTo) {
-        if (!reader.isWritable()) return false;
-        const more = pieceOf(text, progress.sent, upTo);
-        progress.sent += more.length;
-        reader.grew(id, kind, more);
-      }
-      if (isClosed && !reader.isWritable()) return false;
-    }
-    if (!isClosed) return true;
+    const progress = this.progressOf(message.id);
+    if (!message.isRemoved && !this.pumpText(message, progress)) return false;
+    if (!message.isClosed) return true;
     progress.isDone = true;
-    if (!message.isRemoved) {
-      const { staleText } = progress;
-      if (staleText !== undefined && staleText.trimEnd() !== text.trimEnd())
-        reader.replaced(id, kind, text);
-      if (message.calls.length > 0) reader.toolCalls(id, message.calls);
-      if (message.media.length > 0) reader.attachments(id, message.media);
-    }
-    if (progress.sent > 0) reader.closed(id, kind);
+    if (!message.isRemoved) this.finishMessage(message, progress);
+    if (progress.sent > 0) reader.closed(message.id, message.kind);
     return true;
+  }
+
+  /** @returns False if the reader takes no more now. */
+  private pumpText({ id, kind, text, isClosed }: RunMessage, progress: Progress): boolean {
+    const { reader } = this;
+    const upTo = isClosed ? text.length : upToOf(text);
+    if (progress.staleText !== undefined) {
+      if (!this.options.isParallel) return true;
+      progress.staleText = undefined;
+      progress.sent = upTo;
+      reader.replaced(id, kind, text.slice(0, upTo));
+    }
+    while (progress.sent < upTo) {
+      if (!reader.isWritable()) return false;
+      const more = pieceOf(text, progress.sent, upTo);
+      progress.sent += more.length;
+      reader.grew(id, kind, more);
+    }
+    return !isClosed || reader.isWritable();
+  }
+
+  private finishMessage({ id, kind, text, calls, media }: RunMessage, progress: Progress): void {
+    const { reader } = this;
+    const { staleText } = progress;
+    if (staleText !== undefined && staleText.trimEnd() !== text.trimEnd())
+      reader.replaced(id, kind, text);
+    if (calls.length > 0) reader.toolCalls(id, calls);
+    if (media.length > 0) reader.attachments(id, media);
   }
 }

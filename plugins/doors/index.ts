@@ -1,10 +1,32 @@
 // Shared by the plugins that offer the pico channel through HTTP protocols of other products.
-export { readJson, type JsonBody } from "./body.ts";
+export { type JsonBody } from "./body.ts";
 export { commonSettings, settingMeta } from "./config.ts";
-export { type Follower, type RunEnd, type RunReader, type TextKind } from "./follow.ts";
-export { createGate, type Gate } from "./gate.ts";
-export { maxImages, readImage, toMarkdown } from "./media.ts";
-export { boundFields } from "./metadata.ts";
+export { statusOf, toEndRefusal } from "./errors.ts";
+export {
+  invalidType,
+  missing,
+  own,
+  readFlag,
+  readList,
+  readObject,
+  readText,
+  unsupported,
+  type JsonObject,
+} from "./fields.ts";
+export { type RunEnd, type RunReader, type TextKind } from "./follow.ts";
+export { readImage, toMarkdown } from "./media.ts";
+export { startProtocol, type Protocol } from "./protocol.ts";
 export { Refusal } from "./refusal.ts";
-export { Runs, type JoinedRun } from "./runs.ts";
+export {
+  assertOpen,
+  ProtocolServer,
+  readCallBody,
+  sessionOf,
+  type Call,
+  type JsonReply,
+  type Route,
+} from "./server.ts";
+export { readHeader, readHops, shortDigest, toHeaderText } from "./session.ts";
 export { EventWriter } from "./sse.ts";
+export { streamRun, type StreamOptions } from "./stream.ts";
+export { assertTurn, boundPrevious, joinParts, toMetadata, type Turn } from "./turn.ts";

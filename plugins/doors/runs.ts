@@ -1,7 +1,7 @@
 // Delivers messages to the application, and keeps their answers while clients follow them.
 import { hash } from "node:crypto";
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import type { InboundMessage, Sender } from "../channels/index.ts";
+import type { InboundMessage, Sender, StopResult } from "../channels/index.ts";
 import type { PicoDoor } from "../pico-server/index.ts";
 import { AnswerRun } from "./follow.ts";
 import { Refusal } from "./refusal.ts";
@@ -37,13 +37,30 @@ interface ActiveRun {
   /** Resolves when the application has accepted the message. Never rejects: the run fails. */
   readonly accepted: Promise<void>;
   readonly digest: string;
-  readers: number;
+  readonly request: Pick<RunRequest, "session" | "id">;
+  readonly state: RunState;
 }
+
+/** The part of an answer that changes. */
+interface RunState {
+  readers: number;
+  /** Monotonic milliseconds. */
+  endedAt: number | undefined;
+  /** A client has received the end, as far as the server can know. */
+  isSeen: boolean;
+  /** A client of the protocol has asked to stop it. */
+  isStopped: boolean;
+}
+
+/** An answer that clients may still read. */
+type KeptRun = Omit<ActiveRun, "state"> & { readonly state: Readonly<RunState> };
 
 /** The access of one request to an answer. */
 export interface JoinedRun extends Pick<ActiveRun, "run" | "accepted"> {
   /** The client has left. The last one stops the answer if `stops` is true. */
   leave(stops: boolean): void;
+  /** The response with the whole answer was written out. */
+  noteSeen(): void;
 }
 
 const digestOf = ({ content, media }: RunRequest): string => {
@@ -61,6 +78,8 @@ export class Runs {
   private readonly active = new Set<AnswerRun>();
   /** Answers with a key of the client, oldest first, also after their end. */
   private readonly kept = new Map<string, ActiveRun>();
+  /** Session -> key of its latest answer in `kept`. */
+  private readonly latestKeys = new Map<string, string>();
   private readonly removals = new Map<string, unknown>();
 
   constructor(options: RunsOptions) {
@@ -79,15 +98,53 @@ export class Runs {
     if (known) {
       request.settled();
       if (known.digest !== digest)
-        throw new Refusal("id_reused", "Another message already used this Idempotency-Key.");
-      return this.join(known, request);
+        throw new Refusal("id_reused", "Another message already used this id or Idempotency-Key.");
+      return this.join(known);
     }
     if (this.active.size >= Math.max(minActive, this.options.maxRequests())) {
       const headers = { "Retry-After": "5" };
       request.settled();
       throw new Refusal("rate_limited", "Too many replies are in progress.", { headers });
     }
-    return this.join(this.open(request, key, digest), request);
+    return this.join(this.open(request, key, digest));
+  }
+
+  /** Returns the answer to a message, if it is kept. */
+  find(session: string, id: string): KeptRun | undefined {
+    return this.kept.get(`${session}\0${id}`);
+  }
+
+  /** Returns the answer to the latest message of a session, if it is kept. */
+  latest(session: string): KeptRun | undefined {
+    return this.kept.get(this.latestKeys.get(session) ?? "");
+  }
+
+  /** Stops the answer. Its clients receive the text so far. */
+  stop({ request }: KeptRun): readonly StopResult[] {
+    const { door, sender } = this.options;
+    const entry = this.kept.get(`${request.session}\0${request.id}`);
+    if (entry && !entry.run.end) entry.state.isStopped = true;
+    return door.stop(request.session, request.id, sender);
+  }
+
+  /** Adds a client to an answer. */
+  join(kept: KeptRun): JoinedRun {
+    const { door, sender } = this.options;
+    const { run, accepted, request, state } = kept as ActiveRun;
+    state.readers += 1;
+    let isInside = true;
+    return {
+      run,
+      accepted,
+      leave(stops) {
+        if (!isInside) return;
+        isInside = false;
+        state.readers -= 1;
+        if (stops && state.readers === 0 && !run.end)
+          door.stop(request.session, request.id, sender);
+      },
+      noteSeen: () => void (state.isSeen = true),
+    };
   }
 
   /** Ends all answers for their clients. The application is not stopped. */
@@ -100,6 +157,7 @@ export class Runs {
     for (const timer of this.removals.values()) clock.clearTimeout(timer);
     this.removals.clear();
     this.kept.clear();
+    this.latestKeys.clear();
   }
 
   private open(request: RunRequest, key: string, digest: string): ActiveRun {
@@ -107,10 +165,12 @@ export class Runs {
     const { session, id, isRepeatable } = request;
     let timer: unknown;
     let unsubscribe: Release | undefined;
+    const state = { readers: 0, endedAt: undefined, isSeen: false, isStopped: false } as RunState;
     const run = new AnswerRun(id, ({ error }) => {
       clock.clearTimeout(timer);
       unsubscribe?.();
       this.active.delete(run);
+      state.endedAt = clock.monotonic();
       if (isRepeatable) this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
     });
     this.active.add(run);
@@ -121,7 +181,8 @@ export class Runs {
       run.fail(new Refusal("no_answer", message, { headers: { "x-should-retry": "false" } }));
       door.stop(session, id, sender);
     }, answerMs());
-    const entry = { run, accepted: this.deliver(request, run), digest, readers: 0 };
+    const accepted = this.deliver(request, run);
+    const entry = { run, accepted, digest, request: { session, id }, state };
     if (isRepeatable) this.keep(key, entry);
     return entry;
   }
@@ -142,25 +203,9 @@ export class Runs {
     }
   }
 
-  private join(entry: ActiveRun, { session, id }: RunRequest): JoinedRun {
-    const { door, sender } = this.options;
-    const { run, accepted } = entry;
-    entry.readers += 1;
-    let isInside = true;
-    return {
-      run,
-      accepted,
-      leave(stops) {
-        if (!isInside) return;
-        isInside = false;
-        entry.readers -= 1;
-        if (stops && entry.readers === 0 && !run.end) door.stop(session, id, sender);
-      },
-    };
-  }
-
   private keep(key: string, entry: ActiveRun): void {
     this.kept.set(key, entry);
+    this.latestKeys.set(entry.request.session, key);
     if (this.kept.size <= maxKept) return;
     for (const [oldest, { run }] of this.kept) if (run.end) return this.forget(oldest);
   }
@@ -174,6 +219,9 @@ export class Runs {
   private forget(key: string): void {
     this.options.clock.clearTimeout(this.removals.get(key));
     this.removals.delete(key);
+    const session = this.kept.get(key)?.request.session;
+    if (session !== undefined && this.latestKeys.get(session) === key)
+      this.latestKeys.delete(session);
     this.kept.delete(key);
   }
 }

@@ -1,7 +1,7 @@
 // Formats the answer to a chat completion, as one object or as a stream of chunks.
 import type { Usage } from "../channels/index.ts";
-import type { EventWriter, RunEnd } from "../doors/index.ts";
-import { toEndRefusal, toErrorBody } from "./errors.ts";
+import { toEndRefusal, type EventWriter, type RunEnd } from "../doors/index.ts";
+import { toErrorBody } from "./errors.ts";
 import type { ResponseFormat } from "./exchange.ts";
 import type { TextSink } from "./plain-text.ts";
 
@@ -85,7 +85,7 @@ class ChunkSink implements TextSink {
   over(end: RunEnd): void {
     const { events } = this;
     if (end.outcome === "failed") {
-      events.event(JSON.stringify(toErrorBody(toEndRefusal(end)).body));
+      events.event(JSON.stringify(toErrorBody(toEndRefusal(end))));
       return events.end();
     }
     this.chunk("{}", `"${finishReasonOf(end)}"`);

@@ -1,12 +1,12 @@
 // Carries one answer to one HTTP response, streamed or whole, and stops it if the client leaves.
-import type { ServerResponse } from "node:http";
-import type { Clock } from "../../kernel/index.ts";
-import { EventWriter, type JoinedRun, type Follower, type RunEnd } from "../doors/index.ts";
-import { toEndRefusal } from "./errors.ts";
+import {
+  EventWriter,
+  streamRun,
+  toEndRefusal,
+  type RunEnd,
+  type StreamOptions,
+} from "../doors/index.ts";
 import { PlainText, type TextSink } from "./plain-text.ts";
-
-/** Time without text after which the response begins, because proxies do not wait longer. */
-const beginMs = 15_000;
 
 /** How a protocol shows an answer. */
 export interface ResponseFormat {
@@ -14,21 +14,19 @@ export interface ResponseFormat {
   stream(events: EventWriter): TextSink;
 }
 
-interface ExchangeOptions {
-  readonly response: ServerResponse;
-  readonly joined: JoinedRun;
+interface ExchangeOptions extends Omit<StreamOptions, "open"> {
   readonly format: ResponseFormat;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly clock: Clock;
   readonly isStreamed: boolean;
   readonly showsThoughts: boolean;
-  readonly stopsOnClose: () => boolean;
-  readonly stallMs: () => number;
 }
 
 /** Rejects with the error of the run if the response has not begun. */
 export function exchange(options: ExchangeOptions): Promise<object | undefined> {
-  return options.isStreamed ? streamAnswer(options) : waitForAnswer(options);
+  const { isStreamed, showsThoughts, format } = options;
+  if (!isStreamed) return waitForAnswer(options);
+  const open = (events: EventWriter): PlainText =>
+    new PlainText(format.stream(events), showsThoughts);
+  return streamRun({ ...options, hidesThoughts: !showsThoughts, open });
 }
 
 /** @returns The answer, or undefined if the client has left. */
@@ -80,55 +78,4 @@ export function streamText(
   const sink = format.stream(events);
   sink.text(text);
   sink.over({ outcome: "completed", finishReason: "stop", messages: 1 });
-}
-
-/** The response begins with the first text, when the application accepts, or after a while. */
-function streamAnswer({
-  response,
-  joined,
-  format,
-  headers,
-  clock,
-  showsThoughts,
-  stopsOnClose,
-  stallMs,
-}: ExchangeOptions): Promise<undefined> {
-  return new Promise((resolve, reject) => {
-    let begun: TextSink | undefined;
-    let timer: unknown = undefined;
-    const begin = (): TextSink => {
-      clock.clearTimeout(timer);
-      const onDrain = (): void => follower.pump();
-      return (begun ??= format.stream(
-        new EventWriter({ response, clock, stallMs, onDrain }, headers),
-      ));
-    };
-    const sink: TextSink = {
-      isWritable: () => begun?.isWritable() ?? true,
-      text: (delta) => begin().text(delta),
-      thought: (delta) => begin().thought(delta),
-      over(end) {
-        clock.clearTimeout(timer);
-        response.off("close", onClose);
-        joined.leave(false);
-        if (!begun && end.outcome === "failed") return reject(toEndRefusal(end));
-        begin().over(end);
-        resolve(undefined);
-      },
-    };
-    const onClose = (): void => {
-      clock.clearTimeout(timer);
-      follower.stop();
-      joined.leave(stopsOnClose());
-      resolve(undefined);
-    };
-    const follower: Follower = joined.run.attach(new PlainText(sink, showsThoughts));
-    response.once("close", onClose);
-    if (response.destroyed) return onClose();
-    timer = clock.setTimeout(begin, beginMs);
-    void joined.accepted.then(() => {
-      if (!joined.run.end && !response.destroyed) begin();
-    });
-    follower.pump();
-  });
 }

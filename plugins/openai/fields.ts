@@ -1,39 +1,6 @@
-// Reads typed fields of a request body. `null` counts as absent.
+// Checks the fields of a request body that Doorward does not apply.
 import { isObject } from "../../lib/util.ts";
-import { Refusal } from "../doors/index.ts";
-
-type JsonObject = Readonly<Record<string, unknown>>;
-
-export const invalidType = (param: string, expected: string): Refusal =>
-  new Refusal("invalid_type", `${param} must be ${expected}.`, { param });
-export const unsupported = (param: string, message: string): Refusal =>
-  new Refusal("unsupported_value", message, { param });
-export const missing = (param: string): Refusal =>
-  new Refusal("missing_required_parameter", `The field ${param} is missing.`, { param });
-
-/** Reads a key of the object itself, so that inherited names have no effect. */
-export function own(object: JsonObject, key: string): unknown {
-  const value = Object.hasOwn(object, key) ? object[key] : undefined;
-  return value === null ? undefined : value;
-}
-
-export function readText(object: JsonObject, key: string, param = key): string | undefined {
-  const value = own(object, key);
-  if (value === undefined || typeof value === "string") return value;
-  throw invalidType(param, "a string");
-}
-
-export function readFlag(object: JsonObject, key: string, param = key): boolean {
-  const value = own(object, key) ?? false;
-  if (typeof value !== "boolean") throw invalidType(param, "true or false");
-  return value;
-}
-
-export function readObject(object: JsonObject, key: string, param = key): JsonObject | undefined {
-  const value = own(object, key);
-  if (value === undefined || isObject(value)) return value;
-  throw invalidType(param, "an object");
-}
+import { invalidType, own, unsupported, type JsonObject } from "../doors/index.ts";
 
 const isList = (value: unknown): boolean => Array.isArray(value);
 const isNumber = (value: unknown): boolean => typeof value === "number";

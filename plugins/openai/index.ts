@@ -1,10 +1,9 @@
 // Serves the OpenAI protocol: programs that talk to a language model reach the application.
 import type { Plugin } from "../../kernel/index.ts";
-import { createGate, Refusal, Runs } from "../doors/index.ts";
-import type { Tokens } from "../token-store/index.ts";
-import { openaiSchema, type OpenaiConfig } from "./config.ts";
-import { openaiErrors } from "./errors.ts";
-import { OpenaiServer } from "./server.ts";
+import { ProtocolServer, startProtocol } from "../doors/index.ts";
+import { openaiSchema } from "./config.ts";
+import { openaiErrors, refusals, toErrorBody } from "./errors.ts";
+import { OpenaiRoutes } from "./server.ts";
 import type { OpenaiShape } from "./service.ts";
 import type { TaskKind } from "./tasks.ts";
 
@@ -20,20 +19,6 @@ export interface OpenaiOptions {
    * @defaultValue `"SERVICE"`
    */
   readonly envPrefix?: string;
-}
-
-/** Seconds in which the whole body must have arrived: it may contain images. */
-const bodySeconds = 300;
-
-async function assertToken(
-  { enabled }: OpenaiConfig,
-  tokens: Pick<Tokens, "info" | "describe">,
-  envPrefix: string,
-): Promise<void> {
-  if (!enabled || tokens.info("openai").source !== "none") return;
-  // Only a token store that reads the environment knows a variable.
-  const { variable } = await tokens.describe("openai");
-  throw openaiErrors.OPENAI_TOKEN_MISSING(variable === undefined ? undefined : envPrefix);
 }
 
 const noTasks = (): Record<TaskKind, number> => ({
@@ -73,63 +58,16 @@ export function openai({ envPrefix = "SERVICE" }: OpenaiOptions = {}): Plugin<Op
     config: { section: "channels.openai", schema: openaiSchema },
 
     async start(scope) {
-      const { needs, clock, log, random, config, lifecycle } = scope;
-      const { tokens, http, picoServer } = needs;
-      await tokens.claim("openai", { exposed: http.isPublic() });
-      await assertToken(config(), tokens, envPrefix);
-      let isServing = false;
+      const protocol = await startProtocol(scope, {
+        name: "openai",
+        path: "/v1",
+        envPrefix,
+        missingToken: openaiErrors.OPENAI_TOKEN_MISSING,
+      });
       const tasks = noTasks();
-      const door = picoServer.door("openai");
-      const runs = new Runs({
-        door,
-        clock,
-        log,
-        sender: { id: "token:openai" },
-        answerMs: () => config().answer_s * 1_000,
-        maxRequests: () => config().max_requests,
-      });
-      const server = new OpenaiServer({
-        config,
-        clock,
-        log,
-        newId: () => Buffer.from(random(16)).toString("hex"),
-        gate: createGate({ http, tokens, clock, token: "openai", config }),
-        door,
-        runs,
-        isOpen: () => isServing && lifecycle.state() !== "unconfigured",
-        countTask: (kind) => void (tasks[kind] += 1),
-      });
-      const handle = server.handle.bind(server);
-      http.request("/v1", (...exchange) => void handle(...exchange), {
-        listener: "gateway",
-        anyAuthorization: true,
-        bodySeconds,
-      });
-      const endAll = (code: string, message: string): void =>
-        runs.failAll(() => new Refusal(code, message, { headers: { "Retry-After": "1" } }));
-      const endReplaced = (): void => endAll("invalid_api_key", "The token was replaced.");
-      scope.on("token-store:rotated", ({ name, graceS }) => {
-        if (name === "openai") scope.after((graceS ?? 0) * 1_000, endReplaced);
-      });
-      scope.on("token-store:removed", ({ name }) => {
-        if (name === "openai") endReplaced();
-      });
-      scope.onConfig(async (next) => {
-        await assertToken(next, tokens, envPrefix);
-        if (!next.enabled) endAll("not_running", "The protocol was turned off.");
-      });
-      scope.onReady(() => {
-        isServing = true;
-        return () => {
-          isServing = false;
-          endAll("not_running", "Doorward is stopping. Try again shortly.");
-          runs.close();
-        };
-      });
-      const url = (): string | undefined => {
-        const [base] = http.addresses("gateway");
-        return config().enabled && base ? new URL(http.url("/v1"), base).href : undefined;
-      };
+      const routes = new OpenaiRoutes(protocol, (kind) => void (tasks[kind] += 1));
+      protocol.serve(new ProtocolServer(protocol, { find: routes.find, toErrorBody, refusals }));
+      const { config, url } = protocol;
       return {
         openai: {
           status: () => ({

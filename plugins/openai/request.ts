@@ -1,47 +1,34 @@
 // Parses the body of a chat completion.
 import { isObject } from "../../lib/util.ts";
 import type { Media, PreviousTurn } from "../channels/index.ts";
-import { boundFields, maxImages, readImage, Refusal } from "../doors/index.ts";
 import {
-  assertFields,
+  assertTurn,
+  boundPrevious,
   invalidType,
+  joinParts,
   missing,
   own,
   readFlag,
+  readImage,
+  readList,
   readObject,
   readText,
-  splitIgnored,
+  Refusal,
+  toMetadata,
   unsupported,
-} from "./fields.ts";
-
-type JsonObject = Readonly<Record<string, unknown>>;
-
-/** Bytes of UTF-8 in the text of one message, and in all earlier turns. */
-const maxContentBytes = 1024 * 1024;
-const maxPreviousTurns = 256;
-
-/** The message for the application, with the turns before it. */
-interface Turn {
-  readonly content: string;
-  readonly media: readonly Media[];
-  readonly previous: readonly PreviousTurn[];
-}
+  type JsonObject,
+  type Turn,
+} from "../doors/index.ts";
+import { assertFields, splitIgnored } from "./fields.ts";
 
 export interface ParsedRequest extends Turn {
   readonly stream: boolean;
   readonly includeUsage: boolean;
   readonly user: string | undefined;
-  readonly metadata: Readonly<Record<string, unknown>>;
   /** Names of the fields that Doorward does not apply, for a response header. */
   readonly ignored: string;
   /** Messages in the request. Requests for titles have one. */
   readonly messageCount: number;
-}
-
-/** The text and images of one message. */
-interface Parts {
-  readonly content: string;
-  readonly media: readonly Media[];
 }
 
 const appliedFields = new Set(["model", "messages", "stream", "stream_options", "user"]);
@@ -84,16 +71,7 @@ function readPart(part: unknown, param: string): string | Media | undefined {
   return readImageUrl(image && own(image, "url"), `${param}.image_url.url`);
 }
 
-/** Joins the texts with line breaks, and collects the images. */
-export function joinParts(parts: readonly (string | Media | undefined)[], param: string): Parts {
-  const texts = parts.filter((part) => typeof part === "string");
-  const media = parts.filter((part): part is Media => isObject(part));
-  if (media.length > maxImages)
-    throw unsupported(param, `A message may have at most ${maxImages} images.`);
-  return { content: texts.join("\n"), media };
-}
-
-function readContent(message: JsonObject, param: string): Parts {
+function readContent(message: JsonObject, param: string): Pick<Turn, "content" | "media"> {
   const content = own(message, "content") ?? "";
   if (typeof content === "string") return { content, media: [] };
   if (!Array.isArray(content)) throw invalidType(param, "a string or a list of parts");
@@ -125,54 +103,11 @@ function readMessage(message: unknown, index: number): PreviousTurn {
   };
 }
 
-/** Throws unless the last turn is a message of the user that is neither empty nor too large. */
-export function assertTurn({ role, content, media }: PreviousTurn, param: string): void {
-  if (role !== "user") {
-    const message = "The last message must have the role user.";
-    throw unsupported(`${param}.role`, message);
-  }
-  if (Buffer.byteLength(content) > maxContentBytes) {
-    const message = "The last message may have at most 1 MiB of text.";
-    throw new Refusal("too_large", message, { param: `${param}.content` });
-  }
-  if (content === "" && media === undefined) throw missing(`${param}.content`);
-}
-
-/** Keeps the latest turns. Turns without text and images, such as tool calls, are left out. */
-export function boundPrevious(turns: readonly PreviousTurn[]): {
-  readonly previous: readonly PreviousTurn[];
-  readonly cut: number;
-} {
-  const shown = turns.filter(({ content, media }) => content !== "" || media !== undefined);
-  let first = shown.length;
-  let bytes = 0;
-  while (first > 0 && shown.length - first < maxPreviousTurns) {
-    bytes += Buffer.byteLength(shown[first - 1]!.content);
-    if (bytes > maxContentBytes) break;
-    first -= 1;
-  }
-  return { previous: shown.slice(first), cut: first };
-}
-
-/** Builds the data of the request that the application receives. */
-export function toMetadata(
-  rest: Readonly<Record<string, unknown>>,
-  { user, cut }: { readonly user: string | undefined; readonly cut: number },
-): Readonly<Record<string, unknown>> {
-  return {
-    ...(Object.keys(rest).length > 0 && { openai: boundFields(rest) }),
-    ...(user !== undefined && { user: user.slice(0, 256) }),
-    ...(cut > 0 && { previous_cut: cut }),
-  };
-}
-
 /** @throws Refusal for the first field that is wrong. */
 export function parseChatRequest(body: JsonObject, model: string): ParsedRequest {
   assertModel(body, model);
   assertFields(body);
-  const messages = own(body, "messages");
-  if (messages === undefined) throw missing("messages");
-  if (!Array.isArray(messages)) throw invalidType("messages", "a list");
+  const messages = readList(body, "messages");
   if (messages.length === 0) throw missing("messages");
   const turns = messages.map(readMessage);
   const last = turns.at(-1)!;
@@ -189,7 +124,7 @@ export function parseChatRequest(body: JsonObject, model: string): ParsedRequest
     includeUsage:
       options !== undefined && readFlag(options, "include_usage", "stream_options.include_usage"),
     user,
-    metadata: toMetadata(rest, { user, cut }),
+    metadata: toMetadata({ key: "openai", rest, user, cut }),
     ignored,
     messageCount: turns.length,
   };

@@ -1,29 +1,22 @@
 // Parses the body of a request for a response.
 import { isObject } from "../../lib/util.ts";
 import type { Media, PreviousTurn } from "../channels/index.ts";
-import { Refusal } from "../doors/index.ts";
 import {
-  assertFields,
+  assertTurn,
+  boundPrevious,
   invalidType,
+  joinParts,
   missing,
   own,
   readFlag,
   readText,
-  splitIgnored,
-  unsupported,
-} from "./fields.ts";
-import {
-  assertModel,
-  assertTurn,
-  boundPrevious,
-  joinParts,
-  readImageUrl,
-  readRole,
+  Refusal,
   toMetadata,
-  type ParsedRequest,
-} from "./request.ts";
-
-type JsonObject = Readonly<Record<string, unknown>>;
+  unsupported,
+  type JsonObject,
+} from "../doors/index.ts";
+import { assertFields, splitIgnored } from "./fields.ts";
+import { assertModel, readImageUrl, readRole, type ParsedRequest } from "./request.ts";
 
 export interface ParsedResponseRequest extends ParsedRequest {
   readonly instructions: string | undefined;
@@ -96,7 +89,7 @@ export function parseResponseRequest(body: JsonObject, model: string): ParsedRes
     stream: readFlag(body, "stream"),
     includeUsage: true,
     user,
-    metadata: toMetadata(rest, { user, cut }),
+    metadata: toMetadata({ key: "openai", rest, user, cut }),
     ignored,
     messageCount: turns.length + system.length,
     instructions,

@@ -1,8 +1,7 @@
 // Formats the answer to a request for a response, as one object or as a stream of events.
 import type { Usage } from "../channels/index.ts";
-import type { EventWriter, RunEnd, TextKind } from "../doors/index.ts";
+import { toEndRefusal, type EventWriter, type RunEnd, type TextKind } from "../doors/index.ts";
 import type { ChatIds } from "./chat.ts";
-import { toEndRefusal } from "./errors.ts";
 import type { ResponseFormat } from "./exchange.ts";
 import type { TextSink } from "./plain-text.ts";
 import type { ParsedResponseRequest } from "./responses-request.ts";

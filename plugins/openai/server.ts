@@ -1,45 +1,33 @@
-// Serves the addresses below /v1: checks the request, delivers its message, writes the response.
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock, Log } from "../../kernel/index.ts";
-import { readJson, Refusal, type Gate, type JsonBody, type Runs } from "../doors/index.ts";
-import type { PicoDoor } from "../pico-server/index.ts";
+// Serves the addresses below /v1: models, chat completions and responses.
+import {
+  assertOpen,
+  readCallBody,
+  readHops,
+  Refusal,
+  sessionOf,
+  toHeaderText,
+  type Call,
+  type JsonBody,
+  type JsonObject,
+  type JsonReply,
+  type Protocol,
+  type Route,
+} from "../doors/index.ts";
 import { createChatFormat, type ChatIds } from "./chat.ts";
 import type { OpenaiConfig } from "./config.ts";
-import { toErrorBody, toRefusal } from "./errors.ts";
 import { exchange, streamText, type ResponseFormat } from "./exchange.ts";
 import { parseChatRequest, type ParsedRequest } from "./request.ts";
 import { createResponseFormat } from "./responses.ts";
 import { parseResponseRequest, ResponseSessions } from "./responses-request.ts";
-import { readHops, readIds, toHeaderText, type RequestIds } from "./session.ts";
+import { readIds, type RequestIds } from "./session.ts";
 import { recogniseTask, replyToTask, type Task, type TaskKind } from "./tasks.ts";
-
-type HeaderMap = Readonly<Record<string, string>>;
-
-interface ServerOptions {
-  readonly config: () => OpenaiConfig;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly newId: () => string;
-  readonly gate: Gate;
-  readonly door: PicoDoor;
-  readonly runs: Runs;
-  /** True while messages can be delivered. */
-  readonly isOpen: () => boolean;
-  readonly countTask: (kind: TaskKind) => void;
-}
-
-/** One request with a valid token. */
-interface Call {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  /** CORS headers of an allowed page. */
-  readonly cors: HeaderMap;
-}
 
 /** A message for the application and the form of its answer. */
 interface Delivery {
   readonly parsed: ParsedRequest;
   readonly ids: RequestIds;
+  /** The session of the channel. */
+  readonly session: string;
   readonly format: ResponseFormat;
   readonly body: JsonBody;
 }
@@ -52,142 +40,83 @@ interface ParsedOperation {
   readonly responseId?: string;
 }
 
-const methods: Readonly<Record<string, "GET" | "POST">> = {
-  "/v1/models": "GET",
-  "/v1/chat/completions": "POST",
-  "/v1/responses": "POST",
-};
 const modelPath = /^\/v1\/models\/([^/]+)$/;
-
-function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: HeaderMap,
-): void {
-  if (response.headersSent || response.destroyed) return;
-  const text = JSON.stringify(body);
-  response.writeHead(status, {
-    "Cache-Control": "no-store",
-    "Content-Type": "application/json; charset=utf-8",
-    "Content-Length": Buffer.byteLength(text),
-    ...headers,
-  });
-  response.end(text);
-}
 
 function decodeModel(path: string): string | undefined {
   const [, encoded] = modelPath.exec(path) ?? [];
   try {
     return encoded === undefined ? undefined : decodeURIComponent(encoded);
   } catch {
-    return undefined;
+    return "";
   }
 }
 
-export class OpenaiServer {
-  private readonly options: ServerOptions;
+export class OpenaiRoutes {
+  private readonly protocol: Protocol<OpenaiConfig>;
+  private readonly countTask: (kind: TaskKind) => void;
   /** Unix seconds. */
   private readonly startedAt: number;
   private readonly responses: ResponseSessions;
 
-  constructor(options: ServerOptions) {
-    this.options = options;
-    this.responses = new ResponseSessions(() => options.clock.monotonic());
-    this.startedAt = Math.floor(options.clock.now() / 1_000);
+  constructor(protocol: Protocol<OpenaiConfig>, countTask: (kind: TaskKind) => void) {
+    const { clock } = protocol;
+    this.protocol = protocol;
+    this.countTask = countTask;
+    this.responses = new ResponseSessions(() => clock.monotonic());
+    this.startedAt = Math.floor(clock.now() / 1_000);
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let cors: HeaderMap = {};
-    try {
-      const path = this.checkPath(request);
-      cors = this.options.gate.cors(request);
-      if (request.method === "OPTIONS") {
-        response.writeHead(204, { ...cors, ...this.options.gate.preflight(request) });
-        return void response.end();
-      }
-      const version = await this.options.gate.authenticate(request);
-      const body = await this.route({ request, response, cors }, path, version);
-      if (body) sendJson(response, 200, body.value, { ...cors, ...body.headers });
-    } catch (error) {
-      this.refuse(request, response, error, cors);
-    }
-  }
+  readonly find = (path: string): Route | undefined => {
+    if (path === "/v1/models")
+      return { method: "GET", run: async () => ({ value: this.listModels() }) };
+    const model = decodeModel(path);
+    if (model !== undefined)
+      return { method: "GET", run: async () => ({ value: this.findModel(model) }) };
+    if (path !== "/v1/chat/completions" && path !== "/v1/responses") return undefined;
+    return { method: "POST", run: (call) => this.complete(call, path) };
+  };
 
-  /** @returns The path without a final slash. */
-  private checkPath({ url = "", method = "" }: IncomingMessage): string {
-    const path = url.split("?", 1)[0]!.replace(/(?<=.)\/$/, "");
-    const allowed = modelPath.test(path) ? "GET" : methods[path];
-    if (!this.options.config().enabled || allowed === undefined)
-      throw new Refusal("unknown_url", "There is nothing at this address.");
-    if (method !== allowed && method !== "OPTIONS")
-      throw new Refusal("method_not_allowed", `Send a ${allowed} request.`, {
-        headers: { Allow: `${allowed}, OPTIONS` },
-      });
-    return path;
-  }
-
-  /** @returns The response, or undefined if it was written or the client has left. */
-  private async route(
-    call: Call,
-    path: string,
-    version: number,
-  ): Promise<{ readonly value: object; readonly headers: HeaderMap } | undefined> {
-    const leave = this.options.gate.enter(call.request);
-    try {
-      if (path === "/v1/models") {
-        const value = { object: "list", data: [this.model()] };
-        return { value, headers: {} };
-      }
-      const model = decodeModel(path);
-      if (model !== undefined) return { value: this.findModel(model), headers: {} };
-      return await this.complete(call, path, version);
-    } finally {
-      leave();
-    }
+  private listModels(): object {
+    return { object: "list", data: [this.model()] };
   }
 
   private model(): object {
-    const { model } = this.options.config();
+    const { model } = this.protocol.config();
     return { id: model, object: "model", created: this.startedAt, owned_by: "doorward" };
   }
 
   private findModel(id: string): object {
-    if (id === this.options.config().model) return this.model();
+    if (id === this.protocol.config().model) return this.model();
     throw new Refusal("model_not_found", "There is no model of this name.", { param: "model" });
   }
 
-  private async complete(
-    call: Call,
-    path: string,
-    version: number,
-  ): Promise<{ readonly value: object; readonly headers: HeaderMap } | undefined> {
-    const { config, clock, door, gate, newId } = this.options;
+  private async complete(call: Call, path: string): Promise<JsonReply | undefined> {
+    const { config, newId } = this.protocol;
     const { request } = call;
-    const body = await readJson(request, { maxBytes: config().max_body, clock, budget: door });
+    const body = await readCallBody(this.protocol, call);
     if (!body) return undefined;
     try {
-      // The token may have been replaced while the body arrived.
-      if (!gate.isCurrent(version))
-        throw new Refusal("invalid_api_key", "The token was replaced in the meantime.");
       const { parsed, format, known, responseId } = this.parse(path, body.value);
       const task = recogniseTask(request, parsed);
-      if (task) this.options.countTask(task.kind);
+      if (task) this.countTask(task.kind);
       if (task && config().tasks === "local") {
         body.release();
         return this.replyToTask(call, task, parsed, format);
       }
-      const ids = await this.idsOf(request, parsed, task ? `task-${newId()}` : known);
+      // A task has a session of its own, so the conversation does not contain it.
+      const name = task ? `task-${newId()}` : known;
+      const ids = readIds(request, { user: parsed.user, newId, known: name });
+      const session = await sessionOf(this.protocol, ids.name, ids.param);
       if (responseId !== undefined) this.responses.add(responseId, ids.name);
-      return await this.deliver(call, { parsed, ids, format, body });
+      return await this.deliver(call, { parsed, ids, session, format, body });
     } catch (error) {
       body.release();
       throw error;
     }
   }
 
-  private parse(path: string, body: JsonBody["value"]): ParsedOperation {
-    const { model } = this.options.config();
+  private parse(path: string, body: JsonObject): ParsedOperation {
+    const { model } = this.protocol.config();
     if (path === "/v1/chat/completions") {
       const parsed = parseChatRequest(body, model);
       return { parsed, format: createChatFormat(this.newIds("chatcmpl-"), parsed.includeUsage) };
@@ -200,7 +129,7 @@ export class OpenaiServer {
   }
 
   private newIds(prefix: string): ChatIds {
-    const { config, clock, newId } = this.options;
+    const { config, clock, newId } = this.protocol;
     const created = Math.floor(clock.now() / 1_000);
     return { id: prefix + newId(), created, model: config().model };
   }
@@ -210,8 +139,8 @@ export class OpenaiServer {
     task: Task,
     { content, stream }: ParsedRequest,
     format: ResponseFormat,
-  ): { readonly value: object; readonly headers: HeaderMap } | undefined {
-    const { clock, config } = this.options;
+  ): JsonReply | undefined {
+    const { clock, config } = this.protocol;
     const text = replyToTask(task, content);
     const stallMs = (): number => config().write_timeout * 1_000;
     if (stream) {
@@ -219,36 +148,17 @@ export class OpenaiServer {
       return undefined;
     }
     const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
-    return { value: format.whole({ text, thought: "" }, end), headers: {} };
-  }
-
-  /**
-   * @param known - Name of the session, if it does not depend on the request. A task that is passed
-   *   on has a session of its own, so the conversation does not contain it.
-   */
-  private async idsOf(
-    request: IncomingMessage,
-    { user }: ParsedRequest,
-    known: string | undefined,
-  ): Promise<RequestIds> {
-    const { config, newId, door } = this.options;
-    const isShared = config().sessions === "shared";
-    const ids = readIds(request, { user, isShared, newId, known });
-    if (!(await door.isToken(ids.name))) return ids;
-    throw new Refusal("unsupported_value", "The session name must not be a token.");
+    return { value: format.whole({ text, thought: "" }, end) };
   }
 
   private async deliver(
     { request, response, cors }: Call,
-    { parsed, ids, format, body }: Delivery,
-  ): Promise<{ readonly value: object; readonly headers: HeaderMap } | undefined> {
-    const { config, clock, runs, isOpen } = this.options;
-    if (!isOpen())
-      throw new Refusal("not_running", "Doorward is starting or stopping.", {
-        headers: { "Retry-After": "1" },
-      });
+    { parsed, ids, session, format, body }: Delivery,
+  ): Promise<JsonReply | undefined> {
+    const { config, clock, runs } = this.protocol;
+    assertOpen(this.protocol);
     const { content, media, previous, metadata, ignored, stream } = parsed;
-    const { session, messageId: id, isRepeatable } = ids;
+    const { messageId: id, isRepeatable } = ids;
     const headers = {
       "X-Doorward-Session": toHeaderText(ids.name),
       "X-Request-Id": id,
@@ -277,21 +187,5 @@ export class OpenaiServer {
       stallMs: () => config().write_timeout * 1_000,
     });
     return value && { value, headers };
-  }
-
-  private refuse(
-    request: IncomingMessage,
-    response: ServerResponse,
-    error: unknown,
-    cors: HeaderMap,
-  ): void {
-    const refusal = toRefusal(error);
-    if (refusal.code === "internal") this.options.log.error({ err: error }, "request failed");
-    const { status, body } = toErrorBody(refusal);
-    sendJson(response, status, body, {
-      ...cors,
-      ...refusal.headers,
-      ...(request.complete ? {} : { Connection: "close" }),
-    });
   }
 }

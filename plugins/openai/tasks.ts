@@ -1,8 +1,7 @@
 // Recognises the requests for titles, tags and follow-ups that chat programs send on their own.
 import type { IncomingMessage } from "node:http";
-import { unsupported } from "./fields.ts";
+import { readHeader, unsupported } from "../doors/index.ts";
 import type { ParsedRequest } from "./request.ts";
-import { readHeader } from "./session.ts";
 
 export type TaskKind = "title" | "tags" | "follow_ups" | "queries" | "autocomplete" | "other";
 /** A recognised task. `isPlain`: the client expects the bare title. */

@@ -5,7 +5,7 @@ import type { Rate } from "./connection/rate-limit.ts";
 
 const MiB = 1024 * 1024;
 /** Metadata for pages: a label and a help text. Pages show the unit and the default separately. */
-const settingMeta = (title: string, description: string, unit?: string) => ({
+export const settingMeta = (title: string, description: string, unit?: string) => ({
   editable: true,
   title,
   description,
@@ -21,7 +21,8 @@ const secondsSetting = (defaultSeconds: number, title: string, description: stri
     .default(defaultSeconds)
     .meta(settingMeta(title, description, "seconds"));
 
-const origin = z
+/** An entry of `allow_origins`. */
+export const originSetting = z
   .string()
   .max(300)
   .refine(
@@ -40,7 +41,7 @@ export const picoSchema = z.strictObject({
     .default(false)
     .meta(settingMeta("Token in URL", "Allows ?token=. URLs appear in logs and browser history.")),
   allow_origins: z
-    .array(origin)
+    .array(originSetting)
     .max(1_000)
     .default([])
     .meta(

@@ -12,6 +12,8 @@ import type {
 export interface DoorSubscriber {
   /** A message is new or has changed. `content` is its whole text; `isFinal` ends it. */
   written(id: string, message: OutboundMessage, isFinal: boolean): void;
+  /** A message of a client was added to the conversation. */
+  turned?(message: InboundMessage): void;
   /** A message was removed for all clients. */
   removed(id: string): void;
   /** The application failed after it had accepted this message. `ended` follows. */

@@ -4,6 +4,7 @@ import type {
   AnswerEnd,
   ChannelAdapter,
   ChannelHandle,
+  InboundMessage,
   OutboundMessage,
 } from "../channels/index.ts";
 import type { Awaitable, Release } from "../../kernel/index.ts";
@@ -51,6 +52,11 @@ export class DoorHub {
         ),
       remove: (session: string, id: string) =>
         this.pass(session, adapter.remove!(session, id), (subscriber) => subscriber.removed(id)),
+      turn: (message: InboundMessage) => {
+        const stored = adapter.turn?.(message);
+        this.passTurn(message, stored);
+        return stored;
+      },
       failed: (session: string, id: string, error: unknown) => {
         adapter.failed?.(session, id, error);
         this.tell(session, (subscriber) => subscriber.failed(id, error));
@@ -111,6 +117,15 @@ export class DoorHub {
     }
     this.queue(entry, Promise.resolve(stored), run);
     return stored;
+  }
+
+  private passTurn(message: InboundMessage, stored: Awaitable<void>): void {
+    const entry = this.watched.get(message.session);
+    if (entry === undefined) return;
+    const run = (subscriber: DoorSubscriber): void => subscriber.turned?.(message);
+    if (!(stored instanceof Promise) && entry.unstored === undefined)
+      entry.subscribers.forEach(run);
+    else this.queue(entry, Promise.resolve(stored), run);
   }
 
   private tell(session: string, run: (subscriber: DoorSubscriber) => void): void {

@@ -22,6 +22,7 @@ import {
   type JsonResponse,
   type PostMessageOptions,
 } from "./post-message.ts";
+import { sendJson } from "./send-json.ts";
 import { createStopHandler, type StopOptions } from "./post-stop.ts";
 
 const preflightHeaders = {
@@ -29,23 +30,6 @@ const preflightHeaders = {
   "Access-Control-Allow-Headers": "authorization, content-type, last-event-id",
   "Access-Control-Max-Age": "600",
 } as const;
-
-function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: Readonly<Record<string, string>>,
-): void {
-  if (response.headersSent || response.destroyed) return;
-  const text = JSON.stringify(body);
-  response.writeHead(status, {
-    "Cache-Control": "no-store",
-    "Content-Type": "application/json; charset=utf-8",
-    "Content-Length": Buffer.byteLength(text),
-    ...headers,
-  });
-  response.end(text);
-}
 
 export interface EventStreamRequest {
   readonly session: string;

@@ -3,9 +3,9 @@ import { request as sendRequest } from "node:http";
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { programErrors } from "../../../plugins/program/errors.ts";
-import { refusals } from "../../../plugins/openai/errors.ts";
 import type { Message } from "../../../plugins/channels/index.ts";
 import { startOpenai, tokens, type Service } from "./harness.ts";
+import { rejection, type ErrorBody } from "./rejection.ts";
 
 let service: Service;
 beforeEach(async () => {
@@ -28,21 +28,6 @@ function post(
     body: text,
     ...(signal && { signal }),
   });
-}
-
-interface ErrorBody {
-  readonly error: Readonly<Record<"message" | "type" | "code" | "param", string | null>>;
-}
-
-/** Reads the status and the code, and checks the form of the body. */
-async function rejection(sent: Promise<Response>): Promise<[number, string | null]> {
-  const response = await sent;
-  const { status } = response;
-  const { error } = (await response.json()) as ErrorBody;
-  expect(Object.keys(error).toSorted()).toEqual(["code", "message", "param", "type"]);
-  const row = refusals[error.code as keyof typeof refusals];
-  expect([status, error.type]).toEqual(row);
-  return [status, error.code];
 }
 
 /** The next message, whose handler waits until it is stopped or `finish` is called. */

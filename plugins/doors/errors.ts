@@ -1,0 +1,79 @@
+// Codes and statuses of rejected requests and failed answers, for all protocols.
+import { codeOf } from "../../kernel/index.ts";
+import type { RunEnd } from "./follow.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Code -> status. A protocol may have further codes. */
+export const refusals = {
+  invalid_json: [400],
+  invalid_type: [400],
+  missing_required_parameter: [400],
+  unsupported_value: [400],
+  invalid_image_url: [400],
+  application_refused: [400],
+  loop: [400],
+  invalid_api_key: [401],
+  origin_not_allowed: [403],
+  unknown_url: [404],
+  method_not_allowed: [405],
+  body_timeout: [408],
+  id_reused: [409],
+  stopped: [409],
+  too_large: [413],
+  unsupported_media_type: [415],
+  rate_limited: [429],
+  internal: [500],
+  application_ended: [502],
+  bad_answer: [502],
+  no_application: [503],
+  not_running: [503],
+  store_unavailable: [503],
+  no_answer: [504],
+} as const satisfies Readonly<Record<string, readonly [number]>>;
+
+type RefusalCode = keyof typeof refusals;
+
+const isKnown = (code: string | undefined): code is RefusalCode =>
+  code !== undefined && Object.hasOwn(refusals, code);
+
+/** Sentences for errors of Doorward that were written for programmers. */
+const sentences: Readonly<Partial<Record<RefusalCode, string>>> = {
+  no_application: "No application receives messages. Try again shortly.",
+  not_running: "Doorward is stopping. Try again shortly.",
+  stopped: "The message was stopped before the application accepted it.",
+  id_reused: "Another message already used this id.",
+  loop: "The message has crossed too many bridges.",
+  store_unavailable: "The conversation cannot be stored now. Try again shortly.",
+};
+/** The application wrote the messages of these errors for the sender. */
+const forwarded = ["application_refused", "application_ended", "bad_answer", "no_answer"];
+const retryable = ["no_application", "not_running", "store_unavailable"];
+
+/** Converts a failed delivery or run. Details of other errors stay in the log. */
+export function toRefusal(error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  return refusalOf(codeOf(error), error);
+}
+
+/** Converts the end of a run that failed. Without its error only the code is known. */
+export const toEndRefusal = ({ error, code }: RunEnd): Refusal =>
+  error === undefined ? refusalOf(code ?? "internal") : toRefusal(error);
+
+function refusalOf(given: string, error?: unknown): Refusal {
+  const code = given === "store_busy" ? "store_unavailable" : given;
+  if (!isKnown(code)) return giveUp("internal", "The message could not be processed.");
+  if (retryable.includes(code))
+    return new Refusal(code, sentences[code]!, { headers: { "Retry-After": "1" } });
+  if (forwarded.includes(code) && error instanceof Error) return giveUp(code, error.message);
+  return giveUp(code, sentences[code] ?? "The message could not be processed.");
+}
+
+/** The application may have acted on the message, so clients must not repeat it by themselves. */
+const giveUp = (code: RefusalCode, message: string): Refusal =>
+  new Refusal(code, message, { headers: { "x-should-retry": "false" } });
+
+/** @param own - Further codes of the protocol. */
+export function statusOf(code: string, own: Readonly<Record<string, readonly [number]>>): number {
+  if (Object.hasOwn(own, code)) return own[code]![0];
+  return refusals[isKnown(code) ? code : "internal"][0];
+}

@@ -1,0 +1,141 @@
+// Starts a plugin that serves a protocol: token, runs, routes, and the ends of its answers.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Scope } from "../../kernel/index.ts";
+import type { Http } from "../http/index.ts";
+import type { PicoServer } from "../pico-server/index.ts";
+import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
+import type { CommonConfig } from "./config.ts";
+import { createGate } from "./gate.ts";
+import { Refusal } from "./refusal.ts";
+import { Runs } from "./runs.ts";
+import type { ProtocolServerOptions } from "./server.ts";
+
+/** The parts of a plugin that all protocols have. */
+type ProtocolShape<C> = {
+  config: C;
+  listens: TokenStoreEvents;
+  needs: { tokens: Tokens; http: Http; picoServer: PicoServer };
+};
+
+type ProtocolScope<C> = Pick<
+  Scope<ProtocolShape<C>>,
+  | "needs"
+  | "clock"
+  | "log"
+  | "random"
+  | "config"
+  | "lifecycle"
+  | "on"
+  | "after"
+  | "onConfig"
+  | "onReady"
+>;
+
+interface ProtocolOptions {
+  /** Name of the token, and of the protocol in messages. */
+  readonly name: string;
+  /** Base path of its addresses. */
+  readonly path: string;
+  /** Prefix of the environment variables that error messages name. */
+  readonly envPrefix: string;
+  /** @param prefix - Undefined if the token store does not read the environment. */
+  readonly missingToken: (prefix: string | undefined) => Error;
+}
+
+/** Shared by the routes of a protocol. */
+export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions {
+  readonly config: () => C;
+  readonly runs: Runs;
+  readonly newId: () => string;
+  /** Begins to serve requests. */
+  serve(server: {
+    handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  }): void;
+  /** Base URL for clients; undefined while the protocol is off or no port is open. */
+  url(): string | undefined;
+}
+
+/** Seconds in which the whole body must have arrived: it may contain images. */
+const bodySeconds = 300;
+
+/** Fails if the protocol is enabled without a token. */
+export async function startProtocol<C extends CommonConfig>(
+  scope: ProtocolScope<C>,
+  options: ProtocolOptions,
+): Promise<Protocol<C>> {
+  const { needs, clock, log, random, config, lifecycle } = scope;
+  const { tokens, http, picoServer } = needs;
+  const { name, path } = options;
+  await tokens.claim(name, { exposed: http.isPublic() });
+  await assertToken(config(), tokens, options);
+  let isServing = false;
+  const door = picoServer.door(name);
+  const runs = new Runs({
+    door,
+    clock,
+    log,
+    sender: { id: `token:${name}` },
+    answerMs: () => config().answer_s * 1_000,
+    maxRequests: () => config().max_requests,
+  });
+  endWithToken(scope, name, runs);
+  scope.onConfig(async (next) => {
+    await assertToken(next, tokens, options);
+    if (!next.enabled) endAll(runs, "not_running", "The protocol was turned off.");
+  });
+  scope.onReady(() => {
+    isServing = true;
+    return () => {
+      isServing = false;
+      endAll(runs, "not_running", "Doorward is stopping. Try again shortly.");
+      runs.close();
+    };
+  });
+  return {
+    name,
+    config,
+    clock,
+    log,
+    runs,
+    door,
+    newId: () => Buffer.from(random(16)).toString("hex"),
+    gate: createGate({ http, tokens, clock, token: name, config }),
+    isOpen: () => isServing && lifecycle.state() !== "unconfigured",
+    serve: (server) =>
+      http.request(path, (...exchange) => void server.handle(...exchange), {
+        listener: "gateway",
+        anyAuthorization: true,
+        bodySeconds,
+      }),
+    url() {
+      const [base] = http.addresses("gateway");
+      return config().enabled && base ? new URL(http.url(path), base).href : undefined;
+    },
+  };
+}
+
+function endAll(runs: Runs, code: string, message: string): void {
+  runs.failAll(() => new Refusal(code, message, { headers: { "Retry-After": "1" } }));
+}
+
+/** A replaced or removed token ends the answers that its clients receive. */
+function endWithToken<C>(scope: ProtocolScope<C>, token: string, runs: Runs): void {
+  const end = (): void => endAll(runs, "invalid_api_key", "The token was replaced.");
+  scope.on("token-store:rotated", ({ name, graceS }) => {
+    if (name === token) scope.after((graceS ?? 0) * 1_000, end);
+  });
+  scope.on("token-store:removed", ({ name }) => {
+    if (name === token) end();
+  });
+}
+
+async function assertToken(
+  { enabled }: CommonConfig,
+  tokens: Pick<Tokens, "info" | "describe">,
+  { name, envPrefix, missingToken }: ProtocolOptions,
+): Promise<void> {
+  if (!enabled || tokens.info(name).source !== "none") return;
+  // Only a token store that reads the environment knows a variable.
+  const { variable } = await tokens.describe(name);
+  throw missingToken(variable === undefined ? undefined : envPrefix);
+}

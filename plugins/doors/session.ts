@@ -1,0 +1,49 @@
+// Reads headers of a request, and forms names of sessions and ids of messages.
+import { hash } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { isSessionId } from "../../lib/pico-wire/index.ts";
+import { unsupported } from "./fields.ts";
+import { Refusal } from "./refusal.ts";
+
+const maxHeaderBytes = 256;
+
+/** Reads a header as UTF-8. Empty headers count as absent. */
+export function readHeader(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  if (typeof value !== "string" || value.trim() === "") return undefined;
+  const bytes = Buffer.from(value.trim(), "latin1");
+  if (bytes.byteLength > maxHeaderBytes) {
+    const message = `The header ${name} may have at most ${maxHeaderBytes} bytes.`;
+    throw unsupported(name, message);
+  }
+  return bytes.toString("utf8");
+}
+
+/** Bridges that the request has crossed. */
+export function readHops(request: IncomingMessage): number {
+  const text = readHeader(request, "x-doorward-hops") ?? "0";
+  if (/^\d{1,3}$/.test(text)) return Number(text);
+  throw new Refusal("loop", "X-Doorward-Hops must be a number.");
+}
+
+/** Header values are Latin-1, names are UTF-8. */
+export const toHeaderText = (text: string): string => Buffer.from(text, "utf8").toString("latin1");
+
+export const shortDigest = (text: string): string => hash("sha256", text, "hex").slice(0, 32);
+
+interface SessionOptions {
+  /** The first part of the names of the protocol's own sessions. */
+  readonly prefix: string;
+  readonly isShared: boolean;
+  /** The field or header that contains the name. */
+  readonly param: string;
+}
+
+/** @throws Refusal if the name that a client gave is not valid. */
+export function toSession(name: string, { prefix, isShared, param }: SessionOptions): string {
+  const session = isShared ? name : `${prefix}/${name}`;
+  if (isSessionId(session)) return session;
+  const maxBytes = isShared ? 256 : 255 - prefix.length;
+  const limit = `at most ${maxBytes} bytes, without control characters`;
+  throw unsupported(param, `The session name may have ${limit}.`);
+}

@@ -1,0 +1,77 @@
+// Streams one answer to one HTTP response.
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../../kernel/index.ts";
+import { toEndRefusal } from "./errors.ts";
+import type { FollowOptions, Follower, RunReader } from "./follow.ts";
+import type { JoinedRun } from "./runs.ts";
+import { EventWriter } from "./sse.ts";
+
+/** Time without text after which the response begins, because proxies do not wait longer. */
+const beginMs = 15_000;
+
+export interface StreamOptions extends FollowOptions {
+  readonly response: ServerResponse;
+  readonly joined: JoinedRun;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  readonly stallMs: () => number;
+  /** Whether the answer stops when its last client leaves. */
+  readonly stopsOnClose: () => boolean;
+  /** Runs when the response begins: with the first text, when the application accepts, or after
+   *  a while. */
+  readonly open: (events: EventWriter) => RunReader;
+}
+
+/** A reader that opens another one with the first call. */
+function lazyReader(open: () => RunReader, isWritable: () => boolean): RunReader {
+  return {
+    isWritable,
+    grew: (id, kind, more) => open().grew(id, kind, more),
+    replaced: (id, kind, whole) => open().replaced(id, kind, whole),
+    closed: (id, kind) => open().closed(id, kind),
+    attachments: (id, media) => open().attachments(id, media),
+    toolCalls: (id, calls) => open().toolCalls(id, calls),
+    turn: (message) => open().turn?.(message),
+    over: (end) => open().over(end),
+  };
+}
+
+/** Rejects with the error of the run if the response has not begun. */
+export function streamRun(options: StreamOptions): Promise<undefined> {
+  const { response, joined, headers, clock, stallMs, stopsOnClose, open } = options;
+  return new Promise((resolve, reject) => {
+    let begun: RunReader | undefined;
+    let timer: unknown = undefined;
+    const begin = (): RunReader => {
+      clock.clearTimeout(timer);
+      const onDrain = (): void => follower.pump();
+      return (begun ??= open(new EventWriter({ response, clock, stallMs, onDrain }, headers)));
+    };
+    const reader: RunReader = {
+      ...lazyReader(begin, () => begun?.isWritable() ?? true),
+      over(end) {
+        clock.clearTimeout(timer);
+        response.off("close", onClose);
+        joined.leave(false);
+        if (!begun && end.outcome === "failed") return reject(toEndRefusal(end));
+        response.once("finish", joined.noteSeen);
+        begin().over(end);
+        resolve(undefined);
+      },
+    };
+    const onClose = (): void => {
+      clock.clearTimeout(timer);
+      follower.stop();
+      joined.leave(stopsOnClose());
+      resolve(undefined);
+    };
+    const follower: Follower = joined.run.attach(reader, options);
+    response.once("close", onClose);
+    if (response.destroyed) return onClose();
+    timer = clock.setTimeout(begin, beginMs);
+    void joined.accepted.then(() => {
+      if (!joined.run.end && !response.destroyed) begin();
+    });
+    follower.pump();
+  });
+}
