@@ -7,13 +7,21 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { bundleFramework, bundlePages, bundleProgram, bundleWorker } from "./bundle.mjs";
+import {
+  bundleConsole,
+  bundleDashboard,
+  bundlePages,
+  bundleProgram,
+  bundleWorker,
+} from "./bundle.mjs";
+import { writeConsoleFiles } from "./console-assets.mjs";
 import { writeClientPackage } from "./client-package.mjs";
 import { writeDocs } from "./docs.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = path.join(root, "dist");
 const browser = path.join("plugins", "dashboard", "browser");
+const consoleFolder = path.join(dist, "plugins", "dashboard", "console");
 const tsc = path.join(
   path.dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
   "bin",
@@ -21,7 +29,9 @@ const tsc = path.join(
 );
 
 await rm(dist, { recursive: true, force: true });
-const compiled = await Promise.all([
+const [consoleOutputs, ...compiled] = await Promise.all([
+  bundleConsole(root, consoleFolder),
+  writeConsoleFiles(root, consoleFolder),
   compile("."),
   compile(browser),
   bundlePages(root, browser, path.join(dist, browser)),
@@ -35,14 +45,14 @@ await rm(path.join(dist, "bin"), { recursive: true, force: true });
 compiled.push(
   ...(await Promise.all([
     bundleProgram(root, path.join(dist, "bin")),
-    bundleFramework(root, path.join(dist, "plugins", "dashboard")),
+    bundleDashboard(root, path.join(dist, "plugins", "dashboard"), consoleOutputs),
   ])),
 );
 await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
   if (error.code !== "ENOENT") throw error;
 });
 if (compiled.every(Boolean)) await writeManPage(path.join(root, "man"));
-if (compiled[0]) await writeClientPackage(root, dist, path.join(root, "dist-client"));
+if (compiled.every(Boolean)) await writeClientPackage(root, dist, path.join(root, "dist-client"));
 process.exitCode = compiled.every(Boolean) ? 0 : 1;
 
 /**

@@ -1,10 +1,11 @@
 // Bundles the program into one file per part that is loaded separately, instead of about 240
 // modules at each start. Also bundles the web framework, the worker of the SQLite store, and the
 // scripts and styles of the pages.
-import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { build, transform } from "esbuild";
+import { consoleEntries, fileSources } from "./console-assets.mjs";
 
 /**
  * Fastify loads these if a route has a schema or a test injects a request, which Doorward never
@@ -54,6 +55,30 @@ export async function bundlePages(root, folder, target) {
     chunkNames: "[name]-[hash]",
     logLevel: "warning",
   });
+}
+
+/**
+ * Writes minified scripts and styles of the console pages to `target`.
+ *
+ * @returns The outputs, or undefined if there were errors.
+ */
+export async function bundleConsole(root, target) {
+  const result = await built({
+    absWorkingDir: root,
+    entryPoints: await consoleEntries(root),
+    outdir: target,
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: "esm",
+    platform: "browser",
+    target: "es2023",
+    external: ["*.woff2"],
+    chunkNames: "[name]-[hash]",
+    logLevel: "warning",
+    metafile: true,
+  });
+  return result?.metafile.outputs;
 }
 
 const node = { platform: "node", target: "node20.19", logLevel: "warning" };
@@ -107,12 +132,21 @@ export async function bundleProgram(root, folder) {
 }
 
 /**
- * Replaces the compiled `web-framework.js` in `target` by a bundle of its packages, with their
- * license notices, so that they are not dependencies of the package.
+ * Bundles the packages of the dashboard into `target`, with their license notices, so that they are
+ * not dependencies of the package: the web framework, and the renderer of the pages.
  *
+ * @param browser - Outputs of `bundleConsole`, whose licenses are in the same file.
  * @returns False if there were errors.
  */
-export async function bundleFramework(root, target) {
+export async function bundleDashboard(root, target, browser) {
+  const parts = await Promise.all([bundleFramework(root, target), bundleRenderer(root, target)]);
+  if (!browser || parts.includes(undefined)) return false;
+  await writeNotices(root, target, Object.assign({}, browser, ...parts), fileSources);
+  return true;
+}
+
+/** Replaces the compiled `web-framework.js` in `target` by a bundle of its packages. */
+async function bundleFramework(root, target) {
   const result = await built({
     ...node,
     absWorkingDir: root,
@@ -131,9 +165,27 @@ export async function bundleFramework(root, target) {
         "const require = createRequire(import.meta.url);",
     },
   });
-  if (!result) return false;
-  await writeNotices(root, target, result.metafile.outputs);
-  return true;
+  if (!result) return undefined;
+  return result.metafile.outputs;
+}
+
+/** Replaces the compiled components in `target` by a bundle of `ui/render.tsx`. */
+async function bundleRenderer(root, target) {
+  const ui = path.join(target, "ui");
+  const compiled = (await readdir(ui)).filter((name) => name !== "text");
+  await Promise.all(compiled.map((name) => rm(path.join(ui, name), { recursive: true })));
+  const result = await built({
+    ...node,
+    absWorkingDir: root,
+    entryPoints: ["plugins/dashboard/ui/render.tsx"],
+    outdir: path.join(target, "ui"),
+    bundle: true,
+    format: "esm",
+    metafile: true,
+    minifyWhitespace: true,
+    legalComments: "none",
+  });
+  return result?.metafile.outputs;
 }
 
 /**
@@ -190,9 +242,14 @@ async function built(options) {
   }
 }
 
-/** Writes the licenses of all packages that these outputs contain. */
-async function writeNotices(root, folder, outputs) {
+/**
+ * Writes the licenses of all packages that these outputs contain.
+ *
+ * @param more - More files of packages, relative to `root`.
+ */
+async function writeNotices(root, folder, outputs, more = []) {
   const files = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  files.push(...more);
   const text = await notices(files.map((file) => path.resolve(root, file)));
   await writeFile(path.join(folder, "THIRD-PARTY-NOTICES.txt"), text);
 }

@@ -16,10 +16,13 @@ const slug = (html) =>
 
 /** @param titles - The first heading of each page by name. */
 const rendererOf = (titles) => ({
-  heading: (text, level) =>
-    level === 1 ? "" : `<h${level} id="${slug(text)}">${text}</h${level}>\n`,
+  heading({ tokens, depth }) {
+    const text = this.parser.parseInline(tokens);
+    return depth === 1 ? "" : `<h${depth} id="${slug(text)}">${text}</h${depth}>\n`;
+  },
   // The dashboard replaces `docs:` by its address.
-  link(href, _title, text) {
+  link({ href, tokens }) {
+    const text = this.parser.parseInline(tokens);
     const [, page, place = ""] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];
     const name = text === `${page}.md` ? titles.get(page) : text;
     if (titles.has(page)) return `<a href="docs:${page}${place}">${name}</a>`;
@@ -27,14 +30,15 @@ const rendererOf = (titles) => ({
     if (href.startsWith("https://")) return `<a href="${href}" rel="noreferrer">${text}</a>`;
     return text; // A file of the repository.
   },
-  table(head, body) {
-    const titles = head.replaceAll("<th></th>", "<td></td>");
-    const table = `<table><thead>${titles}</thead><tbody>${body}</tbody></table>`;
+  table({ header, rows }) {
+    const row = (cells) => `<tr>\n${cells.map((cell) => this.tablecell(cell)).join("")}</tr>\n`;
+    const titles = row(header).replaceAll("<th></th>", "<td></td>");
+    const table = `<table><thead>${titles}</thead><tbody>${rows.map(row).join("")}</tbody></table>`;
     return `<div class="sheet" tabindex="0">${table}</div>\n`;
   },
-  code: (text) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
+  code: ({ text }) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
   image: () => "",
-  html(text) {
+  html({ text }) {
     if (/^\s*<(?:!--|picture>)/.test(text)) return ""; // Names of examples and images.
     if (/^<(?:a id="[\w-]+"|\/a)>$/.test(text)) return text;
     throw new Error(`docs: "${text.slice(0, 60)}" isn't Markdown; write it between backquotes`);

@@ -29,6 +29,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".svg": "image/svg+xml",
+  ".woff2": "font/woff2",
 };
 
 /**
@@ -39,13 +40,18 @@ const contentTypes: Readonly<Record<string, string>> = {
 export function loadAssets(): Assets {
   const files = new Map<string, Asset>();
   const hash = createHash("sha256");
-  const folder = distFolder("browser");
-  for (const name of readdirSync(folder).sort()) {
-    const type = contentTypes[extname(name)];
-    if (type === undefined) continue;
-    const body = readFileSync(new URL(name, folder));
-    hash.update(`${name}\0${body.length}\0`).update(body);
-    files.set(`dashboard/${name}`, { type, body });
+  for (const [place, folderName] of [
+    ["dashboard", "browser"],
+    ["console", "console"],
+  ] as const) {
+    const folder = distFolder(folderName);
+    for (const name of readdirSync(folder).sort()) {
+      const type = contentTypes[extname(name)];
+      if (type === undefined) continue;
+      const body = readFileSync(new URL(name, folder));
+      hash.update(`${place}/${name}\0${body.length}\0`).update(body);
+      files.set(`${place}/${name}`, { type, body });
+    }
   }
   return { prefix: `/assets/${hash.digest("hex").slice(0, 12)}`, get: (path) => files.get(path) };
 }
@@ -54,7 +60,7 @@ export function loadAssets(): Assets {
  * Finds a folder in `dist` of the package: this module runs from there, from a bundle or from
  * source.
  */
-export function distFolder(name: "browser" | "docs"): URL {
+export function distFolder(name: "browser" | "console" | "docs"): URL {
   const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
   return new URL(`dist/plugins/dashboard/${name}/`, pathToFileURL(manifest));
 }

@@ -11,8 +11,9 @@ const securityHeaders: Readonly<Record<string, string>> = {
   "Cross-Origin-Resource-Policy": "same-origin",
   "Content-Security-Policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; " +
-    "img-src 'self' data:; font-src 'self'; " +
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "img-src 'self' data: blob:; font-src 'self'; " +
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+    "require-trusted-types-for 'script'; trusted-types 'none'",
   "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 };
 

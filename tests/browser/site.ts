@@ -21,14 +21,16 @@ import {
   type Site,
   type TokenWay,
 } from "../../plugins/dashboard/pages/index.ts";
+import { renderPage, type PageData } from "../../plugins/dashboard/ui/render.tsx";
 import type { StatusView } from "../../plugins/dashboard/api/views.ts";
 import { fresh, program, running } from "./sample.ts";
 import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
 import { sampleAnswers } from "./sample-api.ts";
 
 const policy = [
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'",
-  "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:",
+  "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'",
+  "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 ].join("; ");
 
 const limited = (seconds: number) =>
@@ -40,6 +42,18 @@ const soon = (site: Site): string => signInPage({ ...site, ways: [], ...limited(
 const ways: readonly TokenWay[] = ["file", "console", "log", "command"];
 const csrf = "c5rf";
 const version = "0.1.0";
+
+/** Renders a page of the console with sample data. `route`: its entry in the navigation. */
+function consolePage<K extends keyof PageData>(
+  page: K,
+  { title, route, data }: { title: string; route: string; data: PageData[K] },
+): (site: Site) => string {
+  return ({ url, assets }) => {
+    const addresses = { base: url("/").slice(0, -1), assets: url(`${assets}/console`) };
+    const facts = { version, host: "door.local", theme: "system", csrf, title, route } as const;
+    return renderPage({ page, site: { ...addresses, ...facts }, now: running.now, data });
+  };
+}
 
 /** HTML of the documentation pages from the build, by file name. */
 export const articles: Readonly<Record<string, string>> = Object.fromEntries(
@@ -66,6 +80,11 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
     const { channel: _, ...status } = running;
     return overviewPage({ ...site, status, csrf });
   },
+  "/overview": consolePage("overview", {
+    title: "Overview",
+    route: "/overview",
+    data: { status: running },
+  }),
   "/connect": (site) => connectPage({ ...site, version, csrf, channel: running.channel }),
   "/connect-off": (site) => connectPage({ ...site, version, csrf, channel: fresh.channel }),
   "/connections": (site) => connectionsPage({ ...site, version, csrf }),

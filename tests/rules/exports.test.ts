@@ -81,7 +81,7 @@ function unusedExports(
 describe("exports of the sources", () => {
   test("contain no name that only its own file uses", () => {
     const files = sources();
-    const others = filesUnder(["tests", "bench", "examples"], /\.ts$/).map((path) =>
+    const others = filesUnder(["tests", "bench", "examples"], /\.tsx?$/).map((path) =>
       toReader(path, codeOnly(read(path))),
     );
     const scripts = projectFiles

@@ -4,7 +4,9 @@ import { linesThat, sources } from "./source.ts";
 /* Time, randomness, the environment and the end of the process are injected, so that a host and a
  * test can replace them. */
 
-const program = sources().filter(({ path }) => !path.startsWith("plugins/dashboard/browser/"));
+/** Pages use the timers of the browser. The texts in `ui/text/` are used by the server, too. */
+const inBrowser = /^plugins\/dashboard\/(browser|ui\/(?!text\/))/;
+const program = sources().filter(({ path }) => !inBrowser.test(path));
 const uses = (pattern: RegExp, allowed: RegExp): string[] =>
   program
     .filter(({ path }) => !allowed.test(path))

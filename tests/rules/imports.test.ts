@@ -26,6 +26,13 @@ const packages: Readonly<Record<string, RegExp>> = {
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
   yaml: /^lib\/files\//,
+  preact: /^plugins\/dashboard\/ui\//,
+  "@preact/signals": /^plugins\/dashboard\/ui\//,
+  "preact-render-to-string": /^plugins\/dashboard\/ui\/render\.tsx$/,
+  marked: /^plugins\/dashboard\/ui\//,
+  lowlight: /^plugins\/dashboard\/ui\//,
+  "highlight.js": /^plugins\/dashboard\/ui\//,
+  uqr: /^plugins\/dashboard\/ui\//,
   pino: /^bin\//,
   "pino-pretty": /^bin\//,
 };

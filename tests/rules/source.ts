@@ -55,7 +55,7 @@ export const filesUnder = (folders: readonly string[], fits: RegExp): string[] =
 
 /** Reads the TypeScript sources of the package. */
 export const sources = (): Source[] =>
-  filesUnder(["kernel", "lib", "plugins", "config", "bin", "testkit"], /\.ts$/).map(readSource);
+  filesUnder(["kernel", "lib", "plugins", "config", "bin", "testkit"], /\.tsx?$/).map(readSource);
 
 function readSource(path: string): Source {
   const text = read(path);

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { distFolder } from "../assets.ts";
+import { consolePage } from "./console-page.ts";
 import { csrfToken } from "../auth/sign-out.ts";
 import type { DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
@@ -22,7 +23,7 @@ import { sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
 import { openaiOf } from "./openai.ts";
 import { sectionsOf } from "./settings.ts";
-import { channelOf } from "./status.ts";
+import { channelOf, statusOf } from "./status.ts";
 
 /** Path to page. The browser module of a page loads its data from the API. */
 const pagesByPath: Readonly<Record<string, (page: SignedInPage) => string>> = {
@@ -36,8 +37,14 @@ const pagesByPath: Readonly<Record<string, (page: SignedInPage) => string>> = {
   "/doctor": doctorPage,
 };
 
-/** Adds the pages that require a sign-in, except the overview. */
+/** Adds the pages that require a sign-in. */
 export function pageRoutes(app: FastifyInstance, context: DashboardContext): void {
+  consolePage(app, context, {
+    path: "/overview",
+    page: "overview",
+    title: "Overview",
+    data: async (request) => ({ status: await statusOf(context, request) }),
+  });
   for (const [path, draw] of Object.entries(pagesByPath)) {
     app.get(path, (request, reply) => sendPage(reply, 200, draw(pageContext(context, request))));
   }

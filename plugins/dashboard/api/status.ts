@@ -157,7 +157,11 @@ export function overviewRoutes(app: FastifyInstance, context: DashboardContext):
   );
 }
 
-async function statusOf(context: DashboardContext, request: FastifyRequest): Promise<StatusView> {
+/** @returns The content of the overview. */
+export async function statusOf(
+  context: DashboardContext,
+  request: FastifyRequest,
+): Promise<StatusView> {
   const sections = await sectionsOf(context.services);
   const channel = channelOf(context, request, sections);
   return {

@@ -1,11 +1,6 @@
 // Disables a form until its rate limit ends.
+import { unlimitedTokenLength } from "../ui/text/token-rules.ts";
 import { setText } from "./dom.ts";
-
-/**
- * Token length that bypasses the rate limit: the server accepts a correct token of this length
- * from a blocked address, so the form must be able to send it.
- */
-export const unlimitedTokenLength = 43;
 
 /**
  * Counts down the `data-countdown` seconds. Until the end, `button` works only if `field` contains

@@ -1,6 +1,6 @@
 // Asks for a token in a dialog before an action.
 import { type ApiResult, type ApiError } from "./api.ts";
-import { unlimitedTokenLength } from "./countdown.ts";
+import { unlimitedTokenLength } from "../ui/text/token-rules.ts";
 import { button, el, setText } from "./dom.ts";
 import { enableRevealing } from "./reveal.ts";
 

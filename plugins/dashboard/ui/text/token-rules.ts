@@ -33,6 +33,12 @@ export function violatedRules(token: string): readonly TokenRule[] {
   return tokenRules.filter((rule) => !rule.holds(token));
 }
 
+/**
+ * Token length that bypasses the rate limit: the server accepts a correct token of this length
+ * from a blocked address, so the form must be able to send it.
+ */
+export const unlimitedTokenLength = 43;
+
 /** Placeholder for the channel token. It occurs exactly once in each snippet. */
 export const tokenPlaceholder = "PASTE_CHANNEL_TOKEN";
 

@@ -1,0 +1,49 @@
+/** Serves pages of the console. @module */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { hostName } from "../auth/guard.ts";
+import { csrfToken } from "../auth/sign-out.ts";
+import type { DashboardContext } from "../context.ts";
+import { sendPage } from "../reply.ts";
+import { requestState } from "../request.ts";
+import { renderPage, type PageData, type SiteFacts, type Theme } from "../ui/render.tsx";
+
+/** A page and where its data comes from. */
+interface ConsolePage<K extends keyof PageData> {
+  readonly path: string;
+  readonly page: K;
+  readonly title: string;
+  /** Entry of the navigation. @defaultValue `path` */
+  readonly route?: string;
+  readonly data: (request: FastifyRequest) => Promise<PageData[K]>;
+}
+
+/** Adds the route of a page for signed-in browsers. */
+export function consolePage<K extends keyof PageData>(
+  app: FastifyInstance,
+  context: DashboardContext,
+  { path, page, title, route = path, data }: ConsolePage<K>,
+): void {
+  app.get(path, async (request, reply) => {
+    const site = { ...siteFacts(context, request), title, route };
+    const now = context.auth.clock.now();
+    return sendPage(reply, 200, renderPage({ page, site, now, data: await data(request) }));
+  });
+}
+
+function siteFacts(
+  { site, auth }: DashboardContext,
+  request: FastifyRequest,
+): Omit<SiteFacts, "title" | "route"> {
+  const { session, peer } = requestState(request);
+  return {
+    base: site.url("/").replace(/\/$/, ""),
+    assets: site.url(`${site.assets.prefix}/console`),
+    version: site.version,
+    host: hostName(site.privateHost.plainHost(peer)),
+    theme: themeOf(request.cookies["theme"]),
+    csrf: session ? csrfToken(auth, session) : "",
+  };
+}
+
+const themeOf = (cookie: string | undefined): Theme =>
+  cookie === "light" || cookie === "dark" ? cookie : "system";

@@ -1,0 +1,115 @@
+/** Sends requests of a signed-in browser, and asks for the token again after a sign-out. @module */
+import { signal } from "@preact/signals";
+import { base } from "./base.ts";
+import { sendRequest, type ApiError, type ApiResult } from "./api.ts";
+
+/** Used if the stream closed before the server could send the reason. */
+const unknownReason = "";
+
+/** The open dialog "Your session has ended". `done` receives whether the user signed in. */
+interface SignInPrompt {
+  readonly reason: string;
+  readonly done: (signedIn: boolean) => void;
+}
+
+/** Undefined while no dialog is open. The layers of the frame draw it. */
+export const signInPrompt = signal<SignInPrompt | undefined>(undefined);
+
+let signingIn: Promise<boolean> | undefined;
+/** True after "Not now": background requests then do not open the dialog again. */
+let isDeclined = false;
+let signOutReason = unknownReason;
+const signedInListeners = new Set<() => void>();
+
+interface RequestOrder {
+  /** Path of the latest request with its query. */
+  latest: string;
+  count: number;
+  /** Number of the request whose response the page shows. */
+  shown: number;
+}
+const requestsByPath = new Map<string, RequestOrder>();
+
+/**
+ * Sends a request. If the sign-in has ended, asks for the launcher token in a dialog and sends the
+ * request again. The page keeps what the user typed. Never rejects.
+ */
+export async function requestAsOwner<T>(
+  method: string,
+  path: string,
+  body?: object,
+  etag?: string,
+): Promise<ApiResult<T>> {
+  for (;;) {
+    const answer = await sendRequest<T>(method, path, body, etag);
+    if (!("error" in answer)) isDeclined = false;
+    else if (
+      answer.error.status === 401 &&
+      !(isDeclined && method === "GET") &&
+      (await signInWithDialog())
+    )
+      continue;
+    return answer;
+  }
+}
+
+/**
+ * Loads data and shows it. Responses can arrive in the wrong order: the page ignores a response or
+ * error older than the shown data, and a response to an outdated query.
+ *
+ * @returns The error, or undefined.
+ */
+export async function load<T>(
+  path: string,
+  show: (body: T) => void,
+): Promise<ApiError | undefined> {
+  const key = path.replace(/\?.*/, "");
+  const order = requestsByPath.get(key) ?? { latest: path, count: 0, shown: 0 };
+  requestsByPath.set(key, order);
+  order.latest = path;
+  const number = ++order.count;
+  const result = await requestAsOwner<T>("GET", path);
+  if (number < order.shown) return undefined;
+  if ("error" in result) return result.error;
+  if (path !== order.latest) return undefined;
+  order.shown = number;
+  show(result.body);
+  return undefined;
+}
+
+/** Sets the reason shown by the sign-in dialog. Without an argument, resets it. */
+export function setSignOutReason(sentence = unknownReason): void {
+  signOutReason = sentence;
+}
+
+/** Allows the sign-in dialog again after the user declined it. */
+export function allowSignInPrompt(): void {
+  isDeclined = false;
+}
+
+/** Calls `act` after each sign-in through the dialog. */
+export function onSignedIn(act: () => void): void {
+  signedInListeners.add(act);
+}
+
+/**
+ * Asks for the launcher token in a dialog. Opens at most one dialog at a time.
+ *
+ * @returns True if the user signed in.
+ */
+function signInWithDialog(): Promise<boolean> {
+  signingIn ??= new Promise<boolean>((done) => {
+    signInPrompt.value = { reason: signOutReason, done };
+  }).then((isIn) => {
+    signInPrompt.value = undefined;
+    signingIn = undefined;
+    signOutReason = unknownReason;
+    isDeclined = !isIn;
+    if (isIn) for (const act of signedInListeners) act();
+    return isIn;
+  });
+  return signingIn;
+}
+
+/** Opens the setup page, since the launcher token has gone. */
+export const openSetup = (): void => location.assign(`${base()}/setup`);

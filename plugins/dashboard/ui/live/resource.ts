@@ -1,0 +1,53 @@
+/** Data of a page that follows the events of the server. @module */
+import { useSignal, type ReadonlySignal } from "@preact/signals";
+import { useCallback, useEffect } from "preact/hooks";
+import type { FeedEvents } from "../../api/views.ts";
+import type { ApiError } from "./api.ts";
+import { load } from "./owner.ts";
+import { subscribe } from "./stream.ts";
+
+interface Resource<T> {
+  /** The newest data. Undefined before the first response, if the page had none. */
+  readonly value: ReadonlySignal<T>;
+  /** The error of the last attempt; the data before it stays. */
+  readonly error: ReadonlySignal<ApiError | undefined>;
+  /** Loads the data now. @returns The error, or undefined after success. */
+  readonly refresh: () => Promise<ApiError | undefined>;
+}
+
+interface ResourceOptions {
+  /** Events after which the data is loaded again, at most once a second. */
+  readonly refreshOn?: readonly (keyof FeedEvents)[];
+}
+
+/**
+ * Data of an API path. After a change of `path`, the old data stays until the new path is loaded.
+ *
+ * @param initial - The data in the document, or undefined to load it immediately.
+ */
+export function useResource<T>(path: string, initial: T, options: ResourceOptions = {}) {
+  const value = useSignal(initial);
+  const error = useSignal<ApiError | undefined>(undefined);
+  const refresh = useCallback(async () => {
+    const found = await load<T>(path, (body) => {
+      value.value = body;
+    });
+    error.value = found;
+    return found;
+  }, [path]);
+  useEffect(() => {
+    const { refreshOn = [] } = options;
+    return subscribe({ refresh, refreshOn });
+  }, [refresh]);
+  useEffect(() => {
+    if (value.value === undefined) void refresh();
+  }, [refresh]);
+  return { value, error, refresh } satisfies Resource<T>;
+}
+
+/** Calls the newest functions after events of the server. */
+export function useEvents(on: {
+  readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void;
+}): void {
+  useEffect(() => subscribe({ on }), []);
+}

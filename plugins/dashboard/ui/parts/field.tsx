@@ -1,0 +1,132 @@
+/** Fields with label, hint and problem. @module */
+import type { ComponentChildren, JSX, PartialInputHTMLAttributes, RefObject } from "preact";
+import { useState } from "preact/hooks";
+import { Icon } from "./icon.tsx";
+
+type InputAttributes = Omit<PartialInputHTMLAttributes<HTMLInputElement>, "role" | "list">;
+
+interface FieldProps {
+  readonly id: string;
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+  /** The reason why the value is invalid. */
+  readonly problem?: string | undefined;
+  /** Draws the control with these attributes. */
+  readonly children: (attributes: {
+    readonly id: string;
+    readonly "aria-describedby": string | undefined;
+    readonly "aria-invalid": boolean | undefined;
+  }) => ComponentChildren;
+}
+
+/** Label, control, hint and problem, tied together for assistive technology. */
+export function Field({ id, label, hint, problem, children }: FieldProps): JSX.Element {
+  const described = [hint !== undefined && `${id}-hint`, problem && `${id}-problem`].filter(
+    Boolean,
+  );
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({
+        id,
+        "aria-describedby": described.length > 0 ? described.join(" ") : undefined,
+        "aria-invalid": problem ? true : undefined,
+      })}
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      <FieldProblem id={`${id}-problem`} text={problem} />
+    </div>
+  );
+}
+
+/** The problem of a field. It stays in the page, so that a new text is announced. */
+export function FieldProblem({
+  id,
+  text,
+}: {
+  readonly id: string;
+  readonly text?: string | undefined;
+}) {
+  return (
+    <p class="problem" id={id} role="alert" hidden={!text}>
+      {text}
+    </p>
+  );
+}
+
+type SecretProps = Omit<InputAttributes, "type" | "label"> & {
+  readonly inputRef?: RefObject<HTMLInputElement | null>;
+  readonly id: string;
+  /** Name of the secret, for the button: "launcher token". */
+  readonly secret: string;
+};
+
+/** A field for a token, masked until the user shows it. */
+export function Secret({ secret, inputRef, ...rest }: SecretProps): JSX.Element {
+  const [isShown, setShown] = useState(false);
+  return (
+    <div class="secret">
+      <input
+        ref={inputRef ?? null}
+        class="input"
+        autocomplete="current-password"
+        autocapitalize="none"
+        spellcheck={false}
+        {...rest}
+        type={isShown ? "text" : ("password" as "text")}
+      />
+      <button
+        type="button"
+        class="reveal"
+        aria-pressed={isShown}
+        aria-label={`${isShown ? "Hide" : "Show"} ${secret}`}
+        onClick={() => setShown(!isShown)}
+      >
+        {isShown ? "Hide" : "Show"}
+      </button>
+    </div>
+  );
+}
+
+type SearchProps = Omit<InputAttributes, "type" | "label" | "onInput"> & {
+  readonly label: string;
+  readonly onText: (text: string) => void;
+};
+
+/** A field that filters a list while typing. The key `/` moves the focus to it. */
+export function Search({ label, onText, ...rest }: SearchProps): JSX.Element {
+  return (
+    <div class="search">
+      <Icon name="search" small />
+      <input
+        class="input"
+        aria-label={label}
+        placeholder={label}
+        data-main-field
+        {...rest}
+        type="search"
+        onInput={(event) => onText(event.currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+type SwitchProps = Omit<InputAttributes, "type" | "label" | "onChange"> & {
+  readonly onChange: (isOn: boolean) => void;
+};
+
+/** Turns something on and off. It needs a label. */
+export function Switch({ onChange, ...rest }: SwitchProps): JSX.Element {
+  return (
+    <input
+      {...rest}
+      type="checkbox"
+      role="switch"
+      class="switch"
+      onChange={(event) => onChange(event.currentTarget.checked)}
+    />
+  );
+}

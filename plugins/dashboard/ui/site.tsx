@@ -1,0 +1,54 @@
+/** Addresses and facts of this dashboard that components need. @module */
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+
+/** `system`: the page follows the theme of the browser. */
+export type Theme = "system" | "light" | "dark";
+
+/** Facts in every document. They contain no token. */
+export interface SiteFacts {
+  /** Base path, without a slash at its end. */
+  readonly base: string;
+  /** Path of the built files, with the base path. */
+  readonly assets: string;
+  readonly version: string;
+  /** Name of the machine or site, shown below the product name. */
+  readonly host: string;
+  readonly theme: Theme;
+  /** CSRF value of the sign-out form. */
+  readonly csrf: string;
+  /** Path of the current entry of the navigation. */
+  readonly route: string;
+  /** Title of the page, without the product name. */
+  readonly title: string;
+}
+
+const nowhere: SiteFacts = {
+  base: "",
+  assets: "",
+  version: "",
+  host: "",
+  theme: "system",
+  csrf: "",
+  route: "",
+  title: "",
+};
+
+/** Provides the facts to all components of a document. */
+export const SiteContext = createContext<SiteFacts>(nowhere);
+
+interface Site extends SiteFacts {
+  /** Adds the base path. Every link, form action and request path needs it. */
+  url(path: string): string;
+  /** @returns The address of a built file, for example `icons.svg`. */
+  asset(name: string): string;
+}
+
+export function useSite(): Site {
+  const facts = useContext(SiteContext);
+  return {
+    ...facts,
+    url: (path) => facts.base + path,
+    asset: (name) => `${facts.assets}/${name}`,
+  };
+}

@@ -1,0 +1,106 @@
+// Builds the files of the console: scripts, styles, fonts and icons.
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import subsetFont from "subset-font";
+import { iconNames } from "./console-icons.mjs";
+
+const require = createRequire(import.meta.url);
+
+/** Latin with Western and Central European letters, and the signs that the pages use. */
+const textCharacters = charactersOf(
+  [0x20, 0x7e],
+  [0xa0, 0x17f],
+  [0x2010, 0x2027],
+  [0x202f, 0x203a],
+  [0x20ac, 0x20ac],
+  [0x2122, 0x2122],
+  [0x2190, 0x2193],
+  [0x21e7, 0x21e7],
+  [0x2212, 0x2212],
+  [0x2318, 0x2318],
+);
+const codeCharacters = charactersOf([0x20, 0x7e], [0xa0, 0xff], [0x2013, 0x2026], [0x2190, 0x2193]);
+
+/** Fonts: the source, the characters, and the range of weights that stays variable. */
+const fonts = [
+  {
+    name: "inter.woff2",
+    from: "@fontsource-variable/inter/files/inter-latin-wght-normal.woff2",
+    text: textCharacters,
+    weight: { min: 400, max: 700, default: 400 },
+  },
+  {
+    name: "jetbrains-mono.woff2",
+    from: "@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2",
+    text: codeCharacters,
+    weight: 420,
+  },
+];
+
+/** Packages whose files are copied, not bundled: one file of each. */
+export const fileSources = [...fonts.map(({ from }) => from), "lucide-static/package.json"].map(
+  (name) => `node_modules/${name}`,
+);
+
+function charactersOf(...ranges) {
+  return ranges
+    .flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
+    .map((code) => String.fromCodePoint(code))
+    .join("");
+}
+
+/** Writes the subset fonts, the icons and the logo to `target`. */
+export async function writeConsoleFiles(root, target) {
+  await mkdir(target, { recursive: true });
+  await Promise.all([
+    ...fonts.map(async ({ name, from, text, weight }) => {
+      const font = await readFile(require.resolve(from));
+      const options = { targetFormat: "woff2", variationAxes: { wght: weight } };
+      await writeFile(path.join(target, name), await subsetFont(font, text, options));
+    }),
+    writeFile(path.join(target, "icons.svg"), await sprite()),
+    copyFile(
+      path.join(root, "plugins", "dashboard", "browser", "icon.svg"),
+      path.join(target, "icon.svg"),
+    ),
+  ]);
+  return true;
+}
+
+async function sprite() {
+  const folder = path.join(path.dirname(require.resolve("lucide-static/package.json")), "icons");
+  const symbols = await Promise.all(
+    iconNames.map(async (name) => {
+      const svg = await readFile(path.join(folder, `${name}.svg`), "utf8");
+      const [, shapes] = /<svg[^>]*>([^]*)<\/svg>/.exec(svg);
+      const content = shapes.replace(/\s*\n\s*/g, "");
+      return `<symbol id="${name}" viewBox="0 0 24 24">${content}</symbol>`;
+    }),
+  );
+  return `<svg xmlns="http://www.w3.org/2000/svg">${symbols.join("")}</svg>\n`;
+}
+
+/**
+ * Finds the entry modules and style sheets of the pages in the folder `ui`.
+ *
+ * @returns Entry points of the bundler: the name in the output, and the file.
+ */
+export async function consoleEntries(root) {
+  const ui = path.join("plugins", "dashboard", "ui");
+  const folders = (await readdir(path.join(root, ui), { withFileTypes: true }))
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+  const entries = folders
+    .map((name) => ({ in: path.join(ui, name, "entry.tsx"), out: name }))
+    .filter((entry) => existsSync(path.join(root, entry.in)));
+  const styles = await Promise.all(
+    folders.map(async (folder) =>
+      (await readdir(path.join(root, ui, folder)))
+        .filter((name) => name.endsWith(".css"))
+        .map((name) => ({ in: path.join(ui, folder, name), out: name.slice(0, -".css".length) })),
+    ),
+  );
+  return [...entries, ...styles.flat()];
+}

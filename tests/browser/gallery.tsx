@@ -1,0 +1,157 @@
+// A page with every component of the console, for tests/browser/parts.test.ts.
+import { useSignal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import type { SessionsView } from "../../plugins/dashboard/api/views.ts";
+import { askToken, confirm } from "../../plugins/dashboard/ui/frame/dialogs.ts";
+import { addShortcuts } from "../../plugins/dashboard/ui/frame/shortcuts.ts";
+import { onSignedOut } from "../../plugins/dashboard/ui/frame/sign-out.ts";
+import { toast } from "../../plugins/dashboard/ui/frame/toasts.ts";
+import { serverNow } from "../../plugins/dashboard/ui/live/clock.ts";
+import { requestAsOwner } from "../../plugins/dashboard/ui/live/owner.ts";
+import { useEvents, useResource } from "../../plugins/dashboard/ui/live/resource.ts";
+import { setStreamQuery } from "../../plugins/dashboard/ui/live/stream.ts";
+import { Button, IconButton, LinkButton } from "../../plugins/dashboard/ui/parts/button.tsx";
+import { Copyable, CopyButton, copyText } from "../../plugins/dashboard/ui/parts/copy.tsx";
+import { Field, Search, Secret, Switch } from "../../plugins/dashboard/ui/parts/field.tsx";
+import { Menu } from "../../plugins/dashboard/ui/parts/menu.tsx";
+import { Segment } from "../../plugins/dashboard/ui/parts/segment.tsx";
+import {
+  Badge,
+  Empty,
+  Notice,
+  PageHead,
+  Problem,
+  Skeleton,
+} from "../../plugins/dashboard/ui/parts/states.tsx";
+import { Ago, Since } from "../../plugins/dashboard/ui/parts/time.tsx";
+import { startPage } from "../../plugins/dashboard/ui/start.tsx";
+
+const now = Date.UTC(2026, 3, 14, 9, 30);
+
+function Gallery() {
+  const said = useSignal("");
+  const say = (text: string) => {
+    said.value = text;
+  };
+  useEffect(() => addShortcuts({ f: () => say("followed") }), []);
+  useEffect(() => onSignedOut(() => sessionStorage.setItem("signed-out", "yes")), []);
+  useEvents({ refused: ({ code }) => say(`rejected: ${code}`) });
+  return (
+    <div class="page-in">
+      <PageHead title="Parts" text="Every component.">
+        <Menu
+          label="Page menu"
+          items={[
+            { name: "Say hello", icon: "send", act: () => say("hello") },
+            { name: "Open the channel", icon: "plug", href: "#channel" },
+            "-",
+            { name: "Delete…", icon: "trash-2", danger: true, act: () => void remove(say) },
+          ]}
+        />
+      </PageHead>
+      <output>{said}</output>
+      <Live say={say} />
+      <Fields say={say} />
+      <States />
+    </div>
+  );
+}
+
+async function remove(say: (text: string) => void): Promise<void> {
+  const question = { title: "Delete it?", text: "It is gone then.", verb: "Delete", danger: true };
+  say((await confirm(question)) ? "deleted" : "kept");
+}
+
+function Live({ say }: { readonly say: (text: string) => void }) {
+  const sessions = useResource<SessionsView | undefined>("/api/sessions", undefined, {
+    refreshOn: ["signed-in"],
+  });
+  const ask = async (): Promise<void> => {
+    const answer = await askToken({
+      title: "Replace the token?",
+      text: "Clients need the new one.",
+      verb: "Replace",
+      send: (current) => requestAsOwner("POST", "/api/tokens/pico/rotate", { current }),
+    });
+    say(answer ? "replaced" : "canceled");
+  };
+  return (
+    <div class="row wrap">
+      <span>Sign-ins: {sessions.value.value?.sessions.length ?? "unknown"}</span>
+      <Button
+        onClick={() => toast({ text: "Saved", action: { name: "Undo", act: () => say("undone") } })}
+      >
+        Save
+      </Button>
+      <Button kind="danger" onClick={() => toast({ text: "It failed", tone: "bad" })}>
+        Fail
+      </Button>
+      <Button kind="primary" onClick={ask}>
+        Replace…
+      </Button>
+      <Button onClick={() => setStreamQuery({ log: "warn" })}>Show warnings</Button>
+      <Button busy="Saving…">Save all</Button>
+      <LinkButton href="#docs" icon="book-open">
+        Read
+      </LinkButton>
+      <IconButton icon="x" label="Close" />
+      <CopyButton text={() => `copied at ${Math.sign(serverNow())}`} />
+      <Button onClick={async () => say(String(await copyText("plain text")))}>Copy plainly</Button>
+      <Ago at={now - 180_000} now={now} />
+      <Since at={now - 180_000} now={now} />
+    </div>
+  );
+}
+
+function Fields({ say }: { readonly say: (text: string) => void }) {
+  const [theme, setTheme] = useState<"a" | "b" | "c">("a");
+  const [isOn, setOn] = useState(false);
+  return (
+    <div class="stack">
+      <Segment
+        label="Size"
+        value={theme}
+        onChange={setTheme}
+        options={[
+          { value: "a", name: "Small" },
+          { value: "b", name: "Medium" },
+          { value: "c", name: "Large" },
+        ]}
+      />
+      <Search label="Filter parts" onText={(text) => say(`filter: ${text}`)} />
+      <Field id="port" label="Port" hint="A TCP port." problem="Enter a number from 1 to 65,535.">
+        {(attributes) => <input class="input" {...attributes} value="0" />}
+      </Field>
+      <div class="field">
+        <label for="token">Token</label>
+        <Secret id="token" secret="token" />
+      </div>
+      <label class="row">
+        <Switch checked={isOn} onChange={setOn} />
+        Channel
+      </label>
+      <Copyable text="ws://127.0.0.1:18800/pico" label="Copy URL" />
+    </div>
+  );
+}
+
+function States() {
+  const error = { status: 500, message: "The server answered with an error (500)." };
+  return (
+    <div class="stack">
+      <div class="row">
+        <Badge tone="ok">Running</Badge>
+        <Badge tone="bad">Failed</Badge>
+        <Badge>Default</Badge>
+      </div>
+      <Notice tone="warn">The connection is not encrypted.</Notice>
+      <Empty icon="plug" title="No clients connected">
+        Clients appear here as soon as they connect.
+      </Empty>
+      <Skeleton rows={3} />
+      <Problem title="It could not be loaded." error={error} safe="Your data is safe." />
+    </div>
+  );
+}
+
+startPage(Gallery);

@@ -1,0 +1,162 @@
+// Tests the components and the frame of the console on a page with all of them.
+import { build } from "esbuild";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible } from "./axe.ts";
+import { useDashboard } from "./dashboard-pages.ts";
+
+const dashboard = useDashboard();
+let script: string;
+
+beforeAll(async () => {
+  const { outputFiles } = await build({
+    entryPoints: ["tests/browser/gallery.tsx"],
+    bundle: true,
+    format: "esm",
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    write: false,
+  });
+  script = outputFiles[0]!.text;
+});
+
+const size = { width: 1280, height: 900 };
+
+/** Opens the overview with the page of this test in its place, and waits for "Live". */
+async function openGallery(
+  use: (page: Page) => Promise<void>,
+  options: Parameters<typeof dashboard.open>[1] = {},
+): Promise<void> {
+  await dashboard.open("/sign-in", { viewport: size, ...options }, async (page) => {
+    const { origin } = dashboard.site;
+    await page.route(/console\/overview\.js$/, (route) =>
+      route.fulfill({ contentType: "text/javascript", body: script }),
+    );
+    await page.goto(`${origin}/overview`);
+    await page.locator('.live[data-state="live"]').first().waitFor({ state: "attached" });
+    await use(page);
+  });
+}
+
+const said = (page: Page) => page.locator("output");
+
+describe("parts", () => {
+  test("have no accessibility violations in both themes", async () => {
+    await openGallery(
+      async (page) => {
+        for (const colorScheme of ["light", "dark"] as const) {
+          await page.emulateMedia({ colorScheme });
+          await expectAccessible(page);
+        }
+      },
+      { bypassCSP: true, reducedMotion: "reduce" },
+    );
+  });
+
+  test("open a menu with the keyboard and return the focus", async () => {
+    await openGallery(async (page) => {
+      const button = page.getByRole("button", { name: "Page menu" });
+      await button.press("Enter");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("End");
+      expect(await page.locator(":focus").textContent()).toBe("Delete…");
+      await page.keyboard.press("Home");
+      await page.keyboard.press("Enter");
+      await expect.poll(() => said(page).textContent()).toBe("hello");
+      await button.click();
+      await page.keyboard.press("Escape");
+      expect(await button.evaluate((node) => node === document.activeElement)).toBe(true);
+    });
+  });
+
+  test("start the focus of a dangerous question on Cancel", async () => {
+    await openGallery(async (page) => {
+      await page.getByRole("button", { name: "Page menu" }).click();
+      await page.getByRole("menuitem", { name: "Delete…" }).click();
+      const dialog = page.getByRole("dialog", { name: "Delete it?" });
+      await dialog.waitFor();
+      expect(await page.locator(":focus").textContent()).toBe("Cancel");
+      await page.keyboard.press("Escape");
+      await expect.poll(() => said(page).textContent()).toBe("kept");
+      await page.getByRole("button", { name: "Page menu" }).click();
+      await page.getByRole("menuitem", { name: "Delete…" }).click();
+      await dialog.getByRole("button", { name: "Delete" }).click();
+      await expect.poll(() => said(page).textContent()).toBe("deleted");
+    });
+  });
+
+  test("send a token until it is accepted, and count down a limit", async () => {
+    await openGallery(async (page) => {
+      dashboard.site.answer = ({ body }) =>
+        body.includes("right-token-right-token")
+          ? [200, {}]
+          : body.includes("limit")
+            ? [429, { error: "rate_limited", message: "Too many attempts.", retryAfterSeconds: 9 }]
+            : [403, { error: "invalid_token", message: "no" }];
+      await page.getByRole("button", { name: "Replace…" }).click();
+      const dialog = page.getByRole("dialog", { name: "Replace the token?" });
+      const field = dialog.getByLabel("Launcher token", { exact: true });
+      expect(await field.evaluate((node) => node === document.activeElement)).toBe(true);
+      await field.press("Enter");
+      await dialog.getByText("Enter the launcher token.").waitFor();
+      await field.fill("wrong-token-wrong-token");
+      await field.press("Enter");
+      await dialog.getByText("That is not the launcher token.").waitFor();
+      await field.fill("limit-token-limit-token");
+      await field.press("Enter");
+      await dialog.getByText(/Try again in \d s\./).waitFor();
+      const button = dialog.getByRole("button", { name: "Replace", exact: true });
+      expect(await button.isDisabled()).toBe(true);
+      await field.fill("right-token-right-token".padEnd(43, "x"));
+      await button.click();
+      await expect.poll(() => said(page).textContent()).toBe("replaced");
+    });
+  });
+
+  test("choose in a segment with the arrow keys", async () => {
+    await openGallery(async (page) => {
+      await page.getByRole("radio", { name: "Small" }).focus();
+      await page.keyboard.press("ArrowRight");
+      expect(await page.locator(":focus").textContent()).toBe("Medium");
+      await page.keyboard.press("ArrowLeft");
+      await page.keyboard.press("ArrowLeft");
+      await expect
+        .poll(() => page.getByRole("radio", { name: "Large" }).getAttribute("aria-checked"))
+        .toBe("true");
+    });
+  });
+
+  test("show toasts, run their action and keep failures", async () => {
+    await openGallery(async (page) => {
+      await page.clock.install();
+      await page.getByRole("button", { name: "Fail" }).click();
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByRole("button", { name: "Undo" }).click();
+      await expect.poll(() => said(page).textContent()).toBe("undone");
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.mouse.move(1, 1);
+      await page.clock.runFor(9000);
+      await expect.poll(() => page.locator(".toast").count()).toBe(1);
+      expect(await page.locator(".toast").textContent()).toContain("It failed");
+    });
+  });
+
+  test("copy text and say so", async () => {
+    await openGallery(
+      async (page) => {
+        await page.getByRole("button", { name: "Copy", exact: true }).click();
+        await page.getByRole("button", { name: "Copied" }).waitFor();
+        expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("copied at 1");
+      },
+      { permissions: ["clipboard-read", "clipboard-write"] },
+    );
+  });
+
+  test("copy without clipboard access", async () => {
+    await openGallery(async (page) => {
+      await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: {} }));
+      await page.getByRole("button", { name: "Copy plainly" }).click();
+      await expect.poll(() => said(page).textContent()).toBe("true");
+    });
+  });
+});
