@@ -12,8 +12,10 @@ import { useEvents, useResource } from "../../plugins/dashboard/ui/live/resource
 import { setStreamQuery } from "../../plugins/dashboard/ui/live/stream.ts";
 import { Button, IconButton, LinkButton } from "../../plugins/dashboard/ui/parts/button.tsx";
 import { Copyable, CopyButton, copyText } from "../../plugins/dashboard/ui/parts/copy.tsx";
+import { Code, Highlighted } from "../../plugins/dashboard/ui/parts/code.tsx";
 import { Field, Search, Secret, Switch } from "../../plugins/dashboard/ui/parts/field.tsx";
 import { Menu } from "../../plugins/dashboard/ui/parts/menu.tsx";
+import { Qr } from "../../plugins/dashboard/ui/parts/qr.tsx";
 import { Segment } from "../../plugins/dashboard/ui/parts/segment.tsx";
 import {
   Badge,
@@ -148,6 +150,12 @@ function States() {
       <Empty icon="plug" title="No clients connected">
         Clients appear here as soon as they connect.
       </Empty>
+      <Code language="python" title="agent.py" text={'def answer():\n    return "hello"'} />
+      <Code language="json" text={"[\n" + "1,\n".repeat(500) + "1]"} />
+      <code>
+        <Highlighted language="json" text='{"a": 1}' />
+      </code>
+      <Qr text="http://127.0.0.1:18800/?token=ott_example" label="QR code with a sign-in link" />
       <Skeleton rows={3} />
       <Problem title="It could not be loaded." error={error} safe="Your data is safe." />
     </div>

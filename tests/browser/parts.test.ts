@@ -144,7 +144,7 @@ describe("parts", () => {
   test("copy text and say so", async () => {
     await openGallery(
       async (page) => {
-        await page.getByRole("button", { name: "Copy", exact: true }).click();
+        await page.getByRole("button", { name: "Copy", exact: true }).first().click();
         await page.getByRole("button", { name: "Copied" }).waitFor();
         expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("copied at 1");
       },
@@ -157,6 +157,24 @@ describe("parts", () => {
       await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: {} }));
       await page.getByRole("button", { name: "Copy plainly" }).click();
       await expect.poll(() => said(page).textContent()).toBe("true");
+    });
+  });
+
+  test("highlight code and fold long code", async () => {
+    await openGallery(async (page) => {
+      await page.locator(".hljs-keyword", { hasText: "def" }).waitFor();
+      const code = page.locator("pre").nth(1);
+      expect((await code.textContent())?.split("\n").length).toBe(400);
+      await page.getByRole("button", { name: "Show all 502 lines" }).click();
+      await expect.poll(async () => (await code.textContent())?.split("\n").length).toBe(502);
+    });
+  });
+
+  test("draw a QR code as dark squares", async () => {
+    await openGallery(async (page) => {
+      const path = page.getByRole("img", { name: "QR code with a sign-in link" }).locator("path");
+      await expect.poll(async () => (await path.getAttribute("d"))?.length).toBeGreaterThan(1000);
+      expect(await path.getAttribute("d")).toMatch(/^M0,0h1v1h-1z/);
     });
   });
 });

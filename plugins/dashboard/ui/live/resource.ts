@@ -1,6 +1,6 @@
 /** Data of a page that follows the events of the server. @module */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
-import { useCallback, useEffect } from "preact/hooks";
+import { useCallback, useEffect, useRef } from "preact/hooks";
 import type { FeedEvents } from "../../api/views.ts";
 import type { ApiError } from "./api.ts";
 import { load } from "./owner.ts";
@@ -39,15 +39,27 @@ export function useResource<T>(path: string, initial: T, options: ResourceOption
     const { refreshOn = [] } = options;
     return subscribe({ refresh, refreshOn });
   }, [refresh]);
+  const isFirst = useRef(true);
   useEffect(() => {
-    if (value.value === undefined) void refresh();
+    if (!isFirst.current || value.peek() === undefined) void refresh();
+    isFirst.current = false;
   }, [refresh]);
   return { value, error, refresh } satisfies Resource<T>;
 }
 
+type Listeners = { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void };
+
 /** Calls the newest functions after events of the server. */
-export function useEvents(on: {
-  readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void;
-}): void {
-  useEffect(() => subscribe({ on }), []);
+export function useEvents(on: Listeners): void {
+  const latest = useRef(on);
+  latest.current = on;
+  useEffect(
+    () =>
+      subscribe({
+        get on() {
+          return latest.current;
+        },
+      }),
+    [],
+  );
 }

@@ -33,7 +33,8 @@ interface Subscriber {
   readonly on?: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void };
 }
 
-interface Registered extends Subscriber {
+interface Registered {
+  readonly subscriber: Subscriber;
   readonly refreshSoon: () => void;
 }
 
@@ -48,7 +49,7 @@ let pendingSignOut: Promise<unknown> = Promise.resolve();
  */
 export function subscribe(subscriber: Subscriber): () => void {
   const refreshSoon = throttle(minRefreshIntervalMs, () => pageStream.refresh([registered]));
-  const registered: Registered = { ...subscriber, refreshSoon };
+  const registered: Registered = { subscriber, refreshSoon };
   subscribers.add(registered);
   return () => void subscribers.delete(registered);
 }
@@ -117,7 +118,9 @@ class PageStream {
   async refresh(which: Iterable<Registered> = subscribers): Promise<void> {
     const current = ++this.refreshCount;
     this.isCurrent = false;
-    const errors = await Promise.all([...which].map(async ({ refresh }) => refresh?.()));
+    const errors = await Promise.all(
+      [...which].map(async ({ subscriber }) => subscriber.refresh?.()),
+    );
     if (current !== this.refreshCount) return; // a later refresh has newer data
     if (errors.some((error) => error?.status === 401)) return this.pause("signed-out");
     this.isCurrent = errors.every((error) => error === undefined || error.status === 404);
@@ -187,9 +190,9 @@ class PageStream {
     if (event.lastEventId !== "") this.lastEventId = event.lastEventId;
     const data = JSON.parse(event.data) as FeedEvents[K];
     this.handlers[type]?.(data);
-    for (const { on, refreshOn, refreshSoon } of subscribers) {
-      on?.[type]?.(data);
-      if (refreshOn?.includes(type)) refreshSoon();
+    for (const { subscriber, refreshSoon } of subscribers) {
+      subscriber.on?.[type]?.(data);
+      if (subscriber.refreshOn?.includes(type)) refreshSoon();
     }
   }
 
