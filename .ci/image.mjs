@@ -1,0 +1,233 @@
+// Builds the container image of docs/deploy/Dockerfile and runs it. No registry is asked for an
+// image: buildah builds on a base of this machine's Node, npm, dash and coreutils. The image runs
+// as its user in namespaces of its own, with a read-only root and without capabilities.
+// Without buildah or root, the step is skipped. With CI=true, buildah must work where it is.
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { dashboardAddress } from "./banner.mjs";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const dockerfile = path.join(root, "docs", "deploy", "Dockerfile");
+const work = mkdtempSync(path.join(tmpdir(), "doorward-image-"));
+/** Copies where overlay mounts are not possible. */
+let driver = "overlay";
+
+const output = (command, ...args) =>
+  execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim();
+const storage = () => [
+  ...["--storage-driver", driver],
+  ...["--root", path.join(work, driver), "--runroot", path.join(work, `${driver}-run`)],
+];
+const buildah = (...args) => output("buildah", ...storage(), ...args);
+
+process.env["BUILDAH_ISOLATION"] = "chroot";
+process.env["PATH"] += ":/usr/sbin:/sbin"; // chroot
+try {
+  const missing = whatIsMissing();
+  if (missing === undefined) await buildAndRun();
+  else console.log(`skipped: needs ${missing}`);
+} catch (error) {
+  if (process.env["CI"] === "true") throw error;
+  console.log(`skipped: containers do not work here (${error.message})`);
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+
+function whatIsMissing() {
+  if (process.platform !== "linux" || process.getuid() !== 0) return "root on Linux";
+  const folders = (process.env["PATH"] ?? "").split(":");
+  const isThere = folders.some((folder) => existsSync(path.join(folder, "buildah")));
+  return isThere ? undefined : "buildah (Debian: buildah)";
+}
+
+async function buildAndRun() {
+  writeBase(path.join(work, "base"));
+  try {
+    commitBase();
+  } catch {
+    driver = "vfs";
+    commitBase();
+  }
+  build();
+  const config = JSON.parse(buildah("inspect", "--type", "image", "doorward")).Docker.config;
+  checkConfig(config);
+  const container = buildah("from", "--pull-never", "localhost/doorward");
+  try {
+    const mounted = buildah("mount", container);
+    checkFiles(path.join(mounted, "opt", "doorward"));
+    await start(mounted, config);
+  } finally {
+    buildah("rm", container);
+  }
+}
+
+/** What the image needs of its base: Node, npm, a shell, coreutils and their libraries. */
+function writeBase(base) {
+  for (const folder of ["bin", "lib", "lib64"]) {
+    mkdirSync(path.join(base, "usr", folder), { recursive: true });
+    symlinkSync(path.join("usr", folder), path.join(base, folder));
+  }
+  for (const folder of ["tmp", "root", "etc", "proc", "dev"]) mkdirSync(path.join(base, folder));
+  const packaged = output("dpkg-query", "--listfiles", "coreutils", "dash").split("\n");
+  const programs = packaged.filter((file) => /^(?:\/usr)?\/bin\/[^/]+$/.test(file));
+  const copies = programs.map((file) => [realpathSync(file), path.basename(file)]);
+  copies.push([realpathSync(process.execPath), "node"]);
+  const libraries = new Set();
+  for (const [file, name] of copies) {
+    cpSync(file, path.join(base, "usr", "bin", name));
+    for (const [library] of output("sh", "-c", 'ldd "$0" || true', file).matchAll(
+      /\/[^ ]+(?= \(0x)/g,
+    ))
+      libraries.add(library);
+  }
+  for (const library of libraries) cpSync(realpathSync(library), path.join(base, library));
+  const npm = path.dirname(path.dirname(realpathSync(output("which", "npm"))));
+  cpSync(npm, path.join(base, "usr", "lib", "npm"), { recursive: true });
+  symlinkSync("../lib/npm/bin/npm-cli.js", path.join(base, "usr", "bin", "npm"));
+  writeFileSync(path.join(base, "etc", "passwd"), "root:x:0:0::/root:/bin/sh\n");
+}
+
+function commitBase() {
+  const container = buildah("from", "scratch");
+  buildah("add", "--quiet", container, path.join(work, "base"), "/");
+  buildah("config", "--env", "PATH=/usr/bin", container);
+  buildah("commit", "--quiet", container, "localhost/base");
+  buildah("rm", container);
+}
+
+function build() {
+  // npm installed the same packages here, so its cache has them.
+  const npmrc = path.join(work, "npmrc");
+  writeFileSync(npmrc, "prefer-offline=true\naudit=false\nfund=false\nupdate-notifier=false\n");
+  const args = ["--pull-never", "--format", "docker", "--layers=false"];
+  args.push("--build-arg", "NODE_IMAGE=localhost/base", "--volume", `${npmrc}:/root/.npmrc:ro`);
+  args.push("--volume", `${output("npm", "config", "get", "cache")}:/root/.npm`);
+  const log = buildah("build", ...args, "--file", dockerfile, "--tag", "localhost/doorward", root);
+  if (/\bwarn\b/i.test(log)) console.log(log);
+}
+
+function checkConfig({ User, Healthcheck, StopSignal, Volumes, ExposedPorts }) {
+  const found = {
+    User,
+    StopSignal,
+    Volumes: Object.keys(Volumes),
+    Ports: Object.keys(ExposedPorts),
+  };
+  const expected = {
+    User: "1000:1000",
+    StopSignal: "SIGTERM",
+    Volumes: ["/data"],
+    Ports: ["18800/tcp"],
+  };
+  if (JSON.stringify(found) !== JSON.stringify(expected))
+    throw new Error(`the image has an unexpected configuration: ${JSON.stringify(found)}`);
+  if (Healthcheck?.Test[0] !== "CMD") throw new Error("the image has no health check");
+}
+
+/** The files of amd64 are those of arm64: nothing is compiled for a processor. */
+function checkFiles(folder) {
+  const strange = output(
+    "find",
+    folder,
+    "-name",
+    "*.node",
+    "-o",
+    "-name",
+    "*.so",
+    "-o",
+    "-size",
+    "+3M",
+  );
+  if (strange !== "") throw new Error(`the image contains machine code or large files: ${strange}`);
+  for (const name of ["tests", "docs", ".git", "node_modules/vitest", "node_modules/typescript"])
+    if (existsSync(path.join(folder, name))) throw new Error(`the image contains ${name}`);
+  const kilobytes = Number(output("du", "-sk", folder).split("\t")[0]);
+  console.log(`Doorward adds ${Math.round(kilobytes / 1_024)} MiB to the base image (${driver})`);
+}
+
+async function start(mounted, { Env, Entrypoint, Healthcheck, User, WorkingDir }) {
+  const data = path.join(work, "data");
+  const [uid, gid] = User.split(":").map(Number);
+  mkdirSync(data, { mode: 0o700 });
+  chownSync(data, uid, gid);
+  const env = [...Env, `SERVICE_LAUNCHER_PORT=${await freePort()}`];
+  const inside = ["chroot", `--userspec=${User}`, "--groups=", mounted];
+  inside.push("env", "-i", "-C", WorkingDir, ...env);
+  const mounts = `
+    mount --bind "$0" "$0" && mount -o remount,bind,ro "$0"
+    mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/tmp" && mount --bind "$1" "$0/data"
+    mount -t tmpfs -o mode=755 tmpfs "$0/dev"
+    for name in null urandom; do : >"$0/dev/$name" && mount --bind "/dev/$name" "$0/dev/$name"; done
+    shift && exec setpriv --no-new-privs --inh-caps=-all \\
+      --bounding-set=-all,+sys_chroot,+setuid,+setgid "$@"`;
+  const namespaces = ["--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts"];
+  const program = [...inside, ...Entrypoint];
+  const launcher = spawn(
+    "unshare",
+    [...namespaces, "sh", "-euc", mounts, mounted, data, ...program],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  const ended = once(launcher, "exit");
+  // The death of unshare ends its child only until the child changes its user.
+  const children = `/proc/${launcher.pid}/task/${launcher.pid}/children`;
+  let pid;
+  try {
+    await dashboardAddress(launcher);
+    pid = Number(readFileSync(children, "utf8"));
+    checkProcess(pid, uid);
+    const [health, ...words] = [...inside, ...Healthcheck.Test.slice(1)];
+    output(health, ...words);
+    process.kill(pid, "SIGTERM");
+    const [code, signal] = await ended;
+    if (code !== 0) throw new Error(`it ended with ${signal ?? `exit code ${code}`}`);
+    if (statSync(path.join(data, "launcher-config.json")).uid !== uid)
+      throw new Error("its files belong to another user");
+    console.log("built, started without rights, found healthy, and stopped by SIGTERM");
+  } finally {
+    if (launcher.exitCode === null && pid !== undefined) process.kill(pid, "SIGKILL");
+    launcher.kill("SIGKILL");
+    if (launcher.exitCode === null && launcher.signalCode === null) await ended;
+  }
+}
+
+function checkProcess(pid, uid) {
+  const read = (name) => readFileSync(`/proc/${pid}/${name}`, "utf8");
+  const status = read("status");
+  const facts = {
+    "its process 1 is node":
+      /^NSpid:.*\t1$/m.test(status) && readlinkSync(`/proc/${pid}/exe`).endsWith("/node"),
+    "it runs as its own user": new RegExp(`^Uid:(\\t${uid}){4}$`, "m").test(status),
+    "it has no capabilities": /^CapEff:\t0+$/m.test(status),
+    "it gains no privileges": /^NoNewPrivs:\t1$/m.test(status),
+    "it dumps no core": /^Max core file size +0 +0 /m.test(read("limits")),
+    "its root is read-only": /^\S+ \S+ \S+ \S+ \/ ro[, ]/m.test(read("mountinfo")),
+  };
+  for (const [fact, is] of Object.entries(facts)) if (!is) throw new Error(`not true: ${fact}`);
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
