@@ -71,6 +71,7 @@ export async function runChannelConformance<
   const broken: { rule: ChannelRule; problem: string }[] = [];
   for (const rule of options.rules ?? channelRules) {
     let run: ConformanceRun | undefined;
+    let problem: string | undefined;
     try {
       run = await startConformanceRun({
         channel,
@@ -83,14 +84,14 @@ export async function runChannelConformance<
       });
       await conformanceRules[rule](run);
     } catch (error) {
-      broken.push({
-        rule,
-        problem: error instanceof Error ? error.message.replace(/\.$/, "") : String(error),
-      });
+      problem = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
     } finally {
       await run?.stop().catch(() => undefined);
+      await new Promise((resolve) => void setImmediate(resolve)); // Node reports rejections before.
+      problem = run?.unhandled() ?? problem;
       run?.end();
     }
+    if (problem !== undefined) broken.push({ rule, problem });
   }
   if (broken.length === 0) return;
   const list = broken.map(({ rule, problem }) => `"${rule}": ${problem}`);

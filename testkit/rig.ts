@@ -11,8 +11,10 @@ import {
 } from "../plugins/channels/index.ts";
 import { defaultCapabilities, type ChannelCapabilities } from "./capabilities.ts";
 import type { Conversations } from "../plugins/conversations/index.ts";
+import { testingErrors } from "./errors.ts";
 import { createQueue, withTimeout, type Queue } from "./client.ts";
 import { trackResources, type OpenResources } from "./open-resources.ts";
+import { watchDeliveries, type RejectedDeliveries } from "./rejected-deliveries.ts";
 
 export interface ConformanceRunOptions {
   readonly channel: AnyPlugin;
@@ -44,6 +46,8 @@ export interface ConformanceRun {
   /** Sessions of which the channel reported that no peer is left. */
   readonly idle: Queue<string>;
   readonly faults: readonly string[];
+  /** @returns The problem if the channel left a rejected promise of `deliver()` unhandled. */
+  unhandled(): string | undefined;
   /** Sets what the application does with a message, in addition to recording it. */
   answerWith(run: (message: Message) => Awaitable<void>): void;
   join(): Promise<ObservedPeer>;
@@ -62,6 +66,7 @@ function observeChannels(
   ports: ChannelAdapter[],
   open: Set<string>,
   idle: Queue<string>,
+  deliveries: RejectedDeliveries,
 ): Plugin<{ uses: { conversations: Conversations }; offers: { channels: Channels } }> {
   const { shape: _, ...real } = channels();
   return {
@@ -74,6 +79,7 @@ function observeChannels(
         open.add(port.name);
         return {
           ...inlet,
+          deliver: (message, options) => deliveries.watch(inlet.deliver(message, options)),
           sessionIdle: (session) => (idle.push(session), inlet.sessionIdle(session)),
           close: () => (open.delete(port.name), inlet.close()),
         };
@@ -83,8 +89,20 @@ function observeChannels(
   };
 }
 
+/** Explains a result of `join` that is not a peer, as in JavaScript. */
+function assertPeer(peer: Partial<Peer> | undefined): void {
+  const { session } = peer ?? {};
+  const missing = (["say", "next", "leave"] as const).filter(
+    (name) => typeof peer?.[name] !== "function",
+  );
+  if (typeof session === "string" && session !== "" && missing.length === 0) return;
+  const wrong = [...(typeof session === "string" && session ? [] : ["session"]), ...missing];
+  throw testingErrors.TEST_NOT_A_PEER(wrong);
+}
+
 /** Adds a time limit to every wait for an event. */
 function observePeer(peer: Peer, timeoutMs: number): ObservedPeer {
+  assertPeer(peer);
   async function find(kinds: readonly string[]): Promise<PeerEvent> {
     for (;;) {
       const peerEvent = await peer.next();
@@ -112,13 +130,14 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
   const receipts = createQueue<ChannelsEvents["channels:receipt-changed"]>(timeoutMs);
   const faults: string[] = [];
   const tracked: OpenResources[] = [];
+  const deliveries = watchDeliveries();
   let run = (_: Message): Awaitable<void> => undefined;
   const taking = application((message) => {
     messages.push(message);
     return run(message);
   });
   const kernel = createKernel<readonly [ReturnType<typeof channels>]>([] as never, {
-    plugins: [...before, observeChannels(ports, open, idle), channel, taking],
+    plugins: [...before, observeChannels(ports, open, idle, deliveries), channel, taking],
     config,
     log: createCapturedLog().log,
   });
@@ -131,7 +150,10 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
   const services = kernel.services as { readonly channels: Channels };
   const begin = <T>(what: string, step: Awaitable<T>): Promise<T> =>
     withTimeout(timeoutMs, what, Promise.resolve(step));
-  await begin("the start", kernel.start());
+  await begin("the start", kernel.start()).catch((error: unknown) => {
+    deliveries.end();
+    throw error;
+  });
 
   return {
     capabilities: { ...defaultCapabilities, ...capabilities },
@@ -149,6 +171,7 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
     receipts,
     idle,
     faults,
+    unhandled: deliveries.problem,
     answerWith: (answer) => void (run = answer),
     join: async () =>
       observePeer(await begin("a peer to join", join(services as never)), timeoutMs),
@@ -164,6 +187,7 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
       await begin("the stop", kernel.stop({ timeoutMs: timeoutMs * 2 }));
     },
     end() {
+      deliveries.end();
       for (const resources of tracked) resources.end();
     },
   };

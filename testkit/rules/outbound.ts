@@ -8,6 +8,7 @@ import {
   showsId,
   statusWithoutPeers,
   to,
+  trySend,
   withoutPeers,
   withoutSpace,
   type ConformanceRule,
@@ -80,7 +81,7 @@ export const outboundRules = {
     claim(content === whole, `the peer saw ${content.length} of ${whole.length} characters`);
     if (maxTextLength >= longLength) return;
     const long = longText(Math.ceil(maxTextLength * 2.5));
-    const status = await send(run, peer, long).then(
+    const status = await trySend(run, peer, long).then(
       (receipt) => receipt.status,
       (error: unknown) => {
         claim(codeOf(error) === "too_large", `it rejected with the code "${codeOf(error)}"`);

@@ -20,8 +20,26 @@ export const to = (
   { session }: InSession,
 ): { channel: string; session: string } => ({ channel: run.port.name, session });
 
-export const send = (run: ConformanceRun, peer: InSession, content: string): Promise<Receipt> =>
+export const trySend = (run: ConformanceRun, peer: InSession, content: string): Promise<Receipt> =>
   run.channels.send(to(run, peer), { content });
+
+/** Sends a message to a peer that has joined. */
+export async function send(
+  run: ConformanceRun,
+  peer: InSession,
+  content: string,
+): Promise<Receipt> {
+  const receipt = await trySend(run, peer, content).catch((error: unknown) => {
+    if (codeOf(error) === "undeliverable") return undefined;
+    throw error;
+  });
+  claim(
+    receipt !== undefined && receipt.status !== "undelivered",
+    `a message to "${peer.session}" is undelivered although its peer has joined; join() must ` +
+      "resolve when the channel knows the peer and its session, for example after its handshake",
+  );
+  return receipt;
+}
 
 /** Whether a peer sees the message `id` under this id. */
 export const showsId = ({ capabilities }: ConformanceRun, seen: string, id: string): boolean =>
@@ -37,7 +55,7 @@ export async function statusWithoutPeers(
   peer: InSession,
 ): Promise<Receipt["status"]> {
   try {
-    return (await send(run, peer, "hello?")).status;
+    return (await trySend(run, peer, "hello?")).status;
   } catch (error) {
     const { cause } = error as { cause?: unknown };
     const isOwn = cause === undefined || codeOf(cause) !== "internal";

@@ -11,7 +11,7 @@ import {
   type Peer,
   type PeerEvent,
 } from "../../testkit/index.ts";
-import { codeOf, type Plugin } from "../../kernel/index.ts";
+import { codeOf, type AnyPlugin, type Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../../plugins/channels/index.ts";
 import { createModelChannel, type Breaks } from "../support/paper-peer.ts";
 
@@ -42,6 +42,20 @@ async function verdict(
     const { broken } = (error as { details: { broken: { rule: string }[] } }).details;
     return broken.map(({ rule }) => rule);
   }
+}
+
+/** @returns How a channel breaks the rule. */
+async function problemOf(
+  plugin: AnyPlugin,
+  join: () => Peer,
+  rules: readonly ChannelRule[],
+): Promise<string | undefined> {
+  const options = { join, rules, timeoutMs: briefMs, capabilities: paperCapabilities };
+  const error: unknown = await runChannelConformance(plugin, options).catch(
+    (reason: unknown) => reason,
+  );
+  const { details } = error as { details: { broken: { problem: string }[] } };
+  return details.broken[0]?.problem;
 }
 
 /** Rule -> a break of it. The mutations of the TCP channel break the other rules. */
@@ -136,6 +150,45 @@ describe("runChannelConformance", () => {
       expect(await verdict(breaks, [rule])).toEqual([rule]);
     },
   );
+
+  test("names an unhandled rejection of deliver()", async () => {
+    const unhandled = createModelChannel({
+      inlet: (inlet) => ({
+        ...inlet,
+        deliver(message, options) {
+          void inlet.deliver(message, options).then(() => undefined);
+          return Promise.resolve("accepted");
+        },
+      }),
+    });
+    const rules = ["reports an error if the application rejects a message"] as const;
+    await expect(problemOf(unhandled.plugin, unhandled.join, rules)).resolves.toMatch(
+      /the promise of deliver\(\) was rejected with "internal" and not handled; write channel\.del/,
+    );
+  });
+
+  test("explains a join that resolves too early", async () => {
+    const { plugin, join } = createModelChannel({
+      port: (port) => ({ ...port, send: (_, id) => ({ id, status: "undelivered" }) }),
+    });
+    const rules = ["keeps sessions apart"] as const;
+    expect(await problemOf(plugin, join, rules)).toMatch(
+      /^a message to "room-1" is undelivered although its peer has joined; join\(\) must resolve/,
+    );
+  });
+
+  test.each([
+    [undefined, "session, say, next, leave"],
+    [{ session: "", say: noop, next: noop, leave: noop }, "session"],
+    [{ session: "a", send: noop, next: noop }, "say, leave"],
+  ])("names what a peer lacks: %j", async (peer, names) => {
+    const { plugin } = createModelChannel();
+    const rules = ["keeps the order of peer messages"] as const;
+    expect(await problemOf(plugin, () => peer as never, rules)).toBe(
+      "join() must return { session, say(text), next(), leave() }, as the type Peer says. " +
+        `Wrong or missing: ${names}`,
+    );
+  });
 
   test("detects lost updates, invented receipts and endless stops", async () => {
     const attaches: ChannelRule = "attaches one adapter and detaches it when it stops";

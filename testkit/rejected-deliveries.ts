@@ -1,0 +1,56 @@
+// Detects promises of `deliver()` that a channel leaves unhandled when they reject.
+import { codeOf } from "../kernel/index.ts";
+
+export interface RejectedDeliveries {
+  /** @returns The promise, whose reason is recognised if nothing handles it. */
+  watch<T>(delivery: Promise<T>): Promise<T>;
+  /** @returns A sentence without a period if a rejection was unhandled. */
+  problem(): string | undefined;
+  end(): void;
+}
+
+/** Reason of a rejected delivery -> what to call if it is unhandled. */
+const reports = new WeakMap<object, () => void>();
+let running = 0;
+/** Listeners of the test runner. */
+let others: readonly NodeJS.UnhandledRejectionListener[] = [];
+
+/** Other rejections reach the listeners of the runner. Without any, they end the process as usual. */
+const listener: NodeJS.UnhandledRejectionListener = (reason, promise) => {
+  const report = typeof reason === "object" && reason !== null ? reports.get(reason) : undefined;
+  if (report) return report();
+  if (others.length === 0) throw reason;
+  for (const other of others) other.call(process, reason, promise);
+};
+
+/**
+ * Watches the process until `end`; runs may overlap. Without this, the process or the test runner
+ * reports the error of the application and does not name the mistake.
+ */
+export function watchDeliveries(): RejectedDeliveries {
+  let code: string | undefined;
+  if (running++ === 0) {
+    others = process.listeners("unhandledRejection");
+    process.removeAllListeners("unhandledRejection").on("unhandledRejection", listener);
+  }
+  return {
+    watch(delivery) {
+      delivery.catch((error: unknown) => {
+        if (typeof error !== "object" || error === null) return;
+        reports.set(error, () => void (code ??= codeOf(error)));
+      });
+      // Only the derived promise is unhandled if the channel does not handle it.
+      return delivery.then((status) => status);
+    },
+    problem: () =>
+      code === undefined
+        ? undefined
+        : `the promise of deliver() was rejected with "${code}" and not handled; write ` +
+          "channel.deliver(…).catch((error) => …) and send the code of the error to the peer",
+    end() {
+      if (--running > 0) return;
+      process.off("unhandledRejection", listener);
+      for (const other of others) process.on("unhandledRejection", other);
+    },
+  };
+}
