@@ -15,7 +15,7 @@ let running = 0;
 /** Listeners of the test runner. */
 let others: readonly NodeJS.UnhandledRejectionListener[] = [];
 
-/** Other rejections reach the listeners of the runner. Without any, they end the process as usual. */
+/** Other rejections reach the listeners of the runner, or end the process as usual. */
 const listener: NodeJS.UnhandledRejectionListener = (reason, promise) => {
   const report = typeof reason === "object" && reason !== null ? reports.get(reason) : undefined;
   if (report) return report();
