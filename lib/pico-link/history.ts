@@ -17,8 +17,12 @@ export interface HistoryTurn {
   readonly kind?: "thought" | "tool_calls";
   /** `false` if the application ended before the final text. */
   readonly complete?: false;
+  /** The id that its client gave a turn of the role `user`. */
+  readonly requestId?: string;
   /** Id of the message that this turn answers. */
   readonly inReplyTo?: string;
+  /** The calls of a turn of the kind `tool_calls`, as the application sent them. */
+  readonly toolCalls?: readonly unknown[];
   /** The author of a turn of the role `user`, as the server knows it. */
   readonly sender?: { readonly id: string; readonly name?: string };
   /** Files of the turn; absent without any. */

@@ -32,6 +32,11 @@ export interface ConversationSummary extends Address {
   readonly usedAt: number;
   /** Turns of both sides that are not deleted. */
   readonly turns: number;
+  /**
+   * The text of the latest message of either side, in one line of at most 120 characters. Only in
+   * lists, and absent if the last eight turns have no text.
+   */
+  readonly preview?: string;
 }
 
 /** A message of one side with its latest text. There is one turn per message id. */
@@ -48,8 +53,12 @@ export interface Turn {
   readonly kind?: "thought" | "tool_calls";
   /** Absent if the turn is complete; `false` if its application ended before the final text. */
   readonly complete?: false;
+  /** The id that the client gave a turn of the role `user`; turns that answer it repeat it. */
+  readonly requestId?: string;
   /** Id of the message that this turn answers. */
   readonly inReplyTo?: string;
+  /** The calls of a turn of the kind `tool_calls`, as the application sent them. */
+  readonly toolCalls?: readonly unknown[];
   /** The author of a turn of the role `user`, as the server knows it. */
   readonly sender?: Sender;
   /** The protocol of a turn of the role `user`, for example `pico` or `dashboard`. */

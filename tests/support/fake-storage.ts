@@ -9,7 +9,7 @@ import type {
 } from "../../plugins/conversations/service.ts";
 import { exportConversation } from "../../plugins/conversations/stores/sqlite/document.ts";
 import { storeErrors } from "../../plugins/conversations/stores/sqlite/errors.ts";
-import { toTitle, toTurn } from "../../plugins/conversations/stores/sqlite/frames.ts";
+import { toPreview, toTitle, toTurn } from "../../plugins/conversations/stores/sqlite/frames.ts";
 import type {
   Batch,
   ConversationStorage,
@@ -116,7 +116,7 @@ export class FakeStorage implements ConversationStorage {
     const { before, limit = 50, query = "" } = options;
     const all = [...this.kept.values()]
       .filter(({ entries }) => entries.length > 0)
-      .map((one) => this.summary(one))
+      .map((one) => this.listed(one))
       .filter(({ title }) => title.toLowerCase().includes(query.toLowerCase()))
       .toSorted((a, b) => b.usedAt - a.usedAt || b.id.localeCompare(a.id));
     const start = before === undefined ? 0 : all.findIndex(({ id }) => id === before) + 1;
@@ -229,6 +229,11 @@ export class FakeStorage implements ConversationStorage {
     const one = [...this.kept.values()].find((each) => each.id === id && each.entries.length > 0);
     if (one === undefined) throw storeErrors.not_found(`conversation with the id ${id}`);
     return one;
+  }
+
+  private listed(one: Kept): ConversationSummary {
+    const preview = toPreview(foldTurns(one.entries).slice(-8));
+    return { ...this.summary(one), ...(preview !== undefined && { preview }) };
   }
 
   private summary({ id, channel, session, entries, name }: Kept): ConversationSummary {

@@ -70,7 +70,8 @@ export function toTurn(source: TurnSource): Turn | undefined {
   const payload = payloadOf(source.frame);
   if (payload.placeholder === true) return undefined;
   const kind = source.isUser ? undefined : kindOf(payload);
-  const request = source.isUser ? undefined : textOf(payload.request_id);
+  const request = textOf(payload.request_id);
+  const toolCalls = kind === "tool_calls" ? listOf(payload.tool_calls) : [];
   const sender = source.isUser ? senderOf(payload.sender) : undefined;
   const door = source.isUser ? textOf(payload.door) : undefined;
   const model = textOf(payload.model_name);
@@ -82,13 +83,23 @@ export function toTurn(source: TurnSource): Turn | undefined {
     content: textOf(payload.content) ?? "",
     ...(kind && { kind }),
     ...(!source.final && { complete: false as const }),
-    ...(request !== undefined && { inReplyTo: request }),
+    ...(request !== undefined && (source.isUser ? { requestId: request } : { inReplyTo: request })),
+    ...(toolCalls.length > 0 && { toolCalls }),
     ...(sender && { sender }),
     ...(door !== undefined && { door }),
     ...(attachments.length > 0 && { attachments }),
     ...(model !== undefined && { model }),
     at: source.at,
   };
+}
+
+const maxPreview = 120;
+
+/** @returns The latest text among turns, in one line; undefined without a text. */
+export function toPreview(turns: readonly Turn[]): string | undefined {
+  const isText = ({ kind, content }: Turn) => kind === undefined && content.trim() !== "";
+  const line = toLine((turns.findLast(isText)?.content ?? "").slice(0, 20 * maxPreview));
+  return [...line].slice(0, maxPreview).join("") || undefined;
 }
 
 const maxTitle = 80;

@@ -5,7 +5,7 @@ import type { StoredFrame, StoredStream } from "../storage.ts";
 import type { Connection } from "./connection.ts";
 import type { Row } from "./driver.ts";
 import { notFound } from "./failure.ts";
-import { toLine } from "./frames.ts";
+import { toLine, toPreview } from "./frames.ts";
 import type { ListRequest, ReadRequest } from "./protocol.ts";
 import { readPage } from "./turns.ts";
 import { takenMs } from "./writer.ts";
@@ -61,11 +61,26 @@ export function list(
     limit + 1,
     query ? query.toLowerCase() : null,
   );
-  const items = rows.slice(0, limit).map(toSummary);
+  const items = rows
+    .slice(0, limit)
+    .map((row) => ({ ...toSummary(row), ...previewOf(connection, row) }));
   const last = rows[limit - 1];
   return rows.length > limit && last
     ? { items, before: `${Number(last.used_at)}-${Number(last.id)}` }
     : { items };
+}
+
+/** Turns that are searched for a text: first few, because most conversations end with one. */
+const previewTurns = [2, 8];
+
+function previewOf(connection: Connection, row: Row): Pick<ConversationSummary, "preview"> {
+  for (const limit of previewTurns) {
+    const range = { before: undefined, after: undefined, limit };
+    const { items } = readPage(connection, Number(row.id), String(row.epoch), range);
+    const preview = toPreview(items);
+    if (preview !== undefined) return { preview };
+  }
+  return {};
 }
 
 const rowOf = (connection: Connection, { channel, session }: Address): Row | undefined =>

@@ -21,8 +21,11 @@ const chunk = 64;
 /** A page ends after this many characters, because turns may contain images. */
 const maxPageLength = 4 * 1024 * 1024;
 
-const lengthOf = ({ content, attachments = [] }: Turn): number =>
-  attachments.reduce((sum, { url = "" }) => sum + url.length, content.length);
+const lengthOf = ({ content, attachments = [], toolCalls = [] }: Turn): number =>
+  attachments.reduce(
+    (sum, { url = "" }) => sum + url.length,
+    content.length + (toolCalls.length > 0 ? JSON.stringify(toolCalls).length : 0),
+  );
 
 /** An entry that begins a turn. */
 export interface Beginning {

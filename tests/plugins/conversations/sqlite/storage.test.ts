@@ -124,7 +124,8 @@ describe("read", () => {
     const storage = await openStorage();
     const image = "data:image/png;base64,AAAA";
     const file = { type: "file", url: "https://example.org/a.pdf", filename: "a.pdf" };
-    const payload = { media: [image], sender: { id: "owner", name: "Ann" }, door: "pico" };
+    const sender = { id: "owner", name: "Ann" };
+    const payload = { request_id: "q1", media: [image], sender, door: "pico" };
     const id = await begin(
       storage,
       entry(1, "user", "u1", "look", { payload }),
@@ -132,6 +133,9 @@ describe("read", () => {
       entry(3, "create", "m2", "par", { final: false }),
       entry(4, "create", "m3", "", { payload: { placeholder: true } }),
       entry(5, "create", "m4", "file", { payload: { attachments: [file], model_name: "m" } }),
+      entry(6, "create", "m5", "", {
+        payload: { kind: "tool_calls", tool_calls: [{ name: "f" }] },
+      }),
     );
     expect((await storage.read(id)).items).toEqual([
       {
@@ -139,6 +143,7 @@ describe("read", () => {
         seq: 1,
         role: "user",
         content: "look",
+        requestId: "q1",
         sender: { id: "owner", name: "Ann" },
         door: "pico",
         attachments: [{ type: "image/png", url: image }],
@@ -163,7 +168,31 @@ describe("read", () => {
         attachments: [{ type: "file", url: file.url, filename: "a.pdf" }],
         at: 1_005,
       },
+      {
+        id: "m5",
+        seq: 6,
+        role: "assistant",
+        content: "",
+        kind: "tool_calls",
+        toolCalls: [{ name: "f" }],
+        at: 1_006,
+      },
     ]);
+  });
+
+  test("lists the latest text without thoughts and deleted messages", async () => {
+    const storage = await openStorage();
+    const long = "many words ".repeat(20);
+    await begin(
+      storage,
+      entry(1, "user", "u1", "hello"),
+      entry(2, "create", "m1", `first\nline ${long}`),
+      entry(3, "create", "m2", "hmm", { payload: { kind: "thought" } }),
+      entry(4, "create", "m3", "removed"),
+      entry(5, "delete", "m3", ""),
+    );
+    const [{ preview = "" } = {}] = (await storage.list()).items;
+    expect(preview).toBe(`first line ${long}`.slice(0, 120));
   });
 
   test("rejects unknown ids and malformed cursors with not_found", async () => {
