@@ -107,11 +107,14 @@ export function readEnvironment(
   return { values, managed, warnings: findMisspelt(env, variableMap, brand) };
 }
 
+/** Variables with secrets, which other code reads. */
+const isSecret = (name: string): boolean => /_(TOKEN|STORE_SECRET|STORE_PASSWORD)$/.test(name);
+
 /** @returns A warning for each unused variable with the prefix that resembles a known one. */
 function findMisspelt(env: Environment, variableMap: VariableMap, brand: string): string[] {
   const prefix = `${brand.toUpperCase()}_`;
   return Object.keys(env)
-    .filter((name) => name.startsWith(prefix) && !variableMap.has(name) && !name.endsWith("_TOKEN"))
+    .filter((name) => name.startsWith(prefix) && !variableMap.has(name) && !isSecret(name))
     .flatMap((name) => {
       const meant = didYouMean(name, variableMap.keys());
       return meant ? [`the environment variable ${name} is not a setting.${meant}`] : [];

@@ -28,6 +28,7 @@ import {
 import type { Environment, Places } from "../load/index.ts";
 import { controlSocketPaths } from "../control-socket.ts";
 import { loadWithPlugins, toPluginViews } from "../plugins/index.ts";
+import { readStoreSecrets } from "./store-secrets.ts";
 
 interface LauncherOptions {
   readonly home: string;
@@ -79,7 +80,12 @@ export async function createLauncher(options: LauncherOptions) {
     openai({ envPrefix }),
     picoClient({ home, env, envPrefix }),
   ] as const;
-  const store = conversations({ home, ...(isRunning && { lockWaitMs: 0 }) });
+  const { secret } = options;
+  const store = conversations({
+    home,
+    ...(isRunning && { lockWaitMs: 0 }),
+    secrets: () => readStoreSecrets({ home, env, brand, secret }),
+  });
   const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
   const board = createDashboard(options, places, plugins);
   const loaded = await loadSettings(options, places, [store, ...base, board]);

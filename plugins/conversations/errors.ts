@@ -12,6 +12,8 @@ export const conversationsErrors = errorTable({
     "after a client has connected.",
   store_unavailable: "The conversations cannot be stored now. Try again shortly.",
   store_busy: "Too many messages wait to be stored. Try again shortly.",
+  not_owner: "Another node has taken over this session.",
+  node_gone: "The node that had this session does not answer.",
   not_found: "There is no conversation with this id. List the conversations to find it.",
   not_supported: (action: string) =>
     `This store cannot ${action}. Set store.kind to "sqlite" to keep conversations on disk.`,

@@ -1,10 +1,11 @@
 /** Keeps the messages of all channels, so that clients can resume and people can read them. */
-import type { Plugin, Scope } from "../../kernel/index.ts";
+import type { Awaitable, Plugin, Scope } from "../../kernel/index.ts";
 import { conversationsErrors } from "./errors.ts";
 import { homeStoreSchema, hostStoreSchema } from "./config.ts";
-import { openStore } from "./open-store.ts";
+import { openConfiguredRedis, openStore, type StoreSecrets } from "./open-store.ts";
 import type { Conversations, ConversationsShape } from "./service.ts";
 import { MemoryConversations } from "./stores/memory.ts";
+import type { SharedConversationStore } from "./stores/redis/shared.ts";
 import type { ConversationStorage, ConversationStore } from "./stores/storage.ts";
 import { StoredConversations } from "./stores/stored.ts";
 
@@ -29,6 +30,13 @@ export type {
   SubscribeOptions,
   Subscriber,
 } from "./log/session-log.ts";
+export type { StoreSecrets } from "./open-store.ts";
+export { redis, type RedisOptions } from "./stores/redis/factory.ts";
+export type {
+  SharedConversations,
+  SharedConversationStore,
+  SharedStoreScope,
+} from "./stores/redis/shared.ts";
 export { findSqliteDriver } from "./stores/sqlite/driver.ts";
 export { sqlite, type SqliteOptions } from "./stores/sqlite/factory.ts";
 export type {
@@ -48,7 +56,11 @@ export type {
   ConversationsEvents,
   ConversationsShape,
   ConversationSummary,
+  Desk,
+  DeskListener,
+  NodeView,
   Page,
+  PassOutcome,
   SearchHit,
   StoreHealth,
   StoreMetrics,
@@ -61,10 +73,10 @@ export type {
 /** Options of {@link conversations}. */
 export interface ConversationsOptions {
   /**
-   * Opens the store that keeps the conversations, for example `sqlite({ path })`. It overrides the
-   * section `store`.
+   * Opens the store that keeps the conversations: `sqlite({ path })`, or `redis({ url, secret })`.
+   * It overrides the section `store`.
    */
-  readonly store?: ConversationStore;
+  readonly store?: ConversationStore | SharedConversationStore;
   /**
    * Folder for `state/conversations.db`. With it, `store.kind` is `sqlite` by default; without it,
    * `memory`.
@@ -77,6 +89,8 @@ export interface ConversationsOptions {
    * @defaultValue `8_000`
    */
   readonly lockWaitMs?: number;
+  /** Reads the secrets of `store.kind` `redis`, which are not settings. */
+  readonly secrets?: () => Awaitable<StoreSecrets>;
 }
 
 const MiB = 1024 * 1024;
@@ -85,6 +99,23 @@ const firstRetentionMs = 60_000;
 const retentionIntervalMs = 3_600_000;
 
 type ConversationsScope = Scope<ConversationsShape>;
+
+/** Connects to a store that several nodes share. */
+async function share(
+  { clock, log, random, after, onStop, emit }: ConversationsScope,
+  store: SharedConversationStore,
+): Promise<Conversations> {
+  const shared = await store.open({
+    clock,
+    log,
+    random,
+    after,
+    changed: (address) => emit("conversations:changed", address),
+    forgotten: (count) => emit("conversations:forgotten", { count }),
+  });
+  onStop(() => shared.close());
+  return shared;
+}
 
 function keepConversations(
   { clock, log, random, after, config, onStop, emit }: ConversationsScope,
@@ -121,6 +152,7 @@ function keepConversations(
  * @throws STORE_IN_USE at start, if another process has opened the file.
  * @throws STORE_BROKEN at start, if the file is damaged or belongs to another program.
  * @throws STORE_NEWER at start, if a newer version of Doorward has written the file.
+ * @throws The errors that `redis()` lists, at start, if `store.kind` is `redis`.
  * @example
  * import { createKernel } from "doorward";
  * import { channels } from "doorward/plugins/channels";
@@ -138,6 +170,7 @@ export function conversations({
   store,
   home,
   lockWaitMs = 8_000,
+  secrets = () => ({}),
 }: ConversationsOptions = {}): Plugin<ConversationsShape> {
   return {
     name: "conversations",
@@ -147,6 +180,11 @@ export function conversations({
       const { clock, log, random, after, config } = scope;
       // Channels look for the service when they start, and would work without it.
       if (Object.hasOwn(scope.uses, "channels")) throw conversationsErrors.STORE_ORDER();
+      if (typeof store === "object") return { conversations: await share(scope, store) };
+      if (!store && config().kind === "redis") {
+        const configured = await openConfiguredRedis(config(), await secrets());
+        return { conversations: await share(scope, configured) };
+      }
       const context = { clock, log, random };
       const { storage, problem } = store
         ? { storage: await store(context) }

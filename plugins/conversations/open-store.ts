@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { codeOf } from "../../kernel/index.ts";
 import type { StoreConfig } from "./config.ts";
 import { conversationsErrors } from "./errors.ts";
+import type { SharedConversationStore } from "./stores/redis/shared.ts";
 import type { ConversationStorage, StorageContext } from "./stores/storage.ts";
 
 interface StorePlace {
@@ -37,7 +38,7 @@ export async function openStore(
   { home, lockWaitMs }: StorePlace,
   context: StorageContext,
 ): Promise<OpenedStore> {
-  if (kind === "memory") return {};
+  if (kind !== "sqlite") return {};
   if (path === "" && home === undefined) throw conversationsErrors.STORE_PATH_MISSING();
   const file = path === "" ? join(home!, "state", "conversations.db") : resolve(home ?? "", path);
   const { openSqliteStorage } = await import("./stores/sqlite/index.ts");
@@ -54,4 +55,29 @@ export async function openStore(
     context.log.warn({ code }, problem);
     return { problem };
   }
+}
+
+/** Secrets of the kind `redis`. */
+export interface StoreSecrets {
+  /** At least 32 random characters, the same on all nodes. */
+  readonly secret?: string | undefined;
+  /** Password of the Redis server. */
+  readonly password?: string | undefined;
+  /** Environment variable that can set the secret, for messages. */
+  readonly variable?: string | undefined;
+}
+
+/** Creates the Redis store of the section `store`. */
+export async function openConfiguredRedis(
+  { url, sentinels, name, prefix, node, patience, replicas, keep_hours }: StoreConfig,
+  { secret = "", password, variable }: StoreSecrets,
+): Promise<SharedConversationStore> {
+  const { openRedis } = await import("./stores/redis/index.ts");
+  const options = {
+    ...{ url, sentinels, name, prefix, node, patience, replicas, secret },
+    keepHours: keep_hours,
+    ...(password !== undefined && { password }),
+    ...(variable !== undefined && { secretVariable: variable }),
+  };
+  return { open: (scope) => openRedis(options, scope) };
 }

@@ -1,6 +1,6 @@
 /** Types of the conversations service: history for pages, commands and applications. */
 import type { Awaitable } from "../../kernel/index.ts";
-import type { Address, Media, Sender } from "../channels/index.ts";
+import type { Address, InboundMessage, Media, Sender } from "../channels/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
 
@@ -213,6 +213,80 @@ export interface StoreMetrics {
   };
 }
 
+/** One of the processes that share a store. */
+export interface NodeView {
+  /** Made at each start of the process. */
+  readonly id: string;
+  /** Name for people: the setting `store.node`, or the name of the machine. */
+  readonly name: string;
+  /** `away`: this node cannot reach the store. `gone`: nothing was heard of it for 5 s. */
+  readonly state: "up" | "away" | "gone";
+  /** Unix milliseconds. */
+  readonly lastSeenAt: number;
+  /** True for the node that answers. */
+  readonly isSelf: boolean;
+  /** Open connections of its clients. */
+  readonly connections: number;
+}
+
+/** Receives the outcome of a message that another node has passed on. */
+export interface PassOutcome {
+  /** The application accepted it, now or before. */
+  accepted(status: "accepted" | "duplicate"): void;
+  /** It was rejected, with the error for the channel. */
+  rejected(error: unknown): void;
+}
+
+/** The calls of a desk to the node that it belongs to. */
+export interface DeskListener {
+  /** Another node passes a message to the application of this one. */
+  passed(message: InboundMessage, outcome: PassOutcome, options: { dedupe?: boolean }): void;
+  /** Another node asks to stop messages. */
+  stopped(address: Address, id: string | undefined, by: Sender | undefined): void;
+  /**
+   * Another node has taken the session: its messages must stop here. Call `forget` when they have.
+   */
+  lost(address: Address): void;
+  /** True while the application works on a message of the session. */
+  isBusy(address: Address): boolean;
+}
+
+/**
+ * Decides which node hands the messages of a session to its application: one node at a time. Only
+ * a store that several nodes share has a desk.
+ */
+export interface Desk {
+  /** Sets the listener, once. */
+  listen(listener: DeskListener): void;
+  /**
+   * Takes the session, if it is free or its node is gone.
+   *
+   * @returns `own`: it is this node's, as before. `taken`: it is this node's from now on. Otherwise
+   *   the node that has it.
+   * @throws store_unavailable if the store is away.
+   */
+  claim(address: Address): Awaitable<"own" | "taken" | { readonly node: string }>;
+  /**
+   * Passes a message to the application of another node.
+   *
+   * @throws not_owner or node_gone if the message must be handed to another node; the error of the
+   *   application.
+   */
+  pass(
+    node: string,
+    message: InboundMessage,
+    options: { dedupe?: boolean },
+  ): Promise<"accepted" | "duplicate">;
+  /**
+   * Asks the node that has the session to stop messages.
+   *
+   * @returns False if no other node is known to have it.
+   */
+  stop(address: Address, id?: string, by?: Sender): boolean;
+  /** A session that was lost is no longer worked on here. */
+  forget(address: Address): void;
+}
+
 /** The service of the plugin: the log of every channel, and the history of what was said. */
 export interface Conversations extends ConversationHistory {
   /** Opens the log of a channel. Each channel opens its log once. */
@@ -223,6 +297,10 @@ export interface Conversations extends ConversationHistory {
   health(): StoreHealth;
   /** Reads the counters; undefined for conversations in memory. */
   metrics(): StoreMetrics | undefined;
+  /** Hands sessions to nodes; absent unless several nodes share the store. */
+  readonly desk?: Desk;
+  /** Lists the nodes that share the store; absent unless several nodes share it. */
+  nodes?(): readonly NodeView[];
 }
 
 /** Events of the conversations plugin, without content. */

@@ -9,6 +9,8 @@ export interface LogStand {
   /** `id status reason?` of every message it said something about. */
   readonly settled: string[];
   pass(ms: number): Awaitable<void>;
+  /** Resolves when `settled` has the news of all notes so far. Absent: it has them immediately. */
+  told?(): Awaitable<void>;
 }
 export interface LogBounds {
   /** Of one stream; default 256 frames or 512 KiB. */
@@ -256,48 +258,57 @@ export function sessionLogConformance(
 
   describe("receipts", () => {
     test("report an acknowledged message as delivered, once", async () => {
-      const { log, say, top, settled } = await listening();
+      const { log, say, top, settled, told } = await listening();
       await say("a", "b", "c");
       const { epoch } = await top();
       log.note("s", { epoch, after: 0, upTo: 2 }, "acknowledged");
       log.note("s", { epoch, after: 0, upTo: 2 }, "acknowledged");
+      await told?.();
       expect(settled).toEqual(["a delivered", "b delivered"]);
       log.note("s", { epoch, after: 0, upTo: 99 }, "acknowledged");
+      await told?.();
       expect(settled).toEqual(["a delivered", "b delivered", "c delivered"]);
     });
 
     test("ignore acknowledgements in a gap or another epoch", async () => {
-      const { log, say, top, settled } = await listening();
+      const { log, say, top, settled, told } = await listening();
       await say("a", "b", "c");
       const { epoch } = await top();
       log.note("s", { epoch, after: 2, upTo: 3 }, "acknowledged");
       log.note("s", { epoch: "another", after: 0, upTo: 3 }, "acknowledged");
+      await told?.();
       expect(settled).toEqual(["c delivered"]);
     });
 
     test("wait for all updates of a message", async () => {
-      const { log, say, top, settled } = await listening();
+      const { log, say, top, settled, told } = await listening();
       await say("m", "other");
       await log.append("s", { ...numbered("m, whole"), message: "m" });
       const { epoch } = await top();
       log.note("s", { epoch, after: 0, upTo: 2 }, "acknowledged");
+      await told?.();
       expect(settled).toEqual(["other delivered"]);
       log.note("s", { epoch, after: 0, upTo: 3 }, "acknowledged");
+      await told?.();
       expect(settled).toEqual(["other delivered", "m delivered"]);
     });
 
     test("report an unwritten message lost when it leaves the window", async () => {
-      const { log, say, top, settled } = await listening({ window: { frames: 2, bytes: 10_000 } });
+      const { log, say, top, settled, told } = await listening({
+        window: { frames: 2, bytes: 10_000 },
+      });
       await say("a");
       log.note("s", { ...(await top()), after: 0, upTo: 1 }, "sent");
       await say("b", "c", "d");
+      await told?.();
       expect(settled).toEqual(["b undelivered overflow"]);
       log.note("s", { ...(await top()), after: 0, upTo: 4 }, "acknowledged");
+      await told?.();
       expect(settled.slice(1)).toEqual(["a delivered", "c delivered", "d delivered"]);
     });
 
     test.skipIf(isDurable)("report entries that a waiting request did not receive", async () => {
-      const { log, say, top, settled, release, pass } = await listening();
+      const { log, say, top, settled, release, pass, told } = await listening();
       await say("a", "b", "c");
       const { epoch } = await top();
       log.note("s", { epoch, after: 2, upTo: 3 }, "answered");
@@ -306,11 +317,12 @@ export function sessionLogConformance(
       await say("d");
       release();
       await pass(keptMs);
+      await told?.();
       expect(settled).toEqual(["d undelivered expired"]);
     });
 
     test.skipIf(isDurable)("report unacknowledged messages lost with their stream", async () => {
-      const { log, say, top, settled, release, pass } = await listening();
+      const { log, say, top, settled, release, pass, told } = await listening();
       await say("a", "b", "c", "d");
       const { epoch } = await top();
       log.note("s", { epoch, after: 0, upTo: 1 }, "acknowledged");
@@ -318,6 +330,7 @@ export function sessionLogConformance(
       log.note("s", { epoch, after: 2, upTo: 3 }, "sent");
       release();
       await pass(keptMs);
+      await told?.();
       expect(settled).toEqual(["a delivered", "c undelivered expired", "d undelivered expired"]);
     });
   });

@@ -187,6 +187,7 @@ export interface SessionLog {
    * @throws undeliverable if there is no room for another stream.
    * @throws store_unavailable if the entry could not be stored.
    * @throws store_busy if too many entries wait to be stored.
+   * @throws not_owner if another node has taken over the session.
    */
   append(session: string, entry: LogEntry): Awaitable<AppendResult>;
   /**

@@ -1,0 +1,249 @@
+// Conversations in Redis, shared by several nodes.
+import { codeOf } from "../../../../kernel/index.ts";
+import type { Address } from "../../../channels/index.ts";
+import type { LogListeners, SessionLog } from "../../log/session-log.ts";
+import type {
+  ConversationHistory,
+  ConversationId,
+  NodeView,
+  StoreHealth,
+  StoreMetrics,
+  TakenId,
+  TakenIds,
+} from "../../service.ts";
+import { CommitMetrics } from "../commit-metrics.ts";
+import { RedisDesk } from "./desk.ts";
+import type { RedisClient, Reply } from "./driver.ts";
+import { RedisHistory } from "./history.ts";
+import { KeySpace } from "./keys.ts";
+import { RedisLink } from "./link.ts";
+import { Nodes } from "./nodes.ts";
+import type { RedisLogContext } from "./log-context.ts";
+import { RedisSessionLog } from "./session-log.ts";
+import type { SharedConversations, SharedStoreScope } from "./shared.ts";
+
+interface RedisSettings {
+  readonly prefix: string;
+  readonly secret: string;
+  readonly node: string;
+  readonly patienceMs: number;
+  readonly replicas: number;
+  readonly keepMs: number;
+  /** Frames kept for one session. @defaultValue 256 frames, 512 KiB */
+  readonly window?: { readonly frames: number; readonly bytes: number };
+}
+
+export class RedisConversations implements SharedConversations {
+  readonly desk: RedisDesk;
+  readonly peers: Nodes;
+  readonly link: RedisLink;
+  readonly space: KeySpace;
+  readonly taken: TakenIds = {
+    known: (address) => this.known(address),
+    settle: (address, id, digest, options) => this.settle(address, id, digest, options),
+  };
+  private readonly scope: SharedStoreScope;
+  private readonly settings: RedisSettings;
+  private readonly history: RedisHistory;
+  private readonly commits = new CommitMetrics();
+  private readonly logs = new Map<string, RedisSessionLog>();
+  private readonly listeners = new Map<string, LogListeners>();
+  private readonly context: RedisLogContext;
+  private connections = (): number => 0;
+
+  constructor(create: () => RedisClient, settings: RedisSettings, scope: SharedStoreScope) {
+    const { prefix, secret, node, patienceMs, replicas, keepMs } = settings;
+    const { clock, log, after, random } = scope;
+    const space = new KeySpace(prefix, secret);
+    const link = new RedisLink({
+      create,
+      space,
+      clock,
+      log,
+      after,
+      patienceMs,
+      replicas,
+      calls: {
+        committed: (seconds) => this.commits.committed(seconds),
+        failed: (error) => this.commits.failed(error),
+      },
+    });
+    this.scope = scope;
+    this.settings = settings;
+    this.space = space;
+    this.link = link;
+    const describe = () => ({ connections: this.connections() });
+    this.peers = new Nodes({ link, space, clock, log, after, random, name: node, describe });
+    this.desk = new RedisDesk({ link, space, nodes: this.peers, clock, after, keepMs });
+    this.history = new RedisHistory({ link, space, now: () => clock.now(), keepMs });
+    const { me } = this.peers;
+    const own = { me, appends: 0 };
+    const logSettings = { keepMs, replicas };
+    this.context = { link, space, clock, log, after, random, node: own, settings: logSettings };
+    this.peers.handle("ack", ({ k, a, u }) =>
+      this.eachLog((each) => {
+        each.receipts.acknowledge(String(k), Number(a), Number(u));
+      }),
+    );
+    this.peers.handle("lost", ({ k, s }) =>
+      this.eachLog((each) => {
+        each.receipts.lose(String(k), Number(s));
+      }),
+    );
+    this.peers.handle("active", ({ k }) => this.tell(String(k), "sessionActive"));
+    this.peers.handle("idle", ({ k }) => this.tell(String(k), "sessionIdle"));
+    this.peers.watchDeleted(() => link.reconnect("its data was deleted"));
+    this.peers.watchGone(() => void this.resync());
+    link.watch((isUp) => this.stateChanged(isUp));
+  }
+
+  /** Connects. The start of the plugin rejects with the errors of `RedisLink.open`. */
+  async start(): Promise<void> {
+    await this.link.open();
+    await this.peers.start();
+  }
+
+  open(channel: string, listeners: LogListeners): SessionLog {
+    const { window } = this.settings;
+    const created = new RedisSessionLog(this.context, {
+      channel,
+      listeners,
+      ...(window && { window }),
+      fence: (sk) => this.desk.fence(sk),
+      refused: (sk) => this.desk.lost(sk),
+      changed: (session) => this.scope.changed({ channel, session }),
+    });
+    this.logs.set(channel, created);
+    this.listeners.set(channel, listeners);
+    return created;
+  }
+
+  /** Sets the number of connections in the beats of this node. */
+  countConnections(count: () => number): void {
+    this.connections = count;
+  }
+
+  health(): StoreHealth {
+    const { isUp, since, problem, calls } = this.link;
+    return {
+      kind: "redis",
+      state: isUp ? "up" : "away",
+      since,
+      ...(problem !== undefined && { problem }),
+      conversations: [...this.logs.values()].reduce((sum, log) => sum + log.liveCount, 0),
+      waitingBytes: calls.waitingBytes,
+      searches: false,
+    };
+  }
+
+  metrics(): StoreMetrics {
+    return this.commits.read();
+  }
+
+  nodes(): readonly NodeView[] {
+    return this.peers.list();
+  }
+
+  list(options?: Parameters<ConversationHistory["list"]>[0]) {
+    return this.history.list(options);
+  }
+
+  find(address: Address) {
+    return this.history.find(address);
+  }
+
+  get(id: ConversationId) {
+    return this.history.get(id);
+  }
+
+  read(id: ConversationId, options?: Parameters<ConversationHistory["read"]>[1]) {
+    return this.history.read(id, options);
+  }
+
+  search() {
+    return this.history.search();
+  }
+
+  rename(id: ConversationId, title: string) {
+    return this.history.rename(id, title);
+  }
+
+  async forget(id: ConversationId): Promise<void> {
+    await this.history.forget(id);
+    this.scope.forgotten(1);
+  }
+
+  export(id: ConversationId, format: "json" | "markdown") {
+    return this.history.export(id, format);
+  }
+
+  /** Gives all sessions to the other nodes, and disconnects. */
+  async close(): Promise<void> {
+    for (const log of this.logs.values()) log.close();
+    if (this.link.isUp) await this.desk.releaseAll();
+    await this.peers.stop();
+    this.link.close();
+  }
+
+  private eachLog(run: (log: RedisSessionLog) => void): void {
+    for (const log of this.logs.values()) run(log);
+  }
+
+  /** Another node reports that a session of this one got its first client, or lost its last. */
+  private tell(sk: string, what: "sessionActive" | "sessionIdle"): void {
+    const address = this.desk.addressOf(sk);
+    if (address) this.listeners.get(address.channel)?.[what](address.session);
+  }
+
+  private stateChanged(isUp: boolean): void {
+    const { log } = this.scope;
+    if (isUp) {
+      log.info({}, "Redis is connected");
+      void this.resync();
+    } else log.error({}, this.link.problem ?? "Redis is away");
+  }
+
+  private async resync(): Promise<void> {
+    if (!this.link.isUp) return;
+    await Promise.all([...this.logs.values()].map((log) => log.resync())).catch(
+      (error: unknown) => {
+        if (this.link.isUp) this.scope.log.error({ err: error }, "Sessions could not be compared");
+      },
+    );
+  }
+
+  private async known({ channel, session }: Address): Promise<readonly TakenId[]> {
+    const { keys } = this.space.place(channel, session);
+    const reply = await this.link.run({ script: "known", keys, values: [], repeats: true });
+    const [now, pairs] = reply as readonly [Reply, readonly Reply[]];
+    const taken: TakenId[] = [];
+    for (let at = 0; at < pairs.length; at += 2) {
+      const text = String(pairs[at]);
+      const [, length = "0", isStopped] = /^(\d+)(s?):/.exec(text) ?? [];
+      const start = text.indexOf(":") + 1;
+      const end = start + Number(length);
+      const ageMs = Math.max(0, Number(now) - Number(pairs[at + 1]));
+      const stopped = isStopped === "s" ? { stopped: true } : {};
+      taken.push({ id: text.slice(start, end), digest: text.slice(end), ageMs, ...stopped });
+    }
+    return taken;
+  }
+
+  private async settle(
+    { channel, session }: Address,
+    id: string,
+    digest: string,
+    { stopped = false }: { readonly stopped?: boolean } = {},
+  ): Promise<void> {
+    const { sk, keys } = this.space.place(channel, session);
+    const member = `${id.length}${stopped ? "s" : ""}:${id}${digest}`;
+    const values = [this.peers.me, this.desk.fence(sk), member];
+    try {
+      const bytes = member.length;
+      await this.link.run({ script: "settle", keys, values, bytes, repeats: true });
+    } catch (error) {
+      if (codeOf(error) === "not_owner") this.desk.lost(sk);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,211 @@
+// Hands sessions to nodes in Redis, with a fence that refuses what a former owner still does.
+import { codeOf, type Awaitable, type Clock, type Release } from "../../../../kernel/index.ts";
+import { conversationsErrors } from "../../errors.ts";
+import type { Address, InboundMessage, Sender } from "../../../channels/index.ts";
+import type { Desk, DeskListener } from "../../service.ts";
+import type { Reply } from "./driver.ts";
+import type { KeySpace } from "./keys.ts";
+import type { RedisLink } from "./link.ts";
+import type { Nodes } from "./nodes.ts";
+import { Passes } from "./passes.ts";
+
+interface DeskOptions {
+  readonly link: RedisLink;
+  readonly space: KeySpace;
+  readonly nodes: Nodes;
+  readonly clock: Clock;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly keepMs: number;
+}
+
+interface OwnedSession {
+  readonly address: Address;
+  readonly sk: string;
+  readonly fence: string;
+  usedAt: number;
+  /** Set when another node has taken the session: the fence is kept, so that it refuses. */
+  isLost: boolean;
+  /** Claims that wait until the lost session is no longer worked on. */
+  waiting: (() => void)[];
+}
+
+/** How long a session stays with its node after its last message, and how often that is checked. */
+const keptMs = 60_000;
+const sweepMs = 10_000;
+/** Other nodes that are remembered as owners. */
+const maxOwners = 10_000;
+
+const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
+
+export class RedisDesk implements Desk {
+  takenOver = 0;
+  private readonly options: DeskOptions;
+  private readonly passes: Passes;
+  private readonly owned = new Map<string, OwnedSession>();
+  private readonly bySk = new Map<string, OwnedSession>();
+  /** Session -> node that had it when it was last asked. */
+  private readonly owners = new Map<string, string>();
+  private listener: DeskListener | undefined;
+  private stopTimer: Release | undefined;
+
+  constructor(options: DeskOptions) {
+    const { nodes, after } = options;
+    this.options = options;
+    this.passes = new Passes({
+      nodes,
+      after,
+      passed: (...passed) => this.accept(...passed),
+      stopped: (...stopped) => this.listener?.stopped(...stopped),
+    });
+    nodes.handle("taken", ({ k }) => {
+      if (typeof k === "string") this.lost(k);
+    });
+    this.sweep();
+  }
+
+  get passed(): number {
+    return this.passes.count;
+  }
+
+  listen(listener: DeskListener): void {
+    this.listener = listener;
+  }
+
+  /** @returns The fence of a session that this node has or had; empty for any other. */
+  fence(sk: string): string {
+    return this.bySk.get(sk)?.fence ?? "";
+  }
+
+  addressOf(sk: string): Address | undefined {
+    return this.bySk.get(sk)?.address;
+  }
+
+  claim(address: Address): Awaitable<"own" | "taken" | { readonly node: string }> {
+    const owned = this.owned.get(keyOf(address));
+    if (!owned || owned.isLost) return this.claimAnew(address, owned);
+    owned.usedAt = this.options.clock.monotonic();
+    return "own";
+  }
+
+  async pass(
+    node: string,
+    message: InboundMessage,
+    options: { dedupe?: boolean },
+  ): Promise<"accepted" | "duplicate"> {
+    return this.passes.pass(node, message, options);
+  }
+
+  stop(address: Address, id?: string, by?: Sender): boolean {
+    const node = this.owners.get(keyOf(address));
+    if (node === undefined) return false;
+    this.passes.stop(node, address, id, by);
+    return true;
+  }
+
+  /** The store has refused this node's fence, or another node has said that it took the session. */
+  lost(sk: string): void {
+    const owned = this.bySk.get(sk);
+    if (!owned || owned.isLost) return;
+    owned.isLost = true;
+    if (this.listener) this.listener.lost(owned.address);
+    else this.forget(owned.address);
+  }
+
+  forget(address: Address): void {
+    const owned = this.owned.get(keyOf(address));
+    if (!owned?.isLost) return;
+    this.remove(owned);
+    for (const run of owned.waiting) run();
+  }
+
+  /** Lets other nodes have all sessions of this one. */
+  async releaseAll(): Promise<void> {
+    this.stopTimer?.();
+    await Promise.all([...this.owned.values()].map((owned) => this.release(owned)));
+  }
+
+  private async claimAnew(
+    address: Address,
+    lost: OwnedSession | undefined,
+  ): Promise<"own" | "taken" | { readonly node: string }> {
+    if (lost) await new Promise<void>((resolve) => lost.waiting.push(resolve));
+    const { space, nodes, link, clock } = this.options;
+    const { sk } = space.place(address.channel, address.session);
+    let [isMine, value] = await this.ask(sk, "");
+    if (!isMine && nodes.isGone(value)) {
+      const gone = value;
+      [isMine, value] = await this.ask(sk, gone);
+      if (isMine) {
+        this.takenOver += 1;
+        if (link.isUp) void nodes.send(gone, { t: "taken", k: sk }).catch(() => undefined);
+      }
+    }
+    const key = keyOf(address);
+    if (!isMine) {
+      this.noteOwner(key, value);
+      return { node: value };
+    }
+    // A claim of the same session may have been answered in the meantime.
+    const existing = this.owned.get(key);
+    if (existing && !existing.isLost) return "own";
+    const usedAt = clock.monotonic();
+    const owned = { address, sk, fence: value, usedAt, isLost: false, waiting: [] };
+    this.owned.set(key, owned);
+    this.bySk.set(sk, owned);
+    this.owners.delete(key);
+    return "taken";
+  }
+
+  private async ask(sk: string, gone: string): Promise<[isMine: boolean, value: string]> {
+    const { link, space, nodes, keepMs } = this.options;
+    const { keys } = space.placeOf(sk);
+    const values = [nodes.me, gone, keepMs];
+    const reply = await link.run({ script: "claim", keys, values, repeats: true });
+    const [isMine, value] = reply as readonly Reply[];
+    return [isMine === 1, String(value)];
+  }
+
+  private noteOwner(key: string, node: string): void {
+    this.owners.delete(key);
+    this.owners.set(key, node);
+    if (this.owners.size > maxOwners) this.owners.delete(this.owners.keys().next().value!);
+  }
+
+  /** Delivers a message of another node, if the session belongs to this one. */
+  private accept(...[message, outcome, options]: Parameters<DeskListener["passed"]>): void {
+    const { listener } = this;
+    const claimed = async (): Promise<void> => {
+      const owner = await this.claim(message);
+      if (typeof owner === "object" || !listener) throw conversationsErrors.not_owner();
+      listener.passed(message, outcome, options);
+    };
+    claimed().catch((error: unknown) =>
+      outcome.rejected(codeOf(error) === "internal" ? conversationsErrors.not_owner() : error),
+    );
+  }
+
+  private remove(owned: OwnedSession): void {
+    const key = keyOf(owned.address);
+    if (this.owned.get(key) === owned) this.owned.delete(key);
+    if (this.bySk.get(owned.sk) === owned) this.bySk.delete(owned.sk);
+  }
+
+  private async release(owned: OwnedSession): Promise<void> {
+    this.remove(owned);
+    const { link, space, nodes } = this.options;
+    const { keys } = space.placeOf(owned.sk);
+    const values = [nodes.me, owned.fence];
+    await link.run({ script: "release", keys, values }).catch(() => undefined);
+  }
+
+  private sweep(): void {
+    const { clock, after } = this.options;
+    const now = clock.monotonic();
+    for (const owned of this.owned.values()) {
+      if (owned.isLost || now - owned.usedAt < keptMs) continue;
+      if (this.listener?.isBusy(owned.address)) owned.usedAt = now;
+      else void this.release(owned);
+    }
+    this.stopTimer = after(sweepMs, () => this.sweep());
+  }
+}

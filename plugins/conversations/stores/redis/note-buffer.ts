@@ -1,0 +1,65 @@
+// Gathers how far the readers of sessions have got. A kill costs only repeated frames.
+import type { Release } from "../../../../kernel/index.ts";
+import type { DeliveryProgress, SequenceRange } from "../../log/session-log.ts";
+
+interface Note extends SequenceRange {
+  readonly progress: DeliveryProgress;
+}
+
+interface NoteBufferOptions {
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly write: (session: string, note: Note) => void;
+}
+
+const delayMs = 100;
+/** Ranges of one session that wait, at most. */
+const maxRanges = 64;
+
+/** The second range continues the first. */
+const continues = (before: Note, next: Note): boolean =>
+  before.epoch === next.epoch &&
+  before.progress === next.progress &&
+  next.after <= before.upTo &&
+  next.after >= before.after;
+
+export class NoteBuffer {
+  private readonly options: NoteBufferOptions;
+  private sessions = new Map<string, Note[]>();
+  private stopTimer: Release | undefined;
+
+  constructor(options: NoteBufferOptions) {
+    this.options = options;
+  }
+
+  add(session: string, note: Note): void {
+    const notes = this.sessions.get(session) ?? [];
+    if (notes.length === 0) this.sessions.set(session, notes);
+    const last = notes.at(-1);
+    if (last && continues(last, note))
+      notes[notes.length - 1] = { ...last, upTo: Math.max(last.upTo, note.upTo) };
+    else notes.push(note);
+    if (notes.length >= maxRanges) this.flush(session);
+    this.stopTimer ??= this.options.after(delayMs, () => {
+      this.stopTimer = undefined;
+      this.flushAll();
+    });
+  }
+
+  /** Writes the notes of a session before a call that depends on them. */
+  flush(session: string): void {
+    const notes = this.sessions.get(session);
+    if (!notes) return;
+    this.sessions.delete(session);
+    for (const note of notes) this.options.write(session, note);
+  }
+
+  flushAll(): void {
+    for (const session of [...this.sessions.keys()]) this.flush(session);
+  }
+
+  close(): void {
+    this.stopTimer?.();
+    this.stopTimer = undefined;
+    this.flushAll();
+  }
+}

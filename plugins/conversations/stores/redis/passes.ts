@@ -1,0 +1,168 @@
+// Messages on their way from the node of a client to the node that has its session.
+import { codeOf, type Release } from "../../../../kernel/index.ts";
+import { isObject } from "../../../../lib/util.ts";
+import { conversationsErrors } from "../../errors.ts";
+import type { Address, InboundMessage, Media, Sender } from "../../../channels/index.ts";
+import type { DeskListener, PassOutcome } from "../../service.ts";
+import type { Nodes } from "./nodes.ts";
+
+interface PassesOptions {
+  readonly nodes: Nodes;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly passed: DeskListener["passed"];
+  readonly stopped: DeskListener["stopped"];
+}
+
+interface SentPass {
+  readonly node: string;
+  readonly send: () => void;
+  readonly resolve: (status: "accepted" | "duplicate") => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A message or its outcome may get lost while a node is away, so it is sent again. */
+const repeatMs = 5_000;
+/** Received messages whose outcome is remembered, for a node that sends them again. */
+const maxReceived = 4_096;
+
+const encodeMedia = ({ bytes, ...media }: Media): object => ({
+  ...media,
+  ...(bytes && { base64: Buffer.from(bytes).toString("base64") }),
+});
+const encodeMessage = (message: InboundMessage): object => ({
+  ...message,
+  media: message.media.map(encodeMedia),
+});
+
+function decodeMedia(given: unknown): Media[] {
+  if (!isObject(given) || typeof given.type !== "string") return [];
+  const { base64, ...media } = given;
+  const bytes = typeof base64 === "string" ? { bytes: Buffer.from(base64, "base64") } : {};
+  return [{ ...(media as unknown as Media), ...bytes }];
+}
+
+function decodeMessage(given: unknown): InboundMessage | undefined {
+  if (!isObject(given)) return undefined;
+  const { channel, session, id, content, media, at, hops } = given;
+  const texts = [channel, session, id, content].every((text) => typeof text === "string");
+  if (!texts || typeof at !== "number" || typeof hops !== "number") return undefined;
+  if (!Array.isArray(media)) return undefined;
+  return { ...(given as unknown as InboundMessage), media: media.flatMap(decodeMedia) };
+}
+
+const toError = (code: unknown, message: unknown): Error =>
+  Object.assign(new Error(typeof message === "string" ? message : ""), {
+    name: "DoorwardError",
+    code: String(code),
+  });
+
+export class Passes {
+  /** Messages that this node has passed on since its start. */
+  count = 0;
+  private readonly options: PassesOptions;
+  private readonly sent = new Map<number, SentPass>();
+  /** Node and number of a received message -> its outcome, once that is known. */
+  private readonly received = new Map<string, Fields | undefined>();
+  private next = 0;
+  private stopTimer: Release | undefined;
+
+  constructor(options: PassesOptions) {
+    const { nodes } = options;
+    this.options = options;
+    nodes.handle("pass", (fields, from) => this.accept(fields, from));
+    nodes.handle("outcome", (fields) => this.settle(fields));
+    nodes.handle("stop", ({ channel, session, id, by }) => {
+      if (typeof channel !== "string" || typeof session !== "string") return;
+      const wanted = typeof id === "string" ? id : undefined;
+      const person = isObject(by) ? (by as unknown as Sender) : undefined;
+      options.stopped({ channel, session }, wanted, person);
+    });
+    nodes.watchGone((node) => this.giveUp(node));
+  }
+
+  pass(
+    node: string,
+    message: InboundMessage,
+    { dedupe = false }: { dedupe?: boolean },
+  ): Promise<"accepted" | "duplicate"> {
+    this.next += 1;
+    this.count += 1;
+    const number = this.next;
+    const fields = { t: "pass", i: number, dedupe, message: encodeMessage(message) };
+    return new Promise((resolve, reject) => {
+      const send = (): void =>
+        void this.options.nodes.send(node, fields).then(
+          (isThere) => {
+            if (!isThere) this.reject(number, conversationsErrors.node_gone());
+          },
+          (error: unknown) => this.reject(number, error),
+        );
+      this.sent.set(number, { node, send, resolve, reject });
+      send();
+      this.stopTimer ??= this.options.after(repeatMs, () => this.repeat());
+    });
+  }
+
+  stop(node: string, address: Address, id: string | undefined, by: Sender | undefined): void {
+    const { channel, session } = address;
+    this.options.nodes
+      .send(node, { t: "stop", channel, session, ...(id !== undefined && { id }), by })
+      .catch(() => undefined);
+  }
+
+  private repeat(): void {
+    this.stopTimer = undefined;
+    if (this.sent.size === 0) return;
+    for (const { send } of [...this.sent.values()]) send();
+    this.stopTimer = this.options.after(repeatMs, () => this.repeat());
+  }
+
+  private reject(number: number, error: unknown): void {
+    const pass = this.sent.get(number);
+    this.sent.delete(number);
+    pass?.reject(error);
+  }
+
+  private giveUp(node: string): void {
+    for (const [number, pass] of [...this.sent])
+      if (pass.node === node) this.reject(number, conversationsErrors.node_gone());
+  }
+
+  private settle({ i, s, code, text }: Fields): void {
+    if (typeof i !== "number") return;
+    const pass = this.sent.get(i);
+    if (!pass) return;
+    if (s !== "accepted" && s !== "duplicate") return this.reject(i, toError(code, text));
+    this.sent.delete(i);
+    pass.resolve(s);
+  }
+
+  private accept({ i, dedupe, message: given }: Fields, from: string | undefined): void {
+    const message = decodeMessage(given);
+    if (typeof i !== "number" || from === undefined || !message) return;
+    const key = `${from} ${i}`;
+    if (this.received.has(key)) {
+      const outcome = this.received.get(key);
+      if (outcome) this.answer(from, outcome);
+      return;
+    }
+    this.received.set(key, undefined);
+    if (this.received.size > maxReceived) this.received.delete(this.received.keys().next().value!);
+    const settle = (fields: Fields): void => {
+      const outcome = { t: "outcome", i, ...fields };
+      if (this.received.has(key)) this.received.set(key, outcome);
+      this.answer(from, outcome);
+    };
+    const outcome: PassOutcome = {
+      accepted: (s) => settle({ s }),
+      rejected: (error) => settle({ code: codeOf(error), text: (error as Error).message }),
+    };
+    this.options.passed(message, outcome, { dedupe: dedupe === true });
+  }
+
+  private answer(node: string, outcome: Fields): void {
+    this.options.nodes.send(node, outcome).catch(() => undefined);
+  }
+}

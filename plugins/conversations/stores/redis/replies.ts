@@ -1,0 +1,51 @@
+// Converts replies of the scripts to the types of the session log.
+import type { Cursor, Replay } from "../../log/session-log.ts";
+import type { Reply } from "./driver.ts";
+import { HeardEntry, type EntryHead } from "./live-session.ts";
+
+/** An entry of the stream of a session: its id, and the fields `x` and `d`. */
+export interface StreamEntry {
+  readonly seq: number;
+  readonly head: Omit<EntryHead, "e" | "s"> & { readonly f?: 1; readonly a?: number };
+  readonly frame: Buffer;
+}
+
+export function toStreamEntries(reply: Reply | undefined): readonly StreamEntry[] {
+  return ((reply ?? []) as readonly Reply[]).map((entry) => {
+    const [id, fields] = entry as readonly [Buffer, readonly Buffer[]];
+    const [, head, , frame] = fields as readonly [Buffer, Buffer, Buffer, Buffer];
+    return {
+      seq: Number.parseInt(id.toString(), 10),
+      head: JSON.parse(`{${head.toString()}}`) as StreamEntry["head"],
+      frame,
+    };
+  });
+}
+
+/** Converts a reply of `catchUp`. */
+export const toHeard = (
+  session: string,
+  [epoch, , entries]: readonly Reply[],
+): readonly HeardEntry[] =>
+  toStreamEntries(entries).map(
+    ({ seq, head, frame }) =>
+      new HeardEntry(session, { ...head, e: String(epoch), s: seq }, frame, undefined),
+  );
+
+/** Converts a reply of `read`. */
+export function toReplay(reply: Reply, cursor: Cursor | undefined): Replay {
+  const [epochText, topText, gapText, startText, frames, partials] = reply as readonly Reply[];
+  const changed = { gap: { reason: "epoch_changed" } } as const;
+  if (!epochText) return { top: undefined, ...(cursor && changed), frames: [], partials: [] };
+  const seq = Number(topText);
+  const kept = {
+    top: { epoch: String(epochText), seq },
+    frames: frames as readonly Buffer[],
+    partials: partials as readonly Buffer[],
+  };
+  const gap = String(gapText);
+  if (gap === "") return kept;
+  if (gap === "epoch") return { ...kept, ...changed };
+  const to = seq - kept.frames.length;
+  return { ...kept, gap: { reason: "overflow", from: Number(startText) + 1, to } };
+}

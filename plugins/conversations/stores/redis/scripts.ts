@@ -1,0 +1,147 @@
+// The Lua scripts of the Redis form. Each one is one atomic step of the server.
+import { common, sessionScripts } from "./session-scripts.ts";
+
+const claim = `${common}
+local m = KEYS[1]
+local node, gone, keepMs = ARGV[1], ARGV[2], ARGV[3]
+local v = redis.call('HMGET', m, 'e', 'o', 'f')
+local owner = v[2]
+if owner and owner ~= '' and owner ~= node and owner ~= gone then return {0, owner} end
+local fence = v[3]
+if owner ~= node or not fence then fence = redis.call('HINCRBY', m, 'f', 1) end
+redis.call('HSET', m, 'o', node)
+if redis.call('HLEN', m) > 64 then
+  for _, field in ipairs(redis.call('HKEYS', m)) do
+    if string.sub(field, 1, 2) == 'n:' then redis.call('HDEL', m, field) end
+  end
+end
+if not v[1] then redis.call('PEXPIRE', m, keepMs) end
+return {1, tostring(fence)}
+`;
+
+const release = `
+local v = redis.call('HMGET', KEYS[1], 'o', 'f')
+if v[1] == ARGV[1] and v[2] == ARGV[2] then redis.call('HSET', KEYS[1], 'o', '') end
+return 1
+`;
+
+const takenMs = 600_000;
+const maxTaken = 1_024;
+
+const settle = `${common}
+local v = redis.call('HMGET', KEYS[1], 'o', 'f')
+if not isOwner(v[1], v[2], ARGV[1], ARGV[2]) then return redis.error_reply('NOTOWNER') end
+local time = now()
+redis.call('ZADD', KEYS[4], 'NX', time, ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', time - ${takenMs})
+redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -${maxTaken + 1})
+redis.call('PEXPIRE', KEYS[4], ${takenMs})
+return 1
+`;
+
+const known = `${common}
+local time = now()
+return {time, redis.call('ZRANGEBYSCORE', KEYS[4], time - ${takenMs}, '+inf', 'WITHSCORES')}
+`;
+
+const rename = `
+local v = redis.call('HMGET', KEYS[1], 'c', 'ca')
+if v[1] ~= ARGV[1] or not v[2] then return 0 end
+if ARGV[2] == '' then
+  redis.call('HDEL', KEYS[1], 'nm')
+else
+  redis.call('HSET', KEYS[1], 'nm', ARGV[2])
+end
+return 1
+`;
+
+const forget = `
+local v = redis.call('HMGET', KEYS[1], 'c', 'ca')
+if v[1] ~= ARGV[1] or not v[2] then return 0 end
+redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+redis.call('ZREM', KEYS[6], ARGV[2])
+redis.call('SPUBLISH', KEYS[7], '{"t":"renewed"}\\n')
+return 1
+`;
+
+const summary = `
+return redis.call('HMGET', KEYS[1], 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')
+`;
+
+/** Keys: index. ARGV: highest score, sessions to skip at that score, count, oldest, prefix. */
+const list = `
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[4])
+local found = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[1], '-inf', 'WITHSCORES', 'LIMIT',
+  ARGV[2], ARGV[3])
+local rows = {}
+for at = 1, #found, 2 do
+  local m = ARGV[5] .. '{' .. found[at] .. '}:m'
+  rows[#rows + 1] = {found[at], found[at + 1],
+    redis.call('HMGET', m, 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')}
+end
+return rows
+`;
+
+/**
+ * Keys: k (fingerprint of the secret), g (lineage). Checks the secret, and begins a new lineage if
+ * this server was promoted and may lack writes.
+ */
+const join = `
+local known = redis.call('GET', KEYS[1])
+if known and known ~= ARGV[1] then return redis.error_reply('OTHERSECRET') end
+if not known then redis.call('SET', KEYS[1], ARGV[1]) end
+local id = redis.call('HGET', KEYS[2], 'id')
+local lost = 0
+if id and id ~= ARGV[2] and ARGV[3] ~= '-' then
+  redis.call('HINCRBY', KEYS[2], 'l', 1)
+  lost = 1
+end
+redis.call('HSET', KEYS[2], 'id', ARGV[2])
+redis.call('HSETNX', KEYS[2], 'l', 0)
+return {known and 1 or 0, lost}
+`;
+
+/** Keys: g, channel of all nodes. Tells whether the data was deleted. */
+const beat = `
+redis.call('SPUBLISH', KEYS[2], ARGV[1])
+return redis.call('EXISTS', KEYS[1])
+`;
+
+/**
+ * Keys: t (tokens), channel of all nodes. An unknown token replaces the current one; a replaced one
+ * gives way to it.
+ */
+const token = `
+local name, digest, sealed, notice = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local stored = redis.call('HGET', KEYS[1], name)
+local record = stored and cjson.decode(stored) or {version = 0, former = {}}
+if digest == '' or digest == record.digest then
+  return {record.version, record.sealed or false, 0}
+end
+for _, former in ipairs(record.former) do
+  if former == digest then return {record.version, record.sealed, 0} end
+end
+if record.digest then table.insert(record.former, record.digest) end
+while #record.former > 64 do table.remove(record.former, 1) end
+record.digest, record.sealed, record.version = digest, sealed, record.version + 1
+redis.call('HSET', KEYS[1], name, cjson.encode(record))
+if notice ~= '' then redis.call('SPUBLISH', KEYS[2], notice) end
+return {record.version, sealed, 1}
+`;
+
+export const scripts = {
+  ...sessionScripts,
+  claim,
+  release,
+  settle,
+  known,
+  rename,
+  forget,
+  summary,
+  list,
+  join,
+  beat,
+  token,
+} as const;
+
+export type ScriptName = keyof typeof scripts;
