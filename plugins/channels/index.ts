@@ -210,7 +210,7 @@ export function channels(): Plugin<ChannelsShape> {
         adapter: (name) => adapters.get(name),
         running: () => sending,
         receipts,
-        newId: createIdGenerator(random),
+        newId: createIdGenerator(random, () => clock.now()),
       });
       const streams = createReplyStreams({
         ...outbound,

@@ -80,13 +80,21 @@ export function createOutbound(
 }
 
 const idBytes = 16;
+/** Bytes at the start of an id that hold the time, so that indexes of stores grow at their end. */
+const timeBytes = 6;
 /** Small, because an id that stays in use keeps the text of its whole batch in memory. */
 const idsPerBatch = 16;
 /** Random bytes are drawn in blocks: the system call costs far more than the bytes. */
 const randomBlockBytes = 4_096;
 
-/** Creates message ids: 16 random bytes each, as hexadecimal digits, made in batches. */
-export function createIdGenerator(random: (bytes: number) => Uint8Array): () => string {
+/**
+ * Creates message ids, in batches: 32 hexadecimal digits, which are the time in Unix milliseconds
+ * and ten random bytes.
+ */
+export function createIdGenerator(
+  random: (bytes: number) => Uint8Array,
+  now: () => number,
+): () => string {
   let block = Buffer.alloc(0);
   let used = 0;
   let batch = "";
@@ -97,7 +105,11 @@ export function createIdGenerator(random: (bytes: number) => Uint8Array): () => 
       block = Buffer.from(random(randomBlockBytes));
       used = 0;
     }
-    batch = block.toString("hex", used, (used += idBytes * idsPerBatch));
+    const end = used + idBytes * idsPerBatch;
+    const time = Math.max(0, now()) % 2 ** (8 * timeBytes);
+    for (let at = used; at < end; at += idBytes) block.writeUIntBE(time, at, timeBytes);
+    batch = block.toString("hex", used, end);
+    used = end;
     position = 0;
   }
 

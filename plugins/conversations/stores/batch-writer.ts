@@ -5,6 +5,8 @@ import type { Batch, ConversationStorage } from "./storage.ts";
 
 const maxWaiting = 10_000;
 const maxWaitingBytes = 16 * 1024 * 1024;
+/** Outcomes that are reported in one turn of the event loop: some milliseconds. */
+const outcomesPerTurn = 64;
 
 /** A batch while it is put together. */
 export type BatchDraft = { readonly [K in keyof Batch]: Batch[K][number][] };
@@ -40,13 +42,26 @@ export function toStoreError(error: unknown): unknown {
   return isKnown ? error : conversationsErrors.store_unavailable({ cause: error });
 }
 
+/** A batch whose outcome is known, and the writes that know it. */
+interface Outcome {
+  readonly writes: readonly Write[];
+  /** Set if nothing was stored. */
+  readonly failure: { readonly error: unknown } | undefined;
+  reported: number;
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
 /** One batch is on its way; the next one gathers until its outcome is known. */
 export class BatchWriter {
   private readonly options: BatchWriterOptions;
   private queue: Write[] = [];
+  private readonly outcomes: Outcome[] = [];
   private waiting = 0;
   private bytes = 0;
   private isScheduled = false;
+  /** True until all writes of a failed batch know it, because its numbers are used again. */
+  private hasFailed = false;
   private commit: Promise<void> | undefined;
 
   constructor(options: BatchWriterOptions) {
@@ -72,7 +87,7 @@ export class BatchWriter {
 
   /** Sends the next batch at the end of this turn, or after the one that is on its way. */
   schedule(): void {
-    if (this.isScheduled || this.commit) return;
+    if (this.isScheduled || this.commit || this.hasFailed) return;
     this.isScheduled = true;
     setImmediate(() => {
       this.isScheduled = false;
@@ -83,21 +98,21 @@ export class BatchWriter {
   /** Resolves when nothing waits, also if the last batches failed. */
   async flush(): Promise<void> {
     this.send();
-    while (this.commit) {
-      await this.commit;
+    while (this.waiting > 0 || this.commit) {
+      await (this.commit ?? nextTurn());
       this.send();
     }
   }
 
   private send(): void {
-    if (this.commit) return;
+    if (this.commit || this.hasFailed) return;
     const writes = this.queue;
     this.queue = [];
     const draft: BatchDraft = { streams: [], entries: [], taken: [], positions: [] };
     for (const write of writes) write.addTo(draft);
     const restorePositions = this.options.addPositions(draft);
-    if (isEmpty(draft)) return this.settle(writes, (write) => write.committed());
-    this.commit = this.store(draft, writes, restorePositions);
+    if (isEmpty(draft)) this.finish({ writes, failure: undefined, reported: 0 });
+    else this.commit = this.store(draft, writes, restorePositions);
   }
 
   private async store(
@@ -114,19 +129,38 @@ export class BatchWriter {
       restorePositions();
     }
     this.commit = undefined;
-    this.settle(writes, (write) => (failure ? write.failed(failure.error) : write.committed()));
+    this.finish({ writes, failure, reported: 0 });
+  }
+
+  private finish(outcome: Outcome): void {
+    this.hasFailed = outcome.failure !== undefined;
+    if (this.outcomes.push(outcome) === 1) this.report();
     if (this.queue.length > 0) this.schedule();
   }
 
-  private settle(writes: readonly Write[], report: (write: Write) => void): void {
-    for (const write of writes) {
-      this.waiting -= 1;
-      this.bytes -= write.bytes;
-      try {
-        report(write);
-      } catch (error) {
-        this.options.failed(error);
+  /** Reports outcomes in the order of the writes, with pauses for other work. */
+  private report(): void {
+    let left = outcomesPerTurn;
+    for (let [outcome] = this.outcomes; outcome; [outcome] = this.outcomes) {
+      const { writes, failure } = outcome;
+      while (outcome.reported < writes.length) {
+        if (left-- === 0) return void setImmediate(() => this.report());
+        this.settle(writes[outcome.reported++]!, failure);
       }
+      this.outcomes.shift();
+      if (failure) this.hasFailed = false;
+    }
+    if (this.queue.length > 0) this.schedule();
+  }
+
+  private settle(write: Write, failure: Outcome["failure"]): void {
+    this.waiting -= 1;
+    this.bytes -= write.bytes;
+    try {
+      if (failure) write.failed(failure.error);
+      else write.committed();
+    } catch (error) {
+      this.options.failed(error);
     }
   }
 }

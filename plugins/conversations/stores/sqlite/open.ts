@@ -49,7 +49,7 @@ function assertComplete(connection: Connection, path: string): void {
   const expected = connection.number("PRAGMA page_count") * connection.number("PRAGMA page_size");
   if (statSync(path).size < expected)
     throw broken(path, `${expected} bytes are expected and the file is shorter`);
-  for (const table of ["meta", "conversation", "entry", "taken", "removal", "words"])
+  for (const table of ["meta", "conversation", "entry", "taken", "journal", "removal", "words"])
     connection.get(`SELECT * FROM ${table} LIMIT 1`);
 }
 

@@ -1,29 +1,26 @@
-// Packs batches for the worker.
+// Encodes batches for the worker. The table `journal` keeps them in the same form.
 import type { Address } from "../../../channels/index.ts";
 import type { Batch } from "../storage.ts";
-import { operations, type PackedBatch } from "./protocol.ts";
+import { operations, type BatchHeader, type PackedBatch } from "./protocol.ts";
 
-/** @returns The batch with copies of its frames in one buffer that can be transferred. */
-export function packBatch({ streams, entries, taken, positions }: Batch): PackedBatch {
+/** Bytes of the number that begins an encoded batch: the size of its header. */
+const prefix = 4;
+
+/** @returns A batch in one buffer that can be transferred: its header as JSON, and all frames. */
+export function encodeBatch({ streams, entries, taken, positions }: Batch): Uint8Array {
   const addresses: Address[] = [];
-  const places = new Map<string, number>();
+  const places = new Map<string, Map<string, number>>();
   const placeOf = ({ channel, session }: Address): number => {
-    const key = `${channel}\0${session}`;
-    let place = places.get(key);
+    let sessions = places.get(channel);
+    if (sessions === undefined) places.set(channel, (sessions = new Map()));
+    let place = sessions.get(session);
     if (place === undefined) {
       place = addresses.push({ channel, session }) - 1;
-      places.set(key, place);
+      sessions.set(session, place);
     }
     return place;
   };
-  const size = entries.map(({ frame }) => frame.byteLength);
-  const frames = new Uint8Array(size.reduce((sum, bytes) => sum + bytes, 0));
-  let offset = 0;
-  for (const { frame } of entries) {
-    frames.set(frame, offset);
-    offset += frame.byteLength;
-  }
-  return {
+  const header: BatchHeader = {
     addresses,
     streams: streams.map((stream) => ({
       address: placeOf(stream),
@@ -33,11 +30,11 @@ export function packBatch({ streams, entries, taken, positions }: Batch): Packed
     entries: {
       address: entries.map(placeOf),
       seq: entries.map(({ seq }) => seq),
-      message: entries.map(({ message }) => message),
+      message: entries.map(({ message }) => message ?? null),
       op: entries.map(({ op }) => operations[op]),
       final: entries.map(({ final }) => Number(final)),
       at: entries.map(({ at }) => at),
-      size,
+      size: entries.map(({ frame }) => frame.byteLength),
     },
     taken: taken.map((one) => ({
       address: placeOf(one),
@@ -53,6 +50,65 @@ export function packBatch({ streams, entries, taken, positions }: Batch): Packed
       acknowledged: one.acknowledged,
       resumes: one.resumes,
     })),
-    frames,
   };
+  return encodeParts(
+    header,
+    entries.map(({ frame }) => frame),
+  );
+}
+
+function encodeParts(header: BatchHeader, frames: readonly Uint8Array[]): Uint8Array {
+  const text = JSON.stringify(header);
+  const headerBytes = Buffer.byteLength(text);
+  const frameBytes = header.entries.size.reduce((sum, size) => sum + size, 0);
+  const encoded = Buffer.allocUnsafeSlow(prefix + headerBytes + frameBytes);
+  encoded.writeUInt32LE(headerBytes);
+  encoded.write(text, prefix);
+  let offset = prefix + headerBytes;
+  for (const frame of frames) {
+    encoded.set(frame, offset);
+    offset += frame.byteLength;
+  }
+  return encoded;
+}
+
+/** @returns The batch, whose frames are a view on `encoded`. */
+export function decodeBatch(encoded: Uint8Array): PackedBatch {
+  const { buffer, byteOffset, byteLength } = encoded;
+  const bytes = Buffer.from(buffer, byteOffset, byteLength);
+  const start = prefix + bytes.readUInt32LE();
+  const header = JSON.parse(bytes.toString("utf8", prefix, start)) as BatchHeader;
+  return { ...header, frames: bytes.subarray(start) };
+}
+
+/** @returns The batch without the parts of these addresses; undefined if nothing is left. */
+export function withoutAddresses(
+  { addresses, streams, entries, taken, positions, frames }: PackedBatch,
+  isRemoved: (address: Address) => boolean,
+): Uint8Array | undefined {
+  const removed = addresses.map(isRemoved);
+  const isKept = ({ address }: { readonly address: number }): boolean => !removed[address];
+  const kept = entries.address.flatMap((place, at) => (removed[place] ? [] : [at]));
+  const pick = <T>(column: readonly T[]): T[] => kept.map((at) => column[at]!);
+  let offset = 0;
+  const parts = entries.size.map((size) => frames.subarray(offset, (offset += size)));
+  const header: BatchHeader = {
+    addresses: addresses.map((address, at) =>
+      removed[at] ? { channel: "", session: "" } : address,
+    ),
+    streams: streams.filter(isKept),
+    entries: {
+      address: pick(entries.address),
+      seq: pick(entries.seq),
+      message: pick(entries.message),
+      op: pick(entries.op),
+      final: pick(entries.final),
+      at: pick(entries.at),
+      size: pick(entries.size),
+    },
+    taken: taken.filter(isKept),
+    positions: positions.filter(isKept),
+  };
+  const left = header.streams.length + kept.length + header.taken.length + header.positions.length;
+  return left === 0 ? undefined : encodeParts(header, pick(parts));
 }

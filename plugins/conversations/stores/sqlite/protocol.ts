@@ -18,38 +18,43 @@ export interface OpenRequest {
   readonly maxPages: number | undefined;
 }
 
-/**
- * A batch as columns, with all frames in one buffer that is transferred. A view on a shared buffer
- * would be copied with the whole buffer.
- */
-export interface PackedBatch {
-  /** Channel and session of each address; `address` columns are positions in this list. */
+/** A batch as columns, without its frames. `address` columns are positions in `addresses`. */
+export interface BatchHeader {
   readonly addresses: readonly Address[];
-  readonly streams: readonly { address: number; epoch: string; seq: number }[];
+  readonly streams: readonly {
+    readonly address: number;
+    readonly epoch: string;
+    readonly seq: number;
+  }[];
   readonly entries: {
-    readonly address: number[];
-    readonly seq: number[];
-    readonly message: (string | undefined)[];
-    readonly op: number[];
-    readonly final: number[];
-    readonly at: number[];
-    /** Bytes of each frame in `frames`. */
-    readonly size: number[];
+    readonly address: readonly number[];
+    readonly seq: readonly number[];
+    readonly message: readonly (string | null)[];
+    readonly op: readonly number[];
+    readonly final: readonly number[];
+    readonly at: readonly number[];
+    /** Bytes of each frame. */
+    readonly size: readonly number[];
   };
   readonly taken: readonly {
-    address: number;
-    id: string;
-    digest: string;
-    at: number;
-    stopped: boolean;
+    readonly address: number;
+    readonly id: string;
+    readonly digest: string;
+    readonly at: number;
+    readonly stopped: boolean;
   }[];
   readonly positions: readonly {
-    address: number;
-    written: number;
-    plain: number;
-    acknowledged: number;
-    resumes: boolean;
+    readonly address: number;
+    readonly written: number;
+    readonly plain: number;
+    readonly acknowledged: number;
+    readonly resumes: boolean;
   }[];
+}
+
+/** A batch as `encodeBatch` encodes it. */
+export interface PackedBatch extends BatchHeader {
+  /** All frames, one after the other. */
   readonly frames: Uint8Array;
 }
 
@@ -66,7 +71,8 @@ interface Operation<Given, Result> {
 /** The requests that the worker answers, in the order of their arrival. */
 export interface Requests {
   open: Operation<OpenRequest, { readonly renewed: number; readonly sqlite: string }>;
-  commit: Operation<PackedBatch, undefined>;
+  /** Takes a batch that `encodeBatch` encoded. */
+  commit: Operation<Uint8Array, undefined>;
   load: Operation<Address & { readonly now: number }, StoredStream | undefined>;
   list: Operation<ListRequest, Page<ConversationSummary>>;
   find: Operation<Address, ConversationSummary | undefined>;
@@ -78,7 +84,7 @@ export interface Requests {
   /** The least recently used conversations after `skip`, if they are too old or do not fit. */
   expired: Operation<ExpiredRequest, readonly Candidate[]>;
   /** Does a bounded part of the work that can wait. The result is true if more is left. */
-  tidy: Operation<undefined, boolean>;
+  tidy: Operation<{ readonly isIdle: boolean }, boolean>;
   /** Writes to the file, to find out whether it can be written again. */
   probe: Operation<undefined, undefined>;
   close: Operation<undefined, undefined>;
@@ -110,7 +116,7 @@ export interface Request<K extends RequestName = RequestName> {
   readonly given: Requests[K]["given"];
 }
 
-/** Facts for `health`, sent with each reply. */
+/** Facts for `health`, sent with each reply, except to batches. */
 export interface Stats {
   readonly bytes: number;
   readonly conversations: number;

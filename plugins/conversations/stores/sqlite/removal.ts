@@ -1,4 +1,5 @@
 // Deletes conversations with all traces, in bounded steps.
+import type { Address } from "../../../channels/index.ts";
 import type { Connection } from "./connection.ts";
 import type { Indexer } from "./indexer.ts";
 import type { Candidate, ExpiredRequest } from "./protocol.ts";
@@ -9,6 +10,15 @@ const chunk = 500;
 const candidates = 50;
 /** Free pages that one step returns to the file system. */
 const pagesPerStep = 1000;
+
+/** @returns The channels and sessions of the conversations that exist. */
+export function addressesOf(connection: Connection, ids: readonly string[]): Address[] {
+  return ids.flatMap((id) =>
+    connection
+      .all("SELECT channel, session FROM conversation WHERE public_id = ?", id)
+      .map(({ channel, session }) => ({ channel: String(channel), session: String(session) })),
+  );
+}
 
 /** Makes conversations invisible. Their entries follow with `removeStep`. @returns How many
  * had entries. */

@@ -14,6 +14,7 @@ export const applicationId = 0x446f6f72;
  * - `words`: the index for search. Its text is read from `entry` through the view `entry_text`; its
  *   deletions remove all traces.
  * - `taken.stopped`: 1 if a client stopped the message before the application accepted it.
+ * - `journal`: batches whose rows are not written yet, as `encodeBatch` encodes them.
  * - `removal`: forgotten conversations whose entries are not deleted yet.
  */
 export const migrations: readonly string[] = [
@@ -76,6 +77,7 @@ export const migrations: readonly string[] = [
   INSERT INTO words(words, rank) VALUES ('secure-delete', 1);
   `,
   "ALTER TABLE taken ADD COLUMN stopped INTEGER NOT NULL DEFAULT 0;",
+  "CREATE TABLE journal(id INTEGER PRIMARY KEY, data BLOB NOT NULL);",
 ];
 
 /** Runs the steps that a file lacks, in one transaction. @returns The version before. */

@@ -13,7 +13,7 @@ import type {
 import type { Batch, ConversationStorage, StoredStream } from "../storage.ts";
 import { exportConversation } from "./document.ts";
 import { storeErrors } from "./errors.ts";
-import { packBatch } from "./pack.ts";
+import { encodeBatch } from "./pack.ts";
 import type { OpenRequest, Stats } from "./protocol.ts";
 import { WorkerClient } from "./worker-client.ts";
 
@@ -88,12 +88,12 @@ export class SqliteStorage implements ConversationStorage {
 
   async commit(batch: Batch): Promise<void> {
     this.assertOpen();
-    const packed = packBatch(batch);
-    const bytes = packed.frames.byteLength;
+    const encoded = encodeBatch(batch);
+    const bytes = encoded.byteLength;
     this.batches += 1;
     this.waitingBytes += bytes;
     try {
-      await this.worker.request("commit", packed, [packed.frames.buffer as ArrayBuffer]);
+      await this.worker.request("commit", encoded, [encoded.buffer as ArrayBuffer]);
       this.noteSuccess();
       this.schedule(tidyMs);
     } catch (error) {
@@ -213,7 +213,8 @@ export class SqliteStorage implements ConversationStorage {
       }
       const isIdle = this.batches === 0;
       this.batches = 0;
-      if (await this.worker.request("tidy", undefined)) this.schedule(isIdle ? tidyNextMs : tidyMs);
+      if (await this.worker.request("tidy", { isIdle }))
+        this.schedule(isIdle ? tidyNextMs : tidyMs);
     } catch (error) {
       if (this.closing === undefined)
         this.noteFailure(error, error instanceof Error ? error.message : String(error));

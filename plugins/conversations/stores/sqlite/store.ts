@@ -4,18 +4,24 @@ import type { Connection } from "./connection.ts";
 import type { DatabaseClass } from "./driver.ts";
 import { needsReopening, StoreFailure } from "./failure.ts";
 import * as history from "./history.ts";
+import { Identifiers } from "./identifiers.ts";
 import { Indexer } from "./indexer.ts";
+import { Journal } from "./journal.ts";
 import { closeDatabase, openDatabase, recover } from "./open.ts";
-import type { OpenRequest, PackedBatch, Requests, Stats } from "./protocol.ts";
-import { expired, hide, removeStep, shrinkStep } from "./removal.ts";
+import { decodeBatch } from "./pack.ts";
+import type { OpenRequest, Requests, Stats } from "./protocol.ts";
+import { addressesOf, expired, hide, removeStep, shrinkStep } from "./removal.ts";
 import { search } from "./search.ts";
-import { Identifiers, Writer } from "./writer.ts";
+import { Writer, type Written } from "./writer.ts";
 
 type Handlers = {
   readonly [K in Exclude<keyof Requests, "open">]: (
     given: Requests[K]["given"],
   ) => Requests[K]["result"] | Promise<Requests[K]["result"]>;
 };
+
+/** Batches of less than this have their rows written soon, also while others arrive. */
+const lightBytes = 256 * 1024;
 
 /** Lets requests that arrived in the meantime run between two steps. */
 const nextTurn = () => new Promise<void>((done) => setImmediate(done));
@@ -26,6 +32,7 @@ export class Store {
   private readonly identifiers: Identifiers;
   private opened: Connection | undefined;
   private writer!: Writer;
+  private journal!: Journal;
   private indexer!: Indexer;
   private conversations = 0;
   private oldestAt: number | undefined;
@@ -50,7 +57,8 @@ export class Store {
   readonly handlers: Handlers = {
     commit: (batch) => {
       try {
-        this.commit(batch);
+        this.connect();
+        this.journal.append(batch);
       } catch (error) {
         if (!needsReopening(error)) throw error;
         this.failed(error);
@@ -58,25 +66,26 @@ export class Store {
       }
       return undefined;
     },
-    load: (given) => history.load(this.connect(), given),
-    list: (given) => history.list(this.connect(), given),
-    find: (given) => history.find(this.connect(), given),
-    get: ({ id }) => history.toSummary(history.requireRow(this.connect(), id)),
-    read: (given) => history.read(this.connect(), given),
+    load: (given) => this.load(given),
+    list: (given) => history.list(this.current(), given),
+    find: (given) => history.find(this.current(), given),
+    get: ({ id }) => history.toSummary(history.requireRow(this.current(), id)),
+    read: (given) => history.read(this.current(), given),
     search: ({ text, limit }) => this.search(text, limit),
     rename: ({ id, title }) => {
-      history.rename(this.connect(), id, title);
+      history.rename(this.current(), id, title);
       return undefined;
     },
     forget: ({ ids }) => this.forget(ids),
-    expired: (given) => expired(this.connect(), given),
-    tidy: () => this.tidy(),
+    expired: (given) => expired(this.current(), given),
+    tidy: ({ isIdle }) => this.tidy(isIdle),
     probe: () => {
       this.connect().run("UPDATE meta SET value = value + 1 WHERE key = 'probe'");
+      this.journal.step();
       return undefined;
     },
     close: () => {
-      const connection = this.connect();
+      const connection = this.current();
       this.opened = undefined;
       this.isClosed = true;
       closeDatabase(connection);
@@ -109,16 +118,39 @@ export class Store {
     if (this.isClosed)
       throw new StoreFailure("store_unavailable", [this.options.path, "it is closed"]);
     const connection = openDatabase(this.driver, this.options);
+    try {
+      this.writer = new Writer(connection, this.identifiers);
+      this.indexer = new Indexer(connection);
+      this.journal = new Journal({
+        connection,
+        writer: this.writer,
+        applied: (written) => this.noteWritten(written),
+      });
+      this.journal.drain();
+      this.count(connection);
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
     this.opened = connection;
-    this.writer = new Writer(connection, this.identifiers);
-    this.indexer = new Indexer(connection);
-    this.count();
     return connection;
   }
 
-  private commit(batch: PackedBatch): void {
-    this.connect();
-    const { begun, oldestAt } = this.writer.commit(batch);
+  /** The database with the rows of all batches. If the disk is full, the latest may be missing. */
+  private current(): Connection {
+    const connection = this.connect();
+    this.journal.drainIfRoom();
+    return connection;
+  }
+
+  private load(given: Requests["load"]["given"]): Requests["load"]["result"] {
+    const connection = this.connect();
+    // The stream continues after its last number.
+    if (this.journal.has(given)) this.journal.drain();
+    return history.load(connection, given);
+  }
+
+  private noteWritten({ begun, oldestAt }: Written): void {
     this.conversations += begun;
     if (oldestAt !== undefined) this.oldestAt = Math.min(this.oldestAt ?? oldestAt, oldestAt);
   }
@@ -127,7 +159,8 @@ export class Store {
    * A disk may report an error although the batch is in the log of changes. Its numbers are used
    * then, so the batch counts as written if it is still there and reaches the disk now.
    */
-  private isStored({ addresses, entries, frames }: PackedBatch): boolean {
+  private isStored(batch: Uint8Array): boolean {
+    const { addresses, entries, frames } = decodeBatch(batch);
     const address = addresses[entries.address[0] ?? -1];
     if (address === undefined) return false;
     try {
@@ -146,8 +179,8 @@ export class Store {
     }
   }
 
-  private count(): void {
-    const row = this.connect().get(
+  private count(connection: Connection): void {
+    const row = connection.get(
       "SELECT count(*) AS total, min(created_at) AS oldest FROM conversation " +
         "WHERE created_at IS NOT NULL",
     );
@@ -156,15 +189,17 @@ export class Store {
   }
 
   private async search(text: string, limit: number): Promise<SearchHit[]> {
-    this.connect();
+    this.current();
     while (this.indexer.step()) await nextTurn();
-    return search(this.connect(), text, limit);
+    return search(this.current(), text, limit);
   }
 
   private async forget(ids: readonly string[]): Promise<number> {
-    const count = hide(this.connect(), ids);
+    const connection = this.connect();
+    if (!this.journal.drainIfRoom()) this.journal.remove(addressesOf(connection, ids));
+    const count = hide(connection, ids);
     this.writer.reset();
-    this.count();
+    this.count(connection);
     this.isTruncated = false;
     while (removeStep(this.connect(), this.indexer)) await nextTurn();
     while (shrinkStep(this.connect())) await nextTurn();
@@ -172,8 +207,12 @@ export class Store {
     return count;
   }
 
-  private tidy(): boolean {
+  private tidy(isIdle: boolean): boolean {
     const connection = this.connect();
+    if (this.journal.size > 0) {
+      if (isIdle || this.journal.size <= lightBytes) this.journal.step();
+      return true;
+    }
     if (removeStep(connection, this.indexer)) {
       this.isTruncated = false;
       return true;

@@ -24,8 +24,9 @@ function handle({ name, given }: Request): unknown {
   return (store.handlers[name] as (given: unknown) => unknown)(given);
 }
 
-function answer(number: number, result: Pick<Reply, "result" | "failure">): void {
-  parentPort?.postMessage({ number, ...result, stats: stats() } satisfies Reply);
+function answer({ number, name }: Request, result: Pick<Reply, "result" | "failure">): void {
+  const withStats = name === "commit" ? undefined : stats();
+  parentPort?.postMessage({ number, ...result, stats: withStats } satisfies Reply);
 }
 
 function stats(): Reply["stats"] {
@@ -36,21 +37,20 @@ function stats(): Reply["stats"] {
   }
 }
 
-function fail(number: number, error: unknown): void {
+function fail(request: Request, error: unknown): void {
   store?.failed(error);
-  answer(number, { failure: toFailure(error, path) });
+  answer(request, { failure: toFailure(error, path) });
 }
 
 parentPort?.on("message", (request: Request) => {
-  const { number } = request;
   try {
     const result = handle(request);
-    if (!(result instanceof Promise)) return answer(number, { result });
+    if (!(result instanceof Promise)) return answer(request, { result });
     result.then(
-      (value: unknown) => answer(number, { result: value }),
-      (error: unknown) => fail(number, error),
+      (value: unknown) => answer(request, { result: value }),
+      (error: unknown) => fail(request, error),
     );
   } catch (error) {
-    fail(number, error);
+    fail(request, error);
   }
 });

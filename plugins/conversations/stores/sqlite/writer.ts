@@ -1,9 +1,10 @@
 // Writes batches.
-import { createHash } from "node:crypto";
 import type { Address } from "../../../channels/index.ts";
 import type { Connection } from "./connection.ts";
 import type { Row } from "./driver.ts";
+import type { StreamPositions } from "../storage.ts";
 import { payloadOf, toTitle } from "./frames.ts";
+import type { Identifiers } from "./identifiers.ts";
 import { operations, type PackedBatch } from "./protocol.ts";
 import { opensTurn, operationBefore, readTurns, turnSeq } from "./turns.ts";
 
@@ -20,10 +21,11 @@ interface LiveRow {
   titleMessage: string | null;
   titleSeq: number;
   isRetitled: boolean;
+  positions: StreamPositions;
 }
 
 /** Conversations that began with a batch. */
-interface Written {
+export interface Written {
   begun: number;
   /** Unix milliseconds of the first entry of the oldest one. */
   oldestAt: number | undefined;
@@ -59,6 +61,12 @@ const toLiveRow = (row: Row): LiveRow => ({
   titleMessage: row.title_message as string | null,
   titleSeq: Number(row.title_seq),
   isRetitled: false,
+  positions: {
+    written: Number(row.written),
+    plain: Number(row.plain),
+    acknowledged: Number(row.acknowledged),
+    resumes: row.resumes === 1,
+  },
 });
 
 const titleOf = (frame: Uint8Array): string => {
@@ -82,23 +90,6 @@ function setTitle(row: LiveRow, { title, rank, message, seq }: Title): void {
 
 const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
-/** The epochs and public ids that the worker gives itself, from a seed that the host passed. */
-export class Identifiers {
-  private readonly seed: string;
-  private used = 0;
-
-  constructor(seed: string) {
-    this.seed = seed;
-  }
-
-  /** @returns 64 hexadecimal digits that no earlier call returned. */
-  next(): string {
-    return createHash("sha256")
-      .update(`${this.seed}:${this.used++}`)
-      .digest("hex");
-  }
-}
-
 export class Writer {
   private readonly connection: Connection;
   private readonly identifiers: Identifiers;
@@ -111,29 +102,29 @@ export class Writer {
     this.identifiers = identifiers;
   }
 
-  /** Forgets what is known about conversations, because another part has changed them. */
+  /** Forgets what is known about conversations, because they may have changed. */
   reset(): void {
     this.rows = new Map();
+    this.changed.clear();
   }
 
-  /** Writes a batch as a whole, or throws and writes nothing. */
-  commit(batch: PackedBatch): Written {
+  /** The last number of a stream; undefined if there is none. */
+  seqOf(address: Address): number | undefined {
+    return this.find(address)?.seq;
+  }
+
+  /** Writes batches in their order. Call it in a transaction, and `reset` if that fails. */
+  write(batches: readonly PackedBatch[]): Written {
     const written: Written = { begun: 0, oldestAt: undefined };
-    try {
-      this.connection.transaction(() => {
-        for (const { address, epoch, seq } of batch.streams)
-          this.begin(batch.addresses[address]!, epoch, seq);
-        this.writeEntries(batch, written);
-        this.writeTaken(batch);
-        this.writePositions(batch);
-        for (const row of this.changed) this.save(row);
-      });
-    } catch (error) {
-      this.reset();
-      throw error;
-    } finally {
-      this.changed.clear();
+    for (const batch of batches) {
+      for (const { address, epoch, seq } of batch.streams)
+        this.begin(batch.addresses[address]!, epoch, seq);
+      this.writeEntries(batch, written);
+      this.writeTaken(batch);
+      this.writePositions(batch);
     }
+    for (const row of this.changed) this.save(row);
+    this.changed.clear();
     if (this.rows.size > maxRows) this.reset();
     return written;
   }
@@ -162,6 +153,10 @@ export class Writer {
     return row;
   }
 
+  private findOrCreate(address: Address): LiveRow {
+    return this.find(address) ?? this.create(address);
+  }
+
   private create(address: Address, epoch?: string, seq = 0): LiveRow {
     const random = this.identifiers.next();
     this.connection.run(
@@ -176,11 +171,11 @@ export class Writer {
   }
 
   private writeEntries({ addresses, entries, frames }: PackedBatch, written: Written): void {
-    const rows = addresses.map((address) => this.find(address));
+    const rows: (LiveRow | undefined)[] = [];
     let offset = 0;
     for (let at = 0; at < entries.seq.length; at++) {
       const place = entries.address[at]!;
-      const row = (rows[place] ??= this.create(addresses[place]!));
+      const row = (rows[place] ??= this.findOrCreate(addresses[place]!));
       const end = offset + entries.size[at]!;
       if (row.createdAt === null) {
         written.begun += 1;
@@ -279,7 +274,7 @@ export class Writer {
 
   private writeTaken({ addresses, taken }: PackedBatch): void {
     for (const { address, id, digest, at, stopped } of taken) {
-      const row = this.find(addresses[address]!) ?? this.create(addresses[address]!);
+      const row = this.findOrCreate(addresses[address]!);
       this.connection.run(
         "INSERT INTO taken(conversation, message, digest, at, stopped) VALUES (?, ?, ?, ?, ?)",
         row.id,
@@ -302,29 +297,27 @@ export class Writer {
 
   private writePositions({ addresses, positions }: PackedBatch): void {
     for (const { address, written, plain, acknowledged, resumes } of positions) {
-      const { channel, session } = addresses[address]!;
-      this.connection.run(
-        "UPDATE conversation SET written = ?, plain = ?, acknowledged = ?, resumes = ? " +
-          "WHERE channel = ? AND session = ?",
-        written,
-        plain,
-        acknowledged,
-        Number(resumes),
-        channel,
-        session,
-      );
+      const row = this.find(addresses[address]!);
+      if (row === undefined) continue;
+      row.positions = { written, plain, acknowledged, resumes };
+      this.changed.add(row);
     }
   }
 
   private save(row: LiveRow): void {
+    const { written, plain, acknowledged, resumes } = row.positions;
     this.connection.run(
-      "UPDATE conversation SET epoch = ?, seq = ?, created_at = ?, used_at = ?, turns = ? " +
-        "WHERE id = ?",
+      "UPDATE conversation SET epoch = ?, seq = ?, created_at = ?, used_at = ?, turns = ?, " +
+        "written = ?, plain = ?, acknowledged = ?, resumes = ? WHERE id = ?",
       row.epoch,
       row.seq,
       row.createdAt,
       row.usedAt,
       row.turns,
+      written,
+      plain,
+      acknowledged,
+      Number(resumes),
       row.id,
     );
     if (!row.isRetitled) return;

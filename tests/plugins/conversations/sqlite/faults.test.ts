@@ -9,7 +9,7 @@ import {
   loadDriver,
 } from "../../../../plugins/conversations/stores/sqlite/driver.ts";
 import { storeErrors } from "../../../../plugins/conversations/stores/sqlite/errors.ts";
-import { packBatch } from "../../../../plugins/conversations/stores/sqlite/pack.ts";
+import { encodeBatch } from "../../../../plugins/conversations/stores/sqlite/pack.ts";
 import type { Reply } from "../../../../plugins/conversations/stores/sqlite/protocol.ts";
 import { Store } from "../../../../plugins/conversations/stores/sqlite/store.ts";
 import {
@@ -59,7 +59,7 @@ function openStore(disk: Disk): Store {
 }
 
 const batch = (seq: number, text: string) =>
-  packBatch({
+  encodeBatch({
     ...emptyBatch,
     streams: seq === 1 ? [{ ...address, epoch, seq: 0 }] : [],
     entries: [entry(seq, "user", `u${seq}`, text)],
