@@ -57,7 +57,7 @@ const contentOf = (path: string): Buffer => {
 };
 
 describe("Store.commit", () => {
-  test("stores a batch as one row, and its rows at the next open", () => {
+  test("stores a batch as one row before its rows", () => {
     const path = createFile();
     const store = openStore(path);
     const taken = [{ ...address, id: "1", digest: "d", at: 5 }];
