@@ -15,6 +15,7 @@ export const conversationsErrors = errorTable({
   not_owner: "Another node has taken over this session.",
   node_gone: "The node that had this session does not answer.",
   not_found: "There is no conversation with this id. List the conversations to find it.",
-  not_supported: (action: string) =>
-    `This store cannot ${action}. Set store.kind to "sqlite" to keep conversations on disk.`,
+  not_supported: (action: string, problem?: string) =>
+    `This store cannot ${action}. ` +
+    (problem ?? 'Set store.kind to "sqlite" to keep conversations on disk.'),
 });

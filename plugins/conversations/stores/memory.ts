@@ -71,7 +71,7 @@ export class MemoryConversations implements Conversations {
   }
 
   async list(): Promise<Page<ConversationSummary>> {
-    throw conversationsErrors.not_supported("list conversations");
+    throw conversationsErrors.not_supported("list conversations", this.options.problem);
   }
 
   async find(): Promise<ConversationSummary | undefined> {
@@ -87,7 +87,7 @@ export class MemoryConversations implements Conversations {
   }
 
   async search(): Promise<readonly SearchHit[]> {
-    throw conversationsErrors.not_supported("search");
+    throw conversationsErrors.not_supported("search", this.options.problem);
   }
 
   async rename(): Promise<void> {

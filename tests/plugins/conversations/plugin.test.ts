@@ -84,6 +84,16 @@ describe("conversations", () => {
     expect(service(server.services).health().conversations).toBe(0);
   });
 
+  test("names the reason why there is no history", async () => {
+    const first = conversations({ home: "/dev/null/home" });
+    await using server = await startPicoServer({ first });
+    const history = service(server.services);
+    const reason =
+      /^This store cannot \w.*\. Conversations are kept in memory only\. .*\/dev\/null/;
+    await expect(history.list()).rejects.toThrow(reason);
+    await expect(history.search("hello")).rejects.toThrow(reason);
+  });
+
   test("rejects calls that need a history in memory", async () => {
     await using server = await startPicoServer({ first: conversations() });
     const history = service(server.services);
