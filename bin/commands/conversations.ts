@@ -1,6 +1,11 @@
 // `doorward conversations`: lists, shows, searches, exports and deletes conversations.
 import { formatUtc } from "../../lib/util.ts";
-import type { ConversationSummary, SearchHit, Turn } from "../../plugins/conversations/index.ts";
+import {
+  turnLabel,
+  type ConversationSummary,
+  type SearchHit,
+  type Turn,
+} from "../../plugins/conversations/index.ts";
 import { sanitize, sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
 import { askLauncher, reportNotRunning, reportRejected, streamLauncher } from "./control-client.ts";
@@ -75,11 +80,6 @@ function search(context: CommandContext, words: string): Promise<number> {
   });
 }
 
-function authorOf({ role, sender, kind }: Turn): string {
-  if (kind !== undefined) return kind === "thought" ? "Thought" : "Tool calls";
-  return role === "assistant" ? "Reply" : sanitizeLine(sender?.name ?? sender?.id ?? "User");
-}
-
 interface ShowBody {
   readonly conversation: ConversationSummary;
   readonly turns: readonly Turn[];
@@ -95,7 +95,9 @@ function show(context: CommandContext, id: string): Promise<number> {
         ({ type, filename }) => `[${sanitizeLine(filename ?? type)}]\n`,
       );
       const text = turn.content === "" ? "" : `${sanitize(turn.content)}\n`;
-      context.out(`\n${formatUtc(turn.at)}  ${authorOf(turn)}\n${text}${media.join("")}`);
+      context.out(
+        `\n${formatUtc(turn.at)}  ${sanitizeLine(turnLabel(turn))}\n${text}${media.join("")}`,
+      );
     }
     if (before !== undefined)
       context.say(`for earlier messages: doorward conversations show ${id} -before ${before}\n`);

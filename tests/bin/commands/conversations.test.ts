@@ -33,6 +33,11 @@ describe("doorward conversations", () => {
       expect(out).toContain("Where is the blue teapot?\n");
       expect(out).toContain("kitchen.\n");
       expect(out).not.toContain("\u001b");
+      const exported = await run(`conversations export ${id} -format markdown`);
+      const authors = (text: string, pattern: RegExp) =>
+        [...text.matchAll(pattern)].map(([, name]) => name);
+      expect(authors(out, /^\d{4}-.*  (\w+)$/gm)).toEqual(["User", "Assistant"]);
+      expect(authors(exported.out, /^## (\w+), /gm)).toEqual(["User", "Assistant"]);
       const page = await run(`conversations show ${id} -limit 1`);
       expect(page.out).not.toContain("  User\n");
       const [, more = ""] = /doorward (conversations show \S+ -before \S+)/.exec(page.said) ?? [];

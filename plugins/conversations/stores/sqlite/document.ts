@@ -1,6 +1,7 @@
 // Writes a conversation as a JSON or Markdown document.
 import type { Media } from "../../../channels/index.ts";
 import type { ConversationHistory, ConversationSummary, Turn } from "../../service.ts";
+import { turnLabel } from "../../turn-label.ts";
 
 const pageSize = 100;
 
@@ -41,11 +42,10 @@ function mediaLine({ type, url = "", filename }: Media): string {
   return /^https?:[^\s<>]*$/.test(url) ? `\n[${name}](<${url}>)\n` : `\n(${name})\n`;
 }
 
-function toSection({ role, sender, kind, content, attachments = [], complete, at }: Turn): string {
-  const author = sender?.name ?? (role === "user" ? "User" : "Assistant");
-  const label = kind === undefined ? "" : `, ${kind === "thought" ? "thought" : "tool calls"}`;
+function toSection(turn: Turn): string {
+  const { content, attachments = [], complete, at } = turn;
   const end = complete === false ? "\n(incomplete)\n" : "";
-  const heading = `\n## ${escapeMarkdown(author)}${label}, ${new Date(at).toISOString()}\n`;
+  const heading = `\n## ${escapeMarkdown(turnLabel(turn))}, ${new Date(at).toISOString()}\n`;
   return `${heading}\n${content}\n${attachments.map(mediaLine).join("")}${end}`;
 }
 
