@@ -11,7 +11,7 @@ import { StoredConversations } from "./stores/stored.ts";
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
-export { turnLabel } from "./turn-label.ts";
+export { turnLabel } from "./stores/turn-label.ts";
 export type {
   AppendResult,
   Cursor,

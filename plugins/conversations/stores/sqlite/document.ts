@@ -1,7 +1,7 @@
 // Writes a conversation as a JSON or Markdown document.
 import type { Media } from "../../../channels/index.ts";
 import type { ConversationHistory, ConversationSummary, Turn } from "../../service.ts";
-import { turnLabel } from "../../turn-label.ts";
+import { turnLabel } from "../turn-label.ts";
 
 const pageSize = 100;
 
