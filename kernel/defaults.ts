@@ -3,23 +3,19 @@ import type { Clock, Log, LogLine } from "./plugin.ts";
 
 export const noop = (): void => undefined;
 
-const setSystemTimeout: Clock["setTimeout"] = (run, ms) => setTimeout(run, ms);
-const clearSystemTimeout: Clock["clearTimeout"] = (id) => clearTimeout(id as NodeJS.Timeout);
 export const systemClock: Clock = {
   now: Date.now,
   monotonic: () => performance.now(),
-  setTimeout: setSystemTimeout,
-  clearTimeout: clearSystemTimeout,
+  setTimeout: (run, ms) => setTimeout(run, ms),
+  clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
 };
 
-const warnToConsole: LogLine = (fields, text) => console.warn(text, fields);
-const errorToConsole: LogLine = (fields, text) => console.error(text, fields);
 /** A host that passes no log still sees warnings and errors. */
 export const consoleLog: Log = {
   debug: noop,
   info: noop,
-  warn: warnToConsole,
-  error: errorToConsole,
+  warn: (fields, text) => console.warn(text, fields),
+  error: (fields, text) => console.error(text, fields),
 };
 
 /** A log that never throws, so that a full disk ends neither a start nor a stop. */

@@ -1,4 +1,6 @@
 // The error class, the helper for tables of errors, and the table of the kernel.
+import { didYouMean } from "./suggest.ts";
+
 /** Additional data of an error. */
 export interface ErrorContext {
   /** Values for programs and for the log; never a secret. */
@@ -81,9 +83,12 @@ export const kernelErrors = errorTable({
       : `Plugin "${name}" was made for version ${String(api)} of the plugin contract; ` +
         'this kernel takes "api: 1".',
   KERNEL_DUPLICATE_PLUGIN: (name: string) =>
-    `Two plugins are named "${name}"; give one of them another name.`,
-  KERNEL_NEED_UNMET: (plugin: string, need: string, hint: string) =>
-    `Plugin "${plugin}" needs the service "${need}", which no earlier plugin offers.${hint}`,
+    `Two plugins are named "${name}". Only one can be used: remove or rename the other one.`,
+  KERNEL_NEED_UNMET: (plugin: string, need: string, offered: readonly string[]) =>
+    offered.includes(need)
+      ? `Plugin "${plugin}" reads needs.${need} undeclared: add needs: { ${need}: true } to it.`
+      : `Plugin "${plugin}" needs the service "${need}", which no earlier plugin offers.` +
+        didYouMean(need, offered),
   KERNEL_START_SLOW: (plugin: string, seconds: number) =>
     `Plugin "${plugin}" did not start within ${seconds} s.`,
   KERNEL_SERVICE_TAKEN: (plugin: string, service: string) =>

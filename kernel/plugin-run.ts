@@ -15,7 +15,6 @@ import type {
   Release,
   Scope,
 } from "./plugin.ts";
-import { didYouMean } from "./suggest.ts";
 import type { AnyPlugin } from "./wiring.ts";
 
 /** Dependencies shared by all plugins of one start. */
@@ -86,7 +85,7 @@ export class PluginRun {
     return this.track("starting", "started", async () => {
       for (const need of Object.keys(plugin.needs ?? {})) {
         if (!Object.hasOwn(services, need))
-          throw kernelErrors.KERNEL_NEED_UNMET(plugin.name, need, "");
+          throw kernelErrors.KERNEL_NEED_UNMET(plugin.name, need, Object.keys(services));
       }
       const offers: object = (await plugin.start(createScope(this))) ?? {};
       if (!this.canRegister) return;
@@ -218,18 +217,18 @@ const pick = (services: Services, names: object): Services =>
   Object.fromEntries(Object.keys(names).map((name) => [name, services[name]]));
 
 /**
- * For a plugin that states its needs in its type only. Reading a service that no earlier plugin
- * offers throws.
+ * The services that a plugin declares, or all if it states its needs in its type only. Reading
+ * another one throws. A declared one is an own property, which costs nothing.
  */
-function rejectUnknown(plugin: string, services: Services): Services {
-  return new Proxy(services, {
-    get(_, service) {
-      if (typeof service === "symbol" || Object.hasOwn(services, service))
-        return Reflect.get(services, service);
-      const hint = didYouMean(service, Object.keys(services));
-      throw kernelErrors.KERNEL_NEED_UNMET(plugin, service, hint);
+function selectNeeds({ name, needs }: AnyPlugin, services: Services): Services {
+  const rejectOthers: ProxyHandler<object> = {
+    get(_, need) {
+      if (typeof need === "symbol" || need === "toJSON") return undefined;
+      throw kernelErrors.KERNEL_NEED_UNMET(name, need, Object.keys(services));
     },
-  });
+  };
+  const selected = needs ? pick(services, needs) : services;
+  return Object.assign(Object.create(new Proxy({}, rejectOthers)), selected) as Services;
 }
 
 /** The methods do not use `this`, so that plugins can destructure the scope. */
@@ -248,7 +247,7 @@ function createScope(run: PluginRun): Scope<any> {
       context.log[level]({ plugin: name, ...fields }, text);
 
   return {
-    needs: plugin.needs ? pick(services, plugin.needs) : rejectUnknown(name, services),
+    needs: selectNeeds(plugin, services),
     uses: plugin.uses ? pick(services, plugin.uses) : services,
     log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") },
     clock,

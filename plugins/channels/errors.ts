@@ -4,7 +4,13 @@ import { errorTable } from "../../kernel/index.ts";
 export const channelsErrors = errorTable({
   channel_taken: (name: string) =>
     `A channel named "${name}" is already attached; give one of them another name.`,
-  application_taken: "The kernel already has an application; remove one of the two.",
+  channel_invalid: (problem: string) =>
+    `needs.channels.attach() takes { name, send(session, id, message) }: ${problem}.`,
+  application_taken:
+    "The kernel already has an application, and only one can be used: remove one of the two.",
+  application_invalid: (what: string) =>
+    `The application is ${what}, not a function: pass one that receives a message, like ` +
+    "application(async ({ content, reply }) => { await reply({ content }); }).",
   no_application:
     "No application receives messages; add application() or echo() to the plugin list.",
   id_reused: "Another message already used this id; give each message its own id.",

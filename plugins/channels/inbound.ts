@@ -141,6 +141,8 @@ export class Inbound {
     application: Application,
     { perSession = 1, stopGraceS = defaultStopGraceS }: ApplicationOptions = {},
   ): Release {
+    if (typeof application !== "function")
+      throw channelsErrors.application_invalid(application === null ? "null" : typeof application);
     if (this.current) throw channelsErrors.application_taken();
     const width = Math.max(1, perSession);
     const registration = { application, width, stopGraceMs: stopGraceS * 1_000 };

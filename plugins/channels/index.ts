@@ -66,6 +66,14 @@ type ChannelsShape = {
 
 type ChannelsScope = Scope<ChannelsShape>;
 
+/** @throws channel_invalid for an object that is not an adapter, as in JavaScript. */
+function assertAdapter(adapter: Partial<ChannelAdapter> | undefined): void {
+  const { name, send } = adapter ?? {};
+  if (typeof name !== "string" || name === "")
+    throw channelsErrors.channel_invalid("name must be a text");
+  if (typeof send !== "function") throw channelsErrors.channel_invalid("send must be a function");
+}
+
 interface HandleOptions {
   readonly name: string;
   readonly isAttached: () => boolean;
@@ -245,6 +253,7 @@ export function channels(): Plugin<ChannelsShape> {
         stop: (to, id, by) => inbound.stopMessages(to, id, by),
         busySessions: (channel) => inbound.busySessions(channel),
         attach(adapter) {
+          assertAdapter(adapter);
           const { name } = adapter;
           if (adapters.has(name)) throw channelsErrors.channel_taken(name);
           adapters.set(name, adapter);

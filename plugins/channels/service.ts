@@ -35,6 +35,7 @@ export interface Channels {
   /**
    * Attaches a channel.
    *
+   * @throws channel_invalid if it lacks a name or `send`.
    * @throws channel_taken if a channel with this name is attached.
    */
   attach(adapter: ChannelAdapter): ChannelHandle;
@@ -42,6 +43,7 @@ export interface Channels {
    * Registers the application.
    *
    * @returns A function that removes it.
+   * @throws application_invalid if it is not a function.
    * @throws application_taken if the kernel already has an application.
    */
   handle(application: Application, options?: ApplicationOptions): Release;

@@ -27,12 +27,18 @@ export function assertHostName(options: {
   return name;
 }
 
+interface HostOptions {
+  readonly server?: unknown;
+  readonly port?: number;
+}
+
 /**
  * Checks that a host has passed an HTTP server.
  *
- * @throws HTTP_SERVER for undefined, a function, a framework object or any other value.
+ * @throws HTTP_SERVER for undefined, a function, a framework object or any other value, and for a
+ * port in addition.
  */
-export function assertServer(server: unknown): void {
+export function assertServer({ server, port }: HostOptions): void {
   if (server === undefined)
     throw httpErrors.HTTP_SERVER("undefined", "create the server first, or leave the option out");
   if (typeof server === "function")
@@ -41,7 +47,11 @@ export function assertServer(server: unknown): void {
       "pass createServer(app) of node:http, and call listen() of that server",
     );
   const { emit, on, server: inner } = (server ?? {}) as Record<string, unknown>;
-  if (typeof emit === "function" && typeof on === "function") return;
+  if (typeof emit === "function" && typeof on === "function") {
+    if (port === undefined) return;
+    const fix = "leave it out, and pass it to listen() of your server";
+    throw httpErrors.HTTP_SERVER("also a port, which it would ignore", fix);
+  }
   throw inner === undefined
     ? httpErrors.HTTP_SERVER("a value that isn't a server", "pass an http.Server or https.Server")
     : httpErrors.HTTP_SERVER("an app, such as that of Fastify", "pass app.server");

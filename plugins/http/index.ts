@@ -242,7 +242,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
 
     start(scope) {
       const { config, onStop, clock, log } = scope;
-      if ("server" in options) assertServer(options.server);
+      if ("server" in options) assertServer(options);
       const hostName = assertHostName(options);
       const settings = config();
       const basePath = resolveBasePath(options, settings);

@@ -294,7 +294,11 @@ describe("Kernel", () => {
       [plugin("shop", () => ({ bread: 1 })), plugin("rival", () => ({ bread: 2 }))],
       'Plugin "rival" offers the service "bread"',
     ],
-    ["KERNEL_DUPLICATE_PLUGIN", [plugin("shop"), plugin("shop")], 'Two plugins are named "shop"'],
+    [
+      "KERNEL_DUPLICATE_PLUGIN",
+      [plugin("shop"), plugin("shop")],
+      'Two plugins are named "shop". Only one can be used',
+    ],
     ["KERNEL_PLUGIN_NAME", [plugin("Shop")], '"Shop" is not a plugin name'],
     ["KERNEL_PLUGIN_NAME", [plugin("a:b")], '"a:b"'],
     ["KERNEL_PLUGIN_NAME", [plugin("kernel")], '"kernel"'],

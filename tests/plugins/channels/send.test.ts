@@ -171,6 +171,31 @@ describe("Channels.attach and Channels.handle", () => {
     });
   });
 
+  test.each([
+    ["undefined", undefined],
+    ["object", {}],
+    ["null", null],
+  ])("names an application that is not a function: %s", async (what, value) => {
+    const given = application(value as never);
+    const start = createKernel([channels(), given]).start();
+    await expect(start).rejects.toMatchObject({
+      code: "application_invalid",
+      message: expect.stringContaining(`The application is ${what}, not a function: pass one`),
+    });
+  });
+
+  test.each([
+    [undefined, "name must be a text"],
+    [{ name: "", send: () => undefined }, "name must be a text"],
+    [{ name: "sample" }, "send must be a function"],
+  ])("names what an adapter lacks: %j", async (adapter, problem) => {
+    await withKernel([channels()], ({ kernel: { services } }) => {
+      expect(() => services.channels.attach(adapter as never)).toThrowError(
+        `needs.channels.attach() takes { name, send(session, id, message) }: ${problem}.`,
+      );
+    });
+  });
+
   test("accepts a new application after the previous one was removed", async () => {
     const { plugin, inlet, message } = createSampleChannel();
     const seen: string[] = [];

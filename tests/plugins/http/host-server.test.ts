@@ -239,4 +239,12 @@ describe("http({ server })", () => {
     expect(error).toMatchObject({ code: "HTTP_SERVER" });
     expect((error as Error).message).toMatch(sentence);
   });
+
+  test("rejects a port that it would ignore", async () => {
+    const kernel = createKernel([http({ server: createServer(), port: 8080 })]);
+    await expect(kernel.start()).rejects.toMatchObject({
+      code: "HTTP_SERVER",
+      message: expect.stringContaining("also a port, which it would ignore: leave it out"),
+    });
+  });
 });
