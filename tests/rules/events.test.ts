@@ -34,3 +34,32 @@ describe("docs/events.md", () => {
     }
   });
 });
+
+/** The services in the types of the plugins: `offers: { http: Http }`. */
+const offered = filesUnder(["plugins"], /^(index|service)\.ts$/).flatMap((path) =>
+  [...codeOnly(read(path)).matchAll(/\boffers: \{([^}]*)\}/g)].flatMap(([, body]) =>
+    [...body!.matchAll(/(\w+): (\w+)/g)].map(([, name, type]) => ({
+      name: name!,
+      type: type!,
+      plugin: path.split("/")[1]!,
+    })),
+  ),
+);
+
+describe("docs/events.md, services", () => {
+  const services = tableRows(read("docs/events.md"), "service").map((cells) =>
+    cells.slice(0, 3).map((cell) => unquoted(cell)),
+  );
+
+  test("names the type and the plugin of every service", () => {
+    // The name of the application is a text, which only the kernel compares.
+    const expected = offered.filter(({ name }) => name !== "application");
+    const lines = expected.map(({ name, type, plugin }) => `${name} ${type} ${plugin}`);
+    expect(services.map((cells) => cells.join(" ")).sort()).toEqual([...new Set(lines)].sort());
+  });
+
+  test("names types that the entry point of the plugin exports", () => {
+    for (const [, type, plugin] of services)
+      expect(read(`plugins/${plugin}/index.ts`)).toMatch(new RegExp(`export [^;]*\\b${type}\\b`));
+  });
+});
