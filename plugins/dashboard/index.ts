@@ -107,10 +107,20 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
 
 type DashboardScope = Scope<DashboardShape>;
 
+/** A host that names no way to see the generated token could never sign in. */
+function warnOfHiddenToken({ needs, log }: DashboardScope, { ways }: DashboardOptions): void {
+  if (ways !== undefined || needs.tokens.info("launcher").source !== "random") return;
+  const text =
+    "There was no launcher token, so the dashboard generated one and shows it nowhere. Set one, as " +
+    'in tokenStore(memory({ launcher: "…" })), or open the path of signInLinks.mint().';
+  log.warn({}, text);
+}
+
 async function startDashboard(scope: DashboardScope, options: DashboardOptions) {
   const { tokens, http } = scope.needs;
   const { local } = options;
   await tokens.claim("launcher", { generate: true, exposed: http.isPublic() });
+  warnOfHiddenToken(scope, options);
   await tokens.claim("metrics");
   const { sessions, keeper } = await openSignIns(scope, options);
   const phase = { serving: false, stopping: false };
