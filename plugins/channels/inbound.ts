@@ -176,7 +176,7 @@ export class Inbound {
     const before = isDeduplicated ? dedupe.find(inboundMessage) : undefined;
     if (before) return this.deliverAgain(inboundMessage, before, deliveryCallbacks);
     if (!this.current) {
-      this.warnOfMissingApplication(inboundMessage);
+      this.warnOfMissingApplication({ channel: inboundMessage.channel });
       return deliveryCallbacks.rejected(channelsErrors.no_application());
     }
     if (!isDeduplicated) return this.enqueue(inboundMessage, deliveryCallbacks);
@@ -233,10 +233,11 @@ export class Inbound {
       if (run.message.id === id) void run.addTurn();
   }
 
-  private warnOfMissingApplication({ channel }: InboundMessage): void {
-    if (!this.hasWarned)
-      this.options.log.warn({ channel }, channelsErrors.no_application().message);
+  /** Warns once if there is no application. */
+  warnOfMissingApplication(fields: { readonly channel?: string } = {}): void {
+    if (this.current || this.hasWarned) return;
     this.hasWarned = true;
+    this.options.log.warn(fields, channelsErrors.no_application().message);
   }
 
   private deliverAgain(

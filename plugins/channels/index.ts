@@ -66,6 +66,8 @@ type ChannelsShape = {
 
 type ChannelsScope = Scope<ChannelsShape>;
 
+const applicationWaitMs = 1_000;
+
 /** @throws channel_invalid for an object that is not an adapter, as in JavaScript. */
 function assertAdapter(adapter: Partial<ChannelAdapter> | undefined): void {
   const { name, send } = adapter ?? {};
@@ -235,6 +237,10 @@ export function channels(): Plugin<ChannelsShape> {
       onReady(() => {
         sending = true;
         inbound.start();
+        // A host may register its application after the start.
+        after(applicationWaitMs, () => {
+          if (adapters.size > 0) inbound.warnOfMissingApplication();
+        });
         return () => {
           inbound.stop();
           return streams.stop();

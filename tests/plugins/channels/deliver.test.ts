@@ -188,6 +188,28 @@ describe("ChannelHandle.deliver", () => {
     });
   });
 
+  test("warns once if no application registers after the start", async () => {
+    const { plugin, inlet, message } = createSampleChannel();
+    await withKernel([channels(), plugin], async ({ clock, lines }) => {
+      const warnings = () => lines.filter(({ text }) => /^No application receives/.test(text));
+      clock.increment(999);
+      expect(warnings()).toEqual([]);
+      clock.increment(1);
+      expect(warnings()).toHaveLength(1);
+      await expect(inlet().deliver(message())).rejects.toEqual(code("no_application"));
+      expect(warnings()).toHaveLength(1);
+    });
+  });
+
+  test("warns of no missing application if a host registers one", async () => {
+    const { plugin } = createSampleChannel();
+    await withKernel([channels(), plugin], ({ kernel, clock, lines }) => {
+      kernel.services.channels.handle(() => {});
+      clock.increment(10_000);
+      expect(lines).toEqual([]);
+    });
+  });
+
   test("rejects without an application and emits no event", async () => {
     const { plugin, inlet, message } = createSampleChannel();
     await withKernel([channels(), plugin], async ({ kernel, lines }) => {
