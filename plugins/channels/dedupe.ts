@@ -113,6 +113,12 @@ export class Dedupe {
     return this.channels.get(channel)?.has(session) ?? false;
   }
 
+  /** Forgets all ids of a session: the store knows them. */
+  forgetSession({ channel, session }: Pick<MessageKey, "channel" | "session">): void {
+    const records = this.channels.get(channel)?.get(session);
+    if (records) this.drop(records);
+  }
+
   /** Adds the ids of a session that the store of conversations has kept. */
   restore({ channel, session: name }: MessageKey, ids: readonly TakenId[]): void {
     const now = this.time();

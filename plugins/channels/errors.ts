@@ -19,6 +19,7 @@ export const channelsErrors = errorTable({
   not_running: "Messages can be sent and received only while Doorward is running.",
   unsupported: (channel: string, action: string) =>
     `The channel "${channel}" cannot ${action} messages.`,
+  not_owner: "Another node has taken over this session.",
   stopped: "The message was stopped; send it again as a new message if you need it.",
   stream_ended: "The reply has ended; call write() before end().",
   rate_limited: "Too many messages are waiting to be sent; wait for their receipts.",

@@ -224,6 +224,19 @@ export class Inbound {
     return [{ id, status: this.dedupe.find({ channel, session, id }) ? "over" : "unknown" }];
   }
 
+  /** Ends the messages of a session that another node has taken over. */
+  abandon({ channel, session }: Address): void {
+    const reason = channelsErrors.not_owner();
+    for (const run of this.queues.remove(channel, session, () => true)) run.remove(reason);
+    for (const run of this.queues.started(channel, session)) run.stop(reason);
+    this.dedupe.forgetSession({ channel, session });
+  }
+
+  /** Reads the ids of a session again before the next message. */
+  forgetIds(address: Address): void {
+    this.dedupe.forgetSession(address);
+  }
+
   private readonly outcomeFailed = (err: unknown): void =>
     this.options.log.error({ err }, "a channel failed to process the outcome of a message");
 

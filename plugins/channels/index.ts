@@ -9,6 +9,7 @@ import type {
   InboundMessage,
   ChannelHandle,
 } from "./service.ts";
+import { DeskQueue } from "./desk-queue.ts";
 import { createHistory } from "./history.ts";
 import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
@@ -76,11 +77,18 @@ function assertAdapter(adapter: Partial<ChannelAdapter> | undefined): void {
   if (typeof send !== "function") throw channelsErrors.channel_invalid("send must be a function");
 }
 
+/** The way of messages to the application: directly, or through the node that has the session. */
+interface InboundRoute {
+  readonly deliver: Inbound["deliver"];
+  readonly stop: Inbound["stopMessages"];
+  readonly isBusy: Inbound["isBusy"];
+}
+
 interface HandleOptions {
   readonly name: string;
   readonly isAttached: () => boolean;
   readonly detach: () => void;
-  readonly inbound: Inbound;
+  readonly inbound: InboundRoute;
   readonly receipts: ReceiptTracker;
   readonly streams: ReplyStreams;
   readonly emit: ChannelsScope["emit"];
@@ -118,11 +126,28 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
       emit("channels:session-left", () => ({ channel: name, session }));
     },
     stop: (session, id, by) =>
-      isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : [],
+      isAttached() ? inbound.stop({ channel: name, session }, id, by) : [],
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
     close() {
       if (isAttached()) detach();
     },
+  };
+}
+
+/** Without a shared store, this adds no step to the way of a message. */
+function createRoute({ uses, log, after }: ChannelsScope, inbound: Inbound): InboundRoute {
+  const desk = uses.conversations?.desk;
+  if (!desk)
+    return {
+      deliver: (...delivery) => inbound.deliver(...delivery),
+      stop: (...stop) => inbound.stopMessages(...stop),
+      isBusy: inbound.isBusy,
+    };
+  const queue = new DeskQueue({ desk, inbound, log, after });
+  return {
+    deliver: (...delivery) => queue.deliver(...delivery),
+    stop: (...stop) => queue.stop(...stop),
+    isBusy: (...session) => inbound.isBusy(...session) || queue.isBusy(...session),
   };
 }
 
@@ -233,6 +258,8 @@ export function channels(): Plugin<ChannelsShape> {
       const history = createHistory(scope.uses.conversations);
       const inbound = createInbound(scope, { send: outbound.send, stream, history }, adapters);
 
+      const route = createRoute(scope, inbound);
+
       onStop(() => void (sending = false));
       onReady(() => {
         sending = true;
@@ -256,7 +283,7 @@ export function channels(): Plugin<ChannelsShape> {
         handle: (application, options) => inbound.handle(application, options),
         stream: (to, streamOptions) => stream(to, streamOptions),
         history,
-        stop: (to, id, by) => inbound.stopMessages(to, id, by),
+        stop: (to, id, by) => route.stop(to, id, by),
         busySessions: (channel) => inbound.busySessions(channel),
         attach(adapter) {
           assertAdapter(adapter);
@@ -269,7 +296,7 @@ export function channels(): Plugin<ChannelsShape> {
             name,
             isAttached,
             detach,
-            inbound,
+            inbound: route,
             receipts,
             streams,
             emit,

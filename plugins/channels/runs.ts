@@ -171,15 +171,14 @@ export class Run implements Task {
   }
 
   /** Removes a message that the application has not received. */
-  remove(): void {
-    this.options.deliveries.reject(this.delivery, channelsErrors.stopped());
+  remove(reason: Error = channelsErrors.stopped()): void {
+    this.options.deliveries.reject(this.delivery, reason);
   }
 
   /** Asks the application to stop. Does nothing the second time. */
-  stop(): void {
+  stop(reason: Error = channelsErrors.stopped()): void {
     if (this.isStopped) return;
     this.isStopped = true;
-    const reason = channelsErrors.stopped();
     this.controller?.abort(reason);
     this.options.deliveries.reject(this.delivery, reason);
     for (const stream of this.streams ?? []) stream.abort(reason);

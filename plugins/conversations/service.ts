@@ -249,6 +249,8 @@ export interface DeskListener {
   lost(address: Address): void;
   /** True while the application works on a message of the session. */
   isBusy(address: Address): boolean;
+  /** The session is this node's from now on: what it knew of it before is out of date. */
+  taken(address: Address): void;
 }
 
 /**
@@ -261,11 +263,10 @@ export interface Desk {
   /**
    * Takes the session, if it is free or its node is gone.
    *
-   * @returns `own`: it is this node's, as before. `taken`: it is this node's from now on. Otherwise
-   *   the node that has it.
+   * @returns `own` if it is this node's, otherwise the node that has it.
    * @throws store_unavailable if the store is away.
    */
-  claim(address: Address): Awaitable<"own" | "taken" | { readonly node: string }>;
+  claim(address: Address): Awaitable<"own" | { readonly node: string }>;
   /**
    * Passes a message to the application of another node.
    *

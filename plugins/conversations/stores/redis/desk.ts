@@ -80,7 +80,7 @@ export class RedisDesk implements Desk {
     return this.bySk.get(sk)?.address;
   }
 
-  claim(address: Address): Awaitable<"own" | "taken" | { readonly node: string }> {
+  claim(address: Address): Awaitable<"own" | { readonly node: string }> {
     const owned = this.owned.get(keyOf(address));
     if (!owned || owned.isLost) return this.claimAnew(address, owned);
     owned.usedAt = this.options.clock.monotonic();
@@ -125,11 +125,12 @@ export class RedisDesk implements Desk {
   }
 
   private async claimAnew(
-    address: Address,
+    { channel, session }: Address,
     lost: OwnedSession | undefined,
-  ): Promise<"own" | "taken" | { readonly node: string }> {
+  ): Promise<"own" | { readonly node: string }> {
     if (lost) await new Promise<void>((resolve) => lost.waiting.push(resolve));
     const { space, nodes, link, clock } = this.options;
+    const address = { channel, session };
     const { sk } = space.place(address.channel, address.session);
     let [isMine, value] = await this.ask(sk, "");
     if (!isMine && nodes.isGone(value)) {
@@ -153,7 +154,8 @@ export class RedisDesk implements Desk {
     this.owned.set(key, owned);
     this.bySk.set(sk, owned);
     this.owners.delete(key);
-    return "taken";
+    this.listener?.taken(address);
+    return "own";
   }
 
   private async ask(sk: string, gone: string): Promise<[isMine: boolean, value: string]> {

@@ -1,0 +1,164 @@
+/** Hands each message to the node that has its session, where several nodes share a store. */
+import { codeOf, type Log, type Release } from "../../kernel/index.ts";
+import type { Desk } from "../conversations/index.ts";
+import type { Inbound } from "./inbound.ts";
+import type { Address, DeliveryCallbacks, InboundMessage, Sender, StopResult } from "./service.ts";
+
+interface DeskQueueOptions {
+  readonly desk: Desk;
+  readonly inbound: Inbound;
+  readonly log: Log;
+  readonly after: (ms: number, run: () => void) => Release;
+}
+
+interface WaitingMessage {
+  readonly message: InboundMessage;
+  readonly callbacks: DeliveryCallbacks;
+  readonly options: { readonly dedupe?: boolean };
+}
+
+/** Milliseconds before a message is handed over again. */
+const retryMs = 250;
+/** The message must be handed to another node, and reached no application or a former owner. */
+const isMoved = (error: unknown): boolean => ["not_owner", "node_gone"].includes(codeOf(error));
+
+const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
+
+/**
+ * Messages of a session keep their order. A message that its node could not accept is handed over
+ * again, with the same id.
+ */
+export class DeskQueue {
+  private readonly options: DeskQueueOptions;
+  /** Messages that wait until it is known which node has their session. */
+  private readonly waiting = new Map<string, WaitingMessage[]>();
+  /** Session -> messages whose outcome another node will report. */
+  private readonly passed = new Map<string, Set<InboundMessage>>();
+
+  constructor(options: DeskQueueOptions) {
+    const { desk, inbound } = options;
+    this.options = options;
+    desk.listen({
+      passed: (message, outcome, deliverOptions) =>
+        inbound.deliver(message, outcome, deliverOptions),
+      stopped: (address, id, by) => void inbound.stopMessages(address, id, by),
+      lost: (address) => this.lost(address),
+      isBusy: (address) => inbound.isBusy(address.channel, address.session),
+      taken: (address) => inbound.forgetIds(address),
+    });
+  }
+
+  deliver(
+    message: InboundMessage,
+    callbacks: DeliveryCallbacks,
+    options: { readonly dedupe?: boolean } = {},
+  ): void {
+    const item = { message, callbacks, options };
+    const key = keyOf(message);
+    const waiting = this.waiting.get(key);
+    if (waiting) return void waiting.push(item);
+    const claimed = this.options.desk.claim(message);
+    if (claimed === "own") return this.deliverHere(item);
+    const queue = [item];
+    this.waiting.set(key, queue);
+    void this.run(key, queue, claimed);
+  }
+
+  /** True if messages of the session (default: of any session of the channel) are elsewhere. */
+  isBusy(channel: string, session?: string): boolean {
+    for (const keys of [this.waiting.keys(), this.passed.keys()])
+      for (const key of keys)
+        if (
+          session === undefined
+            ? key.startsWith(`${channel}\0`)
+            : key === keyOf({ channel, session })
+        )
+          return true;
+    return false;
+  }
+
+  /** Stops messages here and, if another node has the session, there. */
+  stop(to: Address, id?: string, by?: Sender): readonly StopResult[] {
+    const results = this.options.inbound.stopMessages(to, id, by);
+    const isKnown = results.some(({ status }) => status !== "unknown");
+    if (isKnown || !this.options.desk.stop(to, id, by)) return results;
+    const passed = [...(this.passed.get(keyOf(to)) ?? [])].map((message) => message.id);
+    const ids = id === undefined ? passed : [id];
+    return ids.map((each) => ({ id: each, status: "stopping" }));
+  }
+
+  /** Hands over one message after the other. */
+  private async run(
+    key: string,
+    queue: WaitingMessage[],
+    first: ReturnType<Desk["claim"]>,
+  ): Promise<void> {
+    const { desk, log } = this.options;
+    let claim = first;
+    for (let item = queue[0]; item; item = queue[0]) {
+      try {
+        const owner = await claim;
+        if (typeof owner === "object") this.pass(owner.node, item);
+        else this.deliverHere(item);
+      } catch (error) {
+        this.settle(() => item!.callbacks.rejected(error), log);
+      }
+      queue.shift();
+      if (queue[0]) claim = desk.claim(queue[0].message);
+    }
+    this.waiting.delete(key);
+  }
+
+  private deliverHere(item: WaitingMessage): void {
+    const { message, callbacks, options } = item;
+    const outcome: DeliveryCallbacks = {
+      accepted: (status) => callbacks.accepted(status),
+      rejected: (error) => (isMoved(error) ? this.again(item) : callbacks.rejected(error)),
+    };
+    this.options.inbound.deliver(message, outcome, options);
+  }
+
+  private pass(node: string, item: WaitingMessage): void {
+    const { message, callbacks, options } = item;
+    const key = keyOf(message);
+    const passed = this.passed.get(key) ?? new Set();
+    this.passed.set(key, passed.add(message));
+    const settled = (report: () => void): void => {
+      passed.delete(message);
+      if (passed.size === 0 && this.passed.get(key) === passed) this.passed.delete(key);
+      this.settle(report, this.options.log);
+    };
+    this.options.desk.pass(node, message, options).then(
+      (status) => settled(() => callbacks.accepted(status)),
+      (error: unknown) =>
+        settled(() => (isMoved(error) ? this.again(item) : callbacks.rejected(error))),
+    );
+  }
+
+  private again({ message, callbacks, options }: WaitingMessage): void {
+    this.options.after(retryMs, () => this.deliver(message, callbacks, options));
+  }
+
+  /** Another node has the session: its answers end here, and nothing of them is stored. */
+  private lost(address: Address): void {
+    const { inbound, desk, log, after } = this.options;
+    log.warn(
+      { ...address },
+      "another node has taken over a session while this one did not respond",
+    );
+    inbound.abandon(address);
+    const forget = (): void => {
+      if (inbound.isBusy(address.channel, address.session)) after(retryMs, forget);
+      else desk.forget(address);
+    };
+    forget();
+  }
+
+  private settle(report: () => void, log: Log): void {
+    try {
+      report();
+    } catch (err) {
+      log.error({ err }, "a channel failed to process the outcome of a message");
+    }
+  }
+}
