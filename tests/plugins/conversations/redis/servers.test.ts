@@ -1,0 +1,202 @@
+// Whole servers that share one real Redis server, and their clients.
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { connect } from "../../../../lib/pico-link/client.ts";
+import type { Message } from "../../../../plugins/channels/index.ts";
+import { createFaultProxy } from "../../../../testkit/index.ts";
+import { token, type Frame } from "../../../support/pico-server-harness.ts";
+import { startChannelNode, type ChannelNode } from "../../../support/redis-channel-server.ts";
+import { startRedis, type RedisServer } from "../../../support/redis-server.ts";
+
+const { waitFor } = vi;
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+async function start(options: Parameters<typeof startChannelNode>[0]): Promise<ChannelNode> {
+  const node = await startChannelNode({ url: server.url, ...options });
+  onTestFinished(() => node.stop());
+  return node;
+}
+
+const contents = (frames: readonly Frame[]): unknown[] =>
+  frames.flatMap(({ type, payload }) => (type === "message.create" ? [payload?.content] : []));
+
+/** An application that collects its messages, and answers when it is asked to. */
+function createHeldApplication() {
+  const received: Message[] = [];
+  return {
+    received,
+    ids: () => received.map(({ id }) => id),
+    app: (message: Message) =>
+      new Promise<void>((resolve) => {
+        received.push(message);
+        message.signal.addEventListener("abort", () => resolve());
+      }),
+  };
+}
+
+describe("clients of several nodes", () => {
+  test("move in the middle of an answer, and miss and repeat nothing", async () => {
+    const prefix = randomUUID();
+    const a = await start({ prefix, node: "a" });
+    const b = await start({ prefix, node: "b" });
+    const proxy = await createFaultProxy({ port: a.port });
+    onTestFinished(() => proxy[Symbol.asyncDispose]());
+    const received: string[] = [];
+    const gaps: unknown[] = [];
+    const chat = connect({
+      url: `ws://127.0.0.1:${proxy.port}/pico`,
+      token,
+      sessionId: "s",
+      onMessage: ({ content }) => received.push(content),
+      onGap: (gap) => gaps.push(gap),
+    });
+    onTestFinished(() => chat.stop());
+    await waitFor(() => expect(a.services.picoServer.connections()).toHaveLength(1));
+    for (let at = 0; at < 30; at += 1) {
+      if (at === 10) proxy.lead(b.port);
+      if (at === 10 || at === 20) proxy.cut();
+      if (at === 20) proxy.lead(a.port);
+      await a.say(`${at}`);
+    }
+    const all = Array.from({ length: 30 }, (_, at) => `${at}`);
+    await waitFor(() => expect(received).toEqual(all), { timeout: 10_000 });
+    expect(gaps).toEqual([]);
+  }, 20_000);
+
+  test("receive an answer of another node as plain client and as event stream", async () => {
+    const prefix = randomUUID();
+    const a = await start({ prefix });
+    const b = await start({ prefix });
+    const plain = await b.connect("/pico?session_id=s");
+    const stream = await fetch(`http://127.0.0.1:${b.port}/pico/events?session_id=s`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(stream.status).toBe(200);
+    const reader = stream.body!.getReader();
+    onTestFinished(() => reader.cancel());
+    await waitFor(() => expect(b.services.picoServer.connections()).toHaveLength(2));
+    await a.say("hello from a");
+    await waitFor(() => expect(contents(plain.frames)).toEqual(["hello from a"]));
+    let text = "";
+    while (!text.includes("hello from a"))
+      text += Buffer.from((await reader.read()).value!).toString();
+    plain.ws.terminate();
+  });
+
+  test("post a message to one node and wait for its reply there", async () => {
+    const prefix = randomUUID();
+    const app = async ({ content, reply }: Message) => void (await reply({ content }));
+    await start({ prefix, app });
+    const b = await start({ prefix, app });
+    const body = { content: "question", session_id: "s" };
+    const { status, body: answer } = await b.fetch("/pico/messages?wait=5", body);
+    expect(status).toBe(200);
+    expect(JSON.stringify(answer)).toContain("question");
+  });
+});
+
+describe("the owner of a session", () => {
+  test("receives the messages of all nodes, one at a time and in order", async () => {
+    const prefix = randomUUID();
+    const received: string[] = [];
+    let active = 0;
+    let maxActive = 0;
+    const app = async ({ content, reply }: Message): Promise<void> => {
+      maxActive = Math.max(maxActive, (active += 1));
+      received.push(content);
+      await new Promise((resolve) => setImmediate(resolve));
+      await reply({ content: `re ${content}` });
+      active -= 1;
+    };
+    const [a, b] = [await start({ prefix, app }), await start({ prefix, app })];
+    const [left, right] = [
+      await a.connect("/pico?session_id=s&pico_ext=1"),
+      await b.connect("/pico?session_id=s&pico_ext=1"),
+    ];
+    const sent = Array.from({ length: 40 }, (_, at) => `${at}`);
+    for (const content of sent)
+      (Number(content) % 2 === 0 ? left : right).send({
+        type: "message.send",
+        id: `m${content}`,
+        payload: { content },
+      });
+    const acknowledged = (frames: readonly Frame[]) =>
+      frames.filter(({ type }) => type === "message.ack").length;
+    await waitFor(() => {
+      expect(acknowledged(left.frames)).toBe(20);
+      expect(acknowledged(right.frames)).toBe(20);
+      expect(contents(left.frames)).toHaveLength(40);
+    }, 10_000);
+    expect(maxActive).toBe(1);
+    expect(new Set(received).size).toBe(40);
+    const byNode = (rest: number) => received.filter((content) => Number(content) % 2 === rest);
+    for (const rest of [0, 1])
+      expect(byNode(rest)).toEqual(sent.filter((content) => Number(content) % 2 === rest));
+    expect(contents(left.frames)).toEqual(contents(right.frames));
+    left.ws.terminate();
+    right.ws.terminate();
+  }, 20_000);
+
+  test("recognises a repeated message, also on another node", async () => {
+    const prefix = randomUUID();
+    const received: string[] = [];
+    const app = ({ content }: Message): void => void received.push(content);
+    const [a, b] = [await start({ prefix, app }), await start({ prefix, app })];
+    const frame = { type: "message.send", id: "once", payload: { content: "once" } };
+    for (const node of [a, b]) {
+      const client = await node.connect("/pico?session_id=s&pico_ext=1");
+      client.send(frame);
+      await waitFor(() => expect(client.frames.map(({ type }) => type)).toContain("message.ack"));
+      client.ws.terminate();
+    }
+    expect(received).toEqual(["once"]);
+  });
+
+  test("gives its sessions away when it stops", async () => {
+    const prefix = randomUUID();
+    const held = createHeldApplication();
+    const a = await start({ prefix });
+    const b = await start({ prefix, app: held.app });
+    await a.fetch("/pico/messages", { content: "one", session_id: "s" });
+    await a.stop();
+    const client = await b.connect("/pico?session_id=s&pico_ext=1");
+    client.send({ type: "message.send", id: "two", payload: { content: "two" } });
+    await waitFor(() => expect(held.ids()).toEqual(["two"]), { timeout: 2_000 });
+    client.ws.terminate();
+  });
+
+  test("is replaced after 5 s without beats, and its late answer is refused", async () => {
+    const prefix = randomUUID();
+    const proxy = await createFaultProxy({ port: server.port });
+    onTestFinished(() => proxy[Symbol.asyncDispose]());
+    const [heldA, heldB] = [createHeldApplication(), createHeldApplication()];
+    const a = await start({ prefix, app: heldA.app, url: `redis://127.0.0.1:${proxy.port}` });
+    const b = await start({ prefix, app: heldB.app });
+    const client = await b.connect("/pico?session_id=s&pico_ext=1");
+    // Makes the session one of the first node.
+    await a.services.channels.history({ channel: "pico", session: "s" });
+    const first = await a.connect("/pico?session_id=s");
+    first.send({ type: "message.send", id: "zero", payload: { content: "zero" } });
+    await waitFor(() => expect(heldA.ids()).toEqual(["zero"]));
+    client.send({ type: "message.send", id: "one", payload: { content: "one" } });
+    heldA.received[0]!.accept();
+    await waitFor(() => expect(heldA.ids()).toEqual(["zero", "one"]));
+    const cutAt = performance.now();
+    proxy.set({ up: "swallow", down: "swallow" });
+    await waitFor(() => expect(heldB.ids()).toEqual(["one"]), { timeout: 9_000 });
+    expect(performance.now() - cutAt).toBeLessThan(8_000);
+    await heldB.received[0]!.reply({ content: "of b" });
+    proxy.cut();
+    proxy.set({ up: "none", down: "none" });
+    const late = heldA.received[1]!.reply({ content: "of a" });
+    await expect(late).rejects.toMatchObject({ code: expect.stringMatching(/not_owner|stopped/) });
+    await waitFor(() => expect(contents(client.frames)).toEqual(["of b"]));
+    await waitFor(() => expect(heldA.received[1]!.signal.aborted).toBe(true));
+    client.ws.terminate();
+    first.ws.terminate();
+  }, 30_000);
+});

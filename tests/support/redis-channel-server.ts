@@ -1,0 +1,56 @@
+// Starts whole servers with the pico channel that share one Redis server.
+import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
+import { application, channels, type Application } from "../../plugins/channels/index.ts";
+import { conversations, redis, type RedisOptions } from "../../plugins/conversations/index.ts";
+import { http } from "../../plugins/http/index.ts";
+import { picoServer, type PicoServerEvents } from "../../plugins/pico-server/index.ts";
+import { memory, tokenStore } from "../../plugins/token-store/index.ts";
+import { connectClient, fetchJson, token } from "./pico-server-harness.ts";
+import { redisSecret } from "./redis-nodes.ts";
+
+interface ChannelNodeOptions extends Partial<RedisOptions> {
+  readonly app?: Application;
+  readonly token?: string;
+  readonly plugins?: readonly AnyPlugin[];
+  readonly pico?: Readonly<Record<string, unknown>>;
+}
+
+export async function startChannelNode(options: ChannelNodeOptions) {
+  const { app = () => undefined, token: own = token, plugins = [], pico, ...store } = options;
+  const captured = createCapturedLog();
+  const kernel = createKernel(
+    [
+      tokenStore(memory({ pico: own })),
+      conversations({ store: redis({ secret: redisSecret, ...store }) }),
+      channels(),
+      http({ port: 0 }),
+      picoServer(),
+    ],
+    {
+      plugins: [application(app), ...plugins],
+      log: captured.log,
+      config: { "channels.pico": { enabled: true, drain_timeout: 0, ...pico } },
+    },
+  );
+  const closed: PicoServerEvents["pico-server:disconnected"][] = [];
+  kernel.on("pico-server:disconnected", (event) => void closed.push(event));
+  await kernel.start();
+  const { services } = kernel;
+  const port = Number(services.http.addresses("gateway")[0]!.port);
+  return {
+    kernel,
+    services,
+    port,
+    lines: captured.lines,
+    closed,
+    say: (content: string, session = "s") =>
+      services.channels.send({ channel: "pico", session }, { content }),
+    connect: (path: string) => connectClient(port, path, { token: own }),
+    fetch: (path: string, body?: unknown) =>
+      fetchJson(port, path, { ...(body !== undefined && { method: "POST", body }) }),
+    stop: () => kernel.stop(),
+  };
+}
+
+export type ChannelNode = Awaited<ReturnType<typeof startChannelNode>>;
