@@ -232,7 +232,10 @@ function waitForShutdown(
 
 /** Returns the protocols of other products that are on, with the URLs for their clients. */
 function runningProtocols({ services }: Launcher): readonly { title: string; url: string }[] {
-  const all = [{ title: "OpenAI API", url: services.openai.status().url }];
+  const all = [
+    { title: "OpenAI API", url: services.openai.status().url },
+    { title: "AI SDK", url: services.aiSdk.status().url },
+  ];
   return all.flatMap(({ title, url }) => (url === undefined ? [] : { title, url }));
 }
 

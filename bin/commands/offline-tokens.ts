@@ -18,6 +18,9 @@ export interface OfflineTokens {
   replace(name: string, value: string | undefined): Promise<ShownToken>;
 }
 
+/** Tokens that many homes do not have. */
+const optionalTokens = ["pico_client", "openai", "ai_sdk"];
+
 export async function offlineTokens({ home, env }: CommandContext): Promise<OfflineTokens> {
   const { tokenWarning, files, generateToken, tokenErrors, weakTokenReason } =
     await import("../../plugins/token-store/index.ts");
@@ -27,7 +30,7 @@ export async function offlineTokens({ home, env }: CommandContext): Promise<Offl
   async function describeOne(name: string): Promise<TokenRow[]> {
     const [own, ...others] = await places(name);
     const variable = form.variable?.(name);
-    if (!own && (name === "pico_client" || name === "openai")) return [];
+    if (!own && optionalTokens.includes(name)) return [];
     const doubt = own && tokenWarning(name, own.value);
     return [
       {
@@ -47,7 +50,7 @@ export async function offlineTokens({ home, env }: CommandContext): Promise<Offl
       const [own] = await places(name);
       return own && { name, token: own.value, source: own.source };
     },
-    describe: async (names = ["launcher", "pico", "pico_client", "openai"]) =>
+    describe: async (names = ["launcher", "pico", ...optionalTokens]) =>
       (await Promise.all(names.map(describeOne))).flat(),
     async replace(name, value) {
       const [own] = await places(name);

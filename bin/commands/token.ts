@@ -15,7 +15,7 @@ export async function token(context: CommandContext): Promise<number> {
   const action = actions[what];
   if (!action || !isName(name) || more.length > 0) {
     throw new UsageError(
-      '"token" takes show, source, set or rotate, then launcher (the default), pico or openai',
+      '"token" takes show, source, set or rotate, then launcher (default) or a channel',
     );
   }
   if (

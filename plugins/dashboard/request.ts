@@ -5,6 +5,7 @@ import type { Peer } from "../http/index.ts";
 import type { SignInSession } from "./auth/sessions.ts";
 import { HttpError } from "./errors.ts";
 import type { DashboardEvents } from "./service.ts";
+import { protocolTokens } from "./ui/text/protocols.ts";
 
 /** 4 KiB, for the forms of sign-in, setup and sign-out. */
 export const maxFormBytes = 4_096;
@@ -26,7 +27,7 @@ export const setupBody = z.union([
 ]);
 export const logoutBody = z.object({ csrf: text.optional() }).optional();
 export const rotateBody = z.object({
-  which: z.enum(["launcher", "pico", "openai"]),
+  which: z.enum(["launcher", "pico", ...protocolTokens]),
   current: text.optional(),
   token: text.optional(),
   grace: z.int().min(0).max(3_600).optional(),
@@ -35,7 +36,7 @@ export const rotateBody = z.object({
 export const currentBody = z.object({ current: text.optional() }).optional();
 /** The launcher token is never shown: a user who may ask for it has just typed it. */
 export const revealBody = z.object({
-  which: z.enum(["pico", "openai"]),
+  which: z.enum(["pico", ...protocolTokens]),
   current: text.optional(),
 });
 /** `upgrade`: whether the requesting page could open a WebSocket to its own origin. */

@@ -72,6 +72,13 @@ function refusalOf(given: string, error?: unknown): Refusal {
 const giveUp = (code: RefusalCode, message: string): Refusal =>
   new Refusal(code, message, { headers: { "x-should-retry": "false" } });
 
+/** True if only the connection ends, while the answer may continue: at a stop or a new token. */
+export const isCut = ({ code }: Refusal): boolean =>
+  code === "not_running" || code === "invalid_api_key";
+
+/** The body of an error of protocols that have no form of their own. */
+export const toPlainError = ({ code, message }: Refusal): object => ({ error: code, message });
+
 /** @param own - Further codes of the protocol. */
 export function statusOf(code: string, own: Readonly<Record<string, readonly [number]>>): number {
   if (Object.hasOwn(own, code)) return own[code]![0];

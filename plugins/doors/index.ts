@@ -1,7 +1,7 @@
 // Shared by the plugins that offer the pico channel through HTTP protocols of other products.
 export { type JsonBody } from "./body.ts";
 export { commonSettings, settingMeta } from "./config.ts";
-export { statusOf, toEndRefusal } from "./errors.ts";
+export { isCut, statusOf, toEndRefusal, toPlainError } from "./errors.ts";
 export {
   invalidType,
   missing,
@@ -14,9 +14,10 @@ export {
   type JsonObject,
 } from "./fields.ts";
 export { type RunEnd, type RunReader, type TextKind } from "./follow.ts";
-export { readImage, toMarkdown } from "./media.ts";
+export { readImage, toDataUrl, toMarkdown } from "./media.ts";
 export { startProtocol, type Protocol } from "./protocol.ts";
 export { Refusal } from "./refusal.ts";
+export { type JoinedRun, type KeptRun } from "./runs.ts";
 export {
   assertOpen,
   ProtocolServer,
@@ -26,7 +27,7 @@ export {
   type JsonReply,
   type Route,
 } from "./server.ts";
-export { readHeader, readHops, shortDigest, toHeaderText } from "./session.ts";
+export { isMessageId, readHeader, readHops, shortDigest, toHeaderText } from "./session.ts";
 export { EventWriter } from "./sse.ts";
 export { streamRun, type StreamOptions } from "./stream.ts";
 export { assertTurn, boundPrevious, joinParts, toMetadata, type Turn } from "./turn.ts";

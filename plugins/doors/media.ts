@@ -24,10 +24,14 @@ export function readImage(url: string): Media | undefined {
 
 const plainName = (name: string): string => name.replace(/[\p{Cc}[\]\\]/gu, " ").trim();
 
+/** Returns the address of a file, with its bytes if it has them. */
+export const toDataUrl = ({ type, bytes, url = "" }: Media): string =>
+  bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
+
 /** Formats an attachment as a Markdown image or link. */
-export function toMarkdown({ type, bytes, url = "", filename }: Media): string {
-  const address = bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
-  const target = address.replace(
+export function toMarkdown(media: Media): string {
+  const { type, filename } = media;
+  const target = toDataUrl(media).replace(
     /[\s()<>]/g,
     (unit) => `%${unit.charCodeAt(0).toString(16).padStart(2, "0")}`,
   );

@@ -53,7 +53,7 @@ interface RunState {
 }
 
 /** An answer that clients may still read. */
-type KeptRun = Omit<ActiveRun, "state"> & { readonly state: Readonly<RunState> };
+export type KeptRun = Omit<ActiveRun, "state"> & { readonly state: Readonly<RunState> };
 
 /** The access of one request to an answer. */
 export interface JoinedRun extends Pick<ActiveRun, "run" | "accepted"> {
@@ -109,22 +109,20 @@ export class Runs {
     return this.join(this.open(request, key, digest));
   }
 
-  /** Returns the answer to a message, if it is kept. */
-  find(session: string, id: string): KeptRun | undefined {
-    return this.kept.get(`${session}\0${id}`);
-  }
-
   /** Returns the answer to the latest message of a session, if it is kept. */
   latest(session: string): KeptRun | undefined {
     return this.kept.get(this.latestKeys.get(session) ?? "");
   }
 
-  /** Stops the answer. Its clients receive the text so far. */
-  stop({ request }: KeptRun): readonly StopResult[] {
+  /** Stops all messages of a session. Clients receive the text so far. */
+  stopSession(session: string): readonly StopResult[] {
     const { door, sender } = this.options;
-    const entry = this.kept.get(`${request.session}\0${request.id}`);
-    if (entry && !entry.run.end) entry.state.isStopped = true;
-    return door.stop(request.session, request.id, sender);
+    const results = door.stop(session, undefined, sender);
+    for (const { id } of results) {
+      const entry = this.kept.get(`${session}\0${id}`);
+      if (entry) entry.state.isStopped = true;
+    }
+    return results;
   }
 
   /** Adds a client to an answer. */

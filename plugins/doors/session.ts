@@ -29,6 +29,9 @@ export function readHops(request: IncomingMessage): number {
 /** Header values are Latin-1, names are UTF-8. */
 export const toHeaderText = (text: string): string => Buffer.from(text, "utf8").toString("latin1");
 
+/** Whether the channel takes this id of a message. */
+export const isMessageId = isSessionId;
+
 export const shortDigest = (text: string): string => hash("sha256", text, "hex").slice(0, 32);
 
 interface SessionOptions {

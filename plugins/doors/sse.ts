@@ -55,6 +55,11 @@ export class EventWriter {
     if (!response.writableEnded) response.end();
   }
 
+  /** Breaks the connection, so that the client does not take the response as complete. */
+  destroy(): void {
+    this.options.response.destroy();
+  }
+
   private write(text: string): void {
     const { response } = this.options;
     if (response.destroyed || response.writableEnded) return;

@@ -12,6 +12,7 @@ import { channels } from "../../plugins/channels/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
+import { aiSdk } from "../../plugins/ai-sdk/index.ts";
 import { openai } from "../../plugins/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
@@ -23,6 +24,7 @@ const plugins: readonly AnyPlugin[] = [
   gateway(),
   picoServer(),
   openai(),
+  aiSdk(),
   dashboard(),
   conversations({ home: "" }),
 ];

@@ -21,7 +21,7 @@ import {
 } from "../pages/index.ts";
 import { sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
-import { openaiOf } from "./openai.ts";
+import { protocolViews } from "./protocols.ts";
 import { sectionsOf } from "./settings.ts";
 import { channelOf, statusOf } from "./status.ts";
 
@@ -51,9 +51,9 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
   app.get("/connect", async (request, reply) => {
     const sections = await sectionsOf(context.services);
     const channel = channelOf(context, request, sections);
-    const openai = channel && openaiOf(context, sections, channel.url);
+    const protocols = channel ? protocolViews(context.site, sections, channel.url) : [];
     const page = pageContext(context, request);
-    return sendPage(reply, 200, connectPage({ ...page, channel, openai }));
+    return sendPage(reply, 200, connectPage({ ...page, channel, protocols }));
   });
 }
 

@@ -1,7 +1,8 @@
 /** Finds the state of the protocols of other products, for example the OpenAI API. @module */
 import type { Http } from "../../http/index.ts";
 import type { SettingsSection } from "../../settings/index.ts";
-import { protocolNames } from "../ui/text/protocols.ts";
+import type { SiteContext } from "../context.ts";
+import { protocolNames, type ProtocolView } from "../ui/text/protocols.ts";
 
 /** One protocol, for commands and doctor checks. */
 export interface ProtocolStatus {
@@ -15,6 +16,11 @@ export interface ProtocolStatus {
   readonly url?: string;
 }
 
+interface ProtocolSettings {
+  readonly enabled?: unknown;
+  readonly model?: unknown;
+}
+
 /** @returns The protocols whose plugins are loaded. */
 export function protocolStatus(
   http: Pick<Http, "addresses" | "url">,
@@ -24,7 +30,36 @@ export function protocolStatus(
   return protocolNames.flatMap(({ section, name, title, path }) => {
     const found = sections.find((each) => each.section === section);
     if (!found) return [];
-    const enabled = (found.value as { enabled?: unknown }).enabled === true;
+    const enabled = (found.value as ProtocolSettings).enabled === true;
     return { name, title, enabled, ...(base && { url: new URL(http.url(path), base).href }) };
+  });
+}
+
+/**
+ * Describes the protocols for the Connect page.
+ *
+ * @param channelUrl - URL of the pico channel, which has the same host and port.
+ * @returns Those whose plugins are loaded.
+ */
+export function protocolViews(
+  { brand }: Pick<SiteContext, "brand">,
+  sections: readonly SettingsSection[],
+  channelUrl: string,
+): readonly ProtocolView[] {
+  return protocolNames.flatMap(({ section: wanted, path, ...protocol }) => {
+    const section = sections.find((each) => each.section === wanted);
+    if (!section) return [];
+    const { enabled, model } = section.value as ProtocolSettings;
+    const isSetByEnv = section.managedByEnv.includes("enabled");
+    const variable = `${brand}_${wanted.replace(".", "_")}_ENABLED`.toUpperCase();
+    const view: ProtocolView = {
+      ...protocol,
+      enabled: enabled === true,
+      url: channelUrl.replace(/^ws/, "http").replace(/\/pico$/, path),
+      ...(typeof model === "string" && { model }),
+      ...(isSetByEnv && { enabledManagedBy: variable }),
+      ...(!isSetByEnv && section.etag !== "" && { etag: section.etag }),
+    };
+    return view;
   });
 }

@@ -11,6 +11,7 @@ import type { SettingsSectionView } from "./views.ts";
 
 /** Path to section. Other sections cannot be changed over HTTP. */
 const sectionPaths = {
+  "/api/channels/ai_sdk": "channels.ai_sdk",
   "/api/channels/openai": "channels.openai",
   "/api/channels/pico": "channels.pico",
   "/api/channels/pico_client": "channels.pico_client",
@@ -22,6 +23,7 @@ const sectionsWithForm = ["channels.pico", "channels.pico_client", "launcher"];
 /** Error of a channel that was turned on without a token -> the token. */
 const missingTokens: Readonly<Record<string, string>> = {
   PICO_TOKEN_MISSING: "pico",
+  AI_SDK_TOKEN_MISSING: "ai_sdk",
   OPENAI_TOKEN_MISSING: "openai",
 };
 

@@ -7,9 +7,10 @@ import { maxBodyBytes, parseBody, revealBody, rotateBody, requestState } from ".
 import { type AuthContext, type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { requireTokenConfirmation } from "../auth/credentials.ts";
+import { protocolTokens } from "../ui/text/protocols.ts";
 import type { RotatedView, TokenRow, TokensView } from "./views.ts";
 
-const listedFirst = ["launcher", "pico", "pico_client", "openai"];
+const listedFirst = ["launcher", "pico", "pico_client", ...protocolTokens];
 
 /** @returns Claimed token names: launcher, built-in channels, other channels, then `metrics`. */
 export function tokenNames({ tokens }: AuthContext): string[] {

@@ -1,5 +1,6 @@
 /** API responses. Times are Unix milliseconds. Only rotate and reveal return tokens. @module */
 import type { StoreHealth } from "../../conversations/index.ts";
+import type { ProtocolToken } from "../ui/text/protocols.ts";
 
 /** A token without its value. */
 export interface TokenRow {
@@ -24,7 +25,7 @@ export interface TokensView {
 
 /** The new value, shown once. */
 export interface RotatedView {
-  readonly which: "launcher" | "pico" | "openai";
+  readonly which: "launcher" | "pico" | ProtocolToken;
   readonly token: string;
   readonly source: string;
 }

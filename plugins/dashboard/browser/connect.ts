@@ -3,28 +3,27 @@ import type { TestMethod, TestResult, TestView } from "../api/views.ts";
 import { copy, copyText, enableCopying, shortcut } from "./copy.ts";
 import { startPage } from "./page.ts";
 import { button, el, live, setLive, setText, show } from "./dom.ts";
-import { enableOpenaiSwitch } from "./openai-switch.ts";
+import { enableProtocolSwitches } from "./protocol-switch.ts";
 import { requestAsOwner, load } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { startStream } from "./stream.ts";
 import { tokenPlaceholder } from "../ui/text/token-rules.ts";
-import { testResultLabel } from "../ui/text/labels.ts";
+import { testResultLabel, tokenLabel } from "../ui/text/labels.ts";
 
 startPage();
 enableCopying();
-enableOpenaiSwitch();
+enableProtocolSwitches();
 startStream({ refresh: () => load("/api/channels", () => undefined) });
 for (const each of document.querySelectorAll<HTMLButtonElement>("[data-copy-with-token]")) {
-  each.addEventListener("click", () => void copyWithToken(each.dataset["copyWithToken"] ?? ""));
+  each.addEventListener("click", () => void copyWithToken(each.dataset));
 }
 const tryButton = document.querySelector<HTMLButtonElement>("[data-try]");
 tryButton?.addEventListener("click", () => void testAllMethods(tryButton));
 
 /** Copies a snippet with the token. The page removes the token after copying. */
-async function copyWithToken(id: string): Promise<void> {
-  const which = id.startsWith("snippet-openai-") ? "openai" : "pico";
+async function copyWithToken({ copyWithToken: id = "", which = "pico" }: DOMStringMap) {
   const answer = await askForToken({
-    title: which === "pico" ? "Copy with the channel token" : "Copy with the OpenAI token",
+    title: `Copy with the ${tokenLabel(which).replace(/^Channel/, "channel")}`,
     text: "The clipboard will contain the token as plain text. Paste it only into a safe place.",
     action: "Copy",
     send: (current) =>
@@ -34,7 +33,7 @@ async function copyWithToken(id: string): Promise<void> {
   const code = document.getElementById(id)?.textContent ?? "";
   const text = code.replace(tokenPlaceholder, () => answer.body.token);
   if (await copyText(text))
-    return setLive(which === "pico" ? "copied" : "openai-said", "Copied with the token.");
+    return setLive(which === "pico" ? "copied" : `${which}-said`, "Copied with the token.");
   showToCopy(text);
 }
 

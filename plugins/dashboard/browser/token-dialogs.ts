@@ -8,7 +8,7 @@ import { expectSessionEnd } from "./stream.ts";
 import { violatedRules } from "../ui/text/token-rules.ts";
 import { tokenLabel } from "../ui/text/labels.ts";
 
-type Which = "launcher" | "pico" | "openai";
+type Which = RotatedView["which"];
 
 const gracePeriods = [
   [0, "Immediately (after a leak)"],
@@ -24,7 +24,13 @@ const consequences: Readonly<Record<Which, string>> = {
   openai:
     "The old token stops working immediately. " +
     "Replies in progress end, and OpenAI clients need the new token.",
+  ai_sdk:
+    "The old token stops working immediately. " +
+    "Streams in progress end, and pages with the AI SDK need the new token.",
 };
+
+/** True for tokens that this page can rotate. */
+export const isRotatable = (name: string): name is Which => Object.hasOwn(consequences, name);
 
 /** Asks for the new token or generates one, rotates the token and shows it once. */
 export async function rotateToken(which: Which): Promise<void> {

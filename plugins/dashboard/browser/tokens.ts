@@ -3,7 +3,7 @@ import type { TokenRow, TokensView } from "../api/views.ts";
 import { startPage } from "./page.ts";
 import { button, el, live } from "./dom.ts";
 import { load } from "./owner.ts";
-import { rotateToken, showToken } from "./token-dialogs.ts";
+import { isRotatable, rotateToken, showToken } from "./token-dialogs.ts";
 import { startStream } from "./stream.ts";
 import { timeAgo } from "./times.ts";
 import { tokenSourceLabel, tokenLabel } from "../ui/text/labels.ts";
@@ -84,7 +84,7 @@ function card(token: TokenRow): HTMLElement {
 }
 
 function actionsOf({ name, managedByEnv, source }: TokenRow): HTMLElement[] {
-  if (name !== "launcher" && name !== "pico" && name !== "openai") return [];
+  if (!isRotatable(name)) return [];
   const act = (kind: string, text: string, run: () => unknown): HTMLElement => {
     const made = button(text, "quiet", run);
     made.dataset["act"] = `${kind}-${name}`;

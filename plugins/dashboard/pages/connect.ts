@@ -1,17 +1,18 @@
 // Renders the page with client snippets and the channel test.
 import { tokenPlaceholder } from "../ui/text/token-rules.ts";
 import type { ChannelView } from "../api/views.ts";
+import type { ProtocolView } from "../ui/text/protocols.ts";
 import { signedInPage, type SignedInPage } from "./signed-in-page.ts";
 import { html, type Html } from "./html.ts";
-import { openaiCard, type OpenaiView } from "./openai-card.ts";
+import { protocolCard } from "./protocol-card.ts";
 import { snippetTabs } from "./snippet-tabs.ts";
 import { snippets } from "./snippets.ts";
 
 interface ConnectPage extends SignedInPage {
   /** Undefined if the service has no channel. */
   readonly channel: ChannelView | undefined;
-  /** Undefined without the plugin `openai`. */
-  readonly openai?: OpenaiView | undefined;
+  /** Those whose plugins are loaded. @defaultValue none */
+  readonly protocols?: readonly ProtocolView[];
 }
 
 /** Renders the channel URL, snippets for it and a test of each authentication method. */
@@ -47,12 +48,14 @@ function connectCards(page: ConnectPage, channel: ChannelView): Html {
 <a href="${page.url("/docs/pico")}">Protocol reference</a></p>
 ${snippetTabs(snippets(channel.url), { more: copyWithTokenButton })}
 <p class="said" role="status" data-live="copied"></p></section>
-${page.openai && openaiCard(page, page.openai, copyWithTokenButton)}</div>
+${(page.protocols ?? []).map((view) => protocolCard(page, view, copyWithTokenButton))}</div>
 ${testCard()}</div>`;
 }
 
-function copyWithTokenButton({ id, label }: { id: string; label: string }): Html {
+/** @param which - Name of the token. */
+function copyWithTokenButton({ id, label }: { id: string; label: string }, which = "pico"): Html {
   return html`<button type="button" class="quiet" data-copy-with-token="snippet-${id}"
+ data-which="${which}"
  aria-label="Copy snippet for ${label} with token">Copy with token…</button>`;
 }
 

@@ -66,6 +66,7 @@ describe("loadWithPlugins", () => {
         "pico",
         "pico_client",
         "openai",
+        "ai_sdk",
         "letters",
       ]);
       expect(sources.at(-1)).toMatchObject({

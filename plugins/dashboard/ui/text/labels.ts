@@ -61,6 +61,7 @@ const names: Readonly<Record<string, string>> = {
   pico: "Channel token",
   pico_client: "Remote token",
   openai: "OpenAI token",
+  ai_sdk: "AI SDK token",
   metrics: "Metrics token",
 };
 

@@ -1,17 +1,64 @@
 /** The protocols of other products that the application can be reached through. @module */
 
+/** Names of the tokens of protocols. */
+export const protocolTokens = ["openai", "ai_sdk"] as const;
+export type ProtocolToken = (typeof protocolTokens)[number];
+
 /** One protocol: the names that pages, commands and settings use for it. */
 interface ProtocolName {
   /** Its section of the settings. */
   readonly section: string;
   /** Name of its token, and last part of `PUT /api/channels/NAME`. */
-  readonly name: "openai";
+  readonly name: ProtocolToken;
   readonly title: string;
+  /** Name of its clients, for pages. */
+  readonly clients: string;
+  /** One sentence for people who look for a way to connect. */
+  readonly purpose: string;
   /** Base path for clients. */
   readonly path: string;
 }
 
+/** A protocol of another product, for the Connect page. */
+export interface ProtocolView {
+  /** Also the name of its token. */
+  readonly name: ProtocolToken;
+  readonly title: string;
+  /** Name of its clients. */
+  readonly clients: string;
+  /** One sentence about its use. */
+  readonly purpose: string;
+  readonly enabled: boolean;
+  /** The environment variable that sets `enabled`; the page then cannot change it. */
+  readonly enabledManagedBy?: string;
+  /** Base URL, as seen from the requesting browser. */
+  readonly url: string;
+  /** The model name that clients send, if the protocol has one. */
+  readonly model?: string;
+  /** For `If-Match` of `PUT /api/channels/NAME`; undefined if settings cannot be changed. */
+  readonly etag?: string;
+}
+
 /** In the order in which pages and commands list them. */
 export const protocolNames: readonly ProtocolName[] = [
-  { section: "channels.openai", name: "openai", title: "OpenAI API", path: "/v1" },
+  {
+    section: "channels.openai",
+    name: "openai",
+    title: "OpenAI API",
+    clients: "OpenAI clients",
+    purpose:
+      "OpenAI libraries, Open WebUI and LibreChat can use the application as a language model, " +
+      "with a token of their own.",
+    path: "/v1",
+  },
+  {
+    section: "channels.ai_sdk",
+    name: "ai_sdk",
+    title: "AI SDK",
+    clients: "AI SDK pages",
+    purpose:
+      "Pages with useChat of the AI SDK can talk to the application, and resume replies after a " +
+      "lost connection.",
+    path: "/ai",
+  },
 ];

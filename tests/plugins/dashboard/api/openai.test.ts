@@ -17,7 +17,7 @@ async function connectPage(server: DashboardServer): Promise<string> {
 const turn = (server: DashboardServer, page: string): Promise<Response> =>
   server.request("/api/channels/openai", {
     method: "PUT",
-    body: JSON.stringify({ enabled: page.includes('data-openai="on"') }),
+    body: JSON.stringify({ enabled: page.includes('data-turn="on"') }),
     headers: {
       "content-type": "application/json",
       "if-match": /data-etag="([^"]+)"/.exec(page)![1]!,
@@ -33,7 +33,7 @@ describe("Connect page", () => {
         expect(off).not.toContain("openai-curl");
         expect((await turn(server, off)).status).toBe(200);
         const page = await connectPage(server);
-        expect(page).toContain('data-openai="off"');
+        expect(page).toContain('data-protocol="openai" data-turn="off"');
         const [, base = ""] = /Base URL <code>([^<]+)</.exec(page) ?? [];
         const secrets = await readFile(join(home, ".security.yml"), "utf8");
         const [, token = ""] = /openai:\s+token: "?([0-9a-f]{64})/.exec(secrets) ?? [];

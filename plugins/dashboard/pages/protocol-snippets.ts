@@ -1,0 +1,30 @@
+// Generates snippets for clients of the protocols of other products.
+import type { ProtocolView } from "../ui/text/protocols.ts";
+import { tokenPlaceholder } from "../ui/text/token-rules.ts";
+import { openaiSnippets } from "./openai-snippets.ts";
+import type { Snippet } from "./snippets.ts";
+
+type Address = Pick<ProtocolView, "name" | "url" | "model">;
+
+/** Generates one snippet per client. */
+export function protocolSnippets({ name, url, model = "doorward" }: Address): readonly Snippet[] {
+  return name === "openai" ? openaiSnippets({ url, model }) : [aiSdkSnippet(url)];
+}
+
+const aiSdkSnippet = (url: string): Snippet => ({
+  id: "ai_sdk-node",
+  label: "Node",
+  hint: "Paste it into a terminal. Needs two packages: npm install ai @ai-sdk/react react.",
+  code: `node --input-type=module <<'END'
+import { Chat } from "@ai-sdk/react";
+import { DefaultChatTransport } from "ai";
+
+const transport = new DefaultChatTransport({
+  api: ${JSON.stringify(`${url}/chat`)},
+  headers: { Authorization: "Bearer ${tokenPlaceholder}" },
+});
+const chat = new Chat({ id: "demo", transport });
+await chat.sendMessage({ text: "hello" });
+console.log(chat.error ?? chat.messages.at(-1).parts.map(({ text }) => text ?? "").join(""));
+END`,
+});
