@@ -111,8 +111,8 @@ type DashboardScope = Scope<DashboardShape>;
 function warnOfHiddenToken({ needs, log }: DashboardScope, { ways }: DashboardOptions): void {
   if (ways !== undefined || needs.tokens.info("launcher").source !== "random") return;
   const text =
-    "There was no launcher token, so the dashboard generated one and shows it nowhere. Set one, as " +
-    'in tokenStore(memory({ launcher: "…" })), or open the path of signInLinks.mint().';
+    "There was no launcher token, so the dashboard generated one and shows it nowhere. Set one, " +
+    'as in tokenStore(memory({ launcher: "…" })), or open the path of signInLinks.mint().';
   log.warn({}, text);
 }
 
