@@ -2,6 +2,7 @@
 import { connect } from "node:net";
 import { controlSocketPaths } from "../config/control-socket.ts";
 import type { Environment } from "../config/load/index.ts";
+import { sanitizeLine } from "./client/text.ts";
 import { sshTunnelCommand } from "./desktop.ts";
 
 export interface BannerOptions {
@@ -25,6 +26,8 @@ export interface BannerOptions {
   readonly program?: string;
   /** Why conversations are not kept on disk, although they should be. */
   readonly storeProblem?: string;
+  /** Plugins by other authors that do not run, and why. */
+  readonly pluginProblems?: readonly string[];
 }
 
 const tokenSourceLabels: Readonly<Record<string, string>> = {
@@ -59,6 +62,7 @@ export function banner(options: BannerOptions): string {
       program ?? "none (messages are echoed); to run one: doorward run -- python3 agent.py",
     ),
     ...(options.storeProblem === undefined ? [] : [row("Store", options.storeProblem)]),
+    ...(options.pluginProblems ?? []).map((text) => row("Plugin", sanitizeLine(text))),
     row("Files", options.home),
   ];
   if (options.state === "setup")

@@ -280,6 +280,11 @@ async function printBanner(
       protocols: runningProtocols(kernel),
       ...(program ? { program: program.status().command } : {}),
       ...(storeProblem === undefined ? {} : { storeProblem }),
+      pluginProblems: kernel
+        .pluginViews()
+        .flatMap(({ name, state: phase, reason = "" }) =>
+          phase === "failed" ? [`${name} failed: ${reason}`] : [],
+        ),
     }),
   );
 }

@@ -31,6 +31,8 @@ export interface Places {
   readonly flags?: Readonly<Record<string, RawSection>>;
   /** Whether a misspelt section is an error or a warning. @defaultValue `"refuse"` */
   readonly stray?: "refuse" | "warn";
+  /** Plugins that failed to load. An unknown section may belong to one of them. */
+  readonly failed?: readonly string[];
 }
 
 /** The file of each section, and the variables and flags that override it. */
@@ -95,7 +97,15 @@ function mergeSections(under: RawSection, over: RawSection): RawSection {
 
 /** Reads the sections that `plugins` declare from files, environment and flags. */
 export async function load(plugins: readonly AnyPlugin[], places: Places): Promise<Loaded> {
-  const { home, env, brand = "service", config, flags, stray: onStray = "refuse" } = places;
+  const {
+    home,
+    env,
+    brand = "service",
+    config,
+    flags,
+    stray: onStray = "refuse",
+    failed = [],
+  } = places;
   const sections = sectionsOf(plugins);
   const fromEnv = readEnvironment(env, variablesOf(sections, brand), brand);
   const launcherFile = join(home, "launcher-config.json");
@@ -141,7 +151,8 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     ...foreignInConfig(configFile, main, declared),
     ...foreignInLauncher(launcherFile, contents.get(launcherFile) ?? {}, declared),
   ];
-  const stray = checkUnknownKeys(main, sections, configFile, onStray === "refuse");
+  const refuse = onStray === "refuse";
+  const stray = checkUnknownKeys(main, sections, { path: configFile, refuse, failed });
   const managed: Sources["managed"] = (section) => fromEnv.managed.get(section) ?? new Map();
   const given: Sources["flags"] = (section) =>
     new Map(Object.keys(flags?.[section] ?? {}).map((field) => [field, `-${field}`]));
@@ -197,9 +208,9 @@ function checkKeys({ section, properties }: SectionInfo, raw: RawSection, path: 
 function checkUnknownKeys(
   content: RawSection,
   sections: readonly SectionInfo[],
-  path: string,
-  refuse: boolean,
+  { path, refuse, failed }: { path: string; refuse: boolean; failed: readonly string[] },
 ): string[] {
+  const owners = failed.length > 0 && `; it may belong to ${failed.join(" or ")}, which failed`;
   const launcher = sections.find(({ section }) => section === "launcher")?.properties ?? {};
   const declared = sections.map(({ section }) => section).filter((name) => name !== "launcher");
   const known = new Set([...wellKnown, ...declared]);
@@ -212,7 +223,7 @@ function checkUnknownKeys(
     if (meant && refuse) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
     const where = Object.hasOwn(launcher, name)
       ? "; it is a setting of launcher-config.json"
-      : meant && `.${meant}`;
+      : owners || (meant && `.${meant}`);
     return [`${path}: no plugin reads "${name}"${where}`];
   };
   const inGroup = (group: string): string[] =>

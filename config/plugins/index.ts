@@ -90,8 +90,9 @@ export async function loadWithPlugins(
   for (const entry of entries) found.push(await loadEntry(entry, found, options));
   const plugins = found.flatMap(({ plugin }) => plugin ?? []);
   // An unknown section may belong to a plugin that failed to load, so it is only a warning.
-  const stray = plugins.length < found.length ? "warn" : "refuse";
-  return { ...(await load([...builtIn, ...plugins], { ...options, stray })), found };
+  const failed = found.filter(({ plugin }) => !plugin).map(({ from }) => from);
+  const stray = failed.length > 0 ? "warn" : "refuse";
+  return { ...(await load([...builtIn, ...plugins], { ...options, stray, failed })), found };
 }
 
 async function loadEntry(

@@ -112,7 +112,7 @@ export async function createLauncher(options: LauncherOptions) {
     ...(clock ? { clock } : {}),
     ...(random ? { random } : {}),
   });
-  return kernel;
+  return Object.assign(kernel, { pluginViews: plugins });
 }
 export type Launcher = Awaited<ReturnType<typeof createLauncher>>;
 

@@ -223,7 +223,9 @@ describe("loadWithPlugins", () => {
       await use(desk, ["./pica.js"], { channels: { pica: {} } });
       const { lines } = await desk.start();
       expect(lines.map(({ text }) => text)).toContainEqual(
-        expect.stringContaining('no plugin reads "channels.pica"'),
+        expect.stringContaining(
+          'no plugin reads "channels.pica"; it may belong to ./pica.js, which failed',
+        ),
       );
     }));
 
