@@ -24,7 +24,7 @@ describe("dashboard", () => {
     ]);
   });
 
-  test("is silent if the host shows the token or sets one", async () => {
+  test("logs nothing if the host shows the token or sets one", async () => {
     expect(await warnings({}, { ways: () => ["console"] })).toEqual([]);
     expect(await warnings({ launcher: TOKEN })).toEqual([]);
   });
