@@ -21,7 +21,10 @@ export const rejections = {
     status: 503,
     message: "The channel has no token: its owner must set channels.pico.token.",
   },
-  store_unavailable: { status: 503, message: "The token is being replaced; try again shortly." },
+  store_unavailable: {
+    status: 503,
+    message: "The token or the session cannot be checked now; try again shortly.",
+  },
   method_not_allowed: {
     status: 405,
     message: "This address does not support the method; the Allow header lists the supported ones.",

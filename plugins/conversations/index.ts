@@ -103,7 +103,7 @@ type ConversationsScope = Scope<ConversationsShape>;
 
 /** Connects to a store that several nodes share. */
 async function share(
-  { clock, log, random, after, onStop, emit }: ConversationsScope,
+  { clock, log, random, after, onStop, emit, uses }: ConversationsScope,
   store: SharedConversationStore,
 ): Promise<Conversations> {
   const shared = await store.open({
@@ -111,6 +111,7 @@ async function share(
     log,
     random,
     after,
+    tokens: uses.tokenSync,
     changed: (address) => emit("conversations:changed", address),
     forgotten: (count) => emit("conversations:forgotten", { count }),
   });

@@ -1,6 +1,7 @@
 /** Types of the conversations service: history for pages, commands and applications. */
 import type { Awaitable } from "../../kernel/index.ts";
 import type { Address, InboundMessage, Media, Sender } from "../channels/index.ts";
+import type { TokenSync } from "../token-store/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
 
@@ -104,6 +105,8 @@ export interface StoreHealth {
   readonly oldestAt?: number;
   /** Bytes that wait to be stored. */
   readonly waitingBytes: number;
+  /** The nodes that share the store, of the Redis form. */
+  readonly nodes?: readonly NodeView[];
   /** False if `search` rejects with `not_supported`. */
   readonly searches: boolean;
 }
@@ -211,6 +214,17 @@ export interface StoreMetrics {
     /** Seconds. */
     readonly sum: number;
   };
+  /** Counters of a store that several nodes share. */
+  readonly shared?: {
+    /** Messages that were passed to the application of another node. */
+    readonly passed: number;
+    /** Sessions that this node has taken from a node that was gone. */
+    readonly takenOver: number;
+    /** Sessions whose clients here had to reconnect, because they have a new epoch. */
+    readonly renewed: number;
+    /** Nodes with beats, this one included. */
+    readonly nodes: number;
+  };
 }
 
 /** One of the processes that share a store. */
@@ -225,8 +239,8 @@ export interface NodeView {
   readonly lastSeenAt: number;
   /** True for the node that answers. */
   readonly isSelf: boolean;
-  /** Open connections of its clients. */
-  readonly connections: number;
+  /** Sessions with a client at this node. */
+  readonly sessions: number;
 }
 
 /** Receives the outcome of a message that another node has passed on. */
@@ -249,7 +263,7 @@ export interface DeskListener {
   lost(address: Address): void;
   /** True while the application works on a message of the session. */
   isBusy(address: Address): boolean;
-  /** The session is this node's from now on: what it knew of it before is out of date. */
+  /** The session is this node's from now on. Data about it in memory is out of date. */
   taken(address: Address): void;
 }
 
@@ -300,8 +314,6 @@ export interface Conversations extends ConversationHistory {
   metrics(): StoreMetrics | undefined;
   /** Hands sessions to nodes; absent unless several nodes share the store. */
   readonly desk?: Desk;
-  /** Lists the nodes that share the store; absent unless several nodes share it. */
-  nodes?(): readonly NodeView[];
 }
 
 /** Events of the conversations plugin, without content. */
@@ -328,6 +340,8 @@ export type ConversationsShape = {
   config: StoreConfig;
   /** The section as users write it: every field is optional. */
   section: { store: StoreInput };
+  /** The token store, so that nodes that share a store have the same tokens. */
+  uses: { tokenSync: TokenSync };
   /** History and logs, for pages, commands, channels and applications. */
   offers: { conversations: Conversations };
 };

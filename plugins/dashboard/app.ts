@@ -119,6 +119,12 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
         new HttpError("unavailable", { message, state, retryAfterSeconds: 1 }),
       );
     }
+    const { conversations } = context.services;
+    if (conversations?.desk && conversations.health().state === "away") {
+      const message = "The store that the nodes share is away; try again in a moment.";
+      const error = new HttpError("unavailable", { message, state, retryAfterSeconds: 1 });
+      return sendError(context.site, request, reply, error);
+    }
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });
   // Only the control socket serves these paths.

@@ -35,6 +35,7 @@ import { createChannelAdapter } from "./session/channel-adapter.ts";
 import { RecentEnds } from "./session/recent-ends.ts";
 import { DoorHub } from "./doors.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
+import { watchStore } from "./store-watch.ts";
 import { assertSettings, type CheckDependencies } from "./startup-checks.ts";
 
 type ChannelScope = Pick<
@@ -110,6 +111,7 @@ export class PicoChannel {
       config,
       log,
       isOpen: () => this.isServing && lifecycle.state() !== "unconfigured",
+      isStoreAway: watchStore(scope, this.connections),
       retryAfterSeconds: this.shutdown.retryAfterSeconds,
     });
     this.sessionGuard = createSessionGuard(tokens);

@@ -11,9 +11,11 @@ export type {
   TokenInfo,
   TokenName,
   TokenLocation,
+  TokenPeers,
   Tokens,
   TokenSecrets,
   TokenSource,
+  TokenSync,
   TokenStoreShape,
 } from "./service.ts";
 export { tokenErrors } from "./errors.ts";
@@ -43,7 +45,8 @@ export function tokenStore(backend: TokenBackend): Plugin<TokenStoreShape> {
         if (!store.isClaimed("launcher")) scope.lifecycle.send("accept-credentials");
         return store.watch();
       });
-      return { tokens: store.tokens(), tokenSecrets: store.tokenSecrets() };
+      const { sync } = store;
+      return { tokens: store.tokens(), tokenSecrets: store.tokenSecrets(), tokenSync: sync };
     },
   };
 }

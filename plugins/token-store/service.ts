@@ -72,6 +72,32 @@ export interface TokenSecrets {
   ): Promise<TokenInfo>;
 }
 
+/** The other nodes, where several share their sessions. */
+export interface TokenPeers {
+  /**
+   * Compares a token with that of the other nodes. A value that they do not know replaces theirs.
+   *
+   * @param value - The token of this node. Undefined: it has none.
+   * @param graceS - Seconds before connections of the old token close on the other nodes.
+   * @returns The token of all nodes; undefined if no node has one.
+   * @throws store_unavailable if the shared store is away.
+   */
+  exchange(name: TokenName, value: string | undefined, graceS: number): Promise<string | undefined>;
+}
+
+/**
+ * Keeps the tokens of channels equal on several nodes. The tokens `launcher`, `metrics` and
+ * `pico_client` belong to one node each.
+ */
+export interface TokenSync {
+  /** Connects the store with the other nodes, before a token is claimed. At most once. */
+  connect(peers: TokenPeers): void;
+  /** Another node has replaced a token. */
+  received(name: TokenName, value: string, graceS: number): Promise<void>;
+  /** Compares all claimed tokens through `exchange`: this node was away. */
+  compare(exchange: TokenPeers["exchange"]): Promise<void>;
+}
+
 /** A token as a backend returns it. */
 export interface ResolvedToken {
   /** The token, a secret. White space around it is ignored, and blank text counts as no token. */
@@ -166,6 +192,7 @@ export type TokenStoreShape = {
   emits: TokenStoreEvents;
   /**
    * `tokens` verifies tokens and may go to any plugin. `tokenSecrets` reveals and replaces them.
+   * `tokenSync` passes values to other nodes.
    */
-  offers: { tokens: Tokens; tokenSecrets: TokenSecrets };
+  offers: { tokens: Tokens; tokenSecrets: TokenSecrets; tokenSync: TokenSync };
 };

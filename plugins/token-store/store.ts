@@ -28,6 +28,7 @@ import {
   weakTokenReason,
   type TokenRecord,
 } from "./token.ts";
+import { PeerTokens } from "./peers.ts";
 import { TokenWatcher } from "./watch.ts";
 
 /** Longest wait of a check for a replacement, or for the check of a host. */
@@ -40,12 +41,14 @@ export class TokenStore {
   private readonly scope: Scope<TokenStoreShape>;
   private readonly records = new Map<TokenName, TokenRecord>();
   private readonly watcher: TokenWatcher;
+  readonly sync: PeerTokens;
 
   constructor(backend: TokenBackend, scope: Scope<TokenStoreShape>) {
     this.backend = backend;
     this.scope = scope;
     backend.open?.(scope.log);
-    this.watcher = new TokenWatcher(backend, scope, this.records);
+    this.sync = new PeerTokens(backend, scope, this.records);
+    this.watcher = new TokenWatcher(backend, scope, this.records, this.sync);
   }
 
   isClaimed(name: TokenName): boolean {
@@ -90,7 +93,12 @@ export class TokenStore {
     if (records.has(name)) throw tokenErrors.token_claimed_twice(name);
     const token = createTokenRecord();
     records.set(name, token);
-    const stored = await backend.resolve(name);
+    const resolved = await backend.resolve(name);
+    token.source = resolved?.source ?? "none";
+    const given = resolved?.value.trim() || undefined;
+    const shared = await this.sync.claimed(name, given);
+    const source = resolved?.source ?? backend.label?.(name) ?? "config";
+    const stored = shared === given || shared === undefined ? resolved : { value: shared, source };
     const isMissing = !stored?.value.trim() && !backend.verify;
     const found = isMissing && generate ? await this.generate(name) : stored;
     const value = found?.value.trim();
@@ -200,6 +208,7 @@ export class TokenStore {
         token.changedAt = scope.clock.now();
         const { graceS = 0 } = change;
         scope.emit("token-store:rotated", { name, version: token.version, graceS });
+        if (this.sync.isConnected) this.sync.replaced(name, next, graceS);
       }
       if (commands) lifecycle.send(commands.finish);
     } catch (error) {

@@ -1,6 +1,7 @@
 /** Applies edits of token files while the kernel runs. */
 import { createHash } from "node:crypto";
 import { codeOf, type Scope } from "../../kernel/index.ts";
+import type { PeerTokens } from "./peers.ts";
 import { replacements } from "./replacement.ts";
 import type { ResolvedToken, TokenBackend, TokenName, TokenStoreShape } from "./service.ts";
 import {
@@ -16,6 +17,7 @@ export class TokenWatcher {
   private readonly backend: TokenBackend;
   private readonly scope: Scope<TokenStoreShape>;
   private readonly tokens: ReadonlyMap<TokenName, TokenRecord>;
+  private readonly peers: Pick<PeerTokens, "replaced" | "isConnected">;
   /** Name -> version and last warning. The same problem is read often and logged once. */
   private readonly reported = new Map<TokenName, string>();
   /** Name -> digest of the locations below the environment. */
@@ -25,7 +27,9 @@ export class TokenWatcher {
     backend: TokenBackend,
     scope: Scope<TokenStoreShape>,
     tokens: ReadonlyMap<TokenName, TokenRecord>,
+    peers: Pick<PeerTokens, "replaced" | "isConnected">,
   ) {
+    this.peers = peers;
     this.backend = backend;
     this.scope = scope;
     this.tokens = tokens;
@@ -114,6 +118,7 @@ export class TokenWatcher {
     token.setupPending = isPending;
     token.changedAt = clock.now();
     emit("token-store:rotated", { name, version: token.version, graceS: 0 });
+    if (this.peers.isConnected) this.peers.replaced(name, value, 0);
     if (commands) lifecycle.send(commands.finish);
     log.info({ name, source: found.source }, `an edit replaced the ${name} token`);
     const warning = tokenWarning(name, value);

@@ -225,9 +225,37 @@ const storeFamilies: readonly MetricFamily[] = [
   ),
 ];
 
+const sharedStoreFamilies: readonly MetricFamily[] = [
+  storeFamily("gauge", "store_nodes", [], "Nodes that share the store.", ({ metrics }) =>
+    singleSample(metrics.shared?.nodes ?? 0),
+  ),
+  storeFamily(
+    "counter",
+    "store_passed_total",
+    [],
+    "Messages passed to the application of another node.",
+    ({ metrics }) => singleSample(metrics.shared?.passed ?? 0),
+  ),
+  storeFamily(
+    "counter",
+    "store_taken_over_total",
+    [],
+    "Sessions taken over from a node that was gone.",
+    ({ metrics }) => singleSample(metrics.shared?.takenOver ?? 0),
+  ),
+  storeFamily(
+    "counter",
+    "store_renewed_total",
+    [],
+    "Sessions whose clients reconnected to a new epoch.",
+    ({ metrics }) => singleSample(metrics.shared?.renewed ?? 0),
+  ),
+];
+
 /** @returns All metrics; those of the channel and of the store only if they are loaded. */
 export const familiesFor = ({ pico, store }: MetricsSnapshot): readonly MetricFamily[] => [
   ...dashboardFamilies,
   ...(pico ? channelFamilies : []),
   ...(store ? storeFamilies : []),
+  ...(store?.metrics.shared ? sharedStoreFamilies : []),
 ];

@@ -32,6 +32,11 @@ interface AdmissionOptions {
   readonly log: Log;
   /** True while the service is started, not stopping, and has its tokens. */
   readonly isOpen: () => boolean;
+  /**
+   * True while the store that several nodes share is away: tokens cannot be compared, and sessions
+   * cannot be read.
+   */
+  readonly isStoreAway: () => boolean;
   /** The `Retry-After` of clients that connect while the service stops. */
   readonly retryAfterSeconds: () => number | undefined;
 }
@@ -134,6 +139,7 @@ class ChannelAdmissionControl implements AdmissionControl {
         ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
       };
     }
+    if (this.options.isStoreAway()) return { code: "store_unavailable" };
     return tokens.info("pico").version === 0 ? { code: "token_not_configured" } : undefined;
   }
 

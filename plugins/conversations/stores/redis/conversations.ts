@@ -5,7 +5,6 @@ import type { LogListeners, SessionLog } from "../../log/session-log.ts";
 import type {
   ConversationHistory,
   ConversationId,
-  NodeView,
   StoreHealth,
   StoreMetrics,
   TakenId,
@@ -20,6 +19,7 @@ import { RedisLink } from "./link.ts";
 import { Nodes } from "./nodes.ts";
 import type { RedisLogContext } from "./log-context.ts";
 import { RedisSessionLog } from "./session-log.ts";
+import { TokenExchange } from "./tokens.ts";
 import type { SharedConversations, SharedStoreScope } from "./shared.ts";
 
 interface RedisSettings {
@@ -49,7 +49,6 @@ export class RedisConversations implements SharedConversations {
   private readonly logs = new Map<string, RedisSessionLog>();
   private readonly listeners = new Map<string, LogListeners>();
   private readonly context: RedisLogContext;
-  private connections = (): number => 0;
 
   constructor(create: () => RedisClient, settings: RedisSettings, scope: SharedStoreScope) {
     const { prefix, secret, node, patienceMs, replicas, keepMs } = settings;
@@ -72,7 +71,7 @@ export class RedisConversations implements SharedConversations {
     this.settings = settings;
     this.space = space;
     this.link = link;
-    const describe = () => ({ connections: this.connections() });
+    const describe = () => ({ sessions: this.liveCount() });
     this.peers = new Nodes({ link, space, clock, log, after, random, name: node, describe });
     this.desk = new RedisDesk({ link, space, nodes: this.peers, clock, after, keepMs });
     this.history = new RedisHistory({ link, space, now: () => clock.now(), keepMs });
@@ -94,6 +93,8 @@ export class RedisConversations implements SharedConversations {
     this.peers.handle("idle", ({ k }) => this.tell(String(k), "sessionIdle"));
     this.peers.watchDeleted(() => link.reconnect("its data was deleted"));
     this.peers.watchGone(() => void this.resync());
+    const { tokens: sync } = scope;
+    if (sync) new TokenExchange({ link, space, nodes: this.peers, log, random, sync }).connect();
     link.watch((isUp) => this.stateChanged(isUp));
   }
 
@@ -118,11 +119,6 @@ export class RedisConversations implements SharedConversations {
     return created;
   }
 
-  /** Sets the number of connections in the beats of this node. */
-  countConnections(count: () => number): void {
-    this.connections = count;
-  }
-
   health(): StoreHealth {
     const { isUp, since, problem, calls } = this.link;
     return {
@@ -130,18 +126,18 @@ export class RedisConversations implements SharedConversations {
       state: isUp ? "up" : "away",
       since,
       ...(problem !== undefined && { problem }),
-      conversations: [...this.logs.values()].reduce((sum, log) => sum + log.liveCount, 0),
+      conversations: this.liveCount(),
       waitingBytes: calls.waitingBytes,
+      nodes: this.peers.list(),
       searches: false,
     };
   }
 
   metrics(): StoreMetrics {
-    return this.commits.read();
-  }
-
-  nodes(): readonly NodeView[] {
-    return this.peers.list();
+    const { passed, takenOver } = this.desk;
+    const renewed = [...this.logs.values()].reduce((sum, log) => sum + log.renewedCount, 0);
+    const nodes = this.peers.list().filter(({ state }) => state === "up").length;
+    return { ...this.commits.read(), shared: { passed, takenOver, renewed, nodes } };
   }
 
   list(options?: Parameters<ConversationHistory["list"]>[0]) {
@@ -183,6 +179,11 @@ export class RedisConversations implements SharedConversations {
     if (this.link.isUp) await this.desk.releaseAll();
     await this.peers.stop();
     this.link.close();
+  }
+
+  /** Sessions with subscribers here. */
+  private liveCount(): number {
+    return [...this.logs.values()].reduce((sum, log) => sum + log.liveCount, 0);
   }
 
   private eachLog(run: (log: RedisSessionLog) => void): void {

@@ -4,7 +4,7 @@ import { CallQueue, loadScripts, type ScriptCall } from "./call-queue.ts";
 import type { RedisClient, Reply } from "./driver.ts";
 import { redisErrors } from "./errors.ts";
 import type { KeySpace } from "./keys.ts";
-import { scripts } from "./scripts.ts";
+import { scripts, type ScriptName } from "./scripts.ts";
 
 interface RedisLinkOptions {
   readonly create: () => RedisClient;
@@ -27,6 +27,9 @@ const maxConnectMs = 3_000;
 const channelsPerCommand = 500;
 
 type Handler = (message: Buffer) => void;
+type BeforeUp = (
+  call: (script: ScriptName, keys: readonly string[], values: readonly string[]) => Promise<Reply>,
+) => Promise<void>;
 type Info = Readonly<Record<string, string>>;
 
 function parseInfo(text: unknown): Info {
@@ -71,6 +74,7 @@ export class RedisLink {
   private notReadySince: number;
   private stopTimer: Release | undefined;
   private lastError = "no connection";
+  private preparation: BeforeUp | undefined;
   /** Set until the first connection: rejects the start. */
   private refused: ((error: unknown) => void) | undefined;
 
@@ -141,6 +145,11 @@ export class RedisLink {
     this.onState.add(run);
   }
 
+  /** Runs after each connection, before any call: the store is up when it has resolved. */
+  beforeUp(run: BeforeUp): void {
+    this.preparation = run;
+  }
+
   /** Listens to a channel. Resolves when all that is published from now on will be heard. */
   async subscribe(channel: string, handler: Handler): Promise<void> {
     this.handlers.set(channel, handler);
@@ -183,6 +192,7 @@ export class RedisLink {
       const channels = [...this.handlers.keys()];
       for (let at = 0; at < channels.length; at += channelsPerCommand)
         await this.subscriber.ssubscribe(...channels.slice(at, at + channelsPerCommand));
+      await this.preparation?.((script, keys, values) => this.call(script, keys, values));
       if (areReady()) this.became(true);
     } catch (error) {
       this.lastError = (error as Error).message;
@@ -206,14 +216,22 @@ export class RedisLink {
     const former = /^0*$/.test(master_replid2) ? "-" : master_replid2;
     const keys = [space.fingerprintKey, space.lineage];
     const values = [space.fingerprint(), master_replid, former];
-    const reply = await commands
-      .call("EVAL", scripts.join, keys.length, ...keys, ...values)
-      .catch((error: Error) => {
-        throw error.message.includes("OTHERSECRET") ? redisErrors.REDIS_OTHER_SECRET() : error;
-      });
-    const [, lost] = reply as [number, number];
+    const reply = await this.call("join", keys, values).catch((error: Error) => {
+      throw error.message.includes("OTHERSECRET") ? redisErrors.REDIS_OTHER_SECRET() : error;
+    });
+    const [, lost] = reply as readonly Reply[];
     if (lost === 1) log.warn({}, "Redis has a new master: every conversation begins a new epoch");
     this.problem = warningFor(info, replicas);
+  }
+
+  /** Calls a script while the store is not up yet. */
+  private async call(
+    script: ScriptName,
+    keys: readonly string[],
+    values: readonly string[],
+  ): Promise<Reply> {
+    const text = scripts[script];
+    return (await this.commands.call("EVAL", text, keys.length, ...keys, ...values)) as Reply;
   }
 
   private became(isUp: boolean): void {

@@ -16,7 +16,7 @@ interface NodesOptions {
   /** Name of this node for people. */
   readonly name: string;
   /** Data about this node in its beats. */
-  readonly describe: () => Pick<NodeView, "connections">;
+  readonly describe: () => Pick<NodeView, "sessions">;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -38,7 +38,7 @@ interface SeenNode {
   heardAt: number;
   readonly since: number;
   name: string;
-  connections: number;
+  sessions: number;
 }
 
 function parse(message: Buffer): Fields | undefined {
@@ -141,10 +141,10 @@ export class Nodes {
     };
     const others = [...this.seen].flatMap(([id, node]): NodeView[] => {
       if (node.name === "") return [];
-      const { heardAt, connections } = node;
+      const { heardAt, sessions } = node;
       const state = now - heardAt >= goneMs ? "gone" : "up";
       const lastSeenAt = clock.now() - (now - heardAt);
-      return [{ id, name: node.name, state, lastSeenAt, isSelf: false, connections }];
+      return [{ id, name: node.name, state, lastSeenAt, isSelf: false, sessions }];
     });
     return [own, ...others].sort((a, b) => a.name.localeCompare(b.name));
   }
@@ -161,7 +161,7 @@ export class Nodes {
 
   private add(id: string, heardAt: number): SeenNode {
     if (this.seen.size >= maxNodes) this.seen.delete(this.seen.keys().next().value!);
-    const node: SeenNode = { heardAt, since: heardAt, name: "", connections: 0 };
+    const node: SeenNode = { heardAt, since: heardAt, name: "", sessions: 0 };
     this.seen.set(id, node);
     return node;
   }
@@ -199,8 +199,8 @@ export class Nodes {
     const node = this.seen.get(from) ?? this.add(from, now);
     node.heardAt = now;
     node.name = textOf(fields.name) ?? from;
-    const { connections } = fields;
-    node.connections = typeof connections === "number" ? connections : 0;
+    const { sessions } = fields;
+    node.sessions = typeof sessions === "number" ? sessions : 0;
   }
 
   private gone(from: string): void {

@@ -50,6 +50,8 @@ const maxTouchMs = 3_600_000;
 export class RedisSessionLog implements SessionLog {
   readonly limits: LogLimits;
   readonly receipts: SentReceipts;
+  /** Sessions whose clients here had to reconnect. */
+  renewedCount = 0;
   private readonly context: RedisLogContext;
   private readonly options: RedisSessionLogOptions;
   private readonly live = new Map<string, LiveSession>();
@@ -164,6 +166,7 @@ export class RedisSessionLog implements SessionLog {
   /** Closes the clients of a session: it has a new epoch. */
   renewed(live: LiveSession): void {
     if (live.isClosed) return;
+    this.renewedCount += 1;
     this.drop(live);
     void this.context.link.unsubscribe(live.place.keys.at(-1)!);
     this.options.listeners.renewed(live.session);

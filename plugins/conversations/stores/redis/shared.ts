@@ -1,6 +1,7 @@
 // The interface of a store that several nodes share.
 import type { Clock, Log, Release } from "../../../../kernel/index.ts";
 import type { Address } from "../../../channels/index.ts";
+import type { TokenSync } from "../../../token-store/index.ts";
 import type { Conversations } from "../../service.ts";
 
 /** The parts of the plugin scope that a shared store uses. */
@@ -13,6 +14,8 @@ export interface SharedStoreScope {
   readonly random: (bytes: number) => Uint8Array;
   /** Runs a function later, unless the plugin has stopped. */
   readonly after: (ms: number, run: () => void) => Release;
+  /** Keeps the tokens of channels equal on all nodes; absent without a token store. */
+  readonly tokens?: TokenSync | undefined;
   /** Runs for each session of which an entry was stored by this node. */
   readonly changed: (address: Address) => void;
   /** Runs when this node has deleted conversations. */

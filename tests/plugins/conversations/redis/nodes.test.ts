@@ -129,7 +129,7 @@ describe("nodes", () => {
     const a = await open({ prefix, node: "left" });
     await open({ prefix, node: "right" });
     await waitFor(() =>
-      expect(a.conversations.nodes()).toMatchObject([
+      expect(a.conversations.health().nodes).toMatchObject([
         { name: "left", state: "up", isSelf: true },
         { name: "right", state: "up", isSelf: false },
       ]),

@@ -67,7 +67,7 @@ describe("clients of several nodes", () => {
     expect(gaps).toEqual([]);
   }, 20_000);
 
-  test("receive an answer of another node as plain client and as event stream", async () => {
+  test("receive answers of another node without the extension", async () => {
     const prefix = randomUUID();
     const a = await start({ prefix });
     const b = await start({ prefix });
@@ -99,8 +99,67 @@ describe("clients of several nodes", () => {
   });
 });
 
+describe("a channel token of several nodes", () => {
+  const other = "another-token-of-at-least-sixteen-characters";
+  const secrets = ({ kernel }: ChannelNode) => kernel.services.tokenSecrets;
+  const rotate = (node: ChannelNode, value = other) =>
+    secrets(node).replace("pico", { value, expect: node.services.tokens.info("pico").version });
+
+  test("ends connections of all nodes within 2 s after a rotation", async () => {
+    const prefix = randomUUID();
+    const [a, b] = [await start({ prefix }), await start({ prefix })];
+    const clients = [await a.connect("/pico?session_id=s"), await b.connect("/pico?session_id=t")];
+    const startedAt = performance.now();
+    await rotate(a);
+    const closes = await Promise.all(clients.map(({ closed }) => closed));
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(closes.map(({ code }) => code)).toEqual([1012, 1012]);
+    expect(secrets(b).reveal("pico")).toBe(other);
+    expect((await b.fetch("/pico/messages", { content: "x" })).status).toBe(401);
+  });
+
+  test("gives way at the start of a node that was away", async () => {
+    const prefix = randomUUID();
+    const a = await start({ prefix });
+    await rotate(a);
+    const b = await start({ prefix });
+    expect(secrets(b).reveal("pico")).toBe(other);
+    expect(b.lines.map(({ text }) => text)).toContainEqual(expect.stringContaining("out of date"));
+    expect((await b.fetch("/pico/messages", { content: "x" })).status).toBe(401);
+  });
+
+  test("reaches a node that was away before it serves again", async () => {
+    const prefix = randomUUID();
+    const proxy = await createFaultProxy({ port: server.port });
+    onTestFinished(() => proxy[Symbol.asyncDispose]());
+    const a = await start({ prefix });
+    const b = await start({ prefix, url: `redis://127.0.0.1:${proxy.port}` });
+    proxy.set({ up: "swallow", down: "swallow" });
+    const state = () => b.services.conversations.health().state;
+    await waitFor(() => expect(state()).toBe("away"), { timeout: 8_000 });
+    await rotate(a);
+    expect(await b.fetch("/pico/messages", { content: "x" })).toMatchObject({
+      status: 503,
+      body: { error: "store_unavailable" },
+    });
+    const statuses = new Set<number>();
+    proxy.cut();
+    proxy.set({ up: "none", down: "none" });
+    while (!statuses.has(401))
+      statuses.add((await b.fetch("/pico/messages", { content: "x" })).status);
+    expect([...statuses]).toEqual([503, 401]);
+  }, 20_000);
+
+  test("replaces the token of the others if it is new", async () => {
+    const prefix = randomUUID();
+    const a = await start({ prefix });
+    await start({ prefix, token: other });
+    await waitFor(() => expect(secrets(a).reveal("pico")).toBe(other));
+  });
+});
+
 describe("the owner of a session", () => {
-  test("receives the messages of all nodes, one at a time and in order", async () => {
+  test("receives messages of all nodes in order, one after another", async () => {
     const prefix = randomUUID();
     const received: string[] = [];
     let active = 0;
@@ -169,7 +228,7 @@ describe("the owner of a session", () => {
     client.ws.terminate();
   });
 
-  test("is replaced after 5 s without beats, and its late answer is refused", async () => {
+  test("loses a session after 5 s, and answers too late", async () => {
     const prefix = randomUUID();
     const proxy = await createFaultProxy({ port: server.port });
     onTestFinished(() => proxy[Symbol.asyncDispose]());
