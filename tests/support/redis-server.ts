@@ -5,6 +5,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { hasTools } from "./tools.ts";
+
+/** False if the tests of Redis must be skipped. */
+export const hasRedis = hasTools("redis-server");
 
 export interface RedisServer {
   readonly port: number;

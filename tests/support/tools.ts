@@ -44,6 +44,8 @@ const tools = {
     printsPath: true,
     debian: "python3-websockets",
   },
+  "redis-sentinel": { probe: ["--version"], debian: "redis-sentinel" },
+  "redis-server": { probe: ["--version"], debian: "redis-server" },
   slowhttptest: { debian: "slowhttptest" },
   "systemd-analyze": { probe: ["--version"], debian: "systemd" },
   xclip: { debian: "xclip" },

@@ -6,7 +6,7 @@ import { codeOf } from "../../../../kernel/index.ts";
 import type { SequencedEntry } from "../../../../plugins/conversations/index.ts";
 import { numbered, partial } from "../../../conformance/session-log.ts";
 import { openRedisNode, redisSecret, type RedisNode } from "../../../support/redis-nodes.ts";
-import { startRedis, type RedisServer } from "../../../support/redis-server.ts";
+import { hasRedis, startRedis, type RedisServer } from "../../../support/redis-server.ts";
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -38,7 +38,7 @@ async function listen({ log }: RedisNode, session = "s") {
 
 const waitFor = vi.waitFor;
 
-describe("nodes", () => {
+describe.skipIf(!hasRedis)("nodes", () => {
   test("pass entries of one node to subscribers of another, in order", async () => {
     const [a, b] = await openTwo();
     const there = await listen(b);
@@ -137,7 +137,7 @@ describe("nodes", () => {
   });
 });
 
-describe("a session whose data was lost", () => {
+describe.skipIf(!hasRedis)("a session whose data was lost", () => {
   test("begins a new epoch, and its clients reconnect", async () => {
     await using own = await startRedis();
     const [a, b] = await openTwo({ url: own.url });
@@ -176,7 +176,7 @@ describe("a session whose data was lost", () => {
   }, 20_000);
 });
 
-describe("a Redis server that is away", () => {
+describe.skipIf(!hasRedis)("a Redis server that is away", () => {
   test("lets appends wait, stores them once, and subscribers miss nothing", async () => {
     await using own = await startRedis(["--appendonly", "yes", "--appendfsync", "always"]);
     const [a, b] = await openTwo({ url: own.url });
@@ -230,7 +230,7 @@ describe("a Redis server that is away", () => {
   });
 });
 
-describe("openRedis", () => {
+describe.skipIf(!hasRedis)("openRedis", () => {
   const start = (options: NodeOptions) => openRedisNode({ patience: 2, ...options });
 
   test("rejects a server that deletes keys when its memory is full", async () => {

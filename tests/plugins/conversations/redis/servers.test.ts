@@ -6,7 +6,7 @@ import type { Message } from "../../../../plugins/channels/index.ts";
 import { createFaultProxy } from "../../../../testkit/index.ts";
 import { token, type Frame } from "../../../support/pico-server-harness.ts";
 import { startChannelNode, type ChannelNode } from "../../../support/redis-channel-server.ts";
-import { startRedis, type RedisServer } from "../../../support/redis-server.ts";
+import { hasRedis, startRedis, type RedisServer } from "../../../support/redis-server.ts";
 
 const { waitFor } = vi;
 let server: RedisServer;
@@ -38,7 +38,7 @@ function createHeldApplication() {
   };
 }
 
-describe("clients of several nodes", () => {
+describe.skipIf(!hasRedis)("clients of several nodes", () => {
   test("move in the middle of an answer, and miss and repeat nothing", async () => {
     const prefix = randomUUID();
     const a = await start({ prefix, node: "a" });
@@ -99,7 +99,7 @@ describe("clients of several nodes", () => {
   });
 });
 
-describe("a channel token of several nodes", () => {
+describe.skipIf(!hasRedis)("a channel token of several nodes", () => {
   const other = "another-token-of-at-least-sixteen-characters";
   const secrets = ({ kernel }: ChannelNode) => kernel.services.tokenSecrets;
   const rotate = (node: ChannelNode, value = other) =>
@@ -158,7 +158,7 @@ describe("a channel token of several nodes", () => {
   });
 });
 
-describe("the owner of a session", () => {
+describe.skipIf(!hasRedis)("the owner of a session", () => {
   test("receives messages of all nodes in order, one after another", async () => {
     const prefix = randomUUID();
     const received: string[] = [];

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, onTestFinished } from "vitest";
 import { sessionLogConformance } from "../../../conformance/session-log.ts";
 import { openRedisNode } from "../../../support/redis-nodes.ts";
-import { startRedis, type RedisServer } from "../../../support/redis-server.ts";
+import { hasRedis, startRedis, type RedisServer } from "../../../support/redis-server.ts";
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-describe("SessionLog over Redis", () => {
+describe.skipIf(!hasRedis)("SessionLog over Redis", () => {
   sessionLogConformance({ keptMs: 300_000, isDurable: true, numRuns: 5 }, async (bounds) => {
     const { url } = server;
     const node = await openRedisNode({ url, prefix: randomUUID(), ...bounds });
