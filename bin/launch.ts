@@ -235,6 +235,7 @@ function runningProtocols({ services }: Launcher): readonly { title: string; url
   const all = [
     { title: "OpenAI API", url: services.openai.status().url },
     { title: "AI SDK", url: services.aiSdk.status().url },
+    { title: "AG-UI", url: services.agUi.status().url },
   ];
   return all.flatMap(({ title, url }) => (url === undefined ? [] : { title, url }));
 }

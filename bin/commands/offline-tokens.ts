@@ -19,7 +19,7 @@ export interface OfflineTokens {
 }
 
 /** Tokens that many homes do not have. */
-const optionalTokens = ["pico_client", "openai", "ai_sdk"];
+const optionalTokens = ["pico_client", "openai", "ai_sdk", "ag_ui"];
 
 export async function offlineTokens({ home, env }: CommandContext): Promise<OfflineTokens> {
   const { tokenWarning, files, generateToken, tokenErrors, weakTokenReason } =

@@ -39,7 +39,7 @@ export interface Survey {
   readonly now: number;
 }
 
-const builtInTokens = ["launcher", "pico", "pico_client", "openai", "ai_sdk", "metrics"];
+const builtInTokens = ["launcher", "pico", "pico_client", "openai", "ai_sdk", "ag_ui", "metrics"];
 
 const objectAt = (value: unknown, ...path: string[]): RawSettings => {
   const found = path.reduce<unknown>(

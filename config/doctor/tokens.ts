@@ -6,7 +6,7 @@ import type { Survey } from "./survey.ts";
 
 /** Tokens that this launcher issues. Another server issues the others, so a rotation here would
  *  have no effect. */
-const tokensIssuedHere = new Set(["launcher", "pico", "openai", "ai_sdk", "metrics"]);
+const tokensIssuedHere = new Set(["launcher", "pico", "openai", "ai_sdk", "ag_ui", "metrics"]);
 
 /** Checks where tokens come from, whether the sources agree, and how strong tokens are. */
 export function tokenChecks(found: Survey): CheckView[] {

@@ -77,6 +77,7 @@ const reservedKeys: Readonly<Record<string, readonly string[]>> = {
 const reservedKeysOf = (section: string): readonly string[] => reservedKeys[section] ?? ["token"];
 /** Sections of this package. They cause no warning if their plugin is not loaded. */
 const wellKnown = [
+  "channels.ag_ui",
   "channels.ai_sdk",
   "channels.openai",
   "channels.pico",

@@ -1,6 +1,7 @@
 // The standalone launcher as a kernel.
 import { join } from "node:path";
 import { createKernel, type AnyPlugin, type Clock, type Log } from "../../kernel/index.ts";
+import { agUi } from "../../plugins/ag-ui/index.ts";
 import { aiSdk } from "../../plugins/ai-sdk/index.ts";
 import { program } from "../../plugins/program/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
@@ -80,6 +81,7 @@ export async function createLauncher(options: LauncherOptions) {
     picoServer({ envPrefix }),
     openai({ envPrefix }),
     aiSdk({ envPrefix }),
+    agUi({ envPrefix }),
     picoClient({ home, env, envPrefix }),
   ] as const;
   const { secret } = options;

@@ -5,6 +5,7 @@ import {
   isCut,
   readCallBody,
   readHops,
+  readOptionalBody,
   readText,
   sessionOf,
   shortDigest,
@@ -133,12 +134,9 @@ class ChatRoutes {
   /** Stops the answer with this id, or all answers of the session. */
   private async stop(call: Call, session: string): Promise<JsonReply | undefined> {
     const { runs } = this.protocol;
-    const { headers } = call.request;
-    const isEmpty = !headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0);
-    const body = isEmpty ? undefined : await readCallBody(this.protocol, call);
-    if (!isEmpty && !body) return undefined;
-    const wanted = body && readText(body.value, "activeStreamId");
-    body?.release();
+    const body = await readOptionalBody(this.protocol, call);
+    if (!body) return undefined;
+    const wanted = readText(body, "activeStreamId");
     const kept = runs.latest(session);
     const isOther =
       wanted !== undefined && (!kept || answerId(session, kept.request.id) !== wanted);

@@ -52,7 +52,7 @@ export interface RunReader {
 }
 
 /** One message of the application. */
-interface RunMessage {
+export interface RunMessage {
   readonly id: string;
   readonly kind: TextKind;
   text: string;
@@ -101,6 +101,14 @@ export class AnswerRun implements DoorSubscriber {
   constructor(requestId: string, onOver: (end: RunEnd) => void) {
     this.requestId = requestId;
     this.onOver = onOver;
+  }
+
+  /** Copies the answer so far, as a reader with `skipsSent` is expected to have it. */
+  present(): readonly RunMessage[] {
+    return this.messages.map((message) => {
+      const { text, isClosed } = message;
+      return { ...message, text: isClosed ? text : text.slice(0, upToOf(text)) };
+    });
   }
 
   /** Begins to pass the answer so far, and everything after it, to a reader. */

@@ -13,7 +13,7 @@ export {
   unsupported,
   type JsonObject,
 } from "./fields.ts";
-export { type RunEnd, type RunReader, type TextKind } from "./follow.ts";
+export { type RunEnd, type RunMessage, type RunReader, type TextKind } from "./follow.ts";
 export { readImage, toDataUrl, toMarkdown } from "./media.ts";
 export { startProtocol, type Protocol } from "./protocol.ts";
 export { Refusal } from "./refusal.ts";
@@ -22,6 +22,7 @@ export {
   assertOpen,
   ProtocolServer,
   readCallBody,
+  readOptionalBody,
   sessionOf,
   type Call,
   type JsonReply,

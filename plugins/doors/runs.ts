@@ -109,6 +109,11 @@ export class Runs {
     return this.join(this.open(request, key, digest));
   }
 
+  /** Returns the answer to a message, if it is kept. */
+  find(session: string, id: string): KeptRun | undefined {
+    return this.kept.get(`${session}\0${id}`);
+  }
+
   /** Returns the answer to the latest message of a session, if it is kept. */
   latest(session: string): KeptRun | undefined {
     return this.kept.get(this.latestKeys.get(session) ?? "");

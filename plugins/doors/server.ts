@@ -6,6 +6,7 @@ import { sendJson } from "../pico-server/http/send-json.ts";
 import { readJson, type JsonBody } from "./body.ts";
 import type { CommonConfig } from "./config.ts";
 import { statusOf, toRefusal } from "./errors.ts";
+import type { JsonObject } from "./fields.ts";
 import type { Gate } from "./gate.ts";
 import { Refusal } from "./refusal.ts";
 import { toSession } from "./session.ts";
@@ -118,13 +119,25 @@ export class ProtocolServer {
 export async function readCallBody(
   { config, clock, door, gate }: ProtocolServerOptions,
   { request, version }: Call,
-  maxBytes: number = config().max_body,
 ): Promise<JsonBody | undefined> {
+  const maxBytes = config().max_body;
   const body = await readJson(request, { maxBytes, clock, budget: door });
   if (!body || gate.isCurrent(version)) return body;
   // The token was replaced while the body arrived.
   body.release();
   throw new Refusal("invalid_api_key", "The token was replaced in the meantime.");
+}
+
+/** Reads a body that may be absent. @returns Undefined if the client has left. */
+export async function readOptionalBody(
+  options: ProtocolServerOptions,
+  call: Call,
+): Promise<JsonObject | undefined> {
+  const { headers } = call.request;
+  if (!headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0)) return {};
+  const body = await readCallBody(options, call);
+  body?.release();
+  return body?.value;
 }
 
 /** Rejects messages that cannot be delivered now. */

@@ -12,6 +12,7 @@ import { channels } from "../../plugins/channels/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
+import { agUi } from "../../plugins/ag-ui/index.ts";
 import { aiSdk } from "../../plugins/ai-sdk/index.ts";
 import { openai } from "../../plugins/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
@@ -25,6 +26,7 @@ const plugins: readonly AnyPlugin[] = [
   picoServer(),
   openai(),
   aiSdk(),
+  agUi(),
   dashboard(),
   conversations({ home: "" }),
 ];

@@ -110,7 +110,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
 const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/conversations/log/index.ts": new Set(["pico-server"]),
   // Shared by the plugins with HTTP protocols of other products; it is not a plugin itself.
-  "plugins/doors/index.ts": new Set(["ai-sdk", "openai"]),
+  "plugins/doors/index.ts": new Set(["ag-ui", "ai-sdk", "openai"]),
   "plugins/pico-server/config.ts": new Set(["doors"]),
   "plugins/pico-server/handshake/origins.ts": new Set(["doors"]),
   "plugins/pico-server/http/send-json.ts": new Set(["doors"]),

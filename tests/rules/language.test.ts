@@ -12,12 +12,14 @@ const self = "tests/rules/language.test.ts";
 /** "Door" and "gate" are product terms here: protocols that lead to one application, and the checks
  *  in front of them. Elsewhere the words were metaphors. */
 const productTerms = [
+  "plugins/ag-ui/",
   "plugins/ai-sdk/",
   "plugins/doors/",
   "plugins/openai/",
   "plugins/pico-server/door-service.ts",
   "plugins/pico-server/doors.ts",
   "plugins/pico-server/service.ts",
+  "tests/plugins/ag-ui/",
   "tests/plugins/ai-sdk/",
   "tests/plugins/doors/",
   "tests/plugins/openai/",

@@ -11,6 +11,7 @@ import type { SettingsSectionView } from "./views.ts";
 
 /** Path to section. Other sections cannot be changed over HTTP. */
 const sectionPaths = {
+  "/api/channels/ag_ui": "channels.ag_ui",
   "/api/channels/ai_sdk": "channels.ai_sdk",
   "/api/channels/openai": "channels.openai",
   "/api/channels/pico": "channels.pico",
@@ -23,6 +24,7 @@ const sectionsWithForm = ["channels.pico", "channels.pico_client", "launcher"];
 /** Error of a channel that was turned on without a token -> the token. */
 const missingTokens: Readonly<Record<string, string>> = {
   PICO_TOKEN_MISSING: "pico",
+  AG_UI_TOKEN_MISSING: "ag_ui",
   AI_SDK_TOKEN_MISSING: "ai_sdk",
   OPENAI_TOKEN_MISSING: "openai",
 };

@@ -27,6 +27,9 @@ const consequences: Readonly<Record<Which, string>> = {
   ai_sdk:
     "The old token stops working immediately. " +
     "Streams in progress end, and pages with the AI SDK need the new token.",
+  ag_ui:
+    "The old token stops working immediately. " +
+    "Runs in progress end for their clients, which need the new token.",
 };
 
 /** True for tokens that this page can rotate. */

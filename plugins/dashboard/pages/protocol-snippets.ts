@@ -8,7 +8,8 @@ type Address = Pick<ProtocolView, "name" | "url" | "model">;
 
 /** Generates one snippet per client. */
 export function protocolSnippets({ name, url, model = "doorward" }: Address): readonly Snippet[] {
-  return name === "openai" ? openaiSnippets({ url, model }) : [aiSdkSnippet(url)];
+  if (name === "openai") return openaiSnippets({ url, model });
+  return [name === "ai_sdk" ? aiSdkSnippet(url) : agUiSnippet(url)];
 }
 
 const aiSdkSnippet = (url: string): Snippet => ({
@@ -26,5 +27,20 @@ const transport = new DefaultChatTransport({
 const chat = new Chat({ id: "demo", transport });
 await chat.sendMessage({ text: "hello" });
 console.log(chat.error ?? chat.messages.at(-1).parts.map(({ text }) => text ?? "").join(""));
+END`,
+});
+
+const agUiSnippet = (url: string): Snippet => ({
+  id: "ag_ui-node",
+  label: "Node",
+  hint: "Paste it into a terminal. Needs one package: npm install @ag-ui/client.",
+  code: `node --input-type=module <<'END'
+import { HttpAgent } from "@ag-ui/client";
+
+const headers = { Authorization: "Bearer ${tokenPlaceholder}" };
+const agent = new HttpAgent({ url: ${JSON.stringify(url)}, threadId: "demo", headers });
+agent.addMessage({ id: crypto.randomUUID(), role: "user", content: "hello" });
+await agent.runAgent();
+console.log(agent.messages.at(-1).content);
 END`,
 });

@@ -67,6 +67,7 @@ describe("loadWithPlugins", () => {
         "pico_client",
         "openai",
         "ai_sdk",
+        "ag_ui",
         "letters",
       ]);
       expect(sources.at(-1)).toMatchObject({

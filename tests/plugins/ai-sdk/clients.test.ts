@@ -1,7 +1,7 @@
 // Runs the chats of the AI SDK, unmodified, against the protocol.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withHome } from "../../support/token-store-harness.ts";
-import { createControl } from "./control.ts";
+import { createControl } from "../../support/growing-reply.ts";
 import {
   authorization,
   createChat,

@@ -1,73 +1,16 @@
 // Starts a service with the AI SDK protocol, and loads the clients of the AI SDK.
 import { existsSync } from "node:fs";
-import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { createKernel } from "../../../kernel/index.ts";
-import { createCapturedLog } from "../../../kernel/testing.ts";
-import { aiSdk } from "../../../plugins/ai-sdk/index.ts";
-import {
-  application,
-  channels,
-  type InboundMessage,
-  type Message,
-} from "../../../plugins/channels/index.ts";
-import { conversations } from "../../../plugins/conversations/index.ts";
-import { http } from "../../../plugins/http/index.ts";
-import { picoServer } from "../../../plugins/pico-server/index.ts";
-import { memory, tokenStore } from "../../../plugins/token-store/index.ts";
+import { startProtocols, tokens, type ServiceOptions } from "../../support/protocol-service.ts";
 import { optional } from "../../support/tools.ts";
 
-export const tokens = { ai_sdk: "ai-sdk-".repeat(8), pico: "pico-".repeat(10) };
+export { echo, tokens, type Handler } from "../../support/protocol-service.ts";
 
-export type Handler = (message: Message) => Promise<unknown> | void;
-export const echo: Handler = ({ content, reply }) => reply({ content: `you said ${content}` });
-
-interface ServiceOptions {
-  readonly config?: object;
-  /** Folder of a durable store. @defaultValue none */
-  readonly home?: string;
-}
-
-/** Starts the service on a free port. Its application runs `handler`, which a test may replace. */
-export async function startAiSdk({ config = {}, home }: ServiceOptions = {}) {
-  const received: InboundMessage[] = [];
-  const state = { handler: echo };
-  const { log, lines } = createCapturedLog();
-  const kernel = createKernel(
-    [
-      tokenStore(memory(tokens)),
-      conversations(home === undefined ? {} : { home }),
-      channels(),
-      http({ port: 0 }),
-      picoServer(),
-      aiSdk(),
-      application(async (message) => {
-        received.push(message);
-        await state.handler(message);
-      }),
-    ],
-    {
-      log,
-      config: {
-        "channels.pico": { enabled: true, drain_timeout: 0 },
-        "channels.ai_sdk": { enabled: true, message_rate: 0, max_requests: 1_000, ...config },
-      },
-    },
-  );
-  await kernel.start();
-  const { aiSdk: service, channels: channelsService } = kernel.services;
-  return {
-    base: service.status().url!,
-    status: service.status,
-    channels: channelsService,
-    received,
-    state,
-    lines,
-    kernel,
-    [Symbol.asyncDispose]: () => kernel.stop(),
-  };
+/** Starts the service, with the base URL of this protocol. */
+export async function startAiSdk(options?: ServiceOptions) {
+  const service = await startProtocols(options);
+  return Object.assign(service, { base: service.kernel.services.aiSdk.status().url! });
 }
 export type Service = Awaited<ReturnType<typeof startAiSdk>>;
 
@@ -161,31 +104,3 @@ export const textOf = (chat: Chat, type = "text"): string =>
     .filter((part) => part.type === type)
     .map(({ text }) => text)
     .join("");
-
-/** Forwards connections to the service until `cut` breaks them. */
-export async function startCutter(base: string) {
-  const { port: target } = new URL(base);
-  const sockets = new Set<Socket>();
-  const server = createServer((inbound) => {
-    const outbound = connect(Number(target), "127.0.0.1");
-    for (const socket of [inbound, outbound]) {
-      sockets.add(socket);
-      socket.on("error", () => undefined).once("close", () => sockets.delete(socket));
-    }
-    inbound.pipe(outbound).pipe(inbound);
-    inbound.once("close", () => outbound.destroy());
-    outbound.once("close", () => inbound.destroy());
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const cut = (): void => {
-    for (const socket of sockets) socket.destroy();
-  };
-  return {
-    base: base.replace(`:${target}`, `:${(server.address() as AddressInfo).port}`),
-    cut,
-    [Symbol.asyncDispose]: async () => {
-      cut();
-      server.close();
-    },
-  };
-}

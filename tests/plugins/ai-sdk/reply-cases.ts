@@ -10,7 +10,7 @@ import {
   type Service,
   type UiPart,
 } from "./harness.ts";
-import type { Control } from "./control.ts";
+import type { Control } from "../../support/growing-reply.ts";
 
 export interface Context {
   readonly service: Service;

@@ -1,6 +1,7 @@
 // Cases about interrupted streams and stops.
 import { expect } from "vitest";
-import { authorization, startCutter, textOf, type UiPart } from "./harness.ts";
+import { startCutter } from "../../support/cutter.ts";
+import { authorization, textOf, type UiPart } from "./harness.ts";
 import type { Case, Context } from "./reply-cases.ts";
 
 /** Sends a message, and waits for the begin of its reply. */

@@ -62,6 +62,7 @@ const names: Readonly<Record<string, string>> = {
   pico_client: "Remote token",
   openai: "OpenAI token",
   ai_sdk: "AI SDK token",
+  ag_ui: "AG-UI token",
   metrics: "Metrics token",
 };
 

@@ -1,7 +1,7 @@
 /** The protocols of other products that the application can be reached through. @module */
 
 /** Names of the tokens of protocols. */
-export const protocolTokens = ["openai", "ai_sdk"] as const;
+export const protocolTokens = ["openai", "ai_sdk", "ag_ui"] as const;
 export type ProtocolToken = (typeof protocolTokens)[number];
 
 /** One protocol: the names that pages, commands and settings use for it. */
@@ -60,5 +60,13 @@ export const protocolNames: readonly ProtocolName[] = [
       "Pages with useChat of the AI SDK can talk to the application, and resume replies after a " +
       "lost connection.",
     path: "/ai",
+  },
+  {
+    section: "channels.ag_ui",
+    name: "ag_ui",
+    title: "AG-UI",
+    clients: "AG-UI front ends",
+    purpose: "Front ends with HttpAgent of AG-UI can talk to the application.",
+    path: "/ag-ui",
   },
 ];

@@ -1,5 +1,5 @@
 // A reply that grows when the test says so.
-import type { Handler } from "./harness.ts";
+import type { Handler } from "./protocol-service.ts";
 
 export interface Control {
   readonly handler: Handler;
