@@ -25,7 +25,6 @@ const pages = [
   "conversations",
   "doctor",
   "log",
-  "overview",
   "ready",
   "sessions",
   "settings",

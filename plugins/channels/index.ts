@@ -37,6 +37,7 @@ export type {
   ApplicationOptions,
   ChannelAdapter,
   Channels,
+  ChannelTraffic,
   ContextUsage,
   InboundMessage,
   ChannelHandle,
@@ -151,11 +152,27 @@ function createRoute({ uses, log, after }: ChannelsScope, inbound: Inbound): Inb
   };
 }
 
+/** Answers whose times are kept. */
+const maxAnswers = 1_000;
+
+interface TrafficCounts {
+  received: number;
+  sent: number;
+  readonly answers: { readonly at: number; readonly ms: number }[];
+}
+
+/** Each sent message gets one id. */
+const countIds = (newId: () => string, counts: TrafficCounts) => () => {
+  counts.sent += 1;
+  return newId();
+};
+
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
   { clock, log, emit, after, uses }: ChannelsScope,
   calls: Pick<Channels, "send" | "history"> & { readonly stream: ReplyStreams["open"] },
   adapters: ReadonlyMap<string, ChannelAdapter>,
+  counts: TrafficCounts,
 ): Inbound {
   return new Inbound({
     clock,
@@ -176,6 +193,10 @@ function createInbound(
       const { channel, session, id, door } = message;
       const { outcome, code } = end;
       adapters.get(channel)?.ended?.(session, id, end);
+      if (outcome === "completed") {
+        counts.answers.push({ at: clock.now(), ms });
+        if (counts.answers.length > maxAnswers) counts.answers.shift();
+      }
       emit("channels:answer-ended", () => ({
         channel,
         session,
@@ -199,12 +220,14 @@ function createInbound(
         );
       }
     },
-    received: (message) =>
+    received(message) {
+      counts.received += 1;
       emit("channels:message-received", () => {
         const { channel, session, id, sender, at } = message;
         const user = sender && { sender: sender.id };
         return { channel, session, id, ...user, bytes: bytesOf(message), at };
-      }),
+      });
+    },
   });
 }
 
@@ -241,11 +264,15 @@ export function channels(): Plugin<ChannelsShape> {
         const optional = reason === undefined ? {} : { reason };
         emit("channels:receipt-changed", () => ({ channel, session, id, status, ...optional }));
       });
+      const counts: TrafficCounts = { received: 0, sent: 0, answers: [] };
       const outbound = createOutbound({
         adapter: (name) => adapters.get(name),
         running: () => sending,
         receipts,
-        newId: createIdGenerator(random, () => clock.now()),
+        newId: countIds(
+          createIdGenerator(random, () => clock.now()),
+          counts,
+        ),
       });
       const streams = createReplyStreams({
         ...outbound,
@@ -256,7 +283,12 @@ export function channels(): Plugin<ChannelsShape> {
       });
       const stream = streams.open;
       const history = createHistory(scope.uses.conversations);
-      const inbound = createInbound(scope, { send: outbound.send, stream, history }, adapters);
+      const inbound = createInbound(
+        scope,
+        { send: outbound.send, stream, history },
+        adapters,
+        counts,
+      );
 
       const route = createRoute(scope, inbound);
 
@@ -283,6 +315,7 @@ export function channels(): Plugin<ChannelsShape> {
         handle: (application, options) => inbound.handle(application, options),
         stream: (to, streamOptions) => stream(to, streamOptions),
         history,
+        traffic: () => counts,
         stop: (to, id, by) => route.stop(to, id, by),
         busySessions: (channel) => inbound.busySessions(channel),
         attach(adapter) {

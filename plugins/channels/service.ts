@@ -79,6 +79,23 @@ export interface Channels {
    * @throws store_unavailable if the store cannot be read.
    */
   history(to: Address, options?: HistoryOptions): Promise<Page<Turn>>;
+  /** Counts the messages of all channels. */
+  traffic(): ChannelTraffic;
+}
+
+/** Messages since the start. Updates of a message are not messages of their own. */
+export interface ChannelTraffic {
+  /** Messages of clients, without duplicates. */
+  readonly received: number;
+  /** Messages of the application. */
+  readonly sent: number;
+  /** Completed answers, oldest first: at most the newest 1,000. */
+  readonly answers: readonly {
+    /** Unix milliseconds of the end. */
+    readonly at: number;
+    /** Milliseconds since the message arrived. */
+    readonly ms: number;
+  }[];
 }
 
 /** Callbacks for the outcome of a delivery: one of them runs, once. */

@@ -14,6 +14,7 @@ import type { Settings } from "../settings/index.ts";
 import type { TokenSecrets, Tokens } from "../token-store/index.ts";
 import type { ActivityLog } from "./api/activity.ts";
 import type { EventFeed } from "./api/event-feed.ts";
+import type { Figures } from "./api/figures.ts";
 import type { CheckView, PluginView } from "./api/views.ts";
 import type { Assets } from "./assets.ts";
 import type { TokenSigner } from "./auth/cookies.ts";
@@ -83,6 +84,7 @@ interface RuntimeContext {
 export interface ObserverContext {
   readonly activity: ActivityLog;
   readonly feed: EventFeed;
+  readonly figures: Figures;
   /** Undefined if this deployment shows no log. */
   readonly logSource: LogSource | undefined;
   readonly doctor:

@@ -4,6 +4,7 @@ import { createActivityLog } from "./api/activity.ts";
 import { testChannel } from "./api/channel-test.ts";
 import { EventFeed, publishEvents } from "./api/event-feed.ts";
 import { bearerOwner } from "./api/events.ts";
+import { Figures } from "./api/figures.ts";
 import { protocolStatus } from "./api/protocols.ts";
 import { sectionsOf } from "./api/settings.ts";
 import { createPluginRoutes } from "./api/plugin-routes.ts";
@@ -232,10 +233,6 @@ function createContext(
     channels: uses.channels,
     pluginViews: plugins,
   };
-  const messageCount = (): number => {
-    const status = services.picoServer?.status();
-    return status ? status.messagesIn + status.messagesOut : 0;
-  };
   const privateHost = createPrivateHost(keeper.hostName, http);
   const context: DashboardContext = {
     http,
@@ -260,7 +257,8 @@ function createContext(
       emit,
     },
     observers: {
-      activity: createActivityLog(clock, after, messageCount),
+      activity: createActivityLog(),
+      figures: new Figures({ clock, after, totals: () => totalsOf(uses) }),
       feed: createFeed(scope, options.log),
       logSource: options.log,
       doctor:
@@ -268,6 +266,16 @@ function createContext(
     },
   };
   return context;
+}
+
+/** @returns The counters of the channels; zero where none is loaded. */
+function totalsOf({ channels, picoServer }: DashboardScope["uses"]) {
+  const { accepted: _, ...rejected } = picoServer?.metrics().handshakes ?? {};
+  return {
+    ...(channels?.traffic() ?? { received: 0, sent: 0, answers: [] }),
+    rejected: Object.values(rejected).reduce((sum, count) => sum + count, 0),
+    connections: picoServer?.status().connections ?? 0,
+  };
 }
 
 function createFeed(

@@ -186,15 +186,16 @@ export type DashboardShape = {
   /** The token store for the launcher token, the http plugin for pages and routes. */
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
   /**
-   * Services that add pages: settings, the pico channel, the program, conversations. Absent ones
-   * leave their pages out. The channels service stops answers for the command line.
+   * Services that add pages and figures: settings, channels, the pico channel, the program,
+   * conversations. Absent ones leave their pages out. The channels service also stops answers for
+   * the command line.
    */
   uses: {
     settings: Settings;
+    channels: Channels;
     picoServer: PicoServer;
     program: Program;
     conversations: Conversations;
-    channels: Channels;
   };
   /** Routes below the dashboard for other plugins, and one-time sign-in links. */
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };

@@ -76,14 +76,14 @@ describe("Forms without JavaScript", () => {
 
   test("shows no scripted buttons and names the channel setting", async () => {
     await withPage("/overview-off", plain, async (page) => {
-      expect(await page.getByRole("button").allTextContents()).toEqual(["Sign out"]);
+      const buttons = await page.getByRole("button").all();
+      const names = buttons.map((button) => button.getAttribute("aria-label"));
+      expect(await Promise.all(names)).toEqual(["Sign out"]);
       expect(await page.textContent("noscript")).toContain("channels.pico.enabled");
     });
-    await withPage("/overview-on", plain, async (page) => {
+    await withPage("/connect", plain, async (page) => {
       await page.check('[value="python"]', { force: true });
-      expect(await page.locator("pre:visible").allTextContents()).toEqual([
-        expect.stringContaining("import asyncio"),
-      ]);
+      expect(await page.locator("pre:visible").first().textContent()).toContain("import asyncio");
     });
   });
 });

@@ -1,36 +1,38 @@
 // Tests the overview in a browser.
+import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { useDashboard } from "./dashboard-pages.ts";
-import { fresh, program, running } from "./sample.ts";
+import { figures, fresh, program, running } from "./sample.ts";
 
 const dashboard = useDashboard();
-const { openLive } = dashboard;
+const wide = { viewport: { width: 1280, height: 900 } };
+const openLive = (path: string, use: (page: Page) => Promise<void>, options = {}) =>
+  dashboard.openLive(path, use, { ...wide, ...options });
+
+const tile = (page: Page, title: string) => page.locator(".tile", { hasText: title });
+const attention = (page: Page) => page.getByRole("region", { name: "Needs attention" });
+const rate = { at: running.now, in: 1, out: 1, connections: 17, queuedBytes: 0 };
 
 describe("Overview page", () => {
   test("shows changes automatically and escapes markup", async () => {
     await openLive("/overview-on", async (page) => {
       dashboard.site.status = {
         ...running,
-        channel: {
-          ...running.channel!,
-          connections: 17,
-          perMinute: [0, 0, 0, 0, 0, 0, 0, 0, 0, 80],
-        },
-        signIns: [{ at: running.now, address: "<img src=x>", via: "form" }],
-        warnings: [{ id: "w", text: "<b>weak token</b>", fix: "doorward token rotate" }],
+        channel: { ...running.channel!, connections: 17 },
+        warnings: [{ id: "w", text: "<b>weak token</b>", fix: "<i>doorward</i> token rotate" }],
       };
-      dashboard.site.emit("rate", {
-        at: running.now,
-        in: 1,
-        out: 1,
-        connections: 17,
-        queuedBytes: 0,
+      dashboard.site.views.set("GET /api/figures", {
+        ...figures,
+        hour: { ...figures.hour, in: [...figures.hour.in.slice(1), 61] },
       });
-      await page.locator('[data-live="connections"]').getByText("17").waitFor();
-      expect(await page.textContent('[data-live="chart-top"]')).toBe("80");
-      expect(await page.locator("rect").last().getAttribute("height")).toBe("60");
-      expect(await page.textContent('[data-live="sign-ins"]')).toContain("<img src=x>");
-      expect(await page.isVisible("text=<b>weak token</b>")).toBe(true);
+      dashboard.site.emit("rate", rate);
+      await tile(page, "Connections").getByText("17").waitFor();
+      const sent = figures.hour.out.at(-1)!;
+      await tile(page, "Messages")
+        .getByText(String(61 + sent))
+        .waitFor();
+      await attention(page).getByText("<b>weak token</b>").waitFor();
+      await attention(page).getByText("<i>doorward</i> token rotate").waitFor();
     });
   });
 
@@ -38,7 +40,7 @@ describe("Overview page", () => {
     const channel = { ...running.channel!, refusals: [] };
     dashboard.site.status = { ...running, channel };
     await openLive("/overview-on", async (page) => {
-      const list = page.locator('[data-live="refused-clients"]');
+      const list = attention(page);
       await list.waitFor({ state: "hidden" });
       const refusal = { at: running.now, times: 1, address: "10.0.0.7", via: "header" };
       const refuse = (more: object): void => {
@@ -61,41 +63,55 @@ describe("Overview page", () => {
     });
   });
 
+  test("hides a dismissed problem until it occurs again", async () => {
+    const [rejection] = running.channel!.refusals;
+    const at = (time: number) => ({
+      ...running,
+      channel: { ...running.channel!, refusals: [{ ...rejection!, at: time }] },
+    });
+    dashboard.site.status = at(running.now);
+    await openLive("/overview-on", async (page) => {
+      await page.getByRole("button", { name: "Dismiss: Wrong token" }).click();
+      await attention(page).waitFor({ state: "hidden" });
+      await page.reload();
+      await page.getByText("Live", { exact: true }).waitFor();
+      await attention(page).waitFor({ state: "hidden" });
+      dashboard.site.status = at(running.now + 1);
+      dashboard.site.emit("refused", { at: running.now, code: "", address: "10.0.0.7" });
+      await attention(page).getByText("Wrong token").waitFor();
+    });
+  });
+
   test("shows state, restarts and stderr of the program", async () => {
+    dashboard.site.status = { ...fresh, program };
     await openLive("/overview-program", async (page) => {
-      expect(await page.textContent(".program .command")).toContain("python3 agent.py");
+      const card = page.getByRole("region", { name: "Application" });
+      expect(await card.textContent()).toContain("python3 agent.py");
       const stderr = [{ at: running.now, text: "<img src=x> Traceback" }];
       dashboard.site.status = {
         ...fresh,
         program: { ...program, state: "waiting", restarts: 4, stderr },
       };
       dashboard.site.emit("program", { at: running.now, state: "waiting", restarts: 4 });
-      await page.getByText("Restarting soon").waitFor();
-      expect(await page.textContent('[data-live="program-details"]')).toContain(
-        "4, last exit: exit code 1",
-      );
-      expect(await page.textContent('[data-live="program-stderr"]')).toBe("<img src=x> Traceback");
+      await card.getByText("Restarting soon").waitFor();
+      await card.getByText("4, last exit: exit code 1").waitFor();
+      expect(await card.getByRole("list").textContent()).toBe("<img src=x> Traceback");
+      await page.getByText("The application has stopped").waitFor();
     });
   });
 
   test("offers to restart a program that ignores stops", async () => {
+    dashboard.site.status = { ...fresh, program };
     await openLive("/overview-program", async (page) => {
       const restart = page.getByRole("button", { name: "Restart the program" });
       expect(await restart.count()).toBe(0);
-      const asked: string[] = [];
-      page.on("request", (request) => {
-        if (request.method() === "POST") asked.push(new URL(request.url()).pathname);
-      });
       dashboard.site.status = { ...fresh, program: { ...program, deaf: 1, knowsStop: false } };
       dashboard.site.emit("program", { at: running.now, state: "running", restarts: 3 });
       await page.getByText("The program has not ended a stopped reply in time.").waitFor();
-      expect(await page.textContent('[data-live="program-details"]')).toContain(
-        "Not supported by this program",
-      );
-      dashboard.site.status = { ...fresh, program };
+      await page.getByText("Not supported by this program").waitFor();
       await restart.click();
-      await restart.waitFor({ state: "hidden" });
-      expect(asked.filter((path) => path.endsWith("/api/program/restart"))).toHaveLength(1);
+      await page.getByText("The program is restarting.").waitFor();
+      expect(dashboard.site.sent.map(({ path }) => path)).toEqual(["/api/program/restart"]);
     });
   });
 
@@ -111,16 +127,17 @@ describe("Overview page", () => {
 
   test("asks for the token again and repeats the request", async () => {
     let isSignedIn = false;
+    dashboard.site.status = fresh;
     dashboard.site.answer = ({ path }) => {
       if (path === "/login") isSignedIn = true;
-      const link = { url: "http://127.0.0.1/login?link=ott_x", expiresAt: "2026-04-14T09:35:00Z" };
-      return isSignedIn ? [200, link] : [401, {}];
+      return isSignedIn ? [200, {}] : [401, {}];
     };
-    await openLive("/overview-on", async (page) => {
-      await page.getByRole("button", { name: "Copy sign-in link" }).click();
-      await page.getByLabel("Launcher token", { exact: true }).fill("the token");
+    await openLive("/overview-off", async (page) => {
+      await page.getByRole("button", { name: "Turn on channel" }).click();
+      const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+      await dialog.getByLabel("Launcher token", { exact: true }).fill("the token");
       await page.keyboard.press("Enter");
-      await page.getByText(/Works once, until \d.*the other browser is signed out too/).waitFor();
+      await page.getByText("The channel is on.").waitFor();
       expect(dashboard.site.sent.find(({ path }) => path === "/login")?.body).toBe(
         '{"token":"the token"}',
       );
@@ -144,49 +161,7 @@ describe("Overview page", () => {
           body: '{"enabled":true}',
         },
       ]);
-      expect(await page.inputValue("#channel-url")).toBe(running.channel?.url);
-      expect(await page.isVisible("pre >> text=PASTE_CHANNEL_TOKEN")).toBe(true);
-    });
-  });
-
-  test("waits for the first status before it turns on the channel", async () => {
-    dashboard.site.status = undefined;
-    dashboard.site.answer = () => {
-      dashboard.site.status = running;
-      return [200, { etag: '"b2"', now: ["enabled"], afterRestart: [] }];
-    };
-    await dashboard.open("/overview-off", {}, async (page) => {
-      await page.getByText("Reconnecting…").waitFor();
-      dashboard.site.status = fresh;
-      const held: (() => unknown)[] = [];
-      let isHeld = true;
-      await page.route("**/api/status", (route) =>
-        isHeld ? void held.push(() => route.continue()) : route.continue(),
-      );
-      await page.getByRole("button", { name: "Turn on channel" }).click();
-      await expect.poll(() => held.length).toBe(1);
-      dashboard.site.emit("settings", {});
-      await expect.poll(() => held.length).toBe(2);
-      void held[0]!();
-      await expect
-        .poll(() => dashboard.site.sent.map((request) => request.headers["if-match"]))
-        .toEqual(['"a1"']);
-      isHeld = false;
-      for (const go of held.slice(1)) await go();
-      await page.getByText("The channel is on.").waitFor();
-    });
-  });
-
-  test("names a service that does not respond and sends nothing", async () => {
-    dashboard.site.status = undefined;
-    await dashboard.open("/overview-off", {}, async (page) => {
-      await page.getByText("Reconnecting…").waitFor();
-      await page.getByRole("button", { name: "Turn on channel" }).click();
-      await page
-        .locator('[data-live="channel-said"]')
-        .getByText("The service rejected the request (503).")
-        .waitFor();
-      expect(dashboard.site.sent).toEqual([]);
+      await page.getByText(running.channel!.url).waitFor();
     });
   });
 
@@ -207,14 +182,27 @@ describe("Overview page", () => {
     });
   });
 
+  test("names a service that does not respond", async () => {
+    dashboard.site.status = fresh;
+    dashboard.site.answer = () => [503, {}];
+    await openLive("/overview-off", async (page) => {
+      await page.getByRole("button", { name: "Turn on channel" }).click();
+      await page.getByText("The service rejected the request (503).").waitFor();
+    });
+  });
+
   test("asks before it turns off a channel with clients", async () => {
     await openLive("/overview-on", async (page) => {
-      await page.getByRole("button", { name: "Turn off" }).click();
-      await page.getByText("This disconnects 3 clients.").waitFor();
+      const turnOff = async (): Promise<void> => {
+        await page.getByRole("button", { name: "More about the channel" }).click();
+        await page.getByRole("menuitem", { name: "Turn off…" }).click();
+        await page.getByText("This disconnects 3 clients.").waitFor();
+      };
+      await turnOff();
       await page.keyboard.press("Escape");
-      await page.locator("dialog").waitFor({ state: "hidden" });
+      await page.locator("dialog").waitFor({ state: "detached" });
       expect(dashboard.site.sent).toEqual([]);
-      await page.getByRole("button", { name: "Turn off" }).click();
+      await turnOff();
       await page.getByRole("button", { name: "Turn off channel" }).click();
       await expect
         .poll(() => dashboard.site.sent.map((request) => request.body))
@@ -222,54 +210,20 @@ describe("Overview page", () => {
     });
   });
 
-  test("asks before turning off even before the first status", async () => {
-    dashboard.site.status = undefined;
-    await dashboard.open("/overview-on", {}, async (page) => {
-      await page.getByText("Reconnecting…").waitFor();
-      dashboard.site.status = running;
-      await page.getByRole("button", { name: "Turn off" }).click();
-      await page.getByText("This disconnects 3 clients.").waitFor();
-      await page.keyboard.press("Escape");
-      await page.locator("dialog").waitFor({ state: "hidden" });
-      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Turn off");
-      expect(dashboard.site.sent).toEqual([]);
-    });
-  });
-
-  test("copies to the clipboard or selects the text", async () => {
-    const allowed = { permissions: ["clipboard-read", "clipboard-write"] };
-    await openLive(
-      "/overview-on",
-      async (page) => {
-        const button = page.getByRole("button", { name: "Copy snippet for Browser" });
-        // The button shows "Copied" only briefly.
-        await Promise.all([page.getByText("Copied").waitFor(), button.click()]);
-        expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(
-          '"message.send"',
-        );
-      },
-      allowed,
-    );
+  test("shows values of the chart with the arrow keys", async () => {
     await openLive("/overview-on", async (page) => {
-      await page.evaluate(() =>
-        Object.defineProperty(navigator, "clipboard", { value: undefined }),
-      );
-      const button = page.getByRole("button", { name: "Copy channel URL" });
-      await Promise.all([page.getByText("Press Ctrl+C").waitFor(), button.click()]);
-      expect(await page.evaluate(() => getSelection()?.toString())).toBe(running.channel?.url);
-    });
-  });
-
-  test("creates and copies a sign-in link with its expiry", async () => {
-    dashboard.site.answer = () => [
-      200,
-      { url: "http://127.0.0.1/login?link=ott_x", expiresAt: "2026-04-14T09:35:00Z" },
-    ];
-    await openLive("/overview-on", async (page) => {
-      await page.getByRole("button", { name: "Copy sign-in link" }).click();
-      await page.getByText(/Works once, until \d.*the other browser is signed out too/).waitFor();
-      expect(await page.inputValue("#sign-in-link")).toBe("http://127.0.0.1/login?link=ott_x");
-      expect(dashboard.site.sent).toMatchObject([{ method: "POST", path: "/api/signin-links" }]);
+      const chart = page.getByRole("img", { name: /^Messages per minute in the last hour\./ });
+      await chart.press("Home");
+      const values = page.locator(".tooltip b");
+      const first = [figures.hour.in[0]!, figures.hour.out[0]!].map(String);
+      await expect.poll(() => values.allTextContents()).toEqual(first);
+      await chart.press("ArrowRight");
+      const next = [figures.hour.in[1]!, figures.hour.out[1]!].map(String);
+      await expect.poll(() => values.allTextContents()).toEqual(next);
+      await page.getByRole("radio", { name: "24 h" }).click();
+      await page.getByRole("img", { name: /^Messages per minute in the last day\./ }).waitFor();
+      await page.getByText("Show as table").click();
+      expect(await page.locator(".chart-note tbody tr").count()).toBe(96);
     });
   });
 });

@@ -17,7 +17,7 @@ import type {
   SettingsSectionView,
   TokenRow,
 } from "../../plugins/dashboard/api/views.ts";
-import { running } from "./sample.ts";
+import { figures, running } from "./sample.ts";
 
 const { now } = running;
 const minute = 60_000;
@@ -263,6 +263,7 @@ export const sampleAnswers: Readonly<Record<string, object>> = {
   "GET /api/tokens": { tokens },
   "GET /api/sessions": { sessions },
   "GET /api/connections": { total: 10_000, connections: [0, 1, 2, 3, 4, 5].map(connection) },
+  "GET /api/figures": figures,
   "GET /api/conversations": conversationList(),
   "GET /api/conversations/c1": { conversation: conversations[0]!, turns, before: "e:1" },
   "GET /api/log": { lines, truncated: false },

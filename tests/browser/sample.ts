@@ -1,4 +1,5 @@
 // Sample status responses.
+import type { FiguresView } from "../../plugins/dashboard/api/figure-views.ts";
 import type { StatusView } from "../../plugins/dashboard/api/views.ts";
 
 const now = Date.UTC(2026, 3, 14, 9, 30);
@@ -119,4 +120,25 @@ export const program: NonNullable<StatusView["program"]> = {
     })),
     { at: now - 4 * minute, text: `KeyError: ${"a-word-without-any-space-".repeat(6)}` },
   ],
+};
+
+/** Values that rise and fall, the same in each run. */
+const wave = (count: number, base: number, height: number): number[] =>
+  Array.from({ length: count }, (_, at) =>
+    Math.round(base + height * (Math.sin(at / 4) + Math.sin(at / 1.7) / 2)),
+  );
+
+/** Figures of a busy launcher. */
+export const figures: FiguresView = {
+  at: now,
+  hour: {
+    in: wave(60, 24, 8),
+    out: wave(60, 42, 12),
+    rejected: wave(60, 0, 1).map((value) => Math.max(0, value)),
+    connections: wave(60, 4, 1),
+    answerMs: wave(60, 1800, 300),
+  },
+  day: { in: wave(96, 260, 90), out: wave(96, 480, 150) },
+  mostConnections: 9,
+  answers: { count: 1204, medianMs: 1812, p95Ms: 3380 },
 };

@@ -12,7 +12,6 @@ import {
   docsPage,
   logPage,
   messagePage,
-  overviewPage,
   sessionsPage,
   settingsPage,
   setupPage,
@@ -22,10 +21,10 @@ import {
   type TokenWay,
 } from "../../plugins/dashboard/pages/index.ts";
 import { renderPage, type PageData } from "../../plugins/dashboard/ui/render.tsx";
-import type { StatusView } from "../../plugins/dashboard/api/views.ts";
-import { fresh, program, running } from "./sample.ts";
+import type { ConnectionsView, StatusView } from "../../plugins/dashboard/api/views.ts";
+import { figures, fresh, program, running } from "./sample.ts";
 import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
-import { sampleAnswers } from "./sample-api.ts";
+import { connection, sampleAnswers } from "./sample-api.ts";
 
 const policy = [
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:",
@@ -55,6 +54,20 @@ function consolePage<K extends keyof PageData>(
   };
 }
 
+const { channel: _, ...withoutChannel } = running;
+const newest = { total: 3, connections: [3, 2, 1].map(connection) };
+
+/** Renders the overview with a status. */
+export const overview = (
+  status: StatusView,
+  connections: ConnectionsView | undefined = newest,
+): ((site: Site) => string) =>
+  consolePage("overview", {
+    title: "Overview",
+    route: "/overview",
+    data: { status, figures, connections },
+  });
+
 /** HTML of the documentation pages from the build, by file name. */
 export const articles: Readonly<Record<string, string>> = Object.fromEntries(
   readdirSync(distFolder("docs")).map((name) => [
@@ -73,18 +86,10 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/setup-cookie": (site) => setupPage({ ...site, ways, hasCookie: true }),
   "/setup-weak": (site) =>
     setupPage({ ...site, ways, hasCookie: false, error: { code: "weak_token" } }),
-  "/overview-on": (site) => overviewPage({ ...site, status: running, csrf }),
-  "/overview-off": (site) => overviewPage({ ...site, status: fresh, csrf }),
-  "/overview-program": (site) => overviewPage({ ...site, status: { ...fresh, program }, csrf }),
-  "/overview-without-channel": (site) => {
-    const { channel: _, ...status } = running;
-    return overviewPage({ ...site, status, csrf });
-  },
-  "/overview": consolePage("overview", {
-    title: "Overview",
-    route: "/overview",
-    data: { status: running },
-  }),
+  "/overview-on": overview(running),
+  "/overview-off": overview(fresh, { total: 0, connections: [] }),
+  "/overview-program": overview({ ...fresh, program }),
+  "/overview-without-channel": overview(withoutChannel, undefined),
   "/connect": (site) => connectPage({ ...site, version, csrf, channel: running.channel }),
   "/connect-off": (site) => connectPage({ ...site, version, csrf, channel: fresh.channel }),
   "/connections": (site) => connectionsPage({ ...site, version, csrf }),

@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { useDashboard } from "./dashboard-pages.ts";
+import { sampleAnswers } from "./sample-api.ts";
 import { fresh, running } from "./sample.ts";
 import { sessions } from "./sample-api.ts";
 
@@ -142,16 +143,18 @@ describe("Page with outdated data", () => {
       signOut();
       await page.route("**/api/status", (route) => route.fulfill({ status: 401, json: {} }));
       await page.getByRole("button", { name: "Turn on channel" }).click();
-      await page.getByRole("heading", { name: panel }).waitFor();
+      const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+      await dialog.waitFor();
       await page.keyboard.press("Escape");
-      await page
-        .locator('[data-live="channel-said"]')
-        .getByText("The service rejected the request (401).")
-        .waitFor();
+      await dialog.getByRole("button", { name: "Not now" }).click();
+      await page.getByText("The service rejected the request (401).").waitFor();
       dashboard.site.emit("rate", {});
       await page.getByText("Signed out", { exact: true }).waitFor();
+      expect(await dialog.count()).toBe(0);
       await page.unroute("**/api/status");
       dashboard.site.status = running;
+      for (const request of ["GET /api/figures", "GET /api/connections"])
+        dashboard.site.views.set(request, sampleAnswers[request]!);
       await page.getByRole("button", { name: "Turn on channel" }).click();
       await signIn(page);
       await page.getByText("The channel is on.").waitFor();

@@ -1,45 +1,20 @@
 /**
- * Keeps recent sign-ins, failed sign-ins, rejected clients and message counts in memory.
+ * Keeps recent sign-ins, failed sign-ins and rejected clients in memory.
  *
  * @module
  */
-import type { Clock, Release } from "../../../kernel/index.ts";
 import type { RejectionView, SignInView } from "./views.ts";
 
 const maxEntries = 10;
-const chartMinutes = 10;
 
 type RejectionInput = Omit<RejectionView, "times">;
 
-/**
- * Creates the activity log: the newest ten entries of each list, and the channel messages of the
- * last ten minutes.
- *
- * @param messages - Returns the number of messages since startup.
- */
-export function createActivityLog(
-  clock: Clock,
-  after: (ms: number, run: () => void) => Release,
-  messages: () => number,
-) {
+/** Creates the activity log: the newest ten entries of each list. */
+export function createActivityLog() {
   const signIns: SignInView[] = [];
   const refusals: RejectionView[] = [];
   const clientRefusals: RejectionView[] = [];
   let channelTests = 0;
-  const perMinute: number[] = Array.from({ length: chartMinutes }, () => 0);
-  let total = 0;
-
-  const untilNext = (): number => 60_000 - (clock.now() % 60_000);
-  function nextMinute(): void {
-    // A timer can fire a millisecond early, still in the previous minute.
-    if (untilNext() > 1_000) {
-      perMinute.push(messages() - total);
-      perMinute.shift();
-      total = messages();
-    }
-    after(untilNext(), nextMinute);
-  }
-  after(untilNext(), nextMinute);
 
   const add = <T>(list: T[], item: T): void => {
     list.unshift(item);
@@ -76,7 +51,6 @@ export function createActivityLog(
     signIns: (): readonly SignInView[] => signIns,
     refusals: (): readonly RejectionView[] => refusals,
     clientRefusals: (): readonly RejectionView[] => clientRefusals,
-    perMinute: (): readonly number[] => [...perMinute.slice(1), messages() - total],
   };
 }
 export type ActivityLog = ReturnType<typeof createActivityLog>;

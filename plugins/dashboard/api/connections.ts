@@ -31,6 +31,15 @@ const matchesFilter = (connection: PicoConnection, text: string): boolean =>
     connection.userAgent,
   ].some((field) => field?.toLowerCase().includes(text));
 
+/** Connections on the overview. */
+const overviewConnections = 4;
+
+/** @returns The newest connections, as the overview shows them; undefined without a channel. */
+export function newestConnections({ picoServer }: ServiceContext): ConnectionsView | undefined {
+  const all = picoServer?.connections();
+  return all && { total: all.length, connections: all.slice(-overviewConnections).reverse() };
+}
+
 /**
  * Adds `GET /api/channels`, `GET /api/connections`, `DELETE /api/connections/:id` and
  * `POST /api/channels/pico/try`.
@@ -43,10 +52,11 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
   });
 
   app.get("/api/connections", (request, reply) => {
-    const { offset, limit, text } = pageQuery(request);
+    const { offset, limit, text, newestFirst } = pageQuery(request);
     const found = requireChannel(context.services)
       .connections()
       .filter((connection) => text === "" || matchesFilter(connection, text));
+    if (newestFirst) found.reverse();
     const page: ConnectionsView = {
       total: found.length,
       connections: found.slice(offset, offset + limit),
@@ -77,7 +87,14 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
   });
 }
 
-function pageQuery({ query }: FastifyRequest): { offset: number; limit: number; text: string } {
+interface PageQuery {
+  readonly offset: number;
+  readonly limit: number;
+  readonly text: string;
+  readonly newestFirst: boolean;
+}
+
+function pageQuery({ query }: FastifyRequest): PageQuery {
   const parameters = query as Record<string, unknown>;
   const integer = (name: string, defaultValue: number, max: number): number => {
     const value = parameters[name] ?? String(defaultValue);
@@ -90,5 +107,6 @@ function pageQuery({ query }: FastifyRequest): { offset: number; limit: number; 
     offset: integer("offset", 0, 999_999_999),
     limit: integer("limit", 100, maxPerPage),
     text,
+    newestFirst: parameters["newest"] === "1",
   };
 }

@@ -10,6 +10,7 @@ import { maxBodyBytes, requestState } from "../request.ts";
 import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { eventRoutes } from "./events.ts";
+import { figuresRoute } from "./figures.ts";
 import { logRoutes } from "./log.ts";
 import { programRoutes } from "./program.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -48,4 +49,5 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   programRoutes(app, context);
   logRoutes(app, context);
   eventRoutes(app, context);
+  figuresRoute(app, context);
 }

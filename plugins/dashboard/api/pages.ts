@@ -23,6 +23,7 @@ import { sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
 import { protocolViews } from "./protocols.ts";
 import { sectionsOf } from "./settings.ts";
+import { newestConnections } from "./connections.ts";
 import { channelOf, statusOf } from "./status.ts";
 
 /** Path to page. The browser module of a page loads its data from the API. */
@@ -43,7 +44,11 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
     path: "/overview",
     page: "overview",
     title: "Overview",
-    data: async (request) => ({ status: await statusOf(context, request) }),
+    data: async (request) => ({
+      status: await statusOf(context, request),
+      figures: context.observers.figures.view(),
+      connections: newestConnections(context.services),
+    }),
   });
   for (const [path, draw] of Object.entries(pagesByPath)) {
     app.get(path, (request, reply) => sendPage(reply, 200, draw(pageContext(context, request))));

@@ -5,10 +5,8 @@ import type { PicoServerStatus } from "../../pico-server/index.ts";
 import type { SettingsSection } from "../../settings/index.ts";
 import { ownOrigin, requireOwner } from "../auth/guard.ts";
 import { signInByQuery, tokenFromQuery } from "../auth/sign-in.ts";
-import { csrfToken } from "../auth/sign-out.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "../context.ts";
-import { overviewPage } from "../pages/index.ts";
-import { sendPage } from "../reply.ts";
+import { sendRedirect } from "../reply.ts";
 import { requestState } from "../request.ts";
 import { sectionsOf } from "./settings.ts";
 import { tokenNames, tokensView } from "./tokens.ts";
@@ -131,6 +129,15 @@ function pluginWarnings(services: ServiceContext): WarningView[] {
 }
 
 const channelSection = "channels.pico";
+/** Minutes of the chart in the status. */
+const chartMinutes = 10;
+
+/** @returns The first page: the chat as soon as there is something to talk to or to read. */
+function homeOf({ observers, services }: DashboardContext): string {
+  const health = services.conversations?.health();
+  const hasConversations = health !== undefined && health.conversations > 0;
+  return observers.figures.hasAnswered() || hasConversations ? "/chat" : "/overview";
+}
 
 /** Adds `GET /` and `GET /api/status`. */
 export function overviewRoutes(app: FastifyInstance, context: DashboardContext): void {
@@ -142,14 +149,7 @@ export function overviewRoutes(app: FastifyInstance, context: DashboardContext):
       if (token !== undefined) return signInByQuery(context, request, reply, token);
       await requireOwner(context, request, reply);
       if (reply.sent) return;
-      const { session } = requestState(request);
-      const csrf = session ? csrfToken(context.auth, session) : "";
-      const status = await statusOf(context, request);
-      return sendPage(
-        reply,
-        200,
-        overviewPage({ url: context.site.url, assets: context.site.assets.prefix, status, csrf }),
-      );
+      return sendRedirect(context.site, reply, 303, homeOf(context));
     },
   );
   app.get("/api/status", async (request, reply) =>
@@ -214,7 +214,7 @@ export function channelOf(
     maxConnections: status.maxConnections,
     messagesIn: status.messagesIn,
     messagesOut: status.messagesOut,
-    perMinute: context.observers.activity.perMinute(),
+    perMinute: context.observers.figures.perMinute(chartMinutes),
     refusals: context.observers.activity.clientRefusals(),
     etag: section && !isSetByEnv && section.etag !== "" ? section.etag : undefined,
   };

@@ -1,17 +1,6 @@
-// Restarts the program from the overview and the doctor page.
-import { button, onClick, setLive } from "./dom.ts";
-import type { Feed } from "./feed.ts";
+// Restarts the program from the doctor page.
+import { button } from "./dom.ts";
 import { requestAsOwner } from "./owner.ts";
-
-/** Enables the button of the program card, which ignored stops make visible. */
-export function enableProgramRestart(feed: Feed): void {
-  const restart = document.querySelector<HTMLButtonElement>("[data-restart-program]");
-  if (!restart) return;
-  onClick(restart, async () => {
-    setLive("program-problem", await restartProgram());
-    await feed.refresh();
-  });
-}
 
 /** Creates a button that restarts the program, for a doctor check. */
 export function restartButton(restarted: (problem: string) => unknown): HTMLButtonElement {

@@ -1,6 +1,5 @@
 // Exports the dashboard pages: pure functions from plain data to complete HTML documents.
 export { messagePage } from "./message.ts";
-export { overviewPage } from "./overview.ts";
 export { setupPage, type SetupFailure } from "./setup.ts";
 export { signInPage, type SignInFailure } from "./sign-in.ts";
 export { snippets } from "./snippets.ts";

@@ -40,7 +40,7 @@ ${body}`,
 }
 
 /** Renders the live-update status and the button that resumes updates. */
-export function liveStatus(): Html {
+function liveStatus(): Html {
   return html`<span class="live-status scripted" role="status" data-live="feed"></span>
 <button type="button" class="quiet scripted" data-live="feed-resume" hidden></button>`;
 }

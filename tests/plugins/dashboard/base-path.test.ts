@@ -86,7 +86,7 @@ describe("base path", () => {
       await server.open(`${basePath}/login`),
       await server.open(`${basePath}/login?link=${createLoginLink(server)}`),
       await fresh.open(`${basePath}/setup`),
-      await server.open(`${basePath}/`, { cookie }),
+      await server.open(`${basePath}/overview`, { cookie }),
       await server.open(`${basePath}/nowhere`, { cookie }),
     ];
     for (const page of pages) {

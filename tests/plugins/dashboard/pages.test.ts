@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { loadAssets } from "../../../plugins/dashboard/assets.ts";
-import { chartBars, chartHeight, chartWidth } from "../../../plugins/dashboard/ui/text/chart.ts";
 import {
   relativeTime,
   formatCount,
@@ -15,13 +14,12 @@ import {
 } from "../../../plugins/dashboard/ui/text/labels.ts";
 import {
   messagePage,
-  overviewPage,
   setupPage,
   signInPage,
   type TokenWay,
 } from "../../../plugins/dashboard/pages/index.ts";
-import { running } from "../../browser/sample.ts";
-import { pages } from "../../browser/site.ts";
+import { program, running } from "../../browser/sample.ts";
+import { overview, pages } from "../../browser/site.ts";
 
 const site = { url: (path: string) => `/base${path}`, assets: "/assets/abc" };
 const tags = (page: string): string[] => page.match(/<\/?[a-z][^\s>]*/g) ?? [];
@@ -39,27 +37,23 @@ describe("pages", () => {
           error: { code: "weak_token", message: text },
         }),
         messagePage({ ...site, title: text, text, hint: text }),
-        overviewPage({
-          ...site,
-          csrf: text,
-          status: {
-            ...running,
-            version: text,
-            addresses: [text],
-            channel: {
-              ...running.channel!,
-              url: text,
-              enabledManagedBy: text,
-              refusals: [
-                { at: 0, times: 2, address: text, via: text, code: text, origin: text, until: 1 },
-              ],
-            },
-            signIns: [{ at: 0, address: text, via: text }],
-            refusals: [{ at: 0, times: 1, address: text, via: text, code: text }],
-            warnings: [{ id: text, text, fix: text }],
-            tokens: [{ name: text, source: "config", managedByEnv: false }],
+        overview({
+          ...running,
+          version: text,
+          addresses: [text],
+          channel: {
+            ...running.channel!,
+            url: text,
+            enabledManagedBy: text,
+            refusals: [
+              { at: 0, times: 2, address: text, via: text, code: text, origin: text, until: 1 },
+            ],
           },
-        }),
+          program: { ...program, command: text, stderr: [{ at: 0, text }] },
+          refusals: [{ at: 0, times: 1, address: text, via: text, code: text }],
+          warnings: [{ id: text, text, fix: text }],
+          tokens: [{ name: text, source: "config", managedByEnv: false }],
+        })(site),
       ].join("");
     const expected = tags(draw("plain"));
     const known = fc.constantFrom(
@@ -79,7 +73,7 @@ describe("pages", () => {
     const all = [
       signInPage({ ...site, ways: [] }),
       setupPage({ ...site, ways: [], hasCookie: true }),
-      overviewPage({ ...site, status: running, csrf: "c" }),
+      overview(running)(site),
       messagePage({ ...site, title: "t", text: "t" }),
     ].join("");
     const targets = [...all.matchAll(/ (?:href|src|action)="([^"]*)"/g)].map((match) => match[1]);
@@ -88,7 +82,9 @@ describe("pages", () => {
   });
 
   test("contain nothing inline, as the security policy requires", () => {
-    const page = overviewPage({ ...site, status: running, csrf: "c" });
+    const data = '<script type="application/json" id="data">';
+    expect(overview(running)(site).split(data).length).toBe(2);
+    const page = overview(running)(site).replace(data, "");
     expect(page).not.toMatch(/<script(?![^>]* src=)|<style| style=| on[a-z]+="/);
   });
 
@@ -118,9 +114,7 @@ describe("pages", () => {
   });
 
   test("show the version after sign-in only", () => {
-    expect(overviewPage({ ...site, status: running, csrf: "c" })).toContain(
-      `Doorward ${running.version}`,
-    );
+    expect(overview(running)(site)).toContain(`Doorward ${running.version}`);
     expect(signInPage({ ...site, ways: [] })).not.toContain(running.version);
   });
 
@@ -148,7 +142,8 @@ test("loadAssets: adds a content hash and types, and serves nothing else", () =>
   expect(assets.prefix).toMatch(/^\/assets\/[0-9a-f]{12}$/);
   expect(loadAssets().prefix).toBe(assets.prefix);
   expect(assets.get("dashboard/base.css")?.type).toBe("text/css; charset=utf-8");
-  expect(assets.get("dashboard/overview.js")?.body.length).toBeGreaterThan(50);
+  expect(assets.get("console/overview.js")?.body.length).toBeGreaterThan(50);
+  expect(assets.get("console/inter.woff2")?.type).toBe("font/woff2");
   expect(assets.get("dashboard/icon.svg")?.type).toBe("image/svg+xml");
   const unknown = [
     "",
@@ -188,24 +183,6 @@ describe("numbers", () => {
       "1\u202f000",
       "1\u202f234\u202f567",
     ]);
-  });
-
-  test("keep chart bars in bounds and in order", () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat(100_000), { minLength: 1, maxLength: 10 }), (perMinute) => {
-        const bars = chartBars(perMinute);
-        for (const [i, bar] of bars.entries()) {
-          expect(bar.x).toBeGreaterThanOrEqual(0);
-          expect(bar.x + bar.width).toBeLessThanOrEqual(chartWidth + 0.1);
-          expect(bar.y + bar.height).toBe(chartHeight);
-          expect(bar.height).toBeGreaterThan(0);
-          for (const [j, other] of bars.entries()) {
-            if ((perMinute[i] ?? 0) <= (perMinute[j] ?? 0))
-              expect(bar.height).toBeLessThanOrEqual(other.height);
-          }
-        }
-      }),
-    );
   });
 });
 

@@ -25,6 +25,7 @@ describe("responses", () => {
     const answers = [
       await open("/"),
       await open("/", session),
+      await open("/overview", session),
       await open("/login"),
       await get("/login"),
       await open("/setup"),

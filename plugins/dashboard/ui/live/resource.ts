@@ -16,8 +16,10 @@ interface Resource<T> {
 }
 
 interface ResourceOptions {
-  /** Events after which the data is loaded again, at most once a second. */
+  /** Events after which the data is loaded again. */
   readonly refreshOn?: readonly (keyof FeedEvents)[];
+  /** Shortest time between two such loads. @defaultValue one second */
+  readonly minIntervalMs?: number;
 }
 
 /**
@@ -36,8 +38,7 @@ export function useResource<T>(path: string, initial: T, options: ResourceOption
     return found;
   }, [path]);
   useEffect(() => {
-    const { refreshOn = [] } = options;
-    return subscribe({ refresh, refreshOn });
+    return subscribe({ ...options, refresh });
   }, [refresh]);
   const isFirst = useRef(true);
   useEffect(() => {

@@ -28,8 +28,10 @@ interface Subscriber {
    * @returns The error, or undefined after success.
    */
   readonly refresh?: () => Promise<ApiError | undefined>;
-  /** Events after which the data is loaded again, at most once a second. */
+  /** Events after which the data is loaded again. */
   readonly refreshOn?: readonly (keyof FeedEvents)[];
+  /** Shortest time between two such loads. @defaultValue one second */
+  readonly minIntervalMs?: number;
   readonly on?: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void };
 }
 
@@ -48,7 +50,9 @@ let pendingSignOut: Promise<unknown> = Promise.resolve();
  * @returns Removes it.
  */
 export function subscribe(subscriber: Subscriber): () => void {
-  const refreshSoon = throttle(minRefreshIntervalMs, () => pageStream.refresh([registered]));
+  const refreshSoon = throttle(subscriber.minIntervalMs ?? minRefreshIntervalMs, () =>
+    pageStream.refresh([registered]),
+  );
   const registered: Registered = { subscriber, refreshSoon };
   subscribers.add(registered);
   return () => void subscribers.delete(registered);
@@ -126,9 +130,8 @@ class PageStream {
     this.isCurrent = errors.every((error) => error === undefined || error.status === 404);
     if (this.isCurrent) setSignOutReason();
     if (this.isPaused()) return;
-    if (this.isCurrent && !this.source) return;
     liveState.value = this.isCurrent ? "live" : "reconnecting";
-    if (this.isCurrent) return;
+    if (this.isCurrent || !this.source) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.refresh(), retryDelayMs);
   }

@@ -1,11 +1,16 @@
 /** The card that says whether all is well. @module */
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import type { ChannelView, StatusView } from "../../api/views.ts";
-import { LinkButton } from "../parts/button.tsx";
+import { Button, LinkButton } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
+import { FieldProblem } from "../parts/field.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
+import { Menu } from "../parts/menu.tsx";
 import { Since } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
+import { storeLabel } from "../text/labels.ts";
+import { canSwitch, switchChannel } from "./channel-switch.ts";
 
 /** @returns One line about the whole launcher, worst news first. */
 function headline({ state, channel, program }: StatusView): string {
@@ -15,20 +20,34 @@ function headline({ state, channel, program }: StatusView): string {
   return "Everything is running";
 }
 
-export function StateCard({ status }: { readonly status: StatusView }): JSX.Element {
+interface StateCardProps {
+  readonly status: StatusView;
+  /** Loads the status again. */
+  readonly refresh: () => Promise<unknown>;
+}
+
+export function StateCard({ status, refresh }: StateCardProps): JSX.Element {
   const { channel, startedAt, now } = status;
+  const [problem, setProblem] = useState<string>();
+  const turn = async (on: boolean): Promise<void> => {
+    const found = await switchChannel(channel!, on);
+    await refresh();
+    setProblem(found);
+  };
   return (
     <section class="card hero" aria-labelledby="state">
       <span class="arch">
         <Mark size={34} />
       </span>
-      <div>
+      <div class="grow">
         <h2 id="state">{headline(status)}</h2>
-        {channel ? <Channel channel={channel} /> : <p>This service has no channel.</p>}
+        <ChannelText channel={channel} />
         <p class="facts-line">
           <span>
             <Icon name="clock" small />
-            Up for <Since at={startedAt} now={now} />
+            <span>
+              Up for <Since at={startedAt} now={now} />
+            </span>
           </span>
           {channel && (
             <span>
@@ -36,26 +55,93 @@ export function StateCard({ status }: { readonly status: StatusView }): JSX.Elem
               {channel.enabled ? "Channel on" : "Channel off"}
             </span>
           )}
+          {status.store && (
+            <span>
+              <Icon name="message-square" small />
+              {storeLabel(status.store)}
+            </span>
+          )}
         </p>
+        <FieldProblem id="channel-problem" text={problem} />
       </div>
-      {channel?.enabled && <Actions channel={channel} />}
+      {channel && <Actions channel={channel} turn={turn} />}
     </section>
   );
 }
 
-function Channel({ channel }: { readonly channel: ChannelView }): JSX.Element {
+interface ChannelTextProps {
+  readonly channel: ChannelView | undefined;
+}
+
+function ChannelText({ channel }: ChannelTextProps): JSX.Element {
+  if (!channel) return <p>This service has no channel.</p>;
+  if (channel.enabled) {
+    return (
+      <p>
+        Clients connect to{" "}
+        <code class="mono" dir="ltr">
+          {channel.url}
+        </code>
+      </p>
+    );
+  }
+  if (channel.enabledManagedBy !== undefined) {
+    return (
+      <p>
+        The environment variable <code>{channel.enabledManagedBy}</code> turns it off. Change the
+        variable to turn it on.
+      </p>
+    );
+  }
+  if (!canSwitch(channel)) {
+    return (
+      <p>
+        To turn it on, set <code>channels.pico.enabled</code> to <code>true</code> in{" "}
+        <code>config.json</code>.
+      </p>
+    );
+  }
   return (
-    <p>
-      Clients connect to{" "}
-      <code class="mono" dir="ltr">
-        {channel.url}
-      </code>
-    </p>
+    <>
+      <p>Turn it on so that clients can exchange messages with your application.</p>
+      <noscript>
+        <p>
+          Without JavaScript, set <code>channels.pico.enabled</code> to <code>true</code> in{" "}
+          <code>config.json</code>.
+        </p>
+      </noscript>
+    </>
   );
 }
 
-function Actions({ channel }: { readonly channel: ChannelView }): JSX.Element {
+interface ActionsProps {
+  readonly channel: ChannelView;
+  readonly turn: (on: boolean) => Promise<void>;
+}
+
+function Actions({ channel, turn }: ActionsProps): JSX.Element | null {
   const { url } = useSite();
+  const [isBusy, setBusy] = useState(false);
+  const act = async (on: boolean): Promise<void> => {
+    setBusy(true);
+    await turn(on);
+    setBusy(false);
+  };
+  if (!channel.enabled) {
+    if (!canSwitch(channel)) return null;
+    return (
+      <div class="row actions scripted">
+        <Button
+          kind="primary"
+          icon="power"
+          busy={isBusy && "Turning on…"}
+          onClick={() => void act(true)}
+        >
+          Turn on channel
+        </Button>
+      </div>
+    );
+  }
   return (
     <div class="row actions">
       <span class="scripted">
@@ -64,6 +150,14 @@ function Actions({ channel }: { readonly channel: ChannelView }): JSX.Element {
       <LinkButton kind="primary" icon="plug" href={url("/connect")}>
         Connect a client
       </LinkButton>
+      {canSwitch(channel) && (
+        <span class="scripted">
+          <Menu
+            label="More about the channel"
+            items={[{ name: "Turn off…", icon: "power", danger: true, act: () => void act(false) }]}
+          />
+        </span>
+      )}
     </div>
   );
 }

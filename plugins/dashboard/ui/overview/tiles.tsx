@@ -1,9 +1,13 @@
 /** Four figures, each a link to its page. @module */
 import type { ComponentChildren, JSX } from "preact";
-import type { StatusView } from "../../api/views.ts";
+import type { FiguresView } from "../../api/figure-views.ts";
+import type { ChannelView } from "../../api/views.ts";
 import { Spark } from "../parts/chart.tsx";
 import { useSite } from "../site.tsx";
 import { formatCount } from "../text/format.ts";
+
+/** Minutes of the small lines. */
+const sparkMinutes = 30;
 
 interface TileProps {
   readonly href: string;
@@ -11,7 +15,7 @@ interface TileProps {
   readonly value: string;
   readonly unit: string;
   readonly detail: string;
-  readonly children?: ComponentChildren;
+  readonly children: ComponentChildren;
 }
 
 function Tile({ href, title, value, unit, detail, children }: TileProps): JSX.Element {
@@ -28,36 +32,70 @@ function Tile({ href, title, value, unit, detail, children }: TileProps): JSX.El
   );
 }
 
-export function Tiles({ status }: { readonly status: StatusView }): JSX.Element | null {
-  const { channel } = status;
-  if (!channel) return null;
-  const { perMinute, refusals } = channel;
-  const rejected = refusals.reduce((sum, { times }) => sum + times, 0);
+const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
+
+/** @returns A time as number and unit: "640", "ms" or "1.8", "s". */
+function duration(ms: number): readonly [string, string] {
+  if (ms < 1000) return [String(Math.round(ms)), "ms"];
+  if (ms < 60_000) return [String(Math.round(ms / 100) / 10), "s"];
+  return [String(Math.round(ms / 6000) / 10), "min"];
+}
+
+interface TilesProps {
+  readonly figures: FiguresView;
+  readonly channel: ChannelView | undefined;
+  /** Failed sign-ins in the list of the status. */
+  readonly failedSignIns: number;
+}
+
+export function Tiles({ figures, channel, failedSignIns }: TilesProps): JSX.Element {
+  const { hour, answers, mostConnections } = figures;
+  const both = hour.in.map((value, at) => value + hour.out[at]!);
+  const [median, unit] = duration(answers.medianMs);
+  const recent = (values: readonly number[]): readonly number[] => values.slice(-sparkMinutes);
+  const rejected = sum(hour.rejected);
   return (
     <div class="tiles">
       <Tile
         href="/connections"
         title="Connections"
-        value={formatCount(channel.connections)}
-        unit={`of ${formatCount(channel.maxConnections)}`}
-        detail={channel.enabled ? "Open now" : "The channel is off"}
-      />
+        value={formatCount(channel?.connections ?? 0)}
+        unit={channel ? `of ${formatCount(channel.maxConnections)}` : ""}
+        detail={`Highest today: ${formatCount(mostConnections)}`}
+      >
+        <Spark values={recent(hour.connections)} />
+      </Tile>
       <Tile
         href="/chat"
         title="Messages"
-        value={formatCount(perMinute.at(-1) ?? 0)}
-        unit="per minute"
-        detail={`${formatCount(channel.messagesIn)} in, ${formatCount(channel.messagesOut)} out`}
+        value={formatCount(both.at(-1)!)}
+        unit="this minute"
+        detail={`${formatCount(sum(both))} in the last hour`}
       >
-        <Spark values={perMinute} />
+        <Spark values={recent(both)} />
+      </Tile>
+      <Tile
+        href="/log"
+        title="Answer time"
+        value={answers.count === 0 ? "–" : median}
+        unit={answers.count === 0 ? "" : `${unit} median`}
+        detail={
+          answers.count === 0
+            ? "No answers in this hour"
+            : `95% under ${duration(answers.p95Ms).join(" ")}`
+        }
+      >
+        <Spark values={recent(hour.answerMs)} />
       </Tile>
       <Tile
         href="/log"
         title="Rejected"
         value={formatCount(rejected)}
-        unit="connections"
-        detail={status.refusals.length === 0 ? "No failed sign-ins" : "Failed sign-ins, too"}
-      />
+        unit="last hour"
+        detail={failedSignIns === 0 ? "No failed sign-ins" : `Failed sign-ins: ${failedSignIns}`}
+      >
+        <Spark values={recent(hour.rejected)} second />
+      </Tile>
     </div>
   );
 }

@@ -6,13 +6,6 @@ import { formatBytes, formatCount } from "./format.ts";
 
 type BadgeTone = "ok" | "warn" | "bad";
 
-const launcherStates: Readonly<Record<StatusView["state"], { text: string; tone: BadgeTone }>> = {
-  unconfigured: { text: "Not configured", tone: "bad" },
-  setup: { text: "Waiting for setup", tone: "warn" },
-  running: { text: "Running", tone: "ok" },
-  rotating: { text: "Rotating the token", tone: "warn" },
-};
-
 const signInMethodLabels: Readonly<Record<string, string>> = {
   form: "Sign-in form",
   login: "Sign-in form",
@@ -35,10 +28,6 @@ const failedSignInLabels: Readonly<Record<string, string>> = {
 /** Looks up an untrusted name. Reads own properties only, so `__proto__` finds nothing. */
 export const lookUp = (table: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
-
-export function stateLabel(state: StatusView["state"]): { text: string; tone: BadgeTone } {
-  return launcherStates[state];
-}
 
 /** Returns the label of a sign-in method, or the method name if it has no label. */
 export function signInMethodLabel(via: string): string {

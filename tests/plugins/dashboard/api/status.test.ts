@@ -1,8 +1,8 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { AnyPlugin } from "../../../../kernel/index.ts";
-import { channels } from "../../../../plugins/channels/index.ts";
+import type { AnyPlugin, Plugin } from "../../../../kernel/index.ts";
+import { channels, type Channels } from "../../../../plugins/channels/index.ts";
 import { picoServer } from "../../../../plugins/pico-server/index.ts";
 import { memory } from "../../../../plugins/token-store/index.ts";
 import {
@@ -155,7 +155,7 @@ describe("GET /api/status", () => {
     ]);
     const { headers } = await server.post("/login", { token: TOKEN });
     const cookie = String(headers.get("set-cookie")).split(";")[0]!;
-    const page = await (await server.get("/", { cookie })).text();
+    const page = await (await server.get("/overview", { cookie })).text();
     expect(page).toContain("any program on this machine can set the client address");
   });
 
@@ -211,7 +211,7 @@ describe("GET /api/status", () => {
     const session = await signIn(server);
     const [body, page] = [
       await (await server.get("/api/status", session)).text(),
-      await (await server.open("/", session)).text(),
+      await (await server.open("/overview", session)).text(),
     ];
     for (const text of [body, page]) {
       expect(text).not.toContain(TOKEN);
@@ -221,14 +221,41 @@ describe("GET /api/status", () => {
 });
 
 describe("GET /", () => {
-  test("shows the overview to a signed-in browser, by GET and HEAD", async () => {
+  test("leads a signed-in browser to the overview before the first answer", async () => {
     await using server = await startDashboard();
     const session = await signIn(server);
     const answer = await server.open("/", session);
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/overview"]);
+  });
+
+  test("leads a signed-in browser to the chat after an answer", async () => {
+    const answers = [{ at: START_TIME, ms: 20 }];
+    const answered: Plugin<{ offers: { channels: Channels } }> = {
+      name: "channels",
+      api: 1,
+      start: () => ({
+        channels: { traffic: () => ({ received: 1, sent: 1, answers }) } as unknown as Channels,
+      }),
+    };
+    await using server = await startDashboard({ before: [answered as unknown as AnyPlugin] });
+    const session = await signIn(server);
+    expect((await server.open("/", session)).headers.get("location")).toBe("/chat");
+    const figures = await json(server, "/api/figures", session);
+    expect(figures["answers"]).toEqual({ count: 1, medianMs: 20, p95Ms: 20 });
+  });
+});
+
+describe("GET /overview", () => {
+  test("shows the overview to a signed-in browser, by GET and HEAD", async () => {
+    await using server = await startDashboard();
+    const session = await signIn(server);
+    const answer = await server.open("/overview", session);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([
       200,
       "text/html; charset=utf-8",
     ]);
-    expect((await server.request("/", { method: "HEAD", headers: session })).status).toBe(200);
+    expect((await server.request("/overview", { method: "HEAD", headers: session })).status).toBe(
+      200,
+    );
   });
 });

@@ -194,7 +194,7 @@ describe("uncounted requests", () => {
     const session = await signIn(server);
     await block(server);
     expect(await isSignedIn(server, session)).toBe(true);
-    expect((await server.open("/", session)).status).toBe(200);
+    expect((await server.open("/overview", session)).status).toBe(200);
     expect((await server.open("/login")).status).toBe(200);
     expect((await server.get("/healthz")).status).toBe(200);
     await rejection(await server.get("/api/status"), 401, "unauthorized");

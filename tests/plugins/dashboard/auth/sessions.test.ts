@@ -60,7 +60,7 @@ const page = { accept: "text/html" };
 describe("createHostSessions", () => {
   test("admits owners of the host as one session without a cookie", () =>
     hosted(async (ask, facts) => {
-      for (const path of ["/", "/api/status"]) {
+      for (const path of ["/overview", "/api/status"]) {
         const answer = await ask(path, { headers: { ...page, ...ann } });
         expect([answer.status, answer.headers.get("set-cookie")]).toEqual([200, null]);
       }

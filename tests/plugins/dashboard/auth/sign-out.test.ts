@@ -18,7 +18,8 @@ import {
 /** Reads the hidden value of the sign-out form on the overview. */
 async function csrfOf(server: DashboardServer, headers: { cookie: string }): Promise<string> {
   const [, csrf = ""] =
-    /name="csrf" value="([^"]*)"/.exec(await (await server.open("/", headers)).text()) ?? [];
+    /name="csrf" value="([^"]*)"/.exec(await (await server.open("/overview", headers)).text()) ??
+    [];
   expect(csrf).not.toBe("");
   return csrf;
 }
