@@ -13,6 +13,7 @@ import { DeskQueue } from "./desk-queue.ts";
 import { createHistory } from "./history.ts";
 import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
+import { addAnswer, createTrafficCounts, type TrafficCounts } from "./traffic.ts";
 import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
 
 export { application } from "./application.ts";
@@ -152,20 +153,40 @@ function createRoute({ uses, log, after }: ChannelsScope, inbound: Inbound): Inb
   };
 }
 
-/** Answers whose times are kept. */
-const maxAnswers = 1_000;
-
-interface TrafficCounts {
-  received: number;
-  sent: number;
-  readonly answers: { readonly at: number; readonly ms: number }[];
+interface SendingOptions {
+  readonly adapters: ReadonlyMap<string, ChannelAdapter>;
+  readonly isRunning: () => boolean;
+  readonly counts: TrafficCounts;
 }
 
-/** Each sent message gets one id. */
-const countIds = (newId: () => string, counts: TrafficCounts) => () => {
-  counts.sent += 1;
-  return newId();
-};
+/** Creates the objects that pass messages and replies to the channels. */
+function createSending(
+  { clock, random, emit, after }: ChannelsScope,
+  { adapters, isRunning, counts }: SendingOptions,
+) {
+  const receipts = new ReceiptTracker((channel, session, { id, status, reason }) => {
+    const optional = reason === undefined ? {} : { reason };
+    emit("channels:receipt-changed", () => ({ channel, session, id, status, ...optional }));
+  });
+  const newId = createIdGenerator(random, () => clock.now());
+  const outbound = createOutbound({
+    adapter: (name) => adapters.get(name),
+    running: isRunning,
+    receipts,
+    newId() {
+      counts.sent += 1; // Each sent message gets one id.
+      return newId();
+    },
+  });
+  const streams = createReplyStreams({
+    ...outbound,
+    updates: ({ channel }) => adapters.get(channel)?.update !== undefined,
+    resumeMs: ({ channel }) => adapters.get(channel)?.resumeMs ?? 0,
+    clock,
+    after,
+  });
+  return { outbound, streams, receipts };
+}
 
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
@@ -193,10 +214,7 @@ function createInbound(
       const { channel, session, id, door } = message;
       const { outcome, code } = end;
       adapters.get(channel)?.ended?.(session, id, end);
-      if (outcome === "completed") {
-        counts.answers.push({ at: clock.now(), ms });
-        if (counts.answers.length > maxAnswers) counts.answers.shift();
-      }
+      if (outcome === "completed") addAnswer(counts, { at: clock.now(), ms });
       emit("channels:answer-ended", () => ({
         channel,
         session,
@@ -256,30 +274,15 @@ export function channels(): Plugin<ChannelsShape> {
     api: 1,
 
     start(scope) {
-      const { clock, random, emit, after, onReady, onStop } = scope;
+      const { emit, after, onReady, onStop } = scope;
       const adapters = new Map<string, ChannelAdapter>();
       let sending = false;
 
-      const receipts = new ReceiptTracker((channel, session, { id, status, reason }) => {
-        const optional = reason === undefined ? {} : { reason };
-        emit("channels:receipt-changed", () => ({ channel, session, id, status, ...optional }));
-      });
-      const counts: TrafficCounts = { received: 0, sent: 0, answers: [] };
-      const outbound = createOutbound({
-        adapter: (name) => adapters.get(name),
-        running: () => sending,
-        receipts,
-        newId: countIds(
-          createIdGenerator(random, () => clock.now()),
-          counts,
-        ),
-      });
-      const streams = createReplyStreams({
-        ...outbound,
-        updates: ({ channel }) => adapters.get(channel)?.update !== undefined,
-        resumeMs: ({ channel }) => adapters.get(channel)?.resumeMs ?? 0,
-        clock,
-        after,
+      const counts = createTrafficCounts();
+      const { outbound, streams, receipts } = createSending(scope, {
+        adapters,
+        isRunning: () => sending,
+        counts,
       });
       const stream = streams.open;
       const history = createHistory(scope.uses.conversations);
