@@ -16,6 +16,7 @@ import type { ConversationStorage } from "../storage.ts";
 import { readBootId } from "./boot.ts";
 import { storeErrors } from "./errors.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
+import { startWorker } from "./worker-client.ts";
 
 /** Options of `openSqliteStorage`. */
 export interface SqliteStorageOptions {
@@ -52,7 +53,12 @@ export async function openSqliteStorage(
 ): Promise<ConversationStorage> {
   const { durability = "process", clock, log, random, maxPages, lockWaitMs = 11_000 } = options;
   const path = resolve(options.path);
-  const lock = await lockStore(path, lockWaitMs);
+  // First, because it takes most of the time.
+  const thread = startWorker();
+  const lock = await lockStore(path, lockWaitMs).catch(async (error: unknown) => {
+    await thread.terminate();
+    throw error;
+  });
   try {
     const exposed = await restrictSecretFile(path);
     if (exposed !== undefined) log.warn({ path }, exposed);
@@ -60,6 +66,7 @@ export async function openSqliteStorage(
     const boot = options.boot ?? (await readBootId(clock.now()));
     const storage = new SqliteStorage({
       open: { path, durability, boot, seed, maxPages },
+      thread,
       clock,
       log,
       release: () => lock.release(),
@@ -67,6 +74,7 @@ export async function openSqliteStorage(
     await storage.open();
     return storage;
   } catch (error) {
+    await thread.terminate();
     await lock.release();
     throw error;
   }

@@ -1,4 +1,5 @@
 // The storage of the main thread: passes requests to the worker and keeps the state for `health`.
+import type { Worker } from "node:worker_threads";
 import type { Address } from "../../../channels/index.ts";
 import { codeOf, type Clock, type Log } from "../../../../kernel/index.ts";
 import type {
@@ -34,6 +35,7 @@ type Options<K extends keyof ConversationHistory> = NonNullable<
 
 interface SqliteStorageParts {
   readonly open: OpenRequest;
+  readonly thread: Worker;
   readonly clock: Clock;
   readonly log: Log;
   /** Releases the lock of the file. */
@@ -57,6 +59,7 @@ export class SqliteStorage implements ConversationStorage {
     this.since = parts.clock.now();
     this.worker = new WorkerClient({
       open: parts.open,
+      thread: parts.thread,
       onStats: (stats) => void (this.current = stats),
       onExit: (error) => this.noteFailure(error, "its worker ended"),
     });

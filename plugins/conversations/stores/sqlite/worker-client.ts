@@ -15,12 +15,28 @@ interface WorkerClientOptions {
   readonly onStats: (stats: Stats) => void;
   /** Called when the worker ended by itself. */
   readonly onExit: (error: unknown) => void;
+  /** The first worker. */
+  readonly thread: Worker;
 }
+
+/** `threadId` of a worker that has ended. */
+const endedId = -1;
 
 /** The bundled worker: this module runs from `dist`, from a bundle or from source. */
 function workerFile(): URL {
   const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
   return new URL("dist/plugins/conversations/stores/sqlite/worker.cjs", pathToFileURL(manifest));
+}
+
+/** Starts a worker. It opens nothing before its first request. */
+export function startWorker(): Worker {
+  const worker = new Worker(workerFile(), {
+    name: "conversations",
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+  });
+  // Until a client listens. A worker that has ended by then is not used.
+  worker.on("error", () => undefined);
+  return worker;
 }
 
 function toError({ code, values, cause }: Failure): Error {
@@ -38,6 +54,7 @@ export class WorkerClient {
 
   constructor(options: WorkerClientOptions) {
     this.options = options;
+    if (options.thread.threadId !== endedId) this.worker = this.listen(options.thread);
   }
 
   /**
@@ -52,7 +69,7 @@ export class WorkerClient {
   ): Promise<Requests[K]["result"]> {
     if (this.isStopped) return Promise.reject(this.unavailable("it is closed"));
     if (this.worker === undefined) {
-      this.worker = this.start();
+      this.worker = this.listen(startWorker());
       // If it fails, so do the requests that follow.
       if (name !== "open") this.post("open", this.options.open).catch(() => {});
     }
@@ -83,11 +100,7 @@ export class WorkerClient {
     });
   }
 
-  private start(): Worker {
-    const worker = new Worker(workerFile(), {
-      name: "conversations",
-      execArgv: ["--disable-warning=ExperimentalWarning"],
-    });
+  private listen(worker: Worker): Worker {
     worker.on("message", (reply: Reply) => this.receive(worker, reply));
     worker.on("error", (error) => this.lose(worker, error));
     worker.on("exit", () => this.lose(worker, undefined));
