@@ -29,6 +29,8 @@ export class Journal {
   private bytes = 0;
   /** The last numbers of the streams in these batches. */
   private heads = new Map<string, number>();
+  /** Conversations that begin with one of these batches, and when, in Unix milliseconds. */
+  private readonly begun = new Map<string, { readonly address: Address; readonly at: number }>();
   /** True if the last rows could not be written. No batch is added until they can be. */
   private isStuck = false;
 
@@ -46,28 +48,41 @@ export class Journal {
     return this.bytes;
   }
 
+  /** How many conversations begin with batches whose rows are not written, and when the first. */
+  newConversations(): { readonly count: number; readonly oldestAt: number } {
+    const times = [...this.begun.values()].map(({ at }) => at);
+    return { count: times.length, oldestAt: Math.min(...times) };
+  }
+
   /** Whether rows of this address are not written. */
   has(address: Address): boolean {
     return this.heads.has(keyOf(address));
   }
 
-  /** Stores a batch as a whole, or throws and stores nothing. */
-  append(encoded: Uint8Array): void {
+  /**
+   * Stores a batch as a whole, or throws and stores nothing.
+   *
+   * @returns Whether a conversation begins with it.
+   */
+  append(encoded: Uint8Array): boolean {
     const { connection } = this.options;
     if (this.isStuck) this.step();
-    const heads = this.check(decodeBatch(encoded));
+    const batch = decodeBatch(encoded);
+    const heads = this.check(batch);
     const { id } = connection.transaction(() =>
       connection.run("INSERT INTO journal(data) VALUES (?)", encoded),
     );
     for (const [key, seq] of heads) this.heads.set(key, seq);
     this.waiting.push({ id, bytes: encoded.byteLength });
     this.bytes += encoded.byteLength;
-    if (this.bytes <= maxBytes) return;
+    const hasNew = this.noteNew(batch);
+    if (this.bytes <= maxBytes) return hasNew;
     try {
       this.step();
     } catch {
       // The batch is stored. The next one reports the error.
     }
+    return hasNew;
   }
 
   /** Writes the rows of the oldest batches. @returns True if more batches are left. */
@@ -123,7 +138,21 @@ export class Journal {
     );
     this.waiting = left;
     this.bytes = left.reduce((sum, { bytes }) => sum + bytes, 0);
-    for (const key of keys) this.heads.delete(key);
+    for (const key of keys) {
+      this.heads.delete(key);
+      this.begun.delete(key);
+    }
+  }
+
+  private noteNew({ addresses, entries }: PackedBatch): boolean {
+    const before = this.begun.size;
+    for (const [at, place] of entries.address.entries()) {
+      const address = addresses[place]!;
+      const key = keyOf(address);
+      if (this.begun.has(key) || this.options.writer.hasBegun(address)) continue;
+      this.begun.set(key, { address, at: entries.at[at]! });
+    }
+    return this.begun.size > before;
   }
 
   private apply(last: number): void {
@@ -136,6 +165,8 @@ export class Journal {
         return writer.write(rows.map(({ data }) => decodeBatch(data as Uint8Array)));
       });
       this.isStuck = false;
+      for (const [key, { address }] of this.begun)
+        if (writer.hasBegun(address)) this.begun.delete(key);
       applied(written);
     } catch (error) {
       this.isStuck = true;

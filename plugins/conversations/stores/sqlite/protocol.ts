@@ -116,7 +116,7 @@ export interface Request<K extends RequestName = RequestName> {
   readonly given: Requests[K]["given"];
 }
 
-/** Facts for `health`, sent with each reply, except to batches. */
+/** Facts for `health`, sent with each reply, except to batches without a new conversation. */
 export interface Stats {
   readonly bytes: number;
   readonly conversations: number;

@@ -39,6 +39,8 @@ export class Store {
   /** False while deleted text may still be in the log of changes. */
   private isTruncated = true;
   private isClosed = false;
+  /** True if a conversation has begun since `stats` was called. */
+  hasNewStats = false;
 
   constructor(driver: DatabaseClass, options: OpenRequest) {
     this.driver = driver;
@@ -58,7 +60,7 @@ export class Store {
     commit: (batch) => {
       try {
         this.connect();
-        this.journal.append(batch);
+        if (this.journal.append(batch)) this.hasNewStats = true;
       } catch (error) {
         if (!needsReopening(error)) throw error;
         this.failed(error);
@@ -107,10 +109,17 @@ export class Store {
 
   /** @returns Undefined while the file is not open. */
   stats(): Stats | undefined {
-    const { opened, conversations, oldestAt } = this;
+    const { opened } = this;
     if (opened === undefined) return undefined;
+    this.hasNewStats = false;
     const bytes = opened.number("PRAGMA page_count") * opened.number("PRAGMA page_size");
-    return { bytes, conversations, oldestAt };
+    const { count, oldestAt } = this.journal.newConversations();
+    const oldest = Math.min(this.oldestAt ?? Infinity, oldestAt);
+    return {
+      bytes,
+      conversations: this.conversations + count,
+      oldestAt: oldest === Infinity ? undefined : oldest,
+    };
   }
 
   private connect(): Connection {

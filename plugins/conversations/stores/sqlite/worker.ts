@@ -25,7 +25,8 @@ function handle({ name, given }: Request): unknown {
 }
 
 function answer({ number, name }: Request, result: Pick<Reply, "result" | "failure">): void {
-  const withStats = name === "commit" ? undefined : stats();
+  const isNeeded = name !== "commit" || store?.hasNewStats === true;
+  const withStats = isNeeded ? stats() : undefined;
   parentPort?.postMessage({ number, ...result, stats: withStats } satisfies Reply);
 }
 

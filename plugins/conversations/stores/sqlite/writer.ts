@@ -113,6 +113,12 @@ export class Writer {
     return this.find(address)?.seq;
   }
 
+  /** Whether a conversation has entries. */
+  hasBegun(address: Address): boolean {
+    const createdAt = this.find(address)?.createdAt;
+    return createdAt !== undefined && createdAt !== null;
+  }
+
   /** Writes batches in their order. Call it in a transaction, and `reset` if that fails. */
   write(batches: readonly PackedBatch[]): Written {
     const written: Written = { begun: 0, oldestAt: undefined };
