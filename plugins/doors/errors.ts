@@ -79,6 +79,23 @@ export const isCut = ({ code }: Refusal): boolean =>
 /** The body of an error of protocols that have no form of their own. */
 export const toPlainError = ({ code, message }: Refusal): object => ({ error: code, message });
 
+/**
+ * The message of a start that fails because the token is missing.
+ *
+ * @param prefix - Undefined if the token store does not read the environment.
+ */
+export function missingTokenText(title: string, token: string, prefix: string | undefined): string {
+  const problem = `The ${title} protocol is enabled but has no token. `;
+  if (prefix === undefined) {
+    const example = `tokenStore(memory({ ${token}: token }))`;
+    return `${problem}Pass one to the token store: ${example}. ${tokenForm}`;
+  }
+  const variable = `${prefix}_CHANNELS_${token.toUpperCase()}_TOKEN`;
+  const key = `channels.${token}.token in .security.yml or config.json`;
+  return `${problem}Set the environment variable ${variable}, or ${key}. ${tokenForm}`;
+}
+const tokenForm = "Use 32 random bytes in hex (openssl rand -hex 32).";
+
 /** @param own - Further codes of the protocol. */
 export function statusOf(code: string, own: Readonly<Record<string, readonly [number]>>): number {
   if (Object.hasOwn(own, code)) return own[code]![0];

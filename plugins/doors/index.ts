@@ -1,7 +1,7 @@
 // Shared by the plugins that offer the pico channel through HTTP protocols of other products.
 export { type JsonBody } from "./body.ts";
 export { commonSettings, settingMeta } from "./config.ts";
-export { isCut, statusOf, toEndRefusal, toPlainError } from "./errors.ts";
+export { isCut, missingTokenText, statusOf, toEndRefusal, toPlainError } from "./errors.ts";
 export {
   invalidType,
   missing,

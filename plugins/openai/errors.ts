@@ -1,16 +1,11 @@
 // Errors of the OpenAI protocol: its own codes, and the form of error bodies.
 import { errorTable } from "../../kernel/index.ts";
-import { statusOf, type Refusal } from "../doors/index.ts";
+import { missingTokenText, statusOf, type Refusal } from "../doors/index.ts";
 
 /** Errors of the plugin. `OPENAI_TOKEN_MISSING` fails the start. */
 export const openaiErrors = errorTable({
   OPENAI_TOKEN_MISSING: (prefix: string | undefined) =>
-    "The OpenAI protocol is enabled but has no token. " +
-    (prefix === undefined
-      ? "Pass one to the token store: tokenStore(memory({ openai: token })). " +
-        "Use 32 random bytes in hex (openssl rand -hex 32)."
-      : `Set the environment variable ${prefix}_CHANNELS_OPENAI_TOKEN, or channels.openai.token ` +
-        "in .security.yml or config.json, to 32 random bytes in hex (openssl rand -hex 32)."),
+    missingTokenText("OpenAI", "openai", prefix),
 });
 
 /** Code -> status, in addition to those of all protocols. */
