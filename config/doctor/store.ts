@@ -3,13 +3,44 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
-import { findSqliteDriver } from "../../plugins/conversations/index.ts";
+import { findSqliteDriver, inspectStoreServer } from "../../plugins/conversations/index.ts";
+import { readStoreSecrets } from "../presets/store-secrets.ts";
 import { createCheck, type Survey } from "./survey.ts";
 
 const MiB = 1024 * 1024;
 
+const listOf = (value: unknown): readonly string[] =>
+  (Array.isArray(value) ? value.map(String) : typeof value === "string" ? value.split(",") : [])
+    .map((item) => item.trim())
+    .filter(Boolean);
+const textOf = (value: unknown, otherwise = ""): string =>
+  typeof value === "string" ? value : otherwise;
+
+/** Checks the Redis server, its settings and the secret. */
+async function redisCheck({ home, env, prefix, store }: Survey): Promise<CheckView> {
+  const own = createCheck("conversation-store", "Nodes share their conversations");
+  const config = {
+    url: textOf(store.url),
+    sentinels: [...listOf(store.sentinels)],
+    name: textOf(store.name),
+    prefix: textOf(store.prefix, "doorward"),
+    replicas: Number(store.replicas ?? 0),
+  };
+  try {
+    const secrets = await readStoreSecrets({ home, env, brand: prefix.toLowerCase() });
+    const { version, replicas, warning } = await inspectStoreServer(config, secrets);
+    if (warning !== undefined)
+      return own.warning(`${warning}.`, "set appendonly yes in redis.conf, or store.replicas");
+    return own.ok(`Redis ${version} answers and has ${replicas} replicas.`);
+  } catch (error) {
+    return own.failed((error as Error).message, "see docs/scaling.md");
+  }
+}
+
 /** Checks that conversations can be kept on disk, and that only the owner can read them. */
-export async function storeChecks({ home, store }: Survey): Promise<CheckView[]> {
+export async function storeChecks(survey: Survey): Promise<CheckView[]> {
+  const { home, store } = survey;
+  if (store.kind === "redis") return [await redisCheck(survey)];
   const own = createCheck("conversation-store", "Conversations are kept on disk");
   const { kind = "sqlite", path = "" } = store;
   if (kind === "memory") return [own.ok('"store.kind" is memory: nothing is kept after a stop.')];

@@ -127,6 +127,11 @@ function settingsFromEnvironment(env: Environment, prefix: string): RawSettings 
     "trusted_proxies",
     "kind",
     "path",
+    "url",
+    "sentinels",
+    "name",
+    "prefix",
+    "replicas",
   ];
   return Object.fromEntries(
     fields.flatMap((field) => {

@@ -38,6 +38,8 @@ export type {
   SharedConversationStore,
   SharedStoreScope,
 } from "./stores/redis/shared.ts";
+export type { RedisInspection } from "./stores/redis/inspect.ts";
+export { inspectStoreServer } from "./open-store.ts";
 export { findSqliteDriver } from "./stores/sqlite/driver.ts";
 export { sqlite, type SqliteOptions } from "./stores/sqlite/factory.ts";
 export type {

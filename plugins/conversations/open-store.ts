@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { codeOf } from "../../kernel/index.ts";
 import type { StoreConfig } from "./config.ts";
 import { conversationsErrors } from "./errors.ts";
+import type { RedisInspection } from "./stores/redis/inspect.ts";
 import type { SharedConversationStore } from "./stores/redis/shared.ts";
 import type { ConversationStorage, StorageContext } from "./stores/storage.ts";
 
@@ -80,4 +81,17 @@ export async function openConfiguredRedis(
     ...(variable !== undefined && { secretVariable: variable }),
   };
   return { open: (scope) => openRedis(options, scope) };
+}
+
+/**
+ * Looks at the Redis server of the section `store`, without writing to it.
+ *
+ * @throws The error for which a start would be rejected.
+ */
+export async function inspectStoreServer(
+  config: Pick<StoreConfig, "url" | "sentinels" | "name" | "prefix" | "replicas">,
+  secrets: StoreSecrets,
+): Promise<RedisInspection> {
+  const { inspectRedis } = await import("./stores/redis/inspect.ts");
+  return inspectRedis(config, secrets);
 }

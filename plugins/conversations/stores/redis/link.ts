@@ -5,6 +5,7 @@ import type { RedisClient, Reply } from "./driver.ts";
 import { redisErrors } from "./errors.ts";
 import type { KeySpace } from "./keys.ts";
 import { scripts, type ScriptName } from "./scripts.ts";
+import { assertServer, parseInfo, warningFor } from "./server-info.ts";
 
 interface RedisLinkOptions {
   readonly create: () => RedisClient;
@@ -30,30 +31,12 @@ type Handler = (message: Buffer) => void;
 type BeforeUp = (
   call: (script: ScriptName, keys: readonly string[], values: readonly string[]) => Promise<Reply>,
 ) => Promise<void>;
-type Info = Readonly<Record<string, string>>;
 
-function parseInfo(text: unknown): Info {
-  const lines = Buffer.isBuffer(text) ? text.toString() : String(text);
-  return Object.fromEntries(
-    lines.split(/\r?\n/).flatMap((line) => {
-      const at = line.indexOf(":");
-      return at > 0 ? [[line.slice(0, at), line.slice(at + 1)] as const] : [];
-    }),
-  );
-}
-
-/** @throws REDIS_TOO_OLD, REDIS_CLUSTER or REDIS_EVICTS if the server cannot be used. */
-function assertServer({ redis_version = "0", redis_mode, maxmemory_policy }: Info): void {
-  if (Number.parseInt(redis_version, 10) < 7) throw redisErrors.REDIS_TOO_OLD(redis_version);
-  if (redis_mode === "cluster") throw redisErrors.REDIS_CLUSTER();
-  if (maxmemory_policy !== undefined && maxmemory_policy !== "noeviction")
-    throw redisErrors.REDIS_EVICTS(maxmemory_policy);
-}
-
-/** @returns A warning about the settings of the server, or undefined. */
-function warningFor({ aof_enabled }: Info, replicas: number): string | undefined {
-  if (aof_enabled !== "0" || replicas > 0) return undefined;
-  return "Redis writes no append-only file: a restart of the server may lose messages";
+/** Replaces a connection that does not respond, or that has ended. */
+function revive(client: RedisClient): void {
+  if (client.status === "end") client.connect().catch(() => undefined);
+  // A connection that is still being made has a timeout of its own, and must not be interrupted.
+  else if (client.status === "connect" || client.status === "ready") client.disconnect(true);
 }
 
 export class RedisLink {
@@ -169,7 +152,7 @@ export class RedisLink {
   reconnect(reason: string): void {
     this.lastError = reason;
     this.lost();
-    for (const client of [this.commands, this.subscriber]) client.disconnect(true);
+    for (const client of [this.commands, this.subscriber]) revive(client);
   }
 
   close(): void {
@@ -258,7 +241,7 @@ export class RedisLink {
     if (this.up) this.notReadySince = now;
     else if (now - this.notReadySince > maxConnectMs) {
       this.notReadySince = now;
-      for (const client of [this.commands, this.subscriber]) client.disconnect(true);
+      for (const client of [this.commands, this.subscriber]) revive(client);
     } else if (!this.isPreparing) void this.prepare();
     this.stopTimer = after(checkEveryMs, this.check);
   };
