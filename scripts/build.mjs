@@ -14,7 +14,7 @@ import {
   bundleProgram,
   bundleWorker,
 } from "./bundle.mjs";
-import { writeConsoleFiles } from "./console-assets.mjs";
+import { checkBudgets, writeConsoleFiles } from "./console-assets.mjs";
 import { writeClientPackage } from "./client-package.mjs";
 import { writeDocs } from "./docs.mjs";
 
@@ -40,6 +40,7 @@ const [consoleOutputs, ...compiled] = await Promise.all([
   copy(path.join("plugins", "tray", "scripts"), /\.(js|ps1)$/),
   writeDocs(root, path.join(dist, "plugins", "dashboard", "docs")),
 ]);
+if (consoleOutputs) compiled.push(await checkBudgets(consoleOutputs, consoleFolder));
 // No package entry point uses the program, so the bundle replaces its modules and declarations.
 await rm(path.join(dist, "bin"), { recursive: true, force: true });
 compiled.push(

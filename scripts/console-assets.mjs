@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
+import { gzipSync } from "node:zlib";
 import subsetFont from "subset-font";
 import { iconNames } from "./console-icons.mjs";
 
@@ -103,4 +104,50 @@ export async function consoleEntries(root) {
     ),
   );
   return [...entries, ...styles.flat()];
+}
+
+/** Bytes that a page loads before it reacts, with gzip. */
+const budgets = { script: 27_000, style: 12_000 };
+/** Pages with larger scripts: the chat contains the lexer of its messages. */
+const largerScripts = { "chat.js": 42_000 };
+const sharedStyles = ["tokens.css", "base.css", "frame.css"];
+
+/**
+ * Compares the bundled pages with their budgets. Parts that load later do not count.
+ *
+ * @param outputs - Outputs of the bundler.
+ * @returns False if a page is too large. The messages go to the terminal.
+ */
+export async function checkBudgets(outputs, target) {
+  const byName = new Map(
+    Object.entries(outputs).map(([file, output]) => [path.basename(file), output]),
+  );
+  const sizeOf = async (names) => {
+    const files = await Promise.all([...names].map((name) => readFile(path.join(target, name))));
+    return files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0);
+  };
+  const atOnce = (name, found = new Set()) => {
+    if (found.has(name)) return found;
+    found.add(name);
+    for (const { path: file, kind } of byName.get(name)?.imports ?? [])
+      if (kind === "import-statement") atOnce(path.basename(file), found);
+    return found;
+  };
+  const pages = [...byName].filter(([, { entryPoint = "" }]) => entryPoint.endsWith("entry.tsx"));
+  const problems = await Promise.all(
+    pages.map(async ([script]) => {
+      const style = script.replace(/\.js$/, ".css");
+      const own = byName.has(style) ? [style] : [];
+      const limits = { ...budgets, script: largerScripts[script] ?? budgets.script };
+      const sizes = {
+        script: await sizeOf(atOnce(script)),
+        style: await sizeOf([...sharedStyles, ...own]),
+      };
+      return Object.keys(budgets)
+        .filter((kind) => sizes[kind] > limits[kind])
+        .map((kind) => `${script}: ${kind} ${sizes[kind]} bytes, at most ${limits[kind]}`);
+    }),
+  );
+  for (const problem of problems.flat()) console.error(`budget exceeded: ${problem}`);
+  return problems.flat().length === 0;
 }

@@ -32,7 +32,7 @@ async function openGallery(
     await page.route(/console\/overview\.js$/, (route) =>
       route.fulfill({ contentType: "text/javascript", body: script }),
     );
-    await page.goto(`${origin}/overview`);
+    await page.goto(`${origin}/overview-on`);
     await page.locator('.live[data-state="live"]').first().waitFor({ state: "attached" });
     await use(page);
   });
@@ -176,5 +176,74 @@ describe("parts", () => {
       await expect.poll(async () => (await path.getAttribute("d"))?.length).toBeGreaterThan(1000);
       expect(await path.getAttribute("d")).toMatch(/^M0,0h1v1h-1z/);
     });
+  });
+});
+
+describe("frame", () => {
+  test("finds pages and conversations with the command palette", async () => {
+    await openGallery(async (page) => {
+      await page.keyboard.press("Control+k");
+      const palette = page.getByRole("dialog", { name: "Search and commands" });
+      const field = palette.getByRole("combobox");
+      await field.fill("over");
+      await palette.getByRole("option", { name: "Overview" }).waitFor();
+      await palette.getByRole("group", { name: "Conversations" }).waitFor();
+      await field.fill("no such thing anywhere");
+      dashboard.site.views.set("GET /api/conversations", { conversations: [] });
+      await palette.getByText("No results for “no such thing anywhere”").waitFor();
+      await field.fill("dark theme");
+      await page.keyboard.press("Enter");
+      await expect.poll(() => page.getAttribute("html", "data-theme")).toBe("dark");
+      await page.keyboard.press("Control+k");
+      await palette.getByRole("group", { name: "Recent" }).getByText("dark theme").waitFor();
+      await field.fill("doctor");
+      await field.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await page.waitForURL("**/doctor");
+    });
+  });
+
+  test("opens pages and lists with keys, unless they are off", async () => {
+    await openGallery(async (page) => {
+      await page.keyboard.press("f");
+      await expect.poll(() => said(page).textContent()).toBe("followed");
+      await page.keyboard.press("/");
+      expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Filter parts");
+      await page.keyboard.press("?");
+      expect(await page.getByRole("dialog").count()).toBe(0);
+      await page.locator(":focus").evaluate((field: HTMLElement) => field.blur());
+      await page.keyboard.press("?");
+      const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+      await sheet.getByRole("switch", { name: "Shortcuts with a single key" }).click();
+      await page.keyboard.press("Escape");
+      await sheet.waitFor({ state: "detached" });
+      const theme = await page.getAttribute("html", "data-theme");
+      await page.keyboard.press("t");
+      expect(await page.getAttribute("html", "data-theme")).toBe(theme);
+      await page.keyboard.press("Control+k");
+      await page.getByRole("dialog", { name: "Search and commands" }).waitFor();
+    });
+  });
+
+  test("has no accessibility violations in its layers", async () => {
+    await openGallery(
+      async (page) => {
+        for (const key of ["Control+k", "?"]) {
+          await page.keyboard.press(key);
+          await page.getByRole("dialog").waitFor();
+          await expectAccessible(page);
+          await page.keyboard.press("Escape");
+          await page.getByRole("dialog").waitFor({ state: "detached" });
+        }
+        await page.setViewportSize({ width: 390, height: 800 });
+        await page.getByRole("button", { name: "More", exact: true }).click();
+        await page.getByRole("dialog", { name: "More" }).waitFor();
+        await expectAccessible(page);
+        await page.getByRole("radio", { name: "Dark" }).click();
+        await expectAccessible(page);
+        expect(await page.evaluate(() => document.cookie)).toContain("theme=dark");
+      },
+      { bypassCSP: true, reducedMotion: "reduce" },
+    );
   });
 });

@@ -1,35 +1,28 @@
-/** Everything above the page: toasts, dialogs, the sheet "More", shortcuts. @module */
-import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import { Button, IconButton, LinkButton } from "../parts/button.tsx";
+/** The layers above the page: toasts, and dialogs, whose code loads after the page. @module */
+import type { ComponentType, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Button, IconButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { Modal } from "../parts/modal.tsx";
-import { signInPrompt } from "../live/owner.ts";
-import { useSite } from "../site.tsx";
-import { openDialogs, type Confirmation } from "./dialogs.ts";
-import { closeLayer, layer } from "./layer-state.ts";
-import { barPages, helpPages, mainPages } from "./navigation.ts";
-import { SignOut, ThemeSegment } from "./rail.tsx";
-import { ShortcutSheet } from "./shortcut-sheet.tsx";
-import { SignInDialog } from "./sign-in-dialog.tsx";
-import { TokenDialog } from "./token-dialog.tsx";
 import { dismissToast, toasts, toastTime, type Toast } from "./toasts.ts";
+
+const retryMs = 2000;
 
 /** Draws all layers. */
 export function Layers(): JSX.Element {
+  const [found, setFound] = useState<{ readonly Dialogs: ComponentType }>();
+  useEffect(() => {
+    // Loaded now and not with the first dialog: by then, the server may have newer files.
+    const load = (): void =>
+      void import("./dialog-layers.tsx").then(
+        ({ DialogLayers }) => setFound({ Dialogs: DialogLayers }),
+        () => setTimeout(load, retryMs),
+      );
+    load();
+  }, []);
   return (
     <>
       <Toasts />
-      {layer.value === "more" && <MoreSheet />}
-      {layer.value === "shortcuts" && <ShortcutSheet />}
-      {openDialogs.value.map(({ id, confirmation, token }) =>
-        confirmation ? (
-          <ConfirmDialog key={id} {...confirmation} />
-        ) : token ? (
-          <TokenDialog key={id} {...token} />
-        ) : null,
-      )}
-      {signInPrompt.value && <SignInDialog {...signInPrompt.value} />}
+      {found && <found.Dialogs />}
     </>
   );
 }
@@ -45,19 +38,19 @@ function Toasts(): JSX.Element {
 }
 
 /** A toast whose time stops while the pointer or the focus is on it. */
-function ToastRow({ toast }: { readonly toast: Toast }): JSX.Element {
+function ToastRow({ toast: shown }: { readonly toast: Toast }): JSX.Element {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const stop = (): void => clearTimeout(timer.current);
   const start = (): void => {
     stop();
-    const time = toastTime(toast);
-    if (time !== undefined) timer.current = setTimeout(() => dismissToast(toast.id), time);
+    const time = toastTime(shown);
+    if (time !== undefined) timer.current = setTimeout(() => dismissToast(shown.id), time);
   };
   useEffect(() => {
     start();
     return stop;
   }, []);
-  const { text, tone = "ok", action, id } = toast;
+  const { text, tone = "ok", action, id } = shown;
   return (
     <div
       class="toast"
@@ -81,69 +74,5 @@ function ToastRow({ toast }: { readonly toast: Toast }): JSX.Element {
       )}
       <IconButton icon="x" label="Dismiss" compact onClick={() => dismissToast(id)} />
     </div>
-  );
-}
-
-type ConfirmProps = Confirmation & { readonly done: (yes: boolean) => void };
-
-function ConfirmDialog({ title, text, verb, danger, done }: ConfirmProps): JSX.Element {
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    done(true);
-  };
-  return (
-    <Modal label={title} onClose={() => done(false)}>
-      <form onSubmit={submit}>
-        <h2>{title}</h2>
-        <p class="muted">{text}</p>
-        <footer>
-          <Button data-autofocus={danger || undefined} onClick={() => done(false)}>
-            Cancel
-          </Button>
-          <Button
-            type="submit"
-            kind={danger ? "danger" : "primary"}
-            data-autofocus={danger ? undefined : true}
-          >
-            {verb}
-          </Button>
-        </footer>
-      </form>
-    </Modal>
-  );
-}
-
-function MoreSheet(): JSX.Element {
-  const { url, route, version } = useSite();
-  return (
-    <Modal label="More" kind="drawer" onClose={closeLayer}>
-      <nav class="in" aria-label="More">
-        <div class="row">
-          <h2 class="grow">More</h2>
-          <IconButton icon="x" label="Close" onClick={closeLayer} />
-        </div>
-        <ul class="menu-list">
-          {[...mainPages.slice(barPages), ...helpPages].map(({ path, name, icon }) => (
-            <li key={path}>
-              <LinkButton
-                kind="ghost"
-                block
-                icon={icon}
-                href={url(path)}
-                aria-current={route === path ? "page" : undefined}
-              >
-                <span class="grow">{name}</span>
-              </LinkButton>
-            </li>
-          ))}
-        </ul>
-        <div class="row">
-          <span class="grow muted">Theme</span>
-          <ThemeSegment />
-        </div>
-        <SignOut full />
-        <p class="muted xs">Doorward {version}</p>
-      </nav>
-    </Modal>
   );
 }
