@@ -81,7 +81,7 @@ describe("Dashboard of a running launcher", () => {
       "/settings",
       "/log",
       "/doctor",
-      "/",
+      "/overview",
     ];
     for (const path of paths) {
       await page.goto(url(path));
@@ -206,7 +206,7 @@ describe("Dashboard of a running launcher", () => {
     await page.getByText("The file now contains 45. You typed 15.").waitFor();
     await page.getByRole("button", { name: "Use file value" }).click();
 
-    await page.goto(url("/"));
+    await page.goto(url("/overview"));
     await page.getByText("of 55").waitFor();
     expect(problems).toEqual([]);
   });
@@ -302,7 +302,7 @@ describe("Dashboard of a running launcher", () => {
   });
 
   it("rotates the launcher token with the keyboard and stays signed in", async () => {
-    await page.goto(url("/"));
+    await page.goto(url("/overview"));
     await isLive();
     const focused = () =>
       page.evaluate(() => {
@@ -316,7 +316,7 @@ describe("Dashboard of a running launcher", () => {
       }
       throw new Error(`the focus does not reach ${name}`);
     };
-    await tabTo(/^Tokens$/);
+    await tabTo(/^Security$/);
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Rotate the launcher token" }).waitFor();
     await tabTo(/^Rotate the launcher token$/);
