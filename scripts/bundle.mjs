@@ -19,10 +19,8 @@ const unused = [
 
 /** The modules that pages load. Code that several of them share is written to separate files. */
 const pages = [
-  "chat",
   "connect",
   "connections",
-  "conversations",
   "doctor",
   "log",
   "ready",

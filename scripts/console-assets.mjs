@@ -37,6 +37,8 @@ const fonts = [
     from: "@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2",
     text: codeCharacters,
     weight: 420,
+    // The style sheets turn ligatures off, so their glyphs are left out.
+    noLayoutClosure: true,
   },
 ];
 
@@ -56,9 +58,10 @@ function charactersOf(...ranges) {
 export async function writeConsoleFiles(root, target) {
   await mkdir(target, { recursive: true });
   await Promise.all([
-    ...fonts.map(async ({ name, from, text, weight }) => {
+    ...fonts.map(async ({ name, from, text, weight, noLayoutClosure = false }) => {
       const font = await readFile(require.resolve(from));
-      const options = { targetFormat: "woff2", variationAxes: { wght: weight } };
+      const variationAxes = { wght: weight };
+      const options = { targetFormat: "woff2", variationAxes, noLayoutClosure };
       await writeFile(path.join(target, name), await subsetFont(font, text, options));
     }),
     writeFile(path.join(target, "icons.svg"), await sprite()),

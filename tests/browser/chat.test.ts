@@ -1,119 +1,174 @@
 // Tests the chat page in a browser.
 import type { Page } from "playwright-core";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDashboard } from "./dashboard-pages.ts";
+import { dotBytes, dotFile } from "./sample.ts";
 
 const dashboard = useDashboard();
 const connected = (page: Page): Promise<void> =>
   page.getByText("Connected", { exact: true }).waitFor();
-const dotBytes =
-  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const field = (page: Page) => page.getByLabel("Message", { exact: true });
+const say = (type: string, payload: object, rest: object = {}) =>
+  dashboard.site.channel.send({ type, payload, ...rest });
 const dot = `data:image/png;base64,${dotBytes}`;
+const mine = (page: Page) => page.locator(".msg.mine");
+
+async function write(page: Page, text: string): Promise<void> {
+  await field(page).fill(text);
+  await page.keyboard.press("Enter");
+}
+
+beforeEach(() => {
+  dashboard.site.channel.echoes = true;
+});
+
+/** Waits for the message, and returns its id. */
+async function sentId(content: string): Promise<string> {
+  const find = () =>
+    dashboard.site.channel.heard.findLast(({ payload }) => payload?.["content"] === content)?.id;
+  await expect.poll(find).toBeDefined();
+  return find()!;
+}
 
 describe("Chat page", () => {
   test("marks a message as delivered and shows the reply", async () => {
-    await dashboard.openLive("/chat#kitchen", async (page) => {
+    await dashboard.openLive("/chat/kitchen", async (page) => {
       await connected(page);
-      await page.getByLabel("Message", { exact: true }).fill("hello <b>there</b>");
-      await page.keyboard.press("Enter");
+      await write(page, "hello <b>there</b>");
       await page.getByText("echo: hello <b>there</b>", { exact: true }).waitFor();
       await page.getByText("Delivered", { exact: true }).waitFor();
-      expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
+      await mine(page).getByText("hello <b>there</b>", { exact: true }).waitFor();
+      expect(await field(page).inputValue()).toBe("");
       expect(dashboard.site.channel.dialled.at(-1)).toContain(
         "session_id=kitchen&pico_ext=1&pico_can=append%2Cstop%2Cturns",
       );
     });
   });
 
-  test("renders updates, thoughts, tool calls, images, typing and errors", async () => {
-    await dashboard.openLive("/chat#looks", async (page) => {
+  test("draws markdown while it grows, and HTML as text", async () => {
+    await dashboard.openLive("/chat/looks", async (page) => {
       await connected(page);
-      const { channel } = dashboard.site;
-      const say = (type: string, payload: object) => channel.send({ type, payload });
-      say("typing.start", {});
-      await page.getByText("Typing…").waitFor();
-      say("message.create", {
-        message_id: "t",
-        kind: "thought",
-        thought: true,
-        content: "Let me see.",
+      await page.evaluate(() => {
+        const seen: string[] = [];
+        Object.assign(globalThis, { seen });
+        addEventListener("securitypolicyviolation", ({ violatedDirective }) =>
+          seen.push(violatedDirective),
+        );
       });
-      const tool_calls = [{ name: "weather", arguments: { at: "home" } }];
-      say("message.create", { message_id: "c", kind: "tool_calls", content: "", tool_calls });
-      say("message.create", { message_id: "a", content: "It is", placeholder: true });
+      const bad =
+        "<img src=x onerror=alert(1)> <script>alert(2)</script> [go](javascript:alert(3)) " +
+        "![picture](https://example.org/a.png)";
+      const text = `# Plan\n\nSome **bold** words.\n\n${bad}\n\n| a | b |\n|--|--:|\n| 1 | 2 |\n\n`;
+      const code = "```python\nimport time\nprint(1)\n";
+      say("message.create", { message_id: "a", request_id: "r", content: text, final: false });
+      await page.getByRole("cell", { name: "2", exact: true }).waitFor();
+      const heading = page.getByRole("heading", { name: "Plan" });
+      await heading.evaluate((element) => element.setAttribute("data-first", ""));
+      say("message.update", { message_id: "a", request_id: "r", content: text + code });
+      await page.getByRole("group", { name: "Code, python" }).getByText("print(1)").waitFor();
+      await page.locator("pre .hljs-keyword").getByText("import").waitFor();
+      expect(await heading.getAttribute("data-first")).toBe("");
+      const whole = `${text}${code}\`\`\`\n\nThe end.`;
+      say("message.update", { message_id: "a", request_id: "r", content: whole, final: true });
+      await page.getByText("The end.", { exact: true }).waitFor();
+      const prose = page.locator(".prose");
+      expect(await prose.locator("img, script, a[href^='javascript']").count()).toBe(0);
+      await prose.getByText("<img src=x onerror=alert(1)>").waitFor();
+      expect(await prose.getByRole("link", { name: "picture" }).getAttribute("rel")).toBe(
+        "noopener noreferrer",
+      );
+      expect(await page.evaluate(() => (globalThis as unknown as { seen: string[] }).seen)).toEqual(
+        [],
+      );
+    });
+  });
+
+  test("folds thoughts and tool calls into steps", async () => {
+    await dashboard.openLive("/chat/steps", async (page) => {
+      await connected(page);
+      dashboard.site.channel.echoes = false;
+      say("typing.start", {});
+      await page.getByText("Typing…", { exact: true }).waitFor();
+      await write(page, "weather?");
+      const request_id = await sentId("weather?");
+      await page.getByText("Thinking…", { exact: true }).waitFor();
+      const thought = { message_id: "t", kind: "thought", thought: true, content: "Let me see." };
+      say("message.create", { ...thought, request_id });
+      const tool_calls = [
+        { name: "weather", arguments: { at: "home" } },
+        { function: { name: "broken", arguments: "{}" }, error: "No network" },
+      ];
+      const calls = { message_id: "c", kind: "tool_calls", content: "", tool_calls };
+      say("message.create", { ...calls, request_id });
+      await page.getByText("Running weather, broken…", { exact: true }).waitFor();
+      say("message.create", { message_id: "a", content: "It is", request_id, final: false });
       const bad = { url: "javascript:alert(1)", filename: "bad" };
       const attachments = [{ type: "image", url: dot, filename: "sun.png" }, bad];
-      say("message.update", {
-        message_id: "a",
-        content: "It is sunny.",
-        final: true,
-        model_name: "m1",
-        attachments,
-      });
+      const answer = { message_id: "a", content: "It is sunny.", model_name: "m1", attachments };
+      say("message.update", { ...answer, request_id, final: true });
       await page.getByText("It is sunny.", { exact: true }).waitFor();
-      expect(await page.getByText("It is", { exact: true }).count()).toBe(0);
-      await page.getByText("Let me see.", { exact: true }).waitFor();
+      say("answer.end", { request_id, outcome: "completed", finish_reason: "stop" });
+      await page.getByText("1 thought, 2 tool calls", { exact: true }).waitFor();
+      await page.getByText("No network").waitFor();
       await page.getByText("weather", { exact: true }).click();
-      await page.getByText('"at": "home"').waitFor();
+      await page.getByText('"at"').waitFor();
       const width = () =>
         page.getByAltText("sun.png").evaluate((image: HTMLImageElement) => image.naturalWidth);
       await expect.poll(width).toBe(1);
       expect(await page.locator('a[href^="javascript"]').count()).toBe(0);
-      say("message.delete", { message_id: "t" });
-      await page.getByText("Let me see.", { exact: true }).waitFor({ state: "detached" });
       say("error", { code: "busy", message: "The application is busy." });
       await page.getByText("The application is busy.", { exact: true }).waitFor();
     });
   });
 
   test("stops an answer and shows the messages of other devices", async () => {
-    await dashboard.openLive("/chat#stops", async (page) => {
+    await dashboard.openLive("/chat/stops", async (page) => {
       await connected(page);
-      const { channel } = dashboard.site;
-      const say = (type: string, payload: object, rest: object = {}) =>
-        channel.send({ type, payload, ...rest });
-      const hello = {
-        conn_id: "c",
-        session_id: "stops",
-        epoch: "e",
-        seq: 0,
-        can: ["stop", "turns"],
-      };
-      say("hello", hello);
-      const turn = { message_id: "u", request_id: "q", content: "From the phone" };
+      const turn = { message_id: "u", request_id: "q", content: "From the phone", door: "pico" };
       const own = { ...turn, media: [], attachments: [], sender: { id: "owner", name: "Ann" } };
-      say("message.user", own, { seq: 1, epoch: "e" });
-      await page.getByText("From the phone", { exact: true }).waitFor();
-      const button = page.getByRole("button", { name: "Stop", exact: true });
-      await button.waitFor();
-      await page.getByLabel("Raw frames", { exact: true }).check();
-      await button.click();
-      await page.locator(".frames .out").getByText('"type":"message.stop"').waitFor();
+      say("message.user", own);
+      await mine(page).getByText("From the phone", { exact: true }).waitFor();
+      const stops = () =>
+        dashboard.site.channel.heard.filter(({ type }) => type === "message.stop").length;
+      const before = stops();
+      await page.getByRole("button", { name: "Stop", exact: true }).click();
+      await expect.poll(stops).toBe(before + 1);
       await page.keyboard.press("Escape");
-      await expect
-        .poll(() => page.locator(".frames .out").getByText("message.stop").count())
-        .toBe(2);
+      await expect.poll(stops).toBe(before + 2);
       say("answer.end", { request_id: "q", outcome: "stopped", finish_reason: "stopped" });
       await page.getByRole("button", { name: "Send", exact: true }).waitFor();
+      await page.getByText("Stopped", { exact: true }).waitFor();
+      expect(await field(page).inputValue()).toBe("");
     });
   });
 
-  test("shows sent and received raw frames on request", async () => {
-    await dashboard.openLive("/chat#raw", async (page) => {
+  test("shows the times and the frames of a request", async () => {
+    await dashboard.openLive("/chat/raw", async (page) => {
       await connected(page);
-      await page.getByLabel("Raw frames", { exact: true }).check();
-      await page.getByLabel("Message", { exact: true }).fill("look");
-      await page.keyboard.press("Enter");
-      await page.locator(".frames .out").getByText('"type":"message.send"').waitFor();
-      await page.locator(".frames .in").getByText('"content":"echo: look"').waitFor();
+      await write(page, "look");
+      await page.getByText("echo: look", { exact: true }).waitFor();
+      await field(page).blur();
+      await page.keyboard.press("i");
+      const inspector = page.getByRole("complementary", { name: "Request inspector" });
+      await inspector.getByText("Delivered", { exact: true }).waitFor();
+      await inspector.getByRole("radio", { name: "Raw frames" }).click();
+      await inspector.getByText("message.send", { exact: true }).click();
+      await inspector.getByText('"look"').waitFor();
+      await inspector.getByText("message.ack", { exact: true }).waitFor();
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        inspector.getByRole("button", { name: "Export as JSON" }).click(),
+      ]);
+      expect(download.suggestedFilename()).toMatch(/^request-.+\.json$/);
+      await inspector.getByRole("button", { name: "Close inspector" }).click();
+      await inspector.waitFor({ state: "detached" });
     });
   });
 
   test("resumes after a disconnect and shows no message twice", async () => {
-    await dashboard.openLive("/chat#cut", async (page) => {
+    await dashboard.openLive("/chat/cut", async (page) => {
       await connected(page);
-      await page.getByLabel("Message", { exact: true }).fill("one");
-      await page.keyboard.press("Enter");
+      await write(page, "one");
       await page.getByText("echo: one", { exact: true }).waitFor();
       dashboard.site.channel.cut(1012, "restart; retry=10");
       await expect
@@ -125,13 +180,13 @@ describe("Chat page", () => {
   });
 
   test("sends messages written offline after the reconnect", async () => {
-    await dashboard.openLive("/chat#patience", async (page) => {
+    await dashboard.openLive("/chat/patience", async (page) => {
       await connected(page);
       const release = dashboard.site.channel.hold();
       dashboard.site.channel.cut(1012, "restart; retry=10");
       await page.getByText("Connected", { exact: true }).waitFor({ state: "detached" });
-      await page.getByLabel("Message", { exact: true }).fill("later");
-      await page.keyboard.press("Enter");
+      await page.getByText("Messages you send now are delivered afterwards.").waitFor();
+      await write(page, "later");
       await page.getByText("Waiting for connection…", { exact: true }).waitFor();
       release();
       await page.getByText("Delivered", { exact: true }).waitFor();
@@ -140,42 +195,88 @@ describe("Chat page", () => {
     });
   });
 
-  test("explains a permanent close and reconnects only on request", async () => {
-    await dashboard.openLive("/chat#over", async (page) => {
+  test("explains a permanent close and delivers after connecting again", async () => {
+    await dashboard.openLive("/chat/over", async (page) => {
       await connected(page);
-      await page.getByLabel("Message", { exact: true }).fill("half a thought");
       dashboard.site.channel.cut(1008, "session_ended");
       await page.getByText("Your session has ended. Sign in, then connect again.").waitFor();
-      await page.keyboard.press("Enter");
-      await page.getByText("Not sent: there is no connection.").waitFor();
-      const tries = dashboard.site.channel.dialled.length;
-      await page.getByRole("button", { name: "Reconnect" }).click();
+      await write(page, "half a thought");
+      await page.getByText("Waiting for connection…", { exact: true }).waitFor();
+      const attempts = dashboard.site.channel.dialled.length;
+      await page.getByRole("button", { name: "Reconnect now" }).click();
       await connected(page);
-      expect(dashboard.site.channel.dialled).toHaveLength(tries + 1);
-      expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("half a thought");
+      expect(dashboard.site.channel.dialled).toHaveLength(attempts + 1);
+      await page.getByText("echo: half a thought", { exact: true }).waitFor();
+      await page.getByText("Delivered", { exact: true }).waitFor();
     });
   });
 
-  test("separates conversations and sends an image with a message", async () => {
-    await dashboard.openLive("/chat#first", async (page) => {
+  test("connects again by itself after the user signs in again", async () => {
+    await dashboard.openLive("/chat/again", async (page) => {
       await connected(page);
-      const file = {
-        name: "dot.png",
-        mimeType: "image/png",
-        buffer: Buffer.from(dotBytes, "base64"),
-      };
-      await page.locator("[data-image]").setInputFiles(file);
-      await page.getByAltText("Image 1").waitFor();
-      await page.getByRole("button", { name: "Send" }).click();
+      const { site } = dashboard;
+      await field(page).fill("not sent yet");
+      const answer = site.answer;
+      const views = [...site.views];
+      site.views.clear();
+      site.answer = ({ path }) => (path === "/login" ? [200, {}] : [401, { error: "signed_out" }]);
+      site.channel.cut(1008, "session_ended");
+      site.emit("ended", { reason: "revoked" });
+      const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+      await dialog.getByLabel("Launcher token", { exact: true }).fill("token");
+      for (const [path, view] of views) site.views.set(path, view);
+      await dialog.getByRole("button", { name: "Sign in" }).click();
+      await connected(page);
+      site.answer = answer;
+      expect(await field(page).inputValue()).toBe("not sent yet");
+      await field(page).focus();
+      await page.keyboard.press("Enter");
+      await page.getByText("echo: not sent yet", { exact: true }).waitFor();
+    });
+  });
+
+  test("attaches images by button, paste and drop, and rejects other files", async () => {
+    await dashboard.openLive("/chat/first", async (page) => {
+      await connected(page);
+      await page.locator("input[type=file]").setInputFiles(dotFile);
+      await page.getByAltText("Preview of dot.png").waitFor();
+      await page.evaluate(
+        async ([base64, target]) => {
+          const bytes = Uint8Array.from(atob(base64!), (character) => character.charCodeAt(0));
+          const data = new DataTransfer();
+          data.items.add(new File([bytes], "dropped.png", { type: "image/png" }));
+          data.items.add(new File(["x"], "report.mkv", { type: "video/x-matroska" }));
+          const options = { bubbles: true, cancelable: true, dataTransfer: data };
+          const element = document.querySelector(target!)!;
+          element.dispatchEvent(new DragEvent("dragover", options));
+          element.dispatchEvent(new DragEvent("drop", options));
+        },
+        [dotBytes, ".log"],
+      );
+      await page.getByAltText("Preview of dropped.png").waitFor();
+      await page.getByText("report.mkv can't be attached.").waitFor();
+      await page.getByRole("button", { name: "Remove dropped.png" }).click();
+      await page.getByRole("button", { name: "Send", exact: true }).click();
       await page.getByText("Delivered", { exact: true }).waitFor();
       expect(
         dashboard.site.channel.heard.findLast(({ type }) => type === "message.send")?.payload,
-      ).toEqual({ content: "", media: [dot] });
+      ).toEqual({ content: "", media: [{ url: dot, filename: "dot.png" }] });
+      await mine(page).getByAltText("dot.png").waitFor();
       await page.getByText("echo:", { exact: true }).waitFor();
-      await page.getByRole("button", { name: "New conversation" }).click();
-      await expect.poll(() => page.locator(".message").count()).toBe(0);
-      await page.getByRole("link", { name: "first" }).click();
-      await expect.poll(() => page.locator(".message").count()).toBe(2);
+    });
+  });
+
+  test("sends the last message again after editing, and asks again", async () => {
+    await dashboard.openLive("/chat/edit", async (page) => {
+      await connected(page);
+      await write(page, "frist");
+      await page.getByText("echo: frist", { exact: true }).waitFor();
+      await page.keyboard.press("ArrowUp");
+      expect(await field(page).inputValue()).toBe("frist");
+      await write(page, "first");
+      await page.getByText("echo: first", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Ask again" }).last().click();
+      await expect.poll(() => page.getByText("echo: first", { exact: true }).count()).toBe(2);
     });
   });
 });

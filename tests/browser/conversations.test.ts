@@ -1,123 +1,220 @@
-// Tests the page with all conversations, and the history on the chat page.
+// Tests the list of conversations, drafts and history on the chat page.
+import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { useDashboard } from "./dashboard-pages.ts";
 import { conversationList, conversations, turns } from "./sample-api.ts";
+import { dotFile } from "./sample.ts";
 
 const dashboard = useDashboard();
-const [first] = conversations;
+const connected = (page: Page): Promise<void> =>
+  page.getByText("Connected", { exact: true }).waitFor();
+const field = (page: Page) => page.getByLabel("Message", { exact: true });
+const mine = (page: Page) => page.locator(".msg.mine");
 
-describe("Conversations page", () => {
-  test("lists conversations and opens one with both sides", async () => {
-    await dashboard.openLive("/conversations", async (page) => {
-      expect(await page.locator("[data-live=rows] li").count()).toBe(3);
-      await page.getByRole("link", { name: /blue teapot/ }).click();
+async function write(page: Page, text: string): Promise<void> {
+  await field(page).fill(text);
+  await page.keyboard.press("Enter");
+}
+
+describe("Conversations of the chat page", () => {
+  const open = (path: string, use: (page: Page) => Promise<void>) => dashboard.openLive(path, use);
+  const stored = `/chat/${conversations[0]!.session}`;
+  const list = (page: Page) => page.getByRole("region", { name: "Conversations" });
+
+  test("shows stored messages again after a reload", async () => {
+    await open(stored, async (page) => {
+      await page.getByText("In the kitchen, on the second shelf.").last().waitFor();
       await page.getByRole("heading", { name: "Where is the blue teapot?" }).waitFor();
-      const shown = page.locator(".transcript .text");
-      expect(await shown.allTextContents()).toEqual(turns.map(({ content }) => content));
-      expect(await page.locator(".from b").allTextContents()).toEqual(["You", "Reply", "Ann"]);
-      expect(new URL(page.url()).hash).toBe("#c1");
-      expect(await page.getByRole("link", { name: "Open in chat" }).getAttribute("href")).toBe(
-        `${dashboard.site.base}/chat#chat-c1`,
-      );
-      const link = page.getByRole("link", { name: "Export Markdown" });
-      expect(await link.getAttribute("href")).toBe(
+      await page.reload();
+      await mine(page).getByText("Where is the blue teapot?").waitFor();
+      await mine(page).getByText("Ann", { exact: true }).waitFor();
+      await page.getByText("1 thought", { exact: true }).waitFor();
+      const { site } = dashboard;
+      const earlier = { id: "q0", seq: 0, role: "user", content: "Long ago", at: turns[0]!.at - 9 };
+      site.views.set("GET /api/conversations/c1", {
+        conversation: conversations[0]!,
+        turns: [earlier],
+      });
+      await page.getByRole("button", { name: "Load earlier" }).click();
+      await mine(page).first().getByText("Long ago").waitFor();
+    });
+  });
+
+  test("keeps a draft with its image for each conversation", async () => {
+    await open("/chat/one", async (page) => {
+      await connected(page);
+      await field(page).fill("unfinished");
+      await page.locator("input[type=file]").setInputFiles(dotFile);
+      await page.getByAltText("Preview of dot.png").waitFor();
+      await list(page)
+        .getByRole("link", { name: /Good morning/ })
+        .click();
+      await page.getByRole("heading", { name: "Good morning" }).waitFor();
+      await expect.poll(() => field(page).inputValue()).toBe("");
+      await field(page).fill("another");
+      await page.goBack();
+      await expect.poll(() => field(page).inputValue()).toBe("unfinished");
+      await page.getByAltText("Preview of dot.png").waitFor();
+      await page.reload();
+      await expect.poll(() => field(page).inputValue()).toBe("unfinished");
+      await page.getByAltText("Preview of dot.png").waitFor();
+    });
+  });
+
+  test("gives a new conversation an address with its first message", async () => {
+    await open("/chat/new", async (page) => {
+      await connected(page);
+      await page.getByRole("heading", { name: "Talk to home-agent" }).waitFor();
+      await page.getByRole("button", { name: /What can you do/ }).click();
+      await page.keyboard.press("Enter");
+      await page.getByText("echo: What can you do?", { exact: true }).waitFor();
+      expect(new URL(page.url()).pathname).toMatch(/\/chat\/chat-[0-9a-f]{8}$/);
+      expect(await page.title()).toBe("What can you do? · Doorward");
+    });
+  });
+
+  test("marks unread conversations until they are opened", async () => {
+    await open("/chat/one", async (page) => {
+      await connected(page);
+      const [first, ...others] = conversations;
+      const grown = { ...first!, turns: first!.turns + 2 };
+      const { store } = conversationList();
+      dashboard.site.views.set("GET /api/conversations", {
+        conversations: [grown, ...others],
+        store,
+      });
+      dashboard.site.emit("rate", { at: 0, in: 0, out: 0, connections: 1, queuedBytes: 0 });
+      const link = list(page).getByRole("link", { name: /blue teapot/ });
+      await link.getByText("Unread: 2", { exact: true }).waitFor();
+      await page.getByRole("link", { name: /^Chat.*unread: 1$/ }).waitFor();
+      await link.click();
+      await page.getByText("New messages", { exact: true }).waitFor();
+      await expect.poll(() => page.getByText("Unread: ").count()).toBe(0);
+      await page.getByText("New messages", { exact: true }).waitFor({ state: "detached" });
+      await page.reload();
+      await link.waitFor();
+      expect(await page.getByText("Unread: ").count()).toBe(0);
+    });
+  });
+
+  test("finds titles immediately and messages on the server", async () => {
+    await open("/chat/one", async (page) => {
+      const hit = { conversation: conversations[0]!, turn: turns[2]!, excerpt: "on the shelf" };
+      dashboard.site.views.set("GET /api/conversations/search", { hits: [hit] });
+      const search = page.getByLabel("Search conversations");
+      await search.fill("coffee");
+      await expect
+        .poll(() =>
+          list(page)
+            .getByRole("link", { name: /teapot/ })
+            .count(),
+        )
+        .toBe(0);
+      await list(page)
+        .getByRole("link", { name: /coffee filters/ })
+        .waitFor();
+      await list(page).getByText("on the shelf").waitFor();
+      await list(page).getByText("on the shelf").click();
+      await page.locator(".msg.found").getByText(turns[2]!.content).waitFor();
+      dashboard.site.views.set("GET /api/conversations/search", { hits: [] });
+      await search.fill("nothing like this");
+      await page.getByText("No conversation contains “nothing like this”.").waitFor();
+    });
+  });
+
+  test("renames and exports a conversation", async () => {
+    await open(stored, async (page) => {
+      dashboard.site.answer = () => [200, { conversation: { ...conversations[0]!, title: "Tea" } }];
+      await page
+        .getByRole("heading", { name: /blue teapot/ })
+        .getByRole("button")
+        .click();
+      await page.getByRole("dialog").getByLabel("Title").fill(" Tea ");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Tea", exact: true }).waitFor();
+      expect(dashboard.bodies("/api/conversations/c1")).toEqual([{ title: "Tea" }]);
+      await page.getByRole("button", { name: "Conversation actions" }).click();
+      const item = page.getByRole("menuitem", { name: "Export as Markdown" });
+      expect(await item.getAttribute("href")).toBe(
         `${dashboard.site.base}/api/conversations/c1/export?format=markdown`,
       );
     });
   });
 
-  test("loads earlier messages above those shown", async () => {
-    await dashboard.openLive("/conversations#c1", async (page) => {
-      const earlier = page.getByRole("button", { name: "Load earlier" });
-      await earlier.waitFor();
-      const older = [{ ...turns[0]!, id: "q0", seq: 0, content: "Hello" }];
-      const view = { conversation: first!, turns: older };
+  test("deletes a conversation after the time for Undo", async () => {
+    await open(stored, async (page) => {
+      const deletions = () => dashboard.site.sent.filter(({ method }) => method === "DELETE");
+      const remove = async () => {
+        await page.getByRole("button", { name: "Conversation actions" }).click();
+        await page.getByRole("menuitem", { name: "Delete…" }).click();
+      };
+      const sure = async () => {
+        await remove();
+        await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+        await page.getByText("Conversation deleted").waitFor();
+      };
+      const link = list(page).getByRole("link", { name: /blue teapot/ });
+      await link.waitFor();
+      await remove();
+      await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+      expect(await link.count()).toBe(1);
+      await sure();
+      await expect.poll(() => link.count()).toBe(0);
+      await page.getByRole("button", { name: "Undo" }).click();
+      await link.click();
+      expect(deletions()).toEqual([]);
+      await page.getByRole("heading", { name: /blue teapot/ }).waitFor();
+      await sure();
+      // Leaving the page ends the time for Undo.
+      await page.goto("about:blank");
+      await expect
+        .poll(() => deletions().map(({ path }) => path))
+        .toEqual(["/api/conversations/c1"]);
+    });
+  });
+
+  test("says that a conversation could not be loaded, and tries again", async () => {
+    const view = dashboard.site.views.get("GET /api/conversations/c1")!;
+    dashboard.site.views.delete("GET /api/conversations/c1");
+    dashboard.site.answer = () => [500, { message: "The server answered with an error." }];
+    await open(stored, async (page) => {
+      await page.getByText("The conversation could not be loaded").waitFor();
+      await page.getByText("Your messages are safe.").waitFor();
       dashboard.site.views.set("GET /api/conversations/c1", view);
-      await earlier.click();
-      await page.getByText("Hello", { exact: true }).waitFor();
-      expect(await page.locator(".transcript .text").first().textContent()).toBe("Hello");
-      expect(await earlier.isVisible()).toBe(false);
+      await page.getByRole("button", { name: "Try again" }).click();
+      await mine(page).getByText("Where is the blue teapot?").waitFor();
     });
   });
 
-  test("finds messages and marks the one that is opened", async () => {
-    const hit = { conversation: first, turn: turns[2], excerpt: "on the second shelf" };
-    dashboard.site.views.set("GET /api/conversations/search", { hits: [hit] });
-    await dashboard.openLive("/conversations", async (page) => {
-      await page.getByRole("searchbox").fill("shelf");
-      await page.getByRole("link", { name: /on the second shelf/ }).click();
-      await page.locator(".message.found").waitFor();
-      expect(await page.locator(".message.found .text").textContent()).toBe(turns[2]!.content);
-      dashboard.site.views.set("GET /api/conversations/search", { hits: [] });
-      await page.getByRole("searchbox").fill("nothing");
-      await page.getByText("No message contains these words.").waitFor();
+  test("lists the names of this browser if the server stores nothing", async () => {
+    const { views } = dashboard.site;
+    views.delete("GET /api/conversations");
+    dashboard.site.answer = ({ path }) =>
+      path === "/api/conversations" ? [409, { error: "not_supported" }] : [200, {}];
+    await open("/chat-memory", async (page) => {
+      await connected(page);
+      await write(page, "hello");
+      await page.getByText("echo: hello", { exact: true }).waitFor();
+      await page.getByText("· Not stored", { exact: true }).waitFor();
+      await list(page)
+        .getByRole("link", { name: /^chat-/ })
+        .waitFor();
     });
   });
 
-  test("hides the search field if the store has no index", async () => {
-    dashboard.site.views.set("GET /api/conversations", conversationList(false));
-    await dashboard.openLive("/conversations", async (page) => {
-      expect(await page.getByRole("searchbox").isVisible()).toBe(false);
-    });
-  });
-
-  test("renames a conversation", async () => {
-    await dashboard.openLive("/conversations#c1", async (page) => {
-      await page.getByRole("button", { name: "Rename" }).click();
-      const renamed = { ...first!, title: "Teapots", renamed: true };
-      dashboard.site.answer = () => [200, { conversation: renamed }];
-      await page.getByLabel("Title").fill("Teapots");
-      await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
-      await page.getByRole("heading", { name: "Teapots" }).waitFor();
-      expect(dashboard.bodies("/api/conversations/c1")).toEqual([{ title: "Teapots" }]);
-    });
-  });
-
-  test("deletes a conversation only after a confirmation", async () => {
-    await dashboard.openLive("/conversations#c1", async (page) => {
-      const dialog = page.getByRole("dialog");
-      await page.getByRole("button", { name: "Delete", exact: true }).click();
-      expect(await dialog.textContent()).toContain("4 messages of both sides");
-      await dialog.getByRole("button", { name: "Cancel" }).click();
-      expect(dashboard.site.sent).toEqual([]);
-      await page.getByRole("button", { name: "Delete", exact: true }).click();
-      const left = { ...conversationList(), conversations: conversations.slice(1) };
-      dashboard.site.views.set("GET /api/conversations", left);
-      await dialog.getByRole("button", { name: "Delete conversation" }).click();
-      await page.getByText("Deleted “Where is the blue teapot?”.").waitFor();
-      expect(dashboard.site.sent).toMatchObject([
-        { method: "DELETE", path: "/api/conversations/c1" },
-      ]);
-      expect(await page.locator("[data-live=rows] li").count()).toBe(2);
-      expect(await page.locator("[data-live=talk]").isVisible()).toBe(false);
-    });
-  });
-
-  test("shows the message of a store that keeps no history", async () => {
-    dashboard.site.views.delete("GET /api/conversations");
-    const message = 'This store cannot list conversations. Set store.kind to "sqlite".';
-    dashboard.site.answer = () => [409, { error: "not_supported", message }];
-    await dashboard.openLive("/conversations", async (page) => {
-      await page.getByText(message).waitFor();
-    });
-  });
-});
-
-describe("Chat page with a durable store", () => {
-  test("shows both sides of the conversation after a reload", async () => {
-    await dashboard.open("/chat#chat-c1", {}, async (page) => {
-      const shown = page.locator(".transcript .text");
-      await page.getByText("Thanks").waitFor();
-      await page.reload();
-      await page.getByText("Thanks").waitFor();
-      expect(await shown.allTextContents()).toEqual(turns.map(({ content }) => content));
-      const older = [{ ...turns[0]!, id: "q0", seq: 0, content: "Hello" }];
-      const view = { conversation: first!, turns: older };
-      dashboard.site.views.set("GET /api/conversations/c1", view);
-      await page.getByRole("button", { name: "Load earlier" }).click();
-      await page.getByText("Hello", { exact: true }).waitFor();
-      expect(await shown.first().textContent()).toBe("Hello");
-      expect(await page.getByRole("button", { name: "Load earlier" }).count()).toBe(0);
+  test("shows list and conversation one after the other on phones", async () => {
+    const phone = { viewport: { width: 390, height: 844 } };
+    await dashboard.open("/chat", phone, async (page) => {
+      await list(page)
+        .getByRole("link", { name: /blue teapot/ })
+        .click();
+      await mine(page).getByText("Where is the blue teapot?").waitFor();
+      expect(await list(page).isVisible()).toBe(false);
+      await page.getByRole("link", { name: "Back to conversations" }).click();
+      await list(page)
+        .getByRole("link", { name: /blue teapot/ })
+        .waitFor();
+      expect(await field(page).count()).toBe(0);
     });
   });
 });

@@ -94,7 +94,10 @@ describe("Accessibility after actions", () => {
         say("error", { code: "busy", message: "The application is busy." });
         say("typing.start", {});
         await page.getByText("Typing…").waitFor();
-        await page.getByLabel("Raw frames", { exact: true }).check();
+        await page.getByRole("button", { name: "Request inspector" }).click();
+        await check(page);
+        await page.getByRole("radio", { name: "Raw frames" }).click();
+        await page.getByText("message.send", { exact: true }).click();
         await check(page);
         dashboard.site.channel.cut(4403, "forbidden");
         await page.getByText("The owner disconnected this client").waitFor();

@@ -198,6 +198,7 @@ const talk = (id: string, title: string, minutes: number): ConversationSummary =
   createdAt: now - minutes * minute - day,
   usedAt: now - minutes * minute,
   turns: 4,
+  preview: "In the kitchen, on the second shelf.",
 });
 
 export const conversations: readonly ConversationSummary[] = [

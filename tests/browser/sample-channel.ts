@@ -10,6 +10,8 @@ export interface SampleChannel {
   /** Sends a frame to every connected page. */
   send(frame: object): void;
   cut(code: number, reason?: string): void;
+  /** False: messages are acknowledged and not answered. */
+  echoes: boolean;
   /** Delays handshakes until the caller calls the returned function. */
   hold(): () => void;
   close(): void;
@@ -17,7 +19,10 @@ export interface SampleChannel {
 
 const epoch = "e1";
 
-/** Starts a channel of extension 1 that sends hello, acknowledges each message and echoes it. */
+/**
+ * Starts a channel of extension 1 that sends hello, acknowledges each message, echoes it and reports
+ * the end of the answer.
+ */
 export function sampleChannel(server: Server, path: string): SampleChannel {
   let isOpen = Promise.resolve();
   const verifyClient = (_: unknown, answer: (isIn: boolean) => void): void =>
@@ -31,20 +36,27 @@ export function sampleChannel(server: Server, path: string): SampleChannel {
     dialled.push(request.url ?? "");
     const resumed = request.url?.includes("resume=") === true;
     const hello = { conn_id: "conn", session_id: "s", epoch, seq, replay: 0, resumed, gap: false };
-    say(socket, { type: "hello", payload: hello });
+    const can = new URL(request.url ?? "", "http://site").searchParams.get("pico_can");
+    say(socket, { type: "hello", payload: { ...hello, ...(can && { can: can.split(",") }) } });
     socket.on("message", (data: Buffer) => {
       const frame = JSON.parse(data.toString()) as SampleChannel["heard"][number];
       heard.push(frame);
       if (frame.type !== "message.send") return;
       say(socket, { type: "message.ack", payload: { request_id: frame.id, status: "accepted" } });
+      if (!channel.echoes) return;
       const payload = {
         message_id: `m${++seq}`,
+        request_id: frame.id,
         content: `echo: ${String(frame.payload?.["content"])}`,
+        final: true,
       };
       say(socket, { type: "message.create", seq, epoch, payload });
+      const end = { request_id: frame.id, outcome: "completed", finish_reason: "stop" };
+      say(socket, { type: "answer.end", payload: end });
     });
   });
-  return {
+  const channel: SampleChannel = {
+    echoes: true,
     dialled,
     heard,
     send: (frame) => sockets.clients.forEach((socket) => say(socket, frame)),
@@ -58,4 +70,5 @@ export function sampleChannel(server: Server, path: string): SampleChannel {
     },
     close: () => sockets.clients.forEach((socket) => socket.terminate()),
   };
+  return channel;
 }

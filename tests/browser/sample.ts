@@ -122,6 +122,17 @@ export const program: NonNullable<StatusView["program"]> = {
   ],
 };
 
+/** A PNG of one pixel. */
+export const dotBytes =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** The same PNG as a file that a page receives. */
+export const dotFile = {
+  name: "dot.png",
+  mimeType: "image/png",
+  buffer: Buffer.from(dotBytes, "base64"),
+};
+
 /** Values that rise and fall, the same in each run. */
 const wave = (count: number, base: number, height: number): number[] =>
   Array.from({ length: count }, (_, at) =>

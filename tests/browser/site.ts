@@ -4,10 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { distFolder, loadAssets } from "../../plugins/dashboard/assets.ts";
 import {
-  chatPage,
   connectPage,
   connectionsPage,
-  conversationsPage,
   doctorPage,
   docsPage,
   logPage,
@@ -24,7 +22,7 @@ import { renderPage, type PageData } from "../../plugins/dashboard/ui/render.tsx
 import type { ConnectionsView, StatusView } from "../../plugins/dashboard/api/views.ts";
 import { figures, fresh, program, running } from "./sample.ts";
 import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
-import { connection, sampleAnswers } from "./sample-api.ts";
+import { connection, conversationList, sampleAnswers } from "./sample-api.ts";
 
 const policy = [
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:",
@@ -76,6 +74,12 @@ export const articles: Readonly<Record<string, string>> = Object.fromEntries(
   ]),
 );
 
+const chat = consolePage("chat", {
+  title: "Chat",
+  route: "/chat",
+  data: { name: "home-agent", list: conversationList() },
+});
+
 /** Every page in each of its states, by its path on the test site. */
 export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/sign-in": (site) => signInPage({ ...site, ways, next: "/?a=1&b=2" }),
@@ -93,8 +97,12 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/connect": (site) => connectPage({ ...site, version, csrf, channel: running.channel }),
   "/connect-off": (site) => connectPage({ ...site, version, csrf, channel: fresh.channel }),
   "/connections": (site) => connectionsPage({ ...site, version, csrf }),
-  "/conversations": (site) => conversationsPage({ ...site, version, csrf }),
-  "/chat": (site) => chatPage({ ...site, version, csrf }),
+  "/chat": chat,
+  "/chat-memory": consolePage("chat", {
+    title: "Chat",
+    route: "/chat",
+    data: { name: "home-agent" },
+  }),
   "/tokens": (site) => tokensPage({ ...site, version, csrf }),
   "/sessions": (site) => sessionsPage({ ...site, version, csrf }),
   "/settings": (site) => settingsPage({ ...site, version, csrf }),
@@ -117,6 +125,9 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
       hint: 'Add "doors.example" to "allowed_hosts" in launcher-config.json.',
     }),
 };
+
+/** Conversations have addresses of their own. */
+const chatAt = (path: string) => (path.startsWith("/chat/") ? chat : undefined);
 
 export interface SentRequest {
   readonly method: string;
@@ -175,7 +186,8 @@ export async function startSite(base = "/door"): Promise<TestSite> {
       : "(outside the base path)";
     response.setHeader("content-security-policy", policy);
     response.setHeader("referrer-policy", "no-referrer");
-    const page = request.method === "GET" && (path === "/sign-in-soon" ? soon : pages[path]);
+    const isGet = request.method === "GET";
+    const page = isGet && (path === "/sign-in-soon" ? soon : (pages[path] ?? chatAt(path)));
     const asset = path.startsWith(`${assets.prefix}/`)
       ? assets.get(path.slice(assets.prefix.length + 1))
       : undefined;

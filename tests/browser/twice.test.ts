@@ -149,7 +149,7 @@ describe("Page with slow responses", () => {
         };
       });
       const file = { name: "dot.png", mimeType: "image/png", buffer: Buffer.from(dot, "base64") };
-      await page.locator("[data-image]").setInputFiles(file);
+      await page.locator("input[type=file]").setInputFiles(file);
       await page.getByLabel("Message", { exact: true }).fill("look at this");
       await page.keyboard.press("Enter");
       await page.keyboard.press("Enter");
@@ -159,9 +159,12 @@ describe("Page with slow responses", () => {
         .filter(({ type }) => type === "message.send")
         .map(({ payload }) => payload);
       expect(sent.slice(-1)).toEqual([
-        { content: "look at this", media: [`data:image/png;base64,${dot}`] },
+        {
+          content: "look at this",
+          media: [{ url: `data:image/png;base64,${dot}`, filename: "dot.png" }],
+        },
       ]);
-      expect(await page.locator(".message.mine").count()).toBe(1);
+      expect(await page.locator(".msg.mine").count()).toBe(1);
     });
   });
 

@@ -103,7 +103,7 @@ describe("First visit", () => {
     await page.getByText("Connected", { exact: true }).waitFor();
     await page.getByLabel("Message", { exact: true }).fill("over the air");
     await page.keyboard.press("Enter");
-    await page.locator(".message.answer").getByText("over the air").waitFor();
+    await page.locator(".msg:not(.mine)").getByText("over the air").waitFor();
     expect(problems).toEqual([]);
   });
 });

@@ -197,7 +197,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
       await page.getByText("Connected", { exact: true }).waitFor();
       await page.getByLabel("Message", { exact: true }).fill("by way of the proxy");
       await page.keyboard.press("Enter");
-      await page.locator(".message.answer").getByText("by way of the proxy").waitFor();
+      await page.locator(".msg:not(.mine)").getByText("by way of the proxy").waitFor();
       await page.goto(at("doctor").href);
       await page.getByText("This page opened a WebSocket to its own address.").waitFor();
       await page.getByText('"trusted_proxies" contains 127.0.0.1').waitFor();

@@ -7,10 +7,8 @@ import { csrfToken } from "../auth/sign-out.ts";
 import type { DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import {
-  chatPage,
   connectPage,
   connectionsPage,
-  conversationsPage,
   docsPage,
   doctorPage,
   logPage,
@@ -21,6 +19,7 @@ import {
 } from "../pages/index.ts";
 import { sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
+import { chatData } from "./chat.ts";
 import { protocolViews } from "./protocols.ts";
 import { sectionsOf } from "./settings.ts";
 import { newestConnections } from "./connections.ts";
@@ -29,8 +28,6 @@ import { channelOf, statusOf } from "./status.ts";
 /** Path to page. The browser module of a page loads its data from the API. */
 const pagesByPath: Readonly<Record<string, (page: SignedInPage) => string>> = {
   "/connections": connectionsPage,
-  "/chat": chatPage,
-  "/conversations": conversationsPage,
   "/tokens": tokensPage,
   "/sessions": sessionsPage,
   "/settings": settingsPage,
@@ -50,6 +47,15 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
       connections: newestConnections(context.services),
     }),
   });
+  for (const path of ["/chat", "/chat/:name"])
+    consolePage(app, context, {
+      path,
+      page: "chat",
+      title: "Chat",
+      route: "/chat",
+      data: () => chatData(context),
+    });
+  app.get("/conversations", (_, reply) => reply.redirect(context.site.url("/chat"), 301));
   for (const [path, draw] of Object.entries(pagesByPath)) {
     app.get(path, (request, reply) => sendPage(reply, 200, draw(pageContext(context, request))));
   }

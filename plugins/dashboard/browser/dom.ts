@@ -25,18 +25,6 @@ export function make(tag: string, text: string, ...children: readonly Node[]): H
   return element;
 }
 
-/** Replaces the rows of a list if `key` differs from the key of the current rows. */
-export function setRows(
-  list: HTMLElement | undefined,
-  key: unknown,
-  rows: () => readonly Node[],
-): void {
-  const wanted = JSON.stringify(key);
-  if (!list || list.dataset["key"] === wanted) return;
-  list.dataset["key"] = wanted;
-  list.replaceChildren(...rows());
-}
-
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /**

@@ -1,6 +1,6 @@
 // Starts the parts that every page for signed-in browsers has: times and sign-out.
 import { sendRequest } from "./api.ts";
-import { forgetNames } from "./chat-names.ts";
+import { forgetChat } from "../ui/chat/state/forget.ts";
 import { base } from "./dom.ts";
 import { expectSessionEnd, leavePage } from "./stream.ts";
 import { startTimes } from "./times.ts";
@@ -18,6 +18,6 @@ export function startPage(): void {
 
 async function signOut(form: HTMLFormElement): Promise<void> {
   const answer = await sendRequest("POST", "/logout");
-  if (!("error" in answer)) forgetNames();
+  if (!("error" in answer)) forgetChat();
   await leavePage(() => ("error" in answer ? form.submit() : location.assign(`${base}/login`)));
 }

@@ -1,6 +1,6 @@
 // Page of signed-in browsers: lists them and signs them out.
 import type { SessionsView, SessionView } from "../api/views.ts";
-import { forgetNames } from "./chat-names.ts";
+import { forgetChat } from "../ui/chat/state/forget.ts";
 import { startPage } from "./page.ts";
 import { base, button, el, live, onClick, setLive } from "./dom.ts";
 import { requestAsOwner, load } from "./owner.ts";
@@ -75,7 +75,7 @@ async function signOutHere(id: string): Promise<void> {
   const request = requestAsOwner("DELETE", `/api/sessions/${id}`);
   const left = request.then((answer) => {
     if ("error" in answer) return undefined;
-    forgetNames();
+    forgetChat();
     return leavePage(() => location.assign(`${base}/login`));
   });
   expectSessionEnd(left);

@@ -6,8 +6,6 @@ export { snippets } from "./snippets.ts";
 export { tokenPlaceholder } from "../ui/text/token-rules.ts";
 export type { Site } from "./layout.ts";
 export type { TokenWay } from "./ways.ts";
-export { chatPage } from "./chat.ts";
-export { conversationsPage } from "./conversations.ts";
 export { connectPage } from "./connect.ts";
 export { connectionsPage } from "./connections.ts";
 export { docsPage } from "./docs.ts";

@@ -35,7 +35,6 @@ const pages: readonly { path: string; name: string }[] = [
   { path: "/connect", name: "Connect" },
   { path: "/connections", name: "Connections" },
   { path: "/chat", name: "Chat" },
-  { path: "/conversations", name: "Conversations" },
   { path: "/tokens", name: "Tokens" },
   { path: "/sessions", name: "Sign-ins" },
   { path: "/settings", name: "Settings" },

@@ -2,20 +2,23 @@
 import type { ComponentType, JSX } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
+import { ChatPage, type ChatData } from "./chat/page.tsx";
 import { OverviewPage, type OverviewData } from "./overview/page.tsx";
 import { SiteContext, useSite, type SiteFacts } from "./site.tsx";
 import type { DocumentData } from "./start.tsx";
 
+export type { ChatData } from "./chat/page.tsx";
 export type { SiteFacts, Theme } from "./site.tsx";
 
 /** Page -> its data. The name is also the name of its script and its style sheet. */
 export interface PageData {
+  readonly chat: ChatData;
   readonly overview: OverviewData;
 }
 
 const components: {
   readonly [K in keyof PageData]: ComponentType<{ readonly data: PageData[K] }>;
-} = { overview: OverviewPage };
+} = { chat: ChatPage, overview: OverviewPage };
 
 /** A page with its data. */
 interface PageDocument<K extends keyof PageData = keyof PageData> {

@@ -1,10 +1,12 @@
 /** Starts a page in the browser: the frame and the component of the page take over. @module */
 import { hydrate, render, type ComponentType } from "preact";
+import { forgetChat } from "./chat/state/forget.ts";
 import { startClock } from "./live/clock.ts";
 import { pageStream } from "./live/stream.ts";
 import { Layers } from "./frame/layers.tsx";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
 import { startShortcuts } from "./frame/shortcuts.ts";
+import { onSignedOut } from "./frame/sign-out.ts";
 import { theme } from "./frame/theme.ts";
 import { SiteContext, type SiteFacts } from "./site.tsx";
 
@@ -40,6 +42,7 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
     </SiteContext.Provider>,
     document.getElementById("layers")!,
   );
+  onSignedOut(forgetChat);
   startShortcuts();
   pageStream.start();
   document.documentElement.dataset["ready"] = "";

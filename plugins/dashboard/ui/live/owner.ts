@@ -80,6 +80,9 @@ export async function load<T>(
 /** Sets the reason shown by the sign-in dialog. Without an argument, resets it. */
 export function setSignOutReason(sentence = unknownReason): void {
   signOutReason = sentence;
+  // A request may have opened the dialog before the server has sent the reason.
+  const prompt = signInPrompt.value;
+  if (prompt && sentence !== "") signInPrompt.value = { ...prompt, reason: sentence };
 }
 
 /** Allows the sign-in dialog again after the user declined it. */

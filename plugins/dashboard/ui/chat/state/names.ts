@@ -1,8 +1,10 @@
-// Stores the names of recent conversations in this browser.
-const key = "doorward-conversations";
+/** Names of conversations that were opened in this browser, for servers without a store. @module */
+import { storageKeys } from "./forget.ts";
+
+const key = storageKeys.names;
 const maxNames = 30;
 
-/** Returns the conversations opened in this browser, latest first. Names are not secret. */
+/** @returns The conversations opened in this browser, latest first. Names are not secret. */
 export function knownNames(): readonly string[] {
   try {
     const names: unknown = JSON.parse(localStorage.getItem(key) ?? "[]");
@@ -16,21 +18,10 @@ export function knownNames(): readonly string[] {
 
 export function rememberName(name: string): void {
   try {
-    localStorage.setItem(
-      key,
-      JSON.stringify([name, ...knownNames().filter((known) => known !== name)].slice(0, maxNames)),
-    );
+    const names = [name, ...knownNames().filter((known) => known !== name)].slice(0, maxNames);
+    localStorage.setItem(key, JSON.stringify(names));
   } catch {
     // Without local storage, the names are lost with the page.
-  }
-}
-
-/** Deletes the names at sign-out, so that the next user of this browser does not see them. */
-export function forgetNames(): void {
-  try {
-    localStorage.removeItem(key);
-  } catch {
-    // Without local storage, there is nothing to delete.
   }
 }
 

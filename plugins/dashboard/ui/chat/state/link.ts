@@ -1,26 +1,31 @@
-// Connects the chat page to the channel.
+/** Connects a conversation of the page to the channel. @module */
 import {
   connect,
   type Client,
   type LinkHandlers,
   type SocketConstructor,
-} from "../../../lib/pico-link/browser.ts";
-import type { StatusView } from "../api/views.ts";
-import { base } from "./dom.ts";
-import { requestAsOwner } from "./owner.ts";
+} from "../../../../../lib/pico-link/browser.ts";
+import type { StatusView } from "../../../api/views.ts";
+import { base } from "../../live/base.ts";
+import { requestAsOwner } from "../../live/owner.ts";
+import { recorder } from "./recorder.ts";
 
-interface ChatHandlers extends LinkHandlers {
+/** Handlers of a link, and one for the raw frames. */
+interface ChatLinkHandlers extends LinkHandlers {
   /** Receives every text frame in both directions. */
   readonly onRaw: (direction: "in" | "out", text: string) => void;
 }
 
 /** Opens a link to the channel. The server authenticates it by the sign-in cookie. */
-export const openLink = (session: string, { onRaw, ...handlers }: ChatHandlers): Client =>
+export const openLink = (session: string, { onRaw, ...handlers }: ChatLinkHandlers): Client =>
   connect({
-    url: `${base}/pico`,
+    url: `${base()}/pico`,
     token: "",
     sessionId: session,
-    WebSocket: observedWebSocket(onRaw),
+    WebSocket: observedWebSocket((direction, text) => {
+      recorder.record(session, direction, text);
+      onRaw(direction, text);
+    }),
     fetch: probe,
     ...handlers,
   });
@@ -44,7 +49,7 @@ async function probe(): Promise<Response> {
 }
 
 /** Returns a WebSocket class that reports every text frame. */
-function observedWebSocket(onRaw: ChatHandlers["onRaw"]): SocketConstructor {
+function observedWebSocket(onRaw: ChatLinkHandlers["onRaw"]): SocketConstructor {
   return class extends WebSocket {
     constructor(url: string, protocols?: string[]) {
       super(url, protocols);

@@ -1,0 +1,34 @@
+/** Data of the chat page. @module */
+import type { DashboardContext, ServiceContext } from "../context.ts";
+import type { ChatData } from "../ui/render.tsx";
+import type { ConversationsView } from "./conversation-views.ts";
+
+/** @returns What the chat shows before its first request. */
+export async function chatData({ services }: DashboardContext): Promise<ChatData> {
+  const list = await newest(services);
+  const name = applicationName(services);
+  return { ...(name !== undefined && { name }), ...(list && { list }) };
+}
+
+/** @returns Undefined without a store, or while it is away; the page then asks again. */
+async function newest({ conversations }: ServiceContext): Promise<ConversationsView | undefined> {
+  if (!conversations) return undefined;
+  try {
+    const { items, ...page } = await conversations.list();
+    return { conversations: items, ...page, store: conversations.health() };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Names a program by its file, for example `agent` for `python3 agent.py`.
+ *
+ * @returns Undefined for applications of a host, which have no name.
+ */
+function applicationName({ program }: ServiceContext): string | undefined {
+  const words = program?.status().command.split(/\s+/) ?? [];
+  const file = words.findLast((word) => /^[^-].*\.\w+$/.test(word)) ?? words[0] ?? "";
+  const name = file.replace(/^.*[\\/]/, "").replace(/\.\w+$/, "");
+  return /^[\w.-]{1,40}$/.test(name) ? name : undefined;
+}

@@ -1,0 +1,301 @@
+/** The field for a message, with its images, and the button that sends or stops. @module */
+import type { JSX, RefObject } from "preact";
+import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { IconButton } from "../parts/button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { formatBytes } from "../text/format.ts";
+import { acceptedTypes, addFiles, readFile, sizeOf } from "./attachments.ts";
+import type { Conversation } from "./state/conversation.ts";
+import { emptyDraft, type Draft, type DraftStore } from "./state/drafts.ts";
+import type { ShownFile } from "./state/thread.ts";
+
+/** Acts of other parts of the page on the composer. */
+export interface ComposerHandle {
+  /** Replaces the text and moves the focus to it. */
+  setText(text: string, files?: readonly ShownFile[]): void;
+  add(files: readonly File[]): Promise<void>;
+}
+
+interface ComposerProps {
+  readonly conversation: Conversation;
+  readonly drafts: DraftStore;
+  /** Name of its draft: the session, or one name for all new conversations. */
+  readonly draftName: string;
+  /** Name of the application. */
+  readonly name: string;
+  readonly handle: RefObject<ComposerHandle | null>;
+  readonly onSend: (text: string, files: readonly ShownFile[]) => void;
+  /** Puts the last own message into the field. */
+  readonly onEditLast: () => void;
+}
+
+const saveDelayMs = 300;
+
+/** The draft of a conversation. It is saved shortly after each change. */
+function useDraft(drafts: DraftStore, session: string) {
+  const [draft, setDraft] = useState<Draft>(emptyDraft);
+  const unsaved = useRef<Draft>(undefined);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => {
+    let isCurrent = true;
+    setDraft(emptyDraft);
+    void drafts.load(session).then((loaded) => {
+      if (isCurrent && !unsaved.current) setDraft(loaded);
+    });
+    const save = (): void => {
+      clearTimeout(timer.current);
+      if (unsaved.current) void drafts.save(session, unsaved.current);
+      unsaved.current = undefined;
+    };
+    addEventListener("pagehide", save);
+    document.addEventListener("visibilitychange", save);
+    return () => {
+      isCurrent = false;
+      save();
+      removeEventListener("pagehide", save);
+      document.removeEventListener("visibilitychange", save);
+    };
+  }, [session]);
+  const change = (next: Draft): void => {
+    setDraft(next);
+    unsaved.current = next;
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => {
+      if (unsaved.current) void drafts.save(session, unsaved.current);
+      unsaved.current = undefined;
+    }, saveDelayMs);
+  };
+  return [draft, change] as const;
+}
+
+/** The newest value, for functions that outlive the drawing in which they were made. */
+function useLatest<T>(value: T): RefObject<T> {
+  const ref = useRef(value);
+  useLayoutEffect(() => {
+    ref.current = value;
+  });
+  return ref;
+}
+
+/** The unsent message of the composer, and the acts on it. */
+function useComposer({ conversation, drafts, draftName, handle, onSend }: ComposerProps) {
+  const [draft, setDraft] = useDraft(drafts, draftName);
+  const [problem, setProblem] = useState("");
+  const area = useRef<HTMLTextAreaElement>(null);
+  const latest = useLatest({ draft, draftName, setDraft, onSend });
+  /** Files that are being read; a message waits for them. */
+  const reading = useRef<Promise<unknown>>(Promise.resolve());
+  const change = (next: Draft): void => {
+    latest.current = { ...latest.current, draft: next };
+    latest.current.setDraft(next);
+  };
+  useImperativeHandle(handle, () => ({
+    setText(text, files = []) {
+      change({ text, files });
+      area.current?.focus();
+    },
+    async add(chosen) {
+      const all = Promise.all(chosen.map(readFile));
+      const before = reading.current;
+      reading.current = all;
+      await before;
+      const read = await all;
+      const added = read.flatMap((one) => ("file" in one ? [one.file] : []));
+      const { draft: present } = latest.current;
+      change({ ...present, files: addFiles(present.files, added) });
+      setProblem(
+        read
+          .map((one) => ("problem" in one ? one.problem : ""))
+          .join(" ")
+          .trim(),
+      );
+    },
+  }));
+  useEffect(() => {
+    if (matchMedia("(hover: hover)").matches) area.current?.focus({ preventScroll: true });
+  }, [conversation.session]);
+  const submit = async (): Promise<void> => {
+    setProblem("");
+    await reading.current;
+    const { draft: present, draftName: open, onSend: sendNow } = latest.current;
+    // Another conversation may have been opened in the meantime.
+    if (open !== draftName) return;
+    area.current?.focus();
+    if (present.text.trim() === "" && present.files.length === 0) return;
+    change(emptyDraft);
+    sendNow(present.text.trim(), present.files);
+  };
+  const type = (text: string): void => {
+    change({ ...draft, text });
+    conversation.showTyping();
+    setProblem("");
+  };
+  return { draft, problem, area, change, submit, type };
+}
+
+/** Enter sends. A keyboard on the screen has no Shift key for a new line. */
+const isSendKey = ({ key, shiftKey }: KeyboardEvent): boolean =>
+  key === "Enter" && !shiftKey && !matchMedia("(pointer: coarse)").matches;
+
+export function Composer(props: ComposerProps): JSX.Element {
+  const { conversation, name, handle, onEditLast } = props;
+  const { draft, problem, area, change, submit, type } = useComposer(props);
+  const { text, files } = draft;
+  const isEmpty = text.trim() === "" && files.length === 0;
+  const isWorking = useIsWorking(conversation);
+  const canStop = isEmpty && isWorking;
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.isComposing) return;
+    if (event.key === "ArrowUp" && text === "" && files.length === 0) {
+      event.preventDefault();
+      onEditLast();
+    }
+    if (!isSendKey(event)) return;
+    event.preventDefault();
+    void submit();
+  };
+  const onSubmit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (canStop) conversation.stop();
+    else void submit();
+  };
+  return (
+    <div class="composer">
+      <form class="composer-in" onSubmit={onSubmit}>
+        <p class="problem" role="alert" hidden={problem === ""}>
+          {problem}
+        </p>
+        <div class="box" onPaste={(event) => pasteFiles(event, handle)}>
+          <Chosen files={files} setFiles={(next) => change({ ...draft, files: next })} />
+          <textarea
+            ref={area}
+            id="message"
+            data-main-field
+            rows={1}
+            maxLength={1_000_000}
+            aria-label="Message"
+            placeholder={name === "Application" ? "Message" : `Message ${name}`}
+            autocomplete="off"
+            dir="auto"
+            value={text}
+            onInput={({ currentTarget }) => type(currentTarget.value)}
+            onKeyDown={onKeyDown}
+          />
+          <div class="bar">
+            <Picker add={(chosen) => handle.current?.add(chosen)} />
+            <ContextUse conversation={conversation} />
+            <span class="tip hide-phone">
+              <kbd>Enter</kbd> to send
+            </span>
+            <SendButton canStop={canStop} isDisabled={isEmpty} />
+          </div>
+        </div>
+      </form>
+    </div>
+  );
+}
+
+function useIsWorking({ thread }: Conversation): boolean {
+  const { runs, canStop } = thread.value;
+  return canStop && [...runs.values()].some(({ endedAt }) => endedAt === undefined);
+}
+
+function pasteFiles(event: ClipboardEvent, handle: RefObject<ComposerHandle | null>): void {
+  const files = [...(event.clipboardData?.files ?? [])];
+  if (files.length === 0) return;
+  event.preventDefault();
+  void handle.current?.add(files);
+}
+
+interface SendProps {
+  readonly canStop: boolean;
+  readonly isDisabled: boolean;
+}
+
+function SendButton({ canStop, isDisabled }: SendProps): JSX.Element {
+  if (canStop)
+    return (
+      <button class="send" aria-label="Stop" title="Stop (Esc)">
+        <Icon name="square" small />
+      </button>
+    );
+  return (
+    <button class="send" aria-label="Send" title="Send (Enter)" disabled={isDisabled}>
+      <Icon name="arrow-up" />
+    </button>
+  );
+}
+
+interface ChosenProps {
+  readonly files: readonly ShownFile[];
+  readonly setFiles: (files: readonly ShownFile[]) => void;
+}
+
+function Chosen({ files, setFiles }: ChosenProps): JSX.Element | null {
+  if (files.length === 0) return null;
+  return (
+    <div class="files">
+      {files.map((file, at) => (
+        <span key={at} class="chip">
+          <img src={file.url} alt={`Preview of ${file.name}`} />
+          <span class="cut">{file.name}</span>
+          <span class="muted xs">{formatBytes(sizeOf(file))}</span>
+          <IconButton
+            icon="x"
+            label={`Remove ${file.name}`}
+            compact
+            onClick={() => setFiles(files.filter((_, other) => other !== at))}
+          />
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function Picker({ add }: { readonly add: (files: readonly File[]) => unknown }): JSX.Element {
+  const field = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={field}
+        type="file"
+        multiple
+        hidden
+        aria-label="Images"
+        accept={acceptedTypes.join(",")}
+        onChange={({ currentTarget }) => {
+          add([...(currentTarget.files ?? [])]);
+          currentTarget.value = "";
+        }}
+      />
+      <IconButton icon="paperclip" label="Attach images" onClick={() => field.current?.click()} />
+    </>
+  );
+}
+
+const circumference = 2 * Math.PI * 7;
+/** From here on, the application may soon forget the beginning. */
+const nearlyFull = 0.8;
+
+/** How much of its context the application uses, if it says so. */
+function ContextUse({ conversation }: { readonly conversation: Conversation }) {
+  const { contextUse } = conversation.thread.value;
+  if (contextUse === undefined) return null;
+  const text = `${Math.round(contextUse * 100)}% of context`;
+  return (
+    <span class={`meter${contextUse >= nearlyFull ? " warn" : ""}`}>
+      <svg width="16" height="16" viewBox="0 0 20 20" aria-hidden="true">
+        <circle class="track" cx="10" cy="10" r="7" />
+        <circle
+          class="value"
+          cx="10"
+          cy="10"
+          r="7"
+          stroke-dasharray={`${contextUse * circumference} ${circumference}`}
+          stroke-dashoffset={circumference / 4}
+        />
+      </svg>
+      <span class="num">{text}</span>
+    </span>
+  );
+}

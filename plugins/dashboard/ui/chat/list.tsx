@@ -1,0 +1,221 @@
+/** The list of conversations, with search. @module */
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { serverNow } from "../live/clock.ts";
+import { LinkButton } from "../parts/button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Menu } from "../parts/menu.tsx";
+import { Empty } from "../parts/states.tsx";
+import { useSite } from "../site.tsx";
+import type { ConversationActs } from "./acts.ts";
+import { formatPeriod, formatShort } from "./dates.ts";
+import { countUnread } from "./state/seen.ts";
+import { pathOf, type ChatStore, type ConversationTarget } from "./state/store.ts";
+
+/** Content of a row. */
+interface ListRow extends ConversationTarget {
+  readonly title: string;
+  readonly text: string;
+  /** Unix milliseconds; 0 if unknown. */
+  readonly at: number;
+  readonly unread: number;
+  readonly isFailed: boolean;
+  /** Message to show, in results of a search. */
+  readonly seq?: number;
+}
+
+const searchDelayMs = 200;
+
+interface ListProps {
+  readonly store: ChatStore;
+  readonly acts: ConversationActs;
+  /** Server time of the document; the first drawing has no local times. */
+  readonly isReady: boolean;
+}
+
+function rowsOf(store: ChatStore): readonly ListRow[] {
+  const { list, names, place } = store;
+  const { conversation } = place.value;
+  const isOpen = (session: string) => conversation?.session === session;
+  const last = conversation?.thread.value.messages.at(-1);
+  const isFailed = last?.kind === "user" && last.delivery === "failed";
+  const stored = list.items.value.map((summary): ListRow => {
+    const { id, session, channel, title, preview = "", usedAt } = summary;
+    return {
+      id,
+      session,
+      channel,
+      title: title || session,
+      text: preview,
+      at: usedAt,
+      unread: isOpen(session) ? 0 : countUnread(list.seen.value, summary),
+      isFailed: isOpen(session) && isFailed,
+    };
+  });
+  if (list.isStored.value !== false) return stored;
+  const known = new Set(stored.map(({ session }) => session));
+  const plain = { channel: "pico", text: "", at: 0, unread: 0, isFailed: false };
+  return [
+    ...stored,
+    ...names.value
+      .filter((name) => !known.has(name))
+      .map((session) => ({ ...plain, session, title: session })),
+  ];
+}
+
+/** The rows of a search: titles first, then messages. */
+function searched(store: ChatStore, rows: readonly ListRow[], query: string): readonly ListRow[] {
+  const words = query.toLowerCase();
+  const titles = rows.filter(({ title }) => title.toLowerCase().includes(words));
+  const shown = new Set(titles.map(({ id }) => id));
+  const hits = store.list.hits.value
+    .filter(({ conversation: { id } }) => !shown.has(id))
+    .map(({ conversation: { id, session, channel, title }, turn, excerpt }): ListRow => {
+      const { at, seq } = turn;
+      const row = { id, session, channel, text: excerpt, at, seq, unread: 0, isFailed: false };
+      return { ...row, title: title || session };
+    });
+  return [...titles, ...hits];
+}
+
+/** Draws the list at the start side of the page. */
+export function List({ store, acts, isReady }: ListProps): JSX.Element {
+  const { url } = useSite();
+  const [query, setQuery] = useState("");
+  const words = query.trim();
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      if (words === "" || store.list.searches.value) void store.list.search(words);
+    }, searchDelayMs);
+    return () => clearTimeout(timer);
+  }, [words]);
+  const all = rowsOf(store);
+  const rows = words === "" ? all : searched(store, all, words);
+  const onScroll = ({ currentTarget: box }: { currentTarget: HTMLElement }): void => {
+    if (box.scrollHeight - box.scrollTop - box.clientHeight < 300) void store.list.loadMore();
+  };
+  return (
+    <section class="list" aria-label="Conversations">
+      <header>
+        <div class="row">
+          <h2>Conversations</h2>
+          <LinkButton
+            href={url("/chat/new")}
+            icon="plus"
+            compact
+            onClick={(event) => {
+              if (isPlainClick(event)) {
+                event.preventDefault();
+                store.openNew();
+              }
+            }}
+          >
+            New
+          </LinkButton>
+        </div>
+        {all.length > 0 && (
+          <label class="search">
+            <span class="unseen">Search conversations</span>
+            <Icon name="search" small />
+            <input
+              class="input"
+              type="search"
+              placeholder="Search"
+              maxLength={200}
+              value={query}
+              onInput={({ currentTarget }) => setQuery(currentTarget.value)}
+            />
+          </label>
+        )}
+      </header>
+      <div class="scroll" onScroll={onScroll}>
+        <Groups rows={rows} store={store} acts={acts} isReady={isReady} />
+        {words !== "" && rows.length === 0 && (
+          <Empty icon="search" title="No matches">
+            No conversation contains “{words}”.
+          </Empty>
+        )}
+      </div>
+    </section>
+  );
+}
+
+type GroupsProps = ListProps & { readonly rows: readonly ListRow[] };
+
+function Groups({ rows, store, acts, isReady }: GroupsProps): JSX.Element {
+  const groups = useMemo(() => {
+    const now = serverNow();
+    const byName = new Map<string, ListRow[]>();
+    for (const row of rows) {
+      const name = !isReady ? "" : row.at === 0 ? "In this browser" : formatPeriod(row.at, now);
+      byName.set(name, [...(byName.get(name) ?? []), row]);
+    }
+    return [...byName];
+  }, [rows, isReady]);
+  return (
+    <>
+      {groups.map(([name, items]) => (
+        <div key={name}>
+          <h3>{name || "\u00a0"}</h3>
+          <ul>
+            {items.map((row) => (
+              <RowView
+                key={`${row.channel} ${row.session}`}
+                row={row}
+                store={store}
+                acts={acts}
+                isReady={isReady}
+              />
+            ))}
+          </ul>
+        </div>
+      ))}
+    </>
+  );
+}
+
+const isPlainClick = (event: MouseEvent): boolean =>
+  event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+
+type RowProps = ListProps & { readonly row: ListRow };
+
+function RowView({ row, store, acts, isReady }: RowProps): JSX.Element {
+  const { url } = useSite();
+  const { title, text, at, unread, isFailed, session, seq } = row;
+  const { conversation } = store.place.value;
+  const isCurrent =
+    conversation !== undefined &&
+    (conversation.isReadOnly
+      ? conversation.history.value.id === row.id
+      : conversation.session === session && row.channel === "pico");
+  return (
+    <li class="talk">
+      <a
+        href={url(pathOf(row))}
+        aria-current={isCurrent ? "page" : undefined}
+        onClick={(event) => {
+          if (!isPlainClick(event)) return;
+          event.preventDefault();
+          store.open(row, seq);
+        }}
+      >
+        <b class="cut" dir="auto">
+          {title}
+        </b>
+        <time>{isReady && at > 0 ? formatShort(at, serverNow()) : ""}</time>
+        <p class={`cut${isFailed ? " bad" : ""}`} dir="auto">
+          {isFailed ? "Not delivered" : text || "\u00a0"}
+        </p>
+        {unread > 0 && (
+          <span class="count">
+            <span class="unseen">Unread: </span>
+            {unread}
+          </span>
+        )}
+      </a>
+      {row.id !== undefined && (
+        <Menu label={`Actions for ${title}`} compact items={acts.menu(row.id, title, row)} />
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,253 @@
+/** One row of a conversation: a message of a person, an answer, or a note. @module */
+import { Component, type ComponentChildren, type JSX } from "preact";
+import { second, serverNow } from "../live/clock.ts";
+import { Button, IconButton } from "../parts/button.tsx";
+import { CopyButton } from "../parts/copy.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { relativeTime } from "../text/format.ts";
+import { Files } from "./files.tsx";
+import { formatMs, formatTime } from "./dates.ts";
+import { Prose } from "./markdown/prose.tsx";
+import type { Answer, Row } from "./state/groups.ts";
+import type { Delivery, UserMessage } from "./state/thread.ts";
+import { Steps } from "./steps.tsx";
+import { readToolCall } from "./tool-calls.ts";
+
+/** Acts on a message. The functions stay the same while the page is open. */
+export interface MessageActs {
+  readonly edit: (message: UserMessage) => void;
+  readonly askAgain: (question: UserMessage) => void;
+  readonly resend: (message: UserMessage) => void;
+  readonly inspect: (requestId: string) => void;
+}
+
+interface RowProps {
+  readonly row: Row;
+  readonly isLast: boolean;
+  /** Name of the application. */
+  readonly name: string;
+  readonly isReadOnly: boolean;
+  readonly acts: MessageActs;
+}
+
+/** Draws a row again only if it has changed: a conversation may have a thousand. */
+export class RowView extends Component<RowProps> {
+  override shouldComponentUpdate(next: RowProps): boolean {
+    const keys = Object.keys(next) as (keyof RowProps)[];
+    return keys.some((key) => next[key] !== this.props[key]);
+  }
+
+  override render({ row, ...rest }: RowProps): JSX.Element {
+    switch (row.kind) {
+      case "user":
+        return <UserView message={row} {...rest} />;
+      case "answer":
+        return <AnswerView answer={row} {...rest} />;
+      case "note":
+        return <p class="note">{row.content}</p>;
+    }
+  }
+}
+
+/** The exact time, with the distance as its tooltip. */
+function Time({ at }: { readonly at: number }): JSX.Element {
+  return (
+    <time dateTime={new Date(at).toISOString()} title={relativeTime(at, serverNow())}>
+      {formatTime(at)}
+    </time>
+  );
+}
+
+const deliveries: Readonly<Record<Exclude<Delivery, "failed">, string>> = {
+  sending: "Sending…",
+  waiting: "Waiting for connection…",
+  delivered: "Delivered",
+};
+
+type UserProps = Omit<RowProps, "row"> & { readonly message: UserMessage };
+
+function UserView({ message, isLast, isReadOnly, acts }: UserProps): JSX.Element {
+  const { at, content, files, sender, delivery, reason, requestId } = message;
+  return (
+    <article
+      class={`msg mine${isLast ? " last" : ""}`}
+      id={`m-${requestId}`}
+      aria-label={`${sender ?? "You"} at ${formatTime(at)}`}
+    >
+      {sender !== undefined && (
+        <div class="who">
+          <b>{sender}</b>
+        </div>
+      )}
+      <Files files={files} />
+      {content !== "" && (
+        <div class="bubble" dir="auto">
+          {content}
+        </div>
+      )}
+      <div class="meta">
+        <span class="acts">
+          <CopyButton text={content} label="Copy message" icon />
+          {!isReadOnly && (
+            <IconButton
+              icon="pencil"
+              label="Edit and send again"
+              compact
+              onClick={() => acts.edit(message)}
+            />
+          )}
+        </span>
+        <Time at={at} />
+        {delivery !== undefined && delivery !== "failed" && (
+          <span class="delivery">{deliveries[delivery]}</span>
+        )}
+        {delivery === "failed" && (
+          <>
+            <span class="failed">Not delivered · {reason}</span>
+            <Button icon="rotate-ccw" compact onClick={() => acts.resend(message)}>
+              Try again
+            </Button>
+          </>
+        )}
+      </div>
+    </article>
+  );
+}
+
+type AnswerProps = Omit<RowProps, "row"> & { readonly answer: Answer };
+
+function AnswerView({ answer, isLast, name, ...rest }: AnswerProps): JSX.Element {
+  const { at, segments, state, key } = answer;
+  const isWorking = state === "working";
+  const last = segments.at(-1);
+  const isWriting = isWorking && last?.kind === "text" && !last.message.isFinal;
+  return (
+    <article
+      class={`msg${isLast ? " last" : ""}`}
+      id={`m-${key}`}
+      aria-label={`${name} at ${formatTime(at)}`}
+      aria-busy={isWorking}
+    >
+      <div class="who">
+        <span class="avatar">
+          <Icon name="bot" />
+        </span>
+        <b>{name}</b>
+        <Model answer={answer} />
+        <Time at={at} />
+      </div>
+      {segments.map((segment) =>
+        segment.kind === "steps" ? (
+          <Steps
+            key={segment.key}
+            steps={segment.steps}
+            isRunning={isWorking && segment === last}
+          />
+        ) : (
+          <Text key={segment.key} isStreaming={isWriting && segment === last}>
+            {segment.message}
+          </Text>
+        ),
+      )}
+      {isWorking && !isWriting && <Working answer={answer} />}
+      {!isWorking && <AnswerMeta answer={answer} {...rest} />}
+    </article>
+  );
+}
+
+function Model({ answer }: { readonly answer: Answer }): JSX.Element | null {
+  const models = answer.segments.flatMap((one) =>
+    one.kind === "text" && one.message.model ? [one.message.model] : [],
+  );
+  const model = models.at(-1);
+  return model === undefined ? null : <span class="muted xs">{model}</span>;
+}
+
+type TextMessage = Extract<Answer["segments"][number], { kind: "text" }>["message"];
+
+interface TextProps {
+  readonly children: TextMessage;
+  readonly isStreaming: boolean;
+}
+
+function Text({ children: { content, files }, isStreaming }: TextProps): JSX.Element {
+  return (
+    <>
+      {content !== "" && <Prose text={content} isStreaming={isStreaming} />}
+      <Files files={files} />
+    </>
+  );
+}
+
+/** After this time, the page shows how long the application has worked. */
+const showElapsedMs = 10_000;
+
+function workOf({ segments }: Answer): string {
+  const last = segments.at(-1);
+  const step = last?.kind === "steps" ? last.steps.at(-1) : undefined;
+  if (step?.message.kind !== "tools") return "Thinking…";
+  const names = step.message.calls.map((call) => readToolCall(call).name);
+  return names.length > 0 ? `Running ${names.join(", ")}…` : "Running a tool…";
+}
+
+/** Three dots, what runs, and after a while for how long. */
+function Working({ answer }: { readonly answer: Answer }): JSX.Element {
+  const startedAt = answer.run?.startedAt;
+  // Reading the signal draws this again each second.
+  const elapsed = second.value > 0 && startedAt !== undefined ? serverNow() - startedAt : 0;
+  return (
+    <p class="working">
+      <span class="pulse" aria-hidden="true">
+        <i />
+        <i />
+        <i />
+      </span>
+      {workOf(answer)}
+      {elapsed > showElapsedMs && <span class="num">{Math.floor(elapsed / 1_000)} s</span>}
+    </p>
+  );
+}
+
+const failureOf = (code: string | undefined): string =>
+  code === undefined ? "The application failed." : `The application failed (${code}).`;
+
+function stateText({ state, run }: Answer): ComponentChildren {
+  if (state === "failed") return <span class="failed">{failureOf(run?.code)}</span>;
+  if (state === "stopped") return <span>Stopped</span>;
+  if (state === "incomplete") return <span>Incomplete</span>;
+  if (run?.endedAt === undefined) return null;
+  return <span class="num">{formatMs(run.endedAt - run.startedAt)}</span>;
+}
+
+type MetaProps = Pick<RowProps, "isReadOnly" | "acts"> & { readonly answer: Answer };
+
+function AnswerMeta({ answer, isReadOnly, acts }: MetaProps): JSX.Element {
+  const { requestId, segments, question } = answer;
+  const text = segments
+    .flatMap((segment) => (segment.kind === "text" ? [segment.message.content] : []))
+    .join("\n\n");
+  return (
+    <div class="meta">
+      <span class="acts">
+        {text !== "" && <CopyButton text={text} label="Copy answer" icon />}
+        {question && !isReadOnly && (
+          <IconButton
+            icon="rotate-ccw"
+            label="Ask again"
+            compact
+            onClick={() => acts.askAgain(question)}
+          />
+        )}
+        {requestId !== undefined && !isReadOnly && (
+          <IconButton
+            icon="braces"
+            label="Inspect request"
+            compact
+            onClick={() => acts.inspect(requestId)}
+          />
+        )}
+      </span>
+      {stateText(answer)}
+    </div>
+  );
+}

@@ -1,0 +1,232 @@
+/** The chat: conversations with the application. @module */
+import { useSignalEffect } from "@preact/signals";
+import type { ComponentType, JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ConversationsView } from "../../api/conversation-views.ts";
+import { counts } from "../frame/counts.ts";
+import { addShortcuts } from "../frame/shortcuts.ts";
+import { onSignedIn } from "../live/owner.ts";
+import { subscribe } from "../live/stream.ts";
+import { Icon } from "../parts/icon.tsx";
+import { useSite } from "../site.tsx";
+import { createActs, renamed, type ConversationActs } from "./acts.ts";
+import { Composer, type ComposerHandle } from "./composer.tsx";
+import { ConnectionBanner, Header, pageTitle } from "./header.tsx";
+import { Hello } from "./hello.tsx";
+import { List } from "./list.tsx";
+import type { MessageActs } from "./message.tsx";
+import type { Conversation } from "./state/conversation.ts";
+import { countUnread } from "./state/seen.ts";
+import { ChatStore } from "./state/store.ts";
+import { ThreadView } from "./thread.tsx";
+
+/** Data of the document. */
+export interface ChatData {
+  /** Name of the application, if it has one. */
+  readonly name?: string;
+  /** The newest conversations, if the server stores them. */
+  readonly list?: ConversationsView;
+}
+
+export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
+  const name = data.name ?? "Application";
+  const store = useMemo(() => new ChatStore(data.list), []);
+  const { url } = useSite();
+  const acts = useMemo(() => createActs(store, url), [store]);
+  const [isReady, setReady] = useState(false);
+  useEffect(() => {
+    setReady(true);
+    store.start();
+    return followServer(store);
+  }, [store]);
+  const { conversation } = store.place.value;
+  useSignalEffect(() => {
+    document.title = `${pageTitle(store)} · Doorward`;
+    document.body.classList.toggle("in-thread", store.place.value.conversation !== undefined);
+  });
+  useSignalEffect(() => {
+    counts.value = { ...counts.peek(), unread: store.list.unread.value };
+  });
+  const isInspecting = conversation !== undefined && store.inspected.value !== undefined;
+  const kinds = ["chat", conversation ? "open" : "", isInspecting ? "inspecting" : ""];
+  return (
+    <div class={kinds.filter(Boolean).join(" ")}>
+      <List store={store} acts={acts} isReady={isReady} />
+      {conversation ? (
+        <OpenThread store={store} conversation={conversation} name={name} acts={acts} />
+      ) : (
+        <section class="thread" aria-label="Conversation" />
+      )}
+      {isInspecting && <Lazy load={loadInspector} props={{ store, conversation, name }} />}
+      {renamed.value && (
+        <Lazy load={loadRename} props={{ store, ...renamed.value, close: closeRename }} />
+      )}
+    </div>
+  );
+}
+
+/** A part of the page that is loaded when it is needed for the first time. */
+function Lazy<P extends object>({ load, props }: LazyProps<P>): JSX.Element | null {
+  const [loaded, setLoaded] = useState<{ readonly View: ComponentType<P> }>();
+  useEffect(() => {
+    void load().then((View) => setLoaded({ View }));
+  }, []);
+  return loaded ? <loaded.View {...props} /> : null;
+}
+
+interface LazyProps<P> {
+  readonly load: () => Promise<ComponentType<P>>;
+  readonly props: P;
+}
+
+const closeRename = (): void => {
+  renamed.value = undefined;
+};
+const loadInspector = async () => (await import("./inspector.tsx")).Inspector;
+const loadRename = async () => (await import("./rename.tsx")).RenameForm;
+
+/** Keeps list and connections current while the page is open. */
+function followServer(store: ChatStore): () => void {
+  const { list } = store;
+  void list.refresh();
+  const retry = (): void => {
+    const { conversation } = store.place.value;
+    if (conversation?.link.value.state === "blocked") conversation.reconnect();
+  };
+  const stop = subscribe({
+    refresh: () => list.refresh(),
+    refreshOn: ["connected", "disconnected", "rate"],
+    on: { hello: retry, settings: retry, token: retry },
+  });
+  onSignedIn(() => store.reconnect());
+  const removeKeys = addShortcuts({
+    n: () => store.openNew(),
+    i: () => store.inspect(store.inspected.value === undefined ? "" : undefined),
+  });
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const { conversation } = store.place.value;
+    if (event.key !== "Escape" || event.isComposing || event.defaultPrevented) return;
+    if (!conversation?.isBusy() || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    conversation.stop();
+  };
+  addEventListener("keydown", onKeyDown);
+  return () => {
+    stop();
+    removeKeys();
+    removeEventListener("keydown", onKeyDown);
+  };
+}
+
+interface OpenThreadProps {
+  readonly store: ChatStore;
+  readonly conversation: Conversation;
+  readonly name: string;
+  readonly acts: ConversationActs;
+}
+
+/** The acts of messages, which stay the same for a conversation. */
+function createMessageActs(
+  store: ChatStore,
+  conversation: Conversation,
+  composer: { readonly current: ComposerHandle | null },
+): MessageActs {
+  return {
+    edit: ({ content, files }) => composer.current?.setText(content, files),
+    resend: (message) => conversation.resend(message),
+    inspect: (requestId) => store.inspect(requestId),
+    askAgain: ({ content, files }) => conversation.send(content, files),
+  };
+}
+
+/** Unread messages of the conversation when it was opened. */
+function useUnread(store: ChatStore, conversation: Conversation): number {
+  return useMemo(() => {
+    const { items, seen } = store.list;
+    const { session } = conversation;
+    const summary = items.peek().find((one) => one.session === session && session !== "");
+    return summary ? countUnread(seen.peek(), summary) : 0;
+  }, [conversation]);
+}
+
+function OpenThread({ store, conversation, name, acts }: OpenThreadProps): JSX.Element {
+  const composer = useRef<ComposerHandle>(null);
+  const [isOver, setOver] = useState(false);
+  const messageActs = useMemo(
+    () => createMessageActs(store, conversation, composer),
+    [conversation],
+  );
+  const unread = useUnread(store, conversation);
+  const { isNew, seq } = store.place.value;
+  const { isReadOnly, session } = conversation;
+  const editLast = (): void => {
+    const own = conversation.thread.value.messages.findLast(
+      (message) => message.kind === "user" && message.sender === undefined,
+    );
+    if (own?.kind === "user") messageActs.edit(own);
+  };
+  const drop = isReadOnly ? {} : dropHandlers(setOver, (files) => composer.current?.add(files));
+  return (
+    <section class="thread" aria-label="Conversation" {...drop}>
+      <Header store={store} conversation={conversation} name={name} acts={acts} />
+      <ConnectionBanner conversation={conversation} />
+      <ThreadView
+        conversation={conversation}
+        name={name}
+        acts={messageActs}
+        unread={unread}
+        seq={seq}
+        empty={<Hello name={name} onChoose={(text) => composer.current?.setText(text)} />}
+      />
+      <div class="dock">
+        {isOver && (
+          <div class="drop">
+            <Icon name="paperclip" />
+            Drop images to attach them
+          </div>
+        )}
+        {isReadOnly ? (
+          <p class="read-only">
+            This conversation belongs to another channel. You can read it here.
+          </p>
+        ) : (
+          <Composer
+            conversation={conversation}
+            drafts={store.drafts}
+            draftName={isNew ? "new" : session}
+            name={name}
+            handle={composer}
+            onEditLast={editLast}
+            onSend={(text, files) => {
+              conversation.send(text, files);
+              store.confirmNew();
+            }}
+          />
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** The whole conversation is the target of dropped files. */
+function dropHandlers(setOver: (isOver: boolean) => void, add: (files: File[]) => unknown) {
+  const hasFiles = (event: DragEvent): boolean =>
+    event.dataTransfer?.types.includes("Files") === true;
+  return {
+    onDragOver: (event: DragEvent): void => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+    },
+    onDragLeave: (event: DragEvent): void => {
+      const { currentTarget, relatedTarget } = event;
+      if (!(currentTarget as Element).contains(relatedTarget as Node | null)) setOver(false);
+    },
+    onDrop: (event: DragEvent): void => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(false);
+      add([...(event.dataTransfer?.files ?? [])]);
+    },
+  };
+}

@@ -1,0 +1,270 @@
+/** A conversation that is open on the page: its messages, its link and its history. @module */
+import { batch, signal, type ReadonlySignal } from "@preact/signals";
+import type { Client, LinkChange, LinkError } from "../../../../../lib/pico-link/browser.ts";
+import type { ConversationsView, ConversationView } from "../../../api/conversation-views.ts";
+import type { ApiError } from "../../live/api.ts";
+import { serverNow } from "../../live/clock.ts";
+import { requestAsOwner } from "../../live/owner.ts";
+import {
+  addNote,
+  addSent,
+  addTurns,
+  emptyThread,
+  forgetOpenRuns,
+  receive,
+  setDelivery,
+  type ShownFile,
+  type Thread,
+  type UserMessage,
+} from "./thread.ts";
+
+/** The connection of a conversation. */
+export interface LinkView {
+  readonly state: LinkChange["to"];
+  readonly reason: string;
+  /** Unix milliseconds of the next attempt. */
+  readonly retryAt?: number;
+}
+
+/** The stored messages, as far as the page has loaded them. */
+interface HistoryView {
+  readonly state: "loading" | "ready" | "failed";
+  /** Cursor of the messages before those shown; undefined if there are none. */
+  readonly before?: string;
+  readonly error?: ApiError;
+  /** Id in the store; undefined if nothing is stored. */
+  readonly id?: string;
+}
+
+export interface Conversation {
+  /** Empty if the conversation can only be read. */
+  readonly session: string;
+  readonly isReadOnly: boolean;
+  readonly thread: ReadonlySignal<Thread>;
+  readonly link: ReadonlySignal<LinkView>;
+  readonly history: ReadonlySignal<HistoryView>;
+  /** Sends a message. Without a connection, it waits for the next one. */
+  send(content: string, files: readonly ShownFile[]): void;
+  /** Sends a message that failed again, as the newest one. */
+  resend(message: UserMessage): void;
+  /** Stops all answers of the conversation. */
+  stop(): void;
+  showTyping(): void;
+  /** Attempts to connect now. Also opens a link that was closed permanently. */
+  reconnect(): void;
+  loadHistory(): Promise<void>;
+  loadEarlier(): Promise<void>;
+  /** True while messages of this browser are under way. */
+  isBusy(): boolean;
+  close(): void;
+}
+
+const path = "/api/conversations";
+/** The application shows the typing indicator for some seconds. */
+const typingIntervalMs = 3_000;
+let nextId = 0;
+
+/** Opens a conversation. Its link and its history load in the background. */
+export function openConversation(session: string): Conversation {
+  const opened = new OpenConversation(session, false);
+  void opened.connect();
+  void opened.loadHistory();
+  return opened;
+}
+
+/** Opens a conversation of another channel, which this page can only read. */
+export function openStored(id: string): Conversation {
+  const opened = new OpenConversation("", true);
+  opened.history.value = { state: "loading", id };
+  void opened.loadHistory();
+  return opened;
+}
+
+class OpenConversation implements Conversation {
+  readonly session: string;
+  readonly thread = signal<Thread>(emptyThread);
+  readonly link = signal<LinkView>({ state: "connecting", reason: "" });
+  readonly history = signal<HistoryView>({ state: "loading" });
+  readonly isReadOnly: boolean;
+  private client: Client | undefined;
+  /** Number of links opened so far; older ones are ignored. */
+  private links = 0;
+  private typedAt = 0;
+  private isClosed = false;
+  /** Messages without a confirmation, by request id. */
+  private readonly unconfirmed = new Map<string, Pick<UserMessage, "content" | "files">>();
+  private isLoading = false;
+
+  constructor(session: string, isReadOnly: boolean) {
+    this.session = session;
+    this.isReadOnly = isReadOnly;
+  }
+
+  async connect(): Promise<void> {
+    const { openLink } = await import("./link.ts");
+    if (this.isClosed || this.client) return;
+    const number = ++this.links;
+    const client = openLink(this.session, {
+      onRaw: (direction, text) => this.readRaw(direction, text),
+      onFrame: (frame) => this.change((thread) => receive(thread, frame, serverNow())),
+      onGap: () => this.handleGap(),
+      onError: ({ code, message }) => this.note(message || code),
+      onState: (change) => {
+        if (number === this.links) this.handleLink(change);
+      },
+    });
+    this.client = client;
+    for (const id of this.unconfirmed.keys()) this.transmit(id);
+  }
+
+  send(content: string, files: readonly ShownFile[]): void {
+    const requestId = `${Date.now().toString(36)}-${++nextId}`;
+    this.unconfirmed.set(requestId, { content, files });
+    this.change((thread) => addSent(thread, { requestId, content, files, at: serverNow() }));
+    this.typedAt = 0;
+    this.transmit(requestId);
+  }
+
+  resend({ key, content, files }: UserMessage): void {
+    batch(() => {
+      this.change((thread) => ({
+        ...thread,
+        messages: thread.messages.filter((message) => message.key !== key),
+      }));
+      this.send(content, files);
+    });
+  }
+
+  stop(): void {
+    this.client?.stopAnswer().catch(({ message }: LinkError) => this.note(message));
+  }
+
+  showTyping(): void {
+    if (serverNow() - this.typedAt < typingIntervalMs) return;
+    this.typedAt = serverNow();
+    this.client?.typing(true);
+  }
+
+  reconnect(): void {
+    if (this.isReadOnly) return void this.loadHistory();
+    if (this.client && this.client.state() !== "stopped") return this.client.retry();
+    this.client = undefined;
+    this.link.value = { state: "connecting", reason: "" };
+    void this.connect();
+    void this.loadHistory();
+  }
+
+  isBusy(): boolean {
+    const { runs } = this.thread.value;
+    return this.unconfirmed.size > 0 || [...runs.values()].some((run) => !run.endedAt);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.client?.stop();
+  }
+
+  async loadHistory(): Promise<void> {
+    const { id } = this.history.value;
+    if (id !== undefined) return this.loadPage(id, undefined);
+    const query = new URLSearchParams({ session: this.session });
+    const answer = await requestAsOwner<ConversationsView>("GET", `${path}?${query}`);
+    if ("error" in answer) return this.failHistory(answer.error);
+    const [summary] = answer.body.conversations;
+    if (summary?.session !== this.session) this.history.value = { state: "ready" };
+    else await this.loadPage(summary.id, undefined);
+  }
+
+  async loadEarlier(): Promise<void> {
+    const { id, before } = this.history.value;
+    if (this.isLoading || id === undefined || before === undefined) return;
+    await this.loadPage(id, before);
+  }
+
+  private async loadPage(id: string, before: string | undefined): Promise<void> {
+    this.isLoading = true;
+    const query = new URLSearchParams(before === undefined ? {} : { before });
+    const answer = await requestAsOwner<ConversationView>("GET", `${path}/${id}?${query}`);
+    this.isLoading = false;
+    if ("error" in answer) return this.failHistory(answer.error);
+    const { turns, before: earlier } = answer.body;
+    const known = this.history.value;
+    // A repeated load of the newest page says nothing about the pages before it.
+    const isRepeated = before === undefined && known.state === "ready" && known.id === id;
+    const cursor = isRepeated ? known.before : earlier;
+    batch(() => {
+      this.change((thread) => addTurns(thread, turns));
+      this.history.value = { state: "ready", id, ...(cursor !== undefined && { before: cursor }) };
+    });
+  }
+
+  /** Conversations in memory have no history, which is not a failure. */
+  private failHistory(error: ApiError): void {
+    const { state, ...known } = this.history.value;
+    const isKept =
+      state === "ready" ||
+      (!this.isReadOnly && error.status === 404) ||
+      error.code === "not_supported";
+    this.history.value = isKept ? { ...known, state: "ready" } : { state: "failed", error };
+  }
+
+  private change(make: (thread: Thread) => Thread): void {
+    this.thread.value = make(this.thread.value);
+  }
+
+  private note(text: string): void {
+    this.change((thread) => addNote(thread, text, serverNow()));
+  }
+
+  private transmit(id: string): void {
+    const message = this.unconfirmed.get(id);
+    const { client } = this;
+    if (!message || !client || client.state() === "stopped") return this.wait(id);
+    if (client.state() !== "open") this.wait(id);
+    const media = message.files.map(({ url = "", name }) => ({ url, filename: name }));
+    client.send({ id, content: message.content, ...(media.length > 0 && { media }) }).then(
+      () => this.settle(id, "delivered"),
+      ({ code, message: reason }: LinkError) => {
+        // The page closed the link or the sign-in ended; the next link sends it again.
+        if (code === "stopped" && client.state() === "stopped") this.wait(id);
+        else this.settle(id, "failed", reason);
+      },
+    );
+  }
+
+  private wait(id: string): void {
+    this.change((thread) => setDelivery(thread, id, "waiting"));
+  }
+
+  private settle(id: string, delivery: "delivered" | "failed", reason?: string): void {
+    this.unconfirmed.delete(id);
+    this.change((thread) => setDelivery(thread, id, delivery, reason));
+  }
+
+  /** The capabilities of the server are only in its first frame. */
+  private readRaw(direction: "in" | "out", text: string): void {
+    if (direction === "out" || !text.startsWith('{"type":"hello"')) return;
+    const canStop = /"can":\[[^\]]*"stop"/.test(text);
+    this.change((thread) => ({ ...thread, canStop }));
+  }
+
+  private handleGap(): void {
+    this.change(forgetOpenRuns);
+    if (this.history.value.id === undefined) {
+      this.note("Some messages were lost while the connection was down.");
+      return;
+    }
+    void this.loadHistory();
+  }
+
+  private handleLink({ to, reason, retryInMs }: LinkChange): void {
+    this.link.value = {
+      state: to,
+      reason,
+      ...(retryInMs !== undefined && { retryAt: serverNow() + retryInMs }),
+    };
+    if (to !== "open") return;
+    for (const id of this.unconfirmed.keys())
+      this.change((thread) => setDelivery(thread, id, "sending"));
+  }
+}

@@ -1,0 +1,78 @@
+/** Keeps unsent messages of this browser for each conversation, with their images. @module */
+import { databaseName } from "./forget.ts";
+import type { ShownFile } from "./thread.ts";
+
+/** An unsent message. */
+export interface Draft {
+  readonly text: string;
+  readonly files: readonly ShownFile[];
+}
+
+/** Where drafts are kept. */
+export interface DraftStore {
+  load(session: string): Promise<Draft>;
+  /** Keeps the draft; an empty one is removed. */
+  save(session: string, draft: Draft): Promise<void>;
+}
+
+export const emptyDraft: Draft = { text: "", files: [] };
+
+const storeName = "drafts";
+
+const requestOf = <T>(request: IDBRequest<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    request.addEventListener("success", () => resolve(request.result));
+    request.addEventListener("error", () => reject(request.error ?? new Error("unavailable")));
+  });
+
+function openDatabase(factory: IDBFactory): Promise<IDBDatabase> {
+  const request = factory.open(databaseName, 1);
+  request.addEventListener("upgradeneeded", () => request.result.createObjectStore(storeName));
+  // A sign-out deletes the database, also in other tabs.
+  request.addEventListener("success", () =>
+    request.result.addEventListener("versionchange", () => request.result.close()),
+  );
+  return requestOf(request);
+}
+
+/**
+ * Opens the drafts. Without a database, as in some private windows, drafts last until the page is
+ * left.
+ */
+export function openDrafts(factory: IDBFactory | undefined): DraftStore {
+  const memory = new Map<string, Draft>();
+  const database = factory
+    ? openDatabase(factory).catch(() => undefined)
+    : Promise.resolve(undefined);
+  const use = async <T>(
+    mode: IDBTransactionMode,
+    act: (store: IDBObjectStore) => unknown,
+  ): Promise<T | undefined> => {
+    const opened = await database;
+    try {
+      return (
+        opened &&
+        (await requestOf(
+          act(opened.transaction(storeName, mode).objectStore(storeName)) as IDBRequest<T>,
+        ))
+      );
+    } catch {
+      return undefined;
+    }
+  };
+  return {
+    async load(session) {
+      const kept = memory.get(session);
+      if (kept) return kept;
+      const stored = await use<Draft | undefined>("readonly", (store) => store.get(session));
+      return memory.get(session) ?? stored ?? emptyDraft;
+    },
+    async save(session, draft) {
+      memory.set(session, draft);
+      const isEmpty = draft.text === "" && draft.files.length === 0;
+      await use<unknown>("readwrite", (store) =>
+        isEmpty ? store.delete(session) : store.put(draft, session),
+      );
+    },
+  };
+}

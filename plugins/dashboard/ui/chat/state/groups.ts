@@ -1,0 +1,152 @@
+/** Groups messages into rows: one answer with its steps for each request. @module */
+import type { AppMessage, Message, Run, Thread, UserMessage } from "./thread.ts";
+
+/** A thought or a tool call of an answer. */
+export interface Step {
+  readonly message: AppMessage;
+  /** Milliseconds; undefined while it runs. */
+  readonly ms?: number;
+}
+
+/** Steps in a row, or one text. */
+type Segment =
+  | { readonly kind: "steps"; readonly key: string; readonly steps: readonly Step[] }
+  | { readonly kind: "text"; readonly key: string; readonly message: AppMessage };
+
+type AnswerState = "working" | "done" | "stopped" | "failed" | "incomplete";
+
+/** All messages of the application about one request. */
+export interface Answer {
+  readonly kind: "answer";
+  readonly key: string;
+  readonly requestId?: string;
+  readonly at: number;
+  readonly segments: readonly Segment[];
+  readonly state: AnswerState;
+  readonly run?: Run;
+  /** The message that it answers, if the page has it. */
+  readonly question?: UserMessage;
+}
+
+/** One row of the page. */
+export type Row = Answer | UserMessage | Extract<Message, { kind: "note" }>;
+
+interface Draft {
+  readonly key: string;
+  readonly requestId: string | undefined;
+  readonly question: UserMessage | undefined;
+  readonly parts: AppMessage[];
+}
+
+/** Assigns each message to its row. An answer is at the position of its first message. */
+function collect({ messages, runs }: Thread): (Draft | Exclude<Row, Answer>)[] {
+  const rows: (Draft | Exclude<Row, Answer>)[] = [];
+  const drafts = new Map<string, Draft>();
+  const questions = new Map<string, UserMessage>();
+  const begin = (key: string, requestId: string | undefined): Draft => {
+    const question = requestId === undefined ? undefined : questions.get(requestId);
+    const draft: Draft = { key, requestId, question, parts: [] };
+    if (requestId !== undefined) drafts.set(requestId, draft);
+    rows.push(draft);
+    return draft;
+  };
+  for (const message of messages) {
+    if (message.kind === "note") {
+      rows.push(message);
+      continue;
+    }
+    if (message.kind === "user") {
+      rows.push(message);
+      const { requestId } = message;
+      questions.set(requestId, message);
+      if (runs.has(requestId) && !drafts.has(requestId)) begin(`answer ${requestId}`, requestId);
+      continue;
+    }
+    const { requestId, key } = message;
+    const last = rows.at(-1);
+    const open =
+      requestId !== undefined
+        ? drafts.get(requestId)
+        : last && "parts" in last && last.requestId === undefined && !hasText(last)
+          ? last
+          : undefined;
+    const name = requestId === undefined ? key : `answer ${requestId}`;
+    (open ?? begin(name, requestId)).parts.push(message);
+  }
+  return rows;
+}
+
+const hasText = ({ parts }: Draft): boolean => parts.some(({ kind }) => kind === "text");
+
+/** A tool runs until the next message; a complete thought began with the previous message. */
+function durationOf(parts: readonly AppMessage[], at: number, draft: Draft, run?: Run) {
+  const { kind, at: beganAt, endedAt, isFinal } = parts[at]!;
+  const nextAt = parts[at + 1]?.at ?? run?.endedAt;
+  if (kind === "tools") return nextAt === undefined ? undefined : nextAt - beganAt;
+  if (!isFinal) return undefined;
+  const previousAt = parts[at - 1]?.at ?? draft.question?.at ?? beganAt;
+  return endedAt === undefined ? beganAt - previousAt : endedAt - beganAt;
+}
+
+function toSegments(draft: Draft, run: Run | undefined): Segment[] {
+  const { parts } = draft;
+  const segments: Segment[] = [];
+  let steps: Step[] | undefined;
+  for (const [at, message] of parts.entries()) {
+    const { kind, key } = message;
+    if (kind === "text") {
+      steps = undefined;
+      segments.push({ kind, key, message });
+      continue;
+    }
+    const ms = durationOf(parts, at, draft, run);
+    if (!steps) segments.push({ kind: "steps", key: `steps ${key}`, steps: (steps = []) });
+    steps.push({ message, ...(ms !== undefined && { ms: Math.max(0, ms) }) });
+  }
+  return segments;
+}
+
+function stateOf({ parts }: Draft, run: Run | undefined): AnswerState {
+  if (run && run.endedAt === undefined) return "working";
+  if (run?.outcome === "failed") return "failed";
+  if (run?.outcome === "stopped" || run?.finishReason === "stopped") return "stopped";
+  return parts.some(({ isFinal }) => !isFinal) ? "incomplete" : "done";
+}
+
+function toAnswer(draft: Draft, run: Run | undefined): Answer {
+  const { key, requestId, parts, question } = draft;
+  return {
+    kind: "answer",
+    key,
+    at: parts[0]?.at ?? question?.at ?? 0,
+    segments: toSegments(draft, run),
+    state: stateOf(draft, run),
+    ...(requestId !== undefined && { requestId }),
+    ...(run && { run }),
+    ...(question && { question }),
+  };
+}
+
+/** Creates a function that groups a thread. Unchanged answers keep their identity. */
+export function createGrouper(): (thread: Thread) => readonly Row[] {
+  let cache = new Map<string, { parts: readonly AppMessage[]; run?: Run; answer: Answer }>();
+  return (thread) => {
+    const next: typeof cache = new Map();
+    const rows = collect(thread).flatMap((row): readonly Row[] => {
+      if (!("parts" in row)) return [row];
+      const run = row.requestId === undefined ? undefined : thread.runs.get(row.requestId);
+      const known = cache.get(row.key);
+      const isSame =
+        known?.run === run &&
+        known?.answer.question === row.question &&
+        known?.parts.length === row.parts.length &&
+        row.parts.every((part, at) => part === known.parts[at]);
+      const answer = known && isSame ? known.answer : toAnswer(row, run);
+      next.set(row.key, { parts: row.parts, answer, ...(run && { run }) });
+      // An application may end its work on a message silently.
+      return answer.segments.length === 0 && answer.state === "done" ? [] : [answer];
+    });
+    cache = next;
+    return rows;
+  };
+}

@@ -1,0 +1,52 @@
+/** How far this browser has read each conversation. @module */
+import { storageKeys } from "./forget.ts";
+
+/** The number of messages that were read, by conversation id. */
+export type Seen = Readonly<Record<string, number>>;
+
+const key = storageKeys.seen;
+/** The least recently used ones are forgotten, and count as read. */
+const maxEntries = 500;
+
+interface Counted {
+  readonly id: string;
+  /** Messages of both sides. */
+  readonly turns: number;
+}
+
+/** Conversations that this browser does not know count as read, so the first visit shows none. */
+export function addUnknown(seen: Seen, conversations: readonly Counted[]): Seen {
+  const unknown = conversations.filter(({ id }) => seen[id] === undefined);
+  if (unknown.length === 0) return seen;
+  return { ...seen, ...Object.fromEntries(unknown.map(({ id, turns }) => [id, turns])) };
+}
+
+/** Moves the conversation to the end, as the most recently used. */
+export function markRead(seen: Seen, { id, turns }: Counted): Seen {
+  if (seen[id] === turns) return seen;
+  const { [id]: _, ...others } = seen;
+  return Object.fromEntries([...Object.entries(others).slice(1 - maxEntries), [id, turns]]);
+}
+
+/** @returns How many messages came since it was read. */
+export const countUnread = (seen: Seen, { id, turns }: Counted): number =>
+  Math.max(0, turns - (seen[id] ?? turns));
+
+export function loadSeen(): Seen {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(key) ?? "{}");
+    if (typeof stored !== "object" || stored === null) return {};
+    const entries = Object.entries(stored).filter(([, turns]) => typeof turns === "number");
+    return Object.fromEntries(entries) as Seen;
+  } catch {
+    return {};
+  }
+}
+
+export function saveSeen(seen: Seen): void {
+  try {
+    localStorage.setItem(key, JSON.stringify(seen));
+  } catch {
+    // Without local storage, everything counts as read after a reload.
+  }
+}

@@ -1,0 +1,341 @@
+/** The messages of a conversation on the page, as plain data. @module */
+import type {
+  ServerFrame,
+  ServerMessage,
+  ServerMessageFrame,
+  UserTurn,
+} from "../../../../../lib/pico-wire/index.ts";
+import type { Turn } from "../../../api/conversation-views.ts";
+
+/** A file of a message. Without a `url`, it was too large to be repeated. */
+export interface ShownFile {
+  readonly url?: string;
+  readonly name: string;
+  readonly type?: string;
+}
+
+/** How far a message of this browser got. */
+export type Delivery = "sending" | "waiting" | "delivered" | "failed";
+
+interface Common {
+  /** Identifies the message on the page. */
+  readonly key: string;
+  /** Position in the conversation. Undefined until the server has numbered it. */
+  readonly seq?: number;
+  /** Unix milliseconds. */
+  readonly at: number;
+  readonly content: string;
+}
+
+/** A message of a person. */
+export interface UserMessage extends Common {
+  readonly kind: "user";
+  readonly requestId: string;
+  readonly files: readonly ShownFile[];
+  /** Name of the person, if another one than the owner. */
+  readonly sender?: string;
+  /** Undefined for messages of other devices and of the history. */
+  readonly delivery?: Delivery;
+  /** The sentence of the error, with `failed`. */
+  readonly reason?: string;
+}
+
+/** A message of the application. */
+export interface AppMessage extends Common {
+  readonly kind: "text" | "thought" | "tools";
+  readonly requestId?: string;
+  readonly isFinal: boolean;
+  /** Unix milliseconds of the final text, if the message has grown on this page. */
+  readonly endedAt?: number;
+  readonly calls: readonly unknown[];
+  readonly files: readonly ShownFile[];
+  readonly model?: string;
+}
+
+/** A sentence about the connection. */
+interface Note extends Common {
+  readonly kind: "note";
+}
+
+export type Message = UserMessage | AppMessage | Note;
+
+/** The work of the application on one message. */
+export interface Run {
+  readonly startedAt: number;
+  readonly endedAt?: number;
+  /** `completed`, `stopped` or `failed`. */
+  readonly outcome?: string;
+  readonly finishReason?: string;
+  /** Code of the error, with the outcome `failed`. */
+  readonly code?: string;
+  readonly tokens?: number;
+  /** True if the server reports the end. Otherwise a complete text ends the run. */
+  readonly isReported: boolean;
+}
+
+export interface Thread {
+  readonly messages: readonly Message[];
+  /** By request id. */
+  readonly runs: ReadonlyMap<string, Run>;
+  /** Share of the context of the application that is in use: 0 to 1. */
+  readonly contextUse?: number;
+  readonly isTyping: boolean;
+  /** True if the server can stop messages and reports their end. */
+  readonly canStop: boolean;
+}
+
+export const emptyThread: Thread = {
+  messages: [],
+  runs: new Map(),
+  isTyping: false,
+  canStop: false,
+};
+
+const userKey = (id: string): string => `user ${id}`;
+const appKey = (id: string): string => `app ${id}`;
+
+/** Replaces the message with the same key, or adds it at its position. */
+function put(messages: readonly Message[], message: Message): readonly Message[] {
+  const known = messages.findLastIndex(({ key }) => key === message.key);
+  if (known >= 0) return messages.with(known, message);
+  const { seq } = message;
+  if (seq === undefined) return [...messages, message];
+  const before = messages.findLastIndex((other) => other.seq !== undefined && other.seq < seq);
+  const isNewest = !messages.some((other) => other.seq !== undefined && other.seq > seq);
+  return isNewest ? [...messages, message] : messages.toSpliced(before + 1, 0, message);
+}
+
+const putIn = (thread: Thread, message: Message): Thread => ({
+  ...thread,
+  messages: put(thread.messages, message),
+});
+
+function patchUser(thread: Thread, requestId: string, change: Partial<UserMessage>): Thread {
+  const at = thread.messages.findLastIndex(({ key }) => key === userKey(requestId));
+  const message = thread.messages[at];
+  if (message?.kind !== "user") return thread;
+  return { ...thread, messages: thread.messages.with(at, { ...message, ...change }) };
+}
+
+function setRun(thread: Thread, requestId: string, run: Run): Thread {
+  return { ...thread, runs: new Map(thread.runs).set(requestId, run) };
+}
+
+function beginRun(thread: Thread, requestId: string, at: number, isReported: boolean): Thread {
+  const run = thread.runs.get(requestId);
+  if (run && run.endedAt === undefined) return thread;
+  return setRun(thread, requestId, { startedAt: run?.startedAt ?? at, isReported });
+}
+
+function endRun(
+  thread: Thread,
+  requestId: string,
+  end: Partial<Run> & { endedAt: number },
+): Thread {
+  const run = thread.runs.get(requestId) ?? { startedAt: end.endedAt, isReported: true };
+  // The server repeats the ends of the last answers after a resume.
+  if (run.endedAt !== undefined && run.outcome !== undefined) return thread;
+  return setRun(thread, requestId, { ...run, ...end, endedAt: run.endedAt ?? end.endedAt });
+}
+
+/** A message that this browser sends. */
+export function addSent(
+  thread: Thread,
+  { requestId, content, files, at }: Pick<UserMessage, "requestId" | "content" | "files" | "at">,
+): Thread {
+  const message: UserMessage = {
+    kind: "user",
+    key: userKey(requestId),
+    requestId,
+    content,
+    files,
+    at,
+    delivery: "sending",
+  };
+  const added = putIn(thread, message);
+  return thread.canStop ? beginRun(added, requestId, at, true) : added;
+}
+
+/** Shows how far a sent message got. A failed one has no run. */
+export function setDelivery(
+  thread: Thread,
+  requestId: string,
+  delivery: Delivery,
+  reason = "",
+): Thread {
+  const changed = patchUser(thread, requestId, { delivery, reason });
+  if (delivery !== "failed" || !thread.runs.has(requestId)) return changed;
+  const runs = new Map(thread.runs);
+  runs.delete(requestId);
+  return { ...changed, runs };
+}
+
+export function addNote(thread: Thread, content: string, at: number): Thread {
+  const key = `note ${at} ${thread.messages.length}`;
+  return putIn(thread, { kind: "note", key, at, content });
+}
+
+/** After a gap, the ends of the answers may be lost. */
+export const forgetOpenRuns = (thread: Thread): Thread => ({
+  ...thread,
+  runs: new Map([...thread.runs].filter(([, { endedAt }]) => endedAt !== undefined)),
+});
+
+const fileOf = (file: {
+  url?: string;
+  filename?: string;
+  type?: string;
+  content_type?: string;
+}) => ({
+  name: file.filename ?? "",
+  ...(file.url !== undefined && { url: file.url }),
+  ...((file.content_type ?? file.type) && { type: file.content_type ?? file.type ?? "" }),
+});
+
+function kindOf({ kind, thought }: Pick<ServerMessage, "kind" | "thought">): AppMessage["kind"] {
+  if (kind === "thought" || thought) return "thought";
+  return kind === "tool_calls" ? "tools" : "text";
+}
+
+function contextUseOf(usage: unknown): number | undefined {
+  if (typeof usage !== "object" || usage === null) return undefined;
+  const { used_tokens: used, total_tokens: total } = usage as Record<string, unknown>;
+  if (typeof used !== "number" || typeof total !== "number" || total <= 0) return undefined;
+  return Math.min(1, Math.max(0, used / total));
+}
+
+let unnamed = 0;
+
+function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number): Thread {
+  const { payload, seq, timestamp: at = now } = frame;
+  const { message_id: id, request_id: requestId, model_name: model } = payload;
+  const key = appKey(id || `unnamed ${++unnamed}`);
+  const known = thread.messages.findLast((message) => message.key === key);
+  const before = known && known.kind !== "user" && known.kind !== "note" ? known : undefined;
+  const kind = kindOf(payload);
+  const isFinal = payload.final ?? true;
+  const number = before?.seq ?? seq;
+  const message: AppMessage = {
+    kind,
+    key,
+    at: before?.at ?? at,
+    content: payload.content,
+    isFinal,
+    calls: payload.tool_calls ?? [],
+    files: (payload.attachments ?? []).map(fileOf),
+    ...(number !== undefined && { seq: number }),
+    ...(requestId !== undefined && { requestId }),
+    ...(before && isFinal && { endedAt: before.endedAt ?? at }),
+    ...(model !== undefined && { model }),
+  };
+  const contextUse = contextUseOf(payload.context_usage);
+  const changed: Thread = {
+    ...putIn(thread, message),
+    ...(contextUse !== undefined && { contextUse }),
+    isTyping: false,
+  };
+  if (requestId === undefined) return changed;
+  const run = changed.runs.get(requestId);
+  if (!isFinal) return run ? changed : beginRun(changed, requestId, at, false);
+  const isOver = kind === "text" && run?.isReported === false && run.endedAt === undefined;
+  return isOver ? endRun(changed, requestId, { endedAt: at }) : changed;
+}
+
+function receiveTurn(thread: Thread, turn: UserTurn, seq: number | undefined, at: number): Thread {
+  const { request_id: requestId, content, media, attachments, sender } = turn;
+  const number = seq !== undefined && { seq };
+  const isKnown = thread.messages.some(({ key }) => key === userKey(requestId));
+  if (isKnown) return patchUser(thread, requestId, { ...number });
+  const message: UserMessage = {
+    kind: "user",
+    key: userKey(requestId),
+    requestId,
+    content,
+    files: [...media, ...attachments].map(fileOf),
+    at,
+    ...number,
+    ...nameOf(sender),
+  };
+  return beginRun(putIn(thread, message), requestId, at, true);
+}
+
+/** The owner is "You"; other people have their names. */
+const nameOf = (sender: { id: string; name?: string } | undefined): Pick<UserMessage, "sender"> =>
+  sender === undefined || sender.id === "owner" ? {} : { sender: sender.name ?? sender.id };
+
+function tokensOf(usage: unknown): Pick<Run, "tokens"> {
+  if (typeof usage !== "object" || usage === null) return {};
+  const { input_tokens: input, output_tokens: output } = usage as Record<string, unknown>;
+  const tokens = Number(input ?? 0) + Number(output ?? 0);
+  return tokens > 0 ? { tokens } : {};
+}
+
+/** Applies a frame of the server. Frames that show nothing leave the thread as it is. */
+export function receive(thread: Thread, frame: ServerFrame, now: number): Thread {
+  switch (frame.type) {
+    case "message.create":
+    case "message.update":
+    case "media.create":
+      return receiveMessage(thread, frame, now);
+    case "message.delete": {
+      const key = appKey(frame.payload.message_id);
+      return { ...thread, messages: thread.messages.filter((message) => message.key !== key) };
+    }
+    case "message.user":
+      return receiveTurn(thread, frame.payload, frame.seq, frame.timestamp ?? now);
+    case "message.ack": {
+      const { seq } = frame;
+      return seq === undefined ? thread : patchUser(thread, frame.payload.request_id, { seq });
+    }
+    case "answer.end": {
+      const { request_id: id, outcome, finish_reason: finishReason, code, usage } = frame.payload;
+      return endRun(thread, id, {
+        endedAt: frame.timestamp ?? now,
+        outcome,
+        finishReason,
+        ...(code !== undefined && { code }),
+        ...tokensOf(usage),
+      });
+    }
+    case "typing.start":
+    case "typing.stop":
+      return { ...thread, isTyping: frame.type === "typing.start" };
+    default:
+      return thread;
+  }
+}
+
+function fromTurn(turn: Turn): Message {
+  const { id, seq, at, content, model, attachments = [] } = turn;
+  const files = attachments.map(fileOf);
+  if (turn.role === "user") {
+    const requestId = turn.requestId ?? id;
+    const key = userKey(requestId);
+    return { kind: "user", key, requestId, seq, at, content, files, ...nameOf(turn.sender) };
+  }
+  return {
+    kind: kindOf({ ...(turn.kind && { kind: turn.kind }) }),
+    key: appKey(id),
+    seq,
+    at,
+    content,
+    isFinal: turn.complete !== false,
+    calls: turn.toolCalls ?? [],
+    files,
+    ...(turn.inReplyTo !== undefined && { requestId: turn.inReplyTo }),
+    ...(model !== undefined && { model }),
+  };
+}
+
+/** Adds turns of the history. Newer data of this page stays. */
+export function addTurns(thread: Thread, turns: readonly Turn[]): Thread {
+  let { messages } = thread;
+  for (const turn of turns) {
+    const message = fromTurn(turn);
+    const known = messages.find(({ key }) => key === message.key);
+    if (known?.kind === "user") messages = put(messages, { ...known, seq: turn.seq });
+    else if (!known || (turn.complete !== false && "isFinal" in known && !known.isFinal))
+      messages = put(messages, message);
+  }
+  return { ...thread, messages };
+}

@@ -1,0 +1,101 @@
+/** The thoughts and tool calls of an answer, folded into one row. @module */
+import type { JSX } from "preact";
+import { Code } from "../parts/code.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { formatMs } from "./dates.ts";
+import { Prose } from "./markdown/prose.tsx";
+import type { Step } from "./state/groups.ts";
+import { readToolCall, type ToolCall } from "./tool-calls.ts";
+
+const count = (number: number, noun: string): string =>
+  number === 0 ? "" : `${number} ${noun}${number === 1 ? "" : "s"}`;
+
+interface StepsProps {
+  readonly steps: readonly Step[];
+  /** True while the last step runs. */
+  readonly isRunning: boolean;
+}
+
+/** Draws "1 thought, 2 tool calls", which opens. */
+export function Steps({ steps, isRunning }: StepsProps): JSX.Element {
+  const calls = steps.flatMap(({ message }) =>
+    message.kind === "tools" ? callsOf(message.calls) : [],
+  );
+  const thoughts = steps.filter(({ message }) => message.kind === "thought").length;
+  const summary = [count(thoughts, "thought"), count(calls.length, "tool call")];
+  const ms = steps.reduce((sum, step) => sum + (step.ms ?? 0), 0);
+  const isFailed = calls.some((call) => call.isFailed);
+  return (
+    <details class="steps" open={isRunning || isFailed}>
+      <summary>
+        <Icon name="chevron-right" small flip tone="turn" />
+        <span>{summary.filter(Boolean).join(", ")}</span>
+        {isFailed && <span class="bad">failed</span>}
+        {ms > 0 && <span class="ms num">{formatMs(ms)}</span>}
+      </summary>
+      <div class="items">
+        {steps.map(({ message, ms: took }) =>
+          message.kind === "thought" ? (
+            <Thought key={message.key} text={message.content} ms={took} />
+          ) : (
+            callsOf(message.calls).map((call, at) => (
+              <Call key={`${message.key} ${at}`} call={call} ms={took} />
+            ))
+          ),
+        )}
+      </div>
+    </details>
+  );
+}
+
+/** A message of the kind `tool_calls` without calls is one call without a name. */
+const callsOf = (calls: readonly unknown[]): readonly ToolCall[] =>
+  calls.length === 0 ? [readToolCall(undefined)] : calls.map(readToolCall);
+
+const Took = ({ ms }: { readonly ms: number | undefined }): JSX.Element => (
+  <span class="ms num">{ms === undefined ? "" : formatMs(ms)}</span>
+);
+
+interface ThoughtProps {
+  readonly text: string;
+  readonly ms: number | undefined;
+}
+
+function Thought({ text, ms }: ThoughtProps): JSX.Element {
+  return (
+    <details>
+      <summary>
+        <Icon name="brain" small />
+        <span>Thought</span>
+        <Took ms={ms} />
+      </summary>
+      <div class="in">
+        <Prose text={text} />
+      </div>
+    </details>
+  );
+}
+
+interface CallProps {
+  readonly call: ToolCall;
+  readonly ms: number | undefined;
+}
+
+function Call({ call, ms }: CallProps): JSX.Element {
+  const { name, input, output, isFailed } = call;
+  return (
+    <details open={isFailed}>
+      <summary>
+        <Icon name="wrench" small />
+        <code>{name}</code>
+        {isFailed && <span class="bad">Failed</span>}
+        <Took ms={ms} />
+      </summary>
+      <div class="in">
+        {input !== undefined && <Code language="json" title="Arguments" text={input} />}
+        {output !== undefined && <Code language="json" title="Result" text={output} />}
+        {input === undefined && output === undefined && <p>No arguments</p>}
+      </div>
+    </details>
+  );
+}
