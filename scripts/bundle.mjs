@@ -18,18 +18,7 @@ const unused = [
 ];
 
 /** The modules that pages load. Code that several of them share is written to separate files. */
-const pages = [
-  "connect",
-  "connections",
-  "doctor",
-  "log",
-  "ready",
-  "sessions",
-  "settings",
-  "setup",
-  "sign-in",
-  "tokens",
-];
+const pages = ["ready", "setup", "sign-in"];
 
 /**
  * Writes minified scripts and styles of the dashboard pages from `folder` of `root` to `target`.

@@ -78,7 +78,8 @@ function handshakes(tries: readonly TestResult[] | undefined, on: boolean): Chec
   if (!tries) {
     const own = createCheck("handshake", "Handshakes with the token");
     if (on) return [own.warning("Not tested: the launcher is not running.", "doorward")];
-    return [own.warning("Not tested: the channel is off.", turnOnFix)];
+    const off = own.warning("Not tested: the channel is off.", turnOnFix);
+    return [{ ...off, action: "turn-on-channel" }];
   }
   return tries.map(({ method, ok, code, ms }) => {
     const own = createCheck(`handshake-${method}`, `Test handshake: ${methodLabels[method]}`);

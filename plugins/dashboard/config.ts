@@ -17,27 +17,32 @@ const origin = z
 export const dashboardSchema = z.strictObject({
   allowed_hosts: z.array(hostName).max(100).default([]).meta({
     editable: true,
+    section: "access",
     title: "Allowed host names",
     description: "Host names that browsers may use, in addition to localhost and IP addresses.",
   }),
   allowed_origins: z.array(origin).max(100).default([]).meta({
     editable: true,
-    title: "Allowed origins",
+    section: "access",
+    title: "Allowed origins of the console",
     description: "Origins whose pages may send changes, in addition to the pages of the dashboard.",
   }),
   login_attempts_per_minute: z.int().min(1).max(1_000).default(10).meta({
     editable: true,
+    section: "sign-in",
     title: "Wrong tokens per minute",
     description: "An address that sends this many different wrong tokens has to wait.",
   }),
   session_days: z.number().min(0.01).max(365).default(7).meta({
     editable: true,
+    section: "sign-in",
     title: "Sign-in lifetime",
     description: "A sign-in ends this long after it began, even if it is in use.",
     unit: "days",
   }),
   keep_sign_ins: z.boolean().default(false).meta({
     editable: true,
+    section: "sign-in",
     title: "Keep sign-ins",
     description:
       "Keeps browsers signed in after a restart. If off, every restart signs all browsers out.",

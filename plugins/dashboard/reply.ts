@@ -9,7 +9,7 @@ import { messagePage } from "./pages/index.ts";
 export function sendRedirect(
   site: SiteContext,
   reply: FastifyReply,
-  status: 302 | 303,
+  status: 301 | 302 | 303,
   path: string,
 ): FastifyReply {
   return reply

@@ -52,6 +52,11 @@ export const controlTokenBody = z.object({
 });
 export type ControlTokenBody = z.output<typeof controlTokenBody>;
 export const controlStopBody = z.object({ session: z.string().min(1).max(256).optional() });
+/** Without an address, every address would be unblocked. */
+export const unblockBody = z.object({
+  address: z.string().min(1).max(100),
+  current: text.optional(),
+});
 export const controlUnblockBody = z.object({ address: z.string().max(100).optional() });
 
 const pageLimit = z

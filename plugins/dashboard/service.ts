@@ -66,7 +66,7 @@ export interface SignInLinks {
   /**
    * Creates a one-time link that is valid for five minutes.
    *
-   * @param page - The page to open after sign-in, for example `/tokens`. @defaultValue the overview
+   * @param page - The page to open after sign-in, such as `/security`. @defaultValue the overview
    */
   mint(page?: string): SignInLink;
 }

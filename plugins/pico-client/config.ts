@@ -16,6 +16,7 @@ const isChannelUrl = (text: string): boolean => {
 export const picoClientSchema = z.strictObject({
   enabled: z.boolean().default(false).meta({
     editable: true,
+    section: "remote",
     title: "Client",
     description: "Connects to the pico channel of another service.",
   }),
@@ -27,6 +28,7 @@ export const picoClientSchema = z.strictObject({
     .default("")
     .meta({
       editable: true,
+      section: "remote",
       title: "Server address",
       description: "The channel to connect to, for example wss://other.example.org/pico.",
     }),

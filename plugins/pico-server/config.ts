@@ -4,12 +4,21 @@ import { isOriginPattern } from "./handshake/origins.ts";
 import type { Rate } from "./connection/rate-limit.ts";
 
 const MiB = 1024 * 1024;
+
 /** Metadata for pages: a label and a help text. Pages show the unit and the default separately. */
 export const settingMeta = (title: string, description: string, unit?: string) => ({
   editable: true,
   title,
   description,
   ...(unit !== undefined && { unit }),
+});
+
+/** Sections of the page of settings. */
+type Section = "channel" | "limits" | "access" | "shutdown";
+
+const pageMeta = (section: Section, title: string, description: string, unit?: string) => ({
+  ...settingMeta(title, description, unit),
+  section,
 });
 
 /** Zero and negative numbers select the default, as in the configuration of older servers. */
@@ -19,7 +28,8 @@ const secondsSetting = (defaultSeconds: number, title: string, description: stri
     .max(86_400)
     .overwrite((value) => (value > 0 ? value : defaultSeconds))
     .default(defaultSeconds)
-    .meta(settingMeta(title, description, "seconds"));
+    // The page asks for one second or more: it has no files of older servers to accept.
+    .meta({ ...pageMeta("channel", title, description, "seconds"), minimum: 1 });
 
 /** An entry of `allow_origins`. */
 export const originSetting = z
@@ -35,17 +45,24 @@ export const picoSchema = z.strictObject({
   enabled: z
     .boolean()
     .default(false)
-    .meta(settingMeta("Channel on", "Accepts connections from clients.")),
+    .meta(pageMeta("channel", "Channel", "Clients can connect to this service.")),
   allow_token_query: z
     .boolean()
     .default(false)
-    .meta(settingMeta("Token in URL", "Allows ?token=. URLs appear in logs and browser history.")),
+    .meta(
+      pageMeta(
+        "access",
+        "Token in URL",
+        "Allows ?token=. URLs appear in logs and browser history.",
+      ),
+    ),
   allow_origins: z
     .array(originSetting)
     .max(1_000)
     .default([])
     .meta(
-      settingMeta(
+      pageMeta(
+        "access",
         "Allowed origins",
         "Only web pages of these origins can connect. An empty list allows all origins.",
       ),
@@ -66,20 +83,25 @@ export const picoSchema = z.strictObject({
     .min(1)
     .max(1_000_000)
     .default(100)
-    .meta(settingMeta("Maximum connections", "New connections beyond this limit are rejected.")),
+    .meta(
+      pageMeta("limits", "Maximum connections", "New connections beyond this limit are rejected."),
+    ),
   max_payload: z
     .int()
     .min(1024)
     .max(256 * MiB)
     .default(32 * MiB)
-    .meta(settingMeta("Maximum message size", "Larger messages close the connection.", "bytes")),
+    .meta(
+      pageMeta("limits", "Maximum message size", "Larger messages close the connection.", "bytes"),
+    ),
   message_rate: z
     .number()
     .min(0)
     .max(1_000_000)
     .default(100)
     .meta(
-      settingMeta(
+      pageMeta(
+        "limits",
         "Message rate",
         "How many messages each client may send over time. 0 removes the limit.",
         "messages per second",
@@ -91,7 +113,8 @@ export const picoSchema = z.strictObject({
     .max(1_000_000)
     .default(200)
     .meta(
-      settingMeta(
+      pageMeta(
+        "limits",
         "Message burst",
         "How many messages each client may send in a burst. 0 removes the limit.",
         "messages",
@@ -103,7 +126,8 @@ export const picoSchema = z.strictObject({
     .max(300)
     .default(5)
     .meta(
-      settingMeta(
+      pageMeta(
+        "shutdown",
         "Shutdown grace period",
         "How long to wait for in-flight replies before closing the remaining connections. " +
           "0 closes them immediately.",
@@ -116,7 +140,8 @@ export const picoSchema = z.strictObject({
     .max(100_000)
     .default(300)
     .meta(
-      settingMeta(
+      pageMeta(
+        "shutdown",
         "Reconnect rate",
         "How many clients may reconnect per second after a restart or a new token.",
         "clients per second",

@@ -68,9 +68,9 @@ export function createActions(
     open: () => openPage(),
     "copy-token": copyToken,
     "copy-link": copyLink,
-    rotate: () => openPage("/tokens"),
-    channel: () => openPage(picoServer?.status().enabled ? "/connections" : "/"),
-    log: () => openPage("/log"),
+    rotate: () => openPage("/security"),
+    channel: () => openPage(picoServer?.status().enabled ? "/clients/connections" : "/"),
+    log: () => openPage("/activity"),
     quit: async () => quit(),
   };
 

@@ -73,13 +73,12 @@ async function confirm(on: Page, token = launcher.token!): Promise<void> {
 describe("Dashboard of a running launcher", () => {
   it("loads every page without errors, foreign requests or policy violations", async () => {
     const paths = [
-      "/connect",
-      "/connections",
+      "/clients",
+      "/clients/connections",
       "/chat",
-      "/tokens",
-      "/sessions",
+      "/security",
       "/settings",
-      "/log",
+      "/activity",
       "/doctor",
       "/overview",
     ];
@@ -92,10 +91,12 @@ describe("Dashboard of a running launcher", () => {
   });
 
   it("tests all methods and runs all doctor checks", async () => {
-    await page.goto(url("/connect"));
-    await page.getByRole("button", { name: "Test all methods" }).click();
-    await expect.poll(() => page.locator('[data-method="header"]').textContent()).toContain("OK");
-    expect(await page.locator('[data-method="query"]').textContent()).toContain("Off");
+    await page.goto(url("/clients"));
+    await page.getByRole("button", { name: "Try every way" }).click();
+    await expect
+      .poll(() => page.locator('[data-method="header"]').textContent())
+      .toContain("Works");
+    expect(await page.locator('[data-method="query"]').textContent()).toContain("Turned off");
     await page.goto(url("/doctor"));
     await page.getByText(/\d+ checks/).waitFor();
     expect(await page.locator(".checks li").count()).toBeGreaterThan(3);
@@ -110,12 +111,12 @@ describe("Dashboard of a running launcher", () => {
     const closed = new Promise<number>((resolve) => client.once("close", resolve));
     await new Promise((open, failed) => client.once("open", open).once("error", failed));
 
-    await page.goto(url("/connections"));
-    await page.getByText("this dashboard").waitFor();
+    await page.goto(url("/clients/connections"));
+    await page.getByText("This console").waitFor();
     await page.getByText("subprotocol").waitFor();
 
-    await page.goto(url("/tokens"));
-    await page.getByRole("button", { name: "Rotate the channel token" }).click();
+    await page.goto(url("/security"));
+    await page.getByRole("button", { name: "Replace the channel token" }).click();
     await confirm(page);
     const shown = await page
       .getByRole("dialog")
@@ -141,7 +142,7 @@ describe("Dashboard of a running launcher", () => {
     await signIn(other);
     await other.goto(url("/chat#lost"));
     await other.getByText("Connected", { exact: true }).waitFor();
-    await page.goto(url("/sessions"));
+    await page.goto(url("/security"));
     await page.getByRole("button", { name: /Sign out Elsewhere/ }).click();
     await confirm(page);
     await other.getByText("signed out from another browser").waitFor();
@@ -189,19 +190,16 @@ describe("Dashboard of a running launcher", () => {
   it("applies settings and shows a file edit next to typed input", async () => {
     await page.goto(url("/settings"));
     await page.locator("#channels-pico-max_connections").fill("55");
-    await page
-      .getByRole("form", { name: "Channel", exact: true })
-      .getByRole("button", { name: "Save" })
-      .click();
-    await page.getByText(/Saved\./).waitFor();
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText("1 setting saved").waitFor();
 
-    await page.getByLabel("Ping interval").fill("15");
+    await page.getByLabel("Ping interval", { exact: true }).fill("15");
     const file = join(launcher.home, "config.json");
     await writeFile(
       file,
       (await readFile(file, "utf8")).replace(/("max_connections": *55)/, '$1, "ping_interval": 45'),
     );
-    await page.getByText("The file now contains 45. You typed 15.").waitFor();
+    await page.getByText("The file now contains 45 s. You typed 15 s.").waitFor();
     await page.getByRole("button", { name: "Use file value" }).click();
 
     await page.goto(url("/overview"));
@@ -220,17 +218,17 @@ describe("Dashboard of a running launcher", () => {
     await left.getByLabel("Launcher token", { exact: true }).fill(first.token!);
     await left.keyboard.press("Enter");
     await isLive(left);
-    await left.goto(url("/connections", first.base));
+    await left.goto(url("/clients/connections", first.base));
     await isLive(left);
-    await left.fill("#filter", "half typed");
+    await left.getByLabel("Filter connections").fill("half typed");
     first.child.kill("SIGTERM");
     await first.ended;
     await left.getByText("Reconnecting…").waitFor();
     await using second = await startLauncher({ home, args });
-    await left.getByText("Sign in again").waitFor();
+    await left.getByText("Your session has ended").waitFor();
     await confirm(left, first.token!);
     await isLive(left);
-    expect(await left.inputValue("#filter")).toBe("half typed");
+    expect(await left.getByLabel("Filter connections").inputValue()).toBe("half typed");
     await own.close();
     await second[Symbol.asyncDispose]();
     await rm(home, { recursive: true, force: true });
@@ -255,7 +253,7 @@ describe("Dashboard of a running launcher", () => {
   }
 
   it("samples a flooded log and stays usable", async () => {
-    await page.goto(url("/log"));
+    await page.goto(url("/activity"));
     await isLive();
     const post = (path: string, cookie: string): Promise<Response> =>
       fetch(url(path), {
@@ -268,13 +266,13 @@ describe("Dashboard of a running launcher", () => {
     await flood();
     await page.getByText(/lines not shown/).waitFor();
     await page.getByLabel("Filter").fill("signed out");
-    await expect.poll(() => page.locator(".lines li", { hasText: "signed in" }).count()).toBe(0);
-    expect(await page.locator(".lines li", { hasText: "signed out" }).count()).toBeGreaterThan(0);
+    await expect.poll(() => page.locator(".line", { hasText: "signed in" }).count()).toBe(0);
+    expect(await page.locator(".line", { hasText: "signed out" }).count()).toBeGreaterThan(0);
     expect(problems).toEqual([]);
   });
 
   it("counts down the rate limit where wrong tokens were typed", async () => {
-    await page.goto(url("/tokens"));
+    await page.goto(url("/security"));
     await page.getByRole("button", { name: "Show the channel token" }).click();
     for (let attempt = 0; attempt < 12; attempt++) {
       await page.getByRole("dialog").locator('input[type="password"]').fill(`wrong ${attempt}`);
@@ -283,12 +281,6 @@ describe("Dashboard of a running launcher", () => {
         .poll(() => page.getByRole("dialog").locator(".problem").textContent())
         .not.toBe("");
       if ((await page.getByText(/Try again in \d+ s/).count()) > 0) break;
-      await page
-        .getByRole("dialog")
-        .locator(".problem")
-        .evaluate((element) => {
-          element.textContent = "";
-        });
     }
     await page.getByText(/Try again in \d+ s/).waitFor();
     // A generated token bypasses the limit.
@@ -316,8 +308,8 @@ describe("Dashboard of a running launcher", () => {
     };
     await tabTo(/^Security$/);
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Rotate the launcher token" }).waitFor();
-    await tabTo(/^Rotate the launcher token$/);
+    await page.getByRole("button", { name: "Replace the launcher token" }).waitFor();
+    await tabTo(/^Replace the launcher token$/);
     await page.keyboard.press("Enter");
     await page.keyboard.type(launcher.token!);
     await page.keyboard.press("Enter");
@@ -328,10 +320,10 @@ describe("Dashboard of a running launcher", () => {
     expect(token).not.toBe(launcher.token);
     await tabTo(/^Done$/);
     await page.keyboard.press("Enter");
-    await expect.poll(focused).toBe("Rotate the launcher token");
+    await expect.poll(focused).toBe("Replace the launcher token");
     await isLive();
-    expect(await page.getByText("Sign in again").count()).toBe(0);
-    await page.getByRole("button", { name: "Sign out" }).click();
+    expect(await page.getByText("Your session has ended").count()).toBe(0);
+    await page.getByRole("button", { name: "Sign out", exact: true }).click();
     await page.getByRole("heading", { name: "Sign in", exact: true }).waitFor();
     await signIn(page, token);
     expect(problems).toEqual([]);

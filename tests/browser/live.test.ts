@@ -4,11 +4,10 @@ import { useDashboard } from "./dashboard-pages.ts";
 import { sessions } from "./sample-api.ts";
 
 const dashboard = useDashboard();
-const signIn = /Sign in again/;
 
 describe("Page with live updates", () => {
   test("pauses after a fifth stream opens and resumes on request", async () => {
-    await dashboard.openLive("/sessions", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       dashboard.site.emit("superseded", {});
       await page.getByText("Live updates paused").waitFor();
       await page.getByRole("button", { name: "Resume" }).click();
@@ -18,7 +17,7 @@ describe("Page with live updates", () => {
   });
 
   test("resumes after the last received event when the page becomes visible", async () => {
-    await dashboard.openLive("/sessions", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       dashboard.site.emit("state", { at: 1, state: "running" });
       await expect.poll(() => dashboard.site.opened.length).toBe(1);
       const setHidden = (hidden: boolean) =>
@@ -34,15 +33,16 @@ describe("Page with live updates", () => {
 
   test("falls back to polling without an event stream", async () => {
     dashboard.site.streams = false;
-    await dashboard.openLive("/sessions", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       dashboard.site.views.set("GET /api/sessions", { sessions: [] });
       await page.getByText("Firefox 140").waitFor({ state: "detached" });
     });
   });
 
   test("explains a remote sign-out, keeps input and resumes after sign-in", async () => {
-    await dashboard.openLive("/connections", async (page) => {
-      await page.fill("#filter", "kitchen");
+    await dashboard.openLive("/clients/connections", async (page) => {
+      const filter = page.getByLabel("Filter connections");
+      await filter.fill("kitchen");
       dashboard.site.views.delete("GET /api/connections");
       let isSignedIn = false;
       dashboard.site.answer = ({ path, body }) => {
@@ -58,29 +58,29 @@ describe("Page with live updates", () => {
       await page.getByText("That is not the launcher token.").waitFor();
       await page.getByLabel("Launcher token", { exact: true }).fill("right");
       await page.keyboard.press("Enter");
-      await page.getByRole("heading", { name: signIn }).waitFor({ state: "detached" });
-      await page.getByText("No matching connections.").waitFor();
-      expect(await page.inputValue("#filter")).toBe("kitchen");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await page.getByText("No matching connections").waitFor();
+      expect(await filter.inputValue()).toBe("kitchen");
       await page.getByText("Live", { exact: true }).waitFor();
     });
   });
 
   test("keeps the page if the user declines to sign in", async () => {
-    await dashboard.openLive("/sessions", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       dashboard.site.views.delete("GET /api/sessions");
       dashboard.site.answer = () => [401, {}];
       dashboard.site.emit("ended", { reason: "expired" });
       await page.getByText("Your session has expired.").waitFor();
-      await page.keyboard.press("Escape");
-      await page.getByText("Signed out", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Not now" }).click();
+      await page.getByText("Signed out", { exact: true }).first().waitFor();
       expect(await page.isVisible("text=Firefox 140")).toBe(true);
-      await page.locator('[data-live="feed-resume"]').click();
-      await page.getByRole("heading", { name: signIn }).waitFor();
+      await page.locator(".live").getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("heading", { name: "Your session has ended" }).waitFor();
     });
   });
 
   test("ignores errors older than a shown response", async () => {
-    await dashboard.openLive("/sessions", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       const held: ((status: number, sessions: readonly object[]) => Promise<void>)[] = [];
       await page.route(
         "**/api/sessions",
@@ -90,10 +90,12 @@ describe("Page with live updates", () => {
       const said = page.evaluate(
         () =>
           new Promise<string[]>((resolve) => {
-            const feed = document.querySelector("[data-live=feed]")!;
+            const feed = document.querySelector(".live")!;
             const texts: string[] = [];
             new MutationObserver(() => texts.push(feed.textContent)).observe(feed, {
               childList: true,
+              characterData: true,
+              subtree: true,
             });
             addEventListener("tell", () => resolve(texts));
           }),
@@ -124,23 +126,25 @@ describe("Page with live updates", () => {
       429,
       { error: "rate_limited", message: "Too many wrong tokens.", retryAfterSeconds },
     ];
-    await dashboard.openLive("/tokens", async (page) => {
-      await page.getByRole("button", { name: "Rotate the launcher token" }).click();
+    await dashboard.openLive("/security", async (page) => {
+      await page.getByRole("button", { name: "Replace the launcher token" }).click();
       await page.getByLabel("Current launcher token", { exact: true }).fill("wrong");
       await page.keyboard.press("Enter");
       await page.getByText(/Try again in \d+ s/).waitFor();
-      const send = page.getByRole("button", { name: "Rotate", exact: true });
+      const send = page.getByRole("button", { name: "Replace", exact: true });
       expect(await send.isDisabled()).toBe(true);
       await page.getByLabel("Current launcher token", { exact: true }).fill("x".repeat(43));
       expect(await send.isEnabled()).toBe(true);
       retryAfterSeconds = 1;
       await send.click();
-      await page.getByText("You can try again now.").waitFor();
+      await page.getByText("Try again in 1 s.").waitFor();
+      await page.getByText(/Try again in/).waitFor({ state: "detached" });
+      expect(await send.isEnabled()).toBe(true);
     });
   });
 
   test("allows sign-out with an outdated CSRF value", async () => {
-    await dashboard.openLive("/sessions", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       await page.getByRole("button", { name: "Sign out", exact: true }).click();
       await page.waitForURL(/\/door\/login$/);
       expect(

@@ -42,6 +42,9 @@ async function openPage(page: Page, path: string): Promise<void> {
   await page.goto(site.origin + path);
   if ((await page.locator('[data-live="feed"]').count()) > 0)
     await page.getByText("Live", { exact: true }).waitFor();
+  if ((await page.locator("#data").count()) === 0) return;
+  await page.locator("html[data-ready]").waitFor();
+  await page.locator(".skeletons").waitFor({ state: "detached" });
 }
 
 /** Opens collapsed content, so that the checks cover it. */
@@ -78,7 +81,8 @@ describe.each(Object.keys(pages))("%s", (path) => {
     page.on("pageerror", (error) => complaints.push(String(error)));
     page.on("request", (request) => asked.push(request.url()));
     page.on("response", (response) => {
-      if (response.status() === 200 && !/\/api\/|\.svg$/.test(response.url()))
+      const isCounted = !/\/api\/|\.svg$/.test(response.url()) && !isLoadedLater(response.url());
+      if (response.status() === 200 && isCounted)
         sizes.push(response.body().then((body) => transferSize(response.url(), body)));
     });
     await openPage(page, path);
@@ -143,6 +147,10 @@ function budgetOf(path: string): number {
   // The chat has 83 kB, then loads its link (11) and, with a message, the reader of markdown (17).
   return path.startsWith("/chat") ? 112_000 : 80_000;
 }
+
+/** Loaded after the first drawing, where a page shows code or a QR code. */
+const isLoadedLater = (url: string): boolean =>
+  /\/(jetbrains-mono|highlight-\w+|qr-path-\w+)\.(woff2|js)$/.test(url);
 
 /** Fonts are compressed already. */
 const transferSize = (url: string, body: Buffer): number =>

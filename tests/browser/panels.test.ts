@@ -27,9 +27,9 @@ describe("Accessibility after actions", () => {
         ? [403, { error: "invalid_token", message: "no" }]
         : [200, { which: "pico", token: "0123456789abcdef".repeat(4), source: "security" }];
     await dashboard.openLive(
-      "/tokens",
+      "/security",
       async (page) => {
-        await page.getByRole("button", { name: "Rotate the channel token" }).click();
+        await page.getByRole("button", { name: "Replace the channel token" }).click();
         await page.getByLabel("Use my own token").check();
         await page.getByLabel("New token").fill("a-good-token-of-mine");
         await page.getByRole("dialog").locator('input[type="password"]').fill("wrong");
@@ -49,8 +49,9 @@ describe("Accessibility after actions", () => {
     await dashboard.openLive(
       "/settings",
       async (page) => {
-        await page.locator("#channels-pico-max_payload").fill("1");
-        await page.getByLabel("Ping interval").fill("15");
+        await page.locator("#channels-pico-max_payload").fill("1000");
+        await page.getByLabel("Ping interval", { exact: true }).fill("15");
+        await page.getByText("Enter a number from 1 KiB to 256 MiB.").waitFor();
         const value = { ...(sections[0]!.value as object), ping_interval: 45 };
         dashboard.site.views.set("GET /api/settings", {
           sections: [{ ...sections[0]!, value, etag: '"p7"' }],
@@ -60,13 +61,13 @@ describe("Accessibility after actions", () => {
           section: "channels.pico",
           keys: ["ping_interval"],
         });
-        await page.getByText("The file now contains 45").waitFor();
+        await page.getByText("The file now contains 45 s").waitFor();
         const problem = "ping_interval: expected a number";
         dashboard.site.views.set("GET /api/settings", {
           sections: [{ ...sections[0]!, value, etag: '"p7"', problem }],
         });
         dashboard.site.emit("settings", { at: 2, section: "channels.pico", rejected: problem });
-        await page.getByText("The file contains an invalid change").waitFor();
+        await page.getByText("config.json contains an invalid change").waitFor();
         await check(page);
       },
       checker,
@@ -109,15 +110,15 @@ describe("Accessibility after actions", () => {
 
   test("covers an ended sign-in and paused updates", async () => {
     await dashboard.openLive(
-      "/sessions",
+      "/security",
       async (page) => {
         dashboard.site.emit("superseded", {});
-        await page.getByRole("button", { name: "Resume" }).waitFor();
+        await page.getByRole("button", { name: "Resume" }).first().waitFor();
         await check(page);
         dashboard.site.views.delete("GET /api/sessions");
         dashboard.site.answer = () => [401, {}];
-        await page.getByRole("button", { name: "Resume" }).click();
-        await page.getByText("Sign in again").waitFor();
+        await page.getByRole("button", { name: "Resume" }).first().click();
+        await page.getByText("Your session has ended").waitFor();
         await check(page);
       },
       checker,

@@ -85,11 +85,16 @@ it("shows the pages in both themes, and the chat on a phone", async () => {
   await page.getByText("3 of 100").waitFor();
   await shoot("overview");
 
-  await open("/connect");
-  await page.getByRole("button", { name: "Test all methods" }).click();
-  await page.getByText(/^OK, /).first().waitFor();
+  await open("/clients");
+  await page.getByRole("button", { name: "Try every way" }).click();
+  await page
+    .getByText(/^Works/)
+    .first()
+    .waitFor();
   await shoot("connect");
-  for (const name of ["connections", "tokens", "sessions", "settings", "log"]) {
+  await open("/clients/connections");
+  await shoot("connections");
+  for (const name of ["security", "settings", "activity"]) {
     await open(`/${name}`);
     await shoot(name);
   }

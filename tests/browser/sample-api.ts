@@ -110,32 +110,32 @@ export const lines: readonly LogLineView[] = Array.from({ length: 40 }, (_, at):
 
 export const checks: readonly CheckView[] = [
   {
-    id: "token",
+    id: "token-configured",
     title: "The channel token is configured",
     result: "ok",
     reason: "It comes from .security.yml.",
   },
   {
-    id: "header",
+    id: "header-form",
     title: "The header has the form `Bearer <token>`",
     result: "ok",
     reason: "A handshake with it works.",
   },
   {
-    id: "query",
+    id: "token-query",
     title: "Token in URL",
     result: "ok",
     reason: "allow_token_query is off.",
   },
   {
-    id: "weak",
+    id: "token-strength",
     title: "Tokens are strong",
     result: "warning",
     reason: "The channel token has fewer than 16 characters.",
     fix: "doorward token rotate pico",
   },
   {
-    id: "modes",
+    id: "file-modes",
     title: "Only the owner reads the secret files",
     result: "failed",
     reason: ".security.yml is readable by all users.",

@@ -5,9 +5,12 @@ import { useDashboard } from "./dashboard-pages.ts";
 import { sections } from "./sample-api.ts";
 
 const dashboard = useDashboard();
-const form = (page: Page, name: string): Locator => page.getByRole("form", { name, exact: true });
-const save = (page: Page, name: string): Promise<void> =>
-  form(page, name).getByRole("button", { name: "Save" }).click();
+const save = (page: Page): Promise<void> =>
+  page.getByRole("button", { name: "Save changes" }).click();
+/** The field of a setting; its buttons have longer labels. */
+const field = (page: Page, name: string): Locator => page.getByLabel(name, { exact: true });
+const focused = (page: Page): Promise<string | undefined> =>
+  page.evaluate(() => document.activeElement?.id);
 
 /** Returns the response of `GET /api/settings` with new values in a section. */
 function changed(section: string, value: object, etag: string, problem?: string): object {
@@ -26,60 +29,113 @@ function changed(section: string, value: object, etag: string, problem?: string)
 }
 
 describe("Settings page", () => {
-  test("shows defaults, units and limits and reports invalid input", async () => {
+  test("shows units and defaults, and reports invalid input in words", async () => {
     await dashboard.openLive("/settings", async (page) => {
-      const pico = form(page, "Channel");
-      expect(await pico.textContent()).toMatch(/Default: 30 seconds\./);
-      await pico.locator("#channels-pico-max_payload").fill("67108864");
-      await pico.getByText("bytes, 64 MiB").waitFor();
-      await pico.locator("#channels-pico-max_payload").fill("12");
-      await pico.getByText("Enter 1024 or more.").waitFor();
-      await save(page, "Channel");
-      expect(await page.evaluate(() => document.activeElement?.id)).toBe(
-        "channels-pico-max_payload",
-      );
+      const size = page.locator("#channels-pico-max_payload");
+      expect(await size.inputValue()).toBe("32");
+      expect(await page.getByLabel("Unit of maximum message size").inputValue()).toBe("MiB");
+      await size.fill("0.5");
+      await page.getByLabel("Unit of maximum message size").selectOption("KiB");
+      expect(await page.getByText("Enter a number").count()).toBe(0);
+      await size.blur();
+      await page.getByText("Enter a number from 1 KiB to 256 MiB.").waitFor();
+      await size.fill("1");
+      expect(await page.getByText("Enter a number").count()).toBe(0);
+      await size.fill("0");
+      await save(page);
+      await page.getByText("1 value needs attention").waitFor();
+      expect(await focused(page)).toBe("channels-pico-max_payload");
+      expect(dashboard.site.sent).toEqual([]);
+      await page.getByRole("button", { name: "Default of Maximum message size: 32 MiB" }).click();
+      await page.getByRole("region", { name: "Unsaved changes" }).waitFor({ state: "detached" });
+    });
+  });
+
+  test.each(["0", "-5"])("rejects %s where the file would take the default", async (typed) => {
+    await dashboard.openLive("/settings", async (page) => {
+      await field(page, "Ping interval").fill(typed);
+      await save(page);
+      await page.getByText("Enter a number from 1 s to 24 h.").waitFor();
       expect(dashboard.site.sent).toEqual([]);
     });
   });
 
-  test("shows settings of environment variables as read-only", async () => {
+  test("shows settings of the environment, files and options as read-only", async () => {
     await dashboard.openLive("/settings", async (page) => {
-      await form(page, "Channel").getByText("1 read-only setting").click();
-      await page
+      const readOnly = page.getByRole("region", { name: "Read-only" });
+      await readOnly
         .getByText("Set by the environment variable SERVICE_CHANNELS_PICO_MAX_CONNECTIONS.")
         .waitFor();
+      await readOnly.getByText("Set by the command-line option -port.").waitFor();
+      expect(await readOnly.getByText("Edit launcher-config.json to change it.").count()).toBe(7);
       expect(await page.locator("#channels-pico-max_connections").count()).toBe(0);
+      expect(await readOnly.locator("input, select, button").count()).toBe(0);
     });
   });
 
-  test("shows settings of files and options as read-only", async () => {
+  test("finds settings by name and key and shows their sections", async () => {
     await dashboard.openLive("/settings", async (page) => {
-      const launcher = form(page, "Dashboard");
-      await launcher.getByText("8 read-only settings").click();
-      await launcher.getByText("Set by the command-line option -port.").waitFor();
-      expect(await launcher.getByText("Edit launcher-config.json to change it.").count()).toBe(7);
+      await page.getByLabel("Filter settings").fill("allow_or");
+      expect(await page.locator(".set").count()).toBe(1);
+      await page.getByLabel("Filter settings").fill("nothing like this");
+      await page.getByText("No matching settings.").waitFor();
+      await page.getByRole("link", { name: "Sign-in" }).click();
+      expect(new URL(page.url()).pathname).toMatch(/\/settings\/sign-in$/);
+      expect(await page.locator(".set").count()).toBeGreaterThan(10);
+      await page.getByRole("heading", { name: "Sign-in", exact: true }).waitFor();
     });
   });
 
-  test("saves only changed fields and names when they take effect", async () => {
+  test("saves only changed fields and keeps the focus", async () => {
     dashboard.site.answer = () => {
       dashboard.site.views.set(
         "GET /api/settings",
         changed("channels.pico", { ping_interval: 15 }, '"p2"'),
       );
-      return [200, { etag: '"p2"', now: ["ping_interval"], afterRestart: ["read_timeout"] }];
+      return [200, { etag: '"p2"', now: [], afterRestart: ["ping_interval"] }];
     };
     await dashboard.openLive("/settings", async (page) => {
-      await page.getByLabel("Ping interval").fill("15");
-      await save(page, "Channel");
+      await field(page, "Ping interval").fill("15");
+      await page.getByText("1 unsaved change", { exact: true }).waitFor();
+      await page.getByText("Channelunsaved").waitFor();
+      await save(page);
       await page
-        .getByText("In effect now: Ping interval. After a restart: Read timeout.")
+        .getByText("1 setting saved. Ping interval takes effect after a restart.")
         .waitFor();
+      await page.getByRole("region", { name: "Unsaved changes" }).waitFor({ state: "detached" });
+      expect(await focused(page)).toBe("channels-pico-ping_interval");
       expect(dashboard.bodies("/api/channels/pico")).toEqual([{ ping_interval: 15 }]);
       expect(dashboard.site.sent[0]?.headers["if-match"]).toBe('"p1"');
-      expect(await form(page, "Channel").getByRole("button", { name: "Save" }).isDisabled()).toBe(
-        true,
-      );
+    });
+  });
+
+  test("saves settings of several files with Ctrl S", async () => {
+    dashboard.site.answer = ({ path }) => {
+      const value = path.endsWith("pico") ? { message_burst: 9 } : { session_days: 3 };
+      const section = path.endsWith("pico") ? "channels.pico" : "launcher";
+      dashboard.site.views.set("GET /api/settings", changed(section, value, '"x"'));
+      return [200, { etag: '"x"', now: Object.keys(value), afterRestart: [] }];
+    };
+    await dashboard.openLive("/settings", async (page) => {
+      await field(page, "Message burst").fill("9");
+      await field(page, "Sign-in lifetime").fill("3");
+      await page.keyboard.press("Control+s");
+      await page.getByText("2 settings saved", { exact: true }).waitFor();
+      expect(dashboard.bodies("/api/channels/pico")).toEqual([{ message_burst: 9 }]);
+      expect(dashboard.bodies("/api/launcher")).toEqual([{ session_days: 3 }]);
+    });
+  });
+
+  test("keeps what is typed over a reload and discards it on request", async () => {
+    await dashboard.openLive("/settings", async (page) => {
+      page.on("dialog", (dialog) => void dialog.accept());
+      await field(page, "Ping interval").fill("7");
+      await page.getByText("1 unsaved change", { exact: true }).waitFor();
+      await page.reload();
+      await page.getByText("1 unsaved change", { exact: true }).waitFor();
+      expect(await field(page, "Ping interval").inputValue()).toBe("7");
+      await page.getByRole("button", { name: "Discard" }).click();
+      expect(await field(page, "Ping interval").inputValue()).toBe("30");
     });
   });
 
@@ -89,18 +145,33 @@ describe("Settings page", () => {
         ? [200, { etag: '"l2"', now: ["allowed_hosts"], afterRestart: [] }]
         : [403, { error: "invalid_token", message: "no" }];
     await dashboard.openLive("/settings", async (page) => {
-      await page.getByLabel("Allowed host names").fill("door.example.org\nother.example.org\n");
-      await save(page, "Dashboard");
-      await page.getByLabel("Launcher token", { exact: true }).fill("wrong");
+      const hosts = field(page, "Allowed host names");
+      await page.getByRole("button", { name: "Remove door.example.org" }).click();
+      await hosts.fill("a.example.org");
+      await page.keyboard.press("Enter");
+      expect(await hosts.inputValue()).toBe("");
+      await hosts.fill("b.example.org");
+      await save(page);
+      const token = page.getByRole("dialog").getByLabel("Launcher token", { exact: true });
+      await token.fill("wrong");
       await page.keyboard.press("Enter");
       await page.getByText("That is not the launcher token.").waitFor();
-      await page.getByLabel("Launcher token", { exact: true }).fill("right");
+      await token.fill("right");
       await page.keyboard.press("Enter");
-      await page.getByText("In effect now: Allowed host names.").waitFor();
+      await page.getByText("1 setting saved").waitFor();
       expect(dashboard.bodies("/api/launcher").at(-1)).toEqual({
-        allowed_hosts: ["door.example.org", "other.example.org"],
+        allowed_hosts: ["a.example.org", "b.example.org"],
         current: "right",
       });
+    });
+  });
+
+  test("reports an invalid item of a list", async () => {
+    await dashboard.openLive("/settings", async (page) => {
+      await field(page, "Allowed host names").fill("not/a/host");
+      await save(page);
+      await page.getByText("“not/a/host” does not have the expected format.").waitFor();
+      expect(dashboard.site.sent).toEqual([]);
     });
   });
 
@@ -111,10 +182,10 @@ describe("Settings page", () => {
     dashboard.site.answer = () => [200, { etag: '"c2"', now: ["url"], afterRestart: [] }];
     await dashboard.openLive("/settings", async (page) => {
       await page.locator("#channels-pico_client-url").fill(url);
-      await save(page, "Remote channel");
-      await page.getByLabel("Remote token", { exact: true }).fill("remote");
+      await save(page);
+      await page.getByRole("dialog").getByLabel("Remote token", { exact: true }).fill("remote");
       await page.keyboard.press("Enter");
-      await page.getByText("In effect now:").waitFor();
+      await page.getByText("1 setting saved").waitFor();
       expect(dashboard.bodies("/api/channels/pico_client")).toEqual([{ url, token: "remote" }]);
     });
   });
@@ -128,18 +199,20 @@ describe("Settings page", () => {
       return [412, { error: "etag_mismatch", message: "changed" }];
     };
     await dashboard.openLive("/settings", async (page) => {
-      await page.getByLabel("Ping interval").fill("15");
-      await page.getByLabel("Write timeout").fill("50");
-      await save(page, "Channel");
-      await page.getByText("The file now contains 45. You typed 15.").waitFor();
-      expect(await page.getByLabel("Ping interval").inputValue()).toBe("15");
-      expect(await page.getByLabel("Read timeout").inputValue()).toBe("90");
+      await field(page, "Ping interval").fill("15");
+      await field(page, "Write timeout").fill("50");
+      await save(page);
+      await page.getByText("The file changed in the meantime, so nothing was saved.").waitFor();
+      await page.getByText("The file now contains 45 s. You typed 15 s.").waitFor();
+      expect(await field(page, "Ping interval").inputValue()).toBe("15");
+      expect(await field(page, "Read timeout").inputValue()).toBe("90");
       await page.getByRole("button", { name: "Use file value" }).click();
-      expect(await page.getByLabel("Ping interval").inputValue()).toBe("45");
-      await save(page, "Channel");
+      expect(await field(page, "Ping interval").inputValue()).toBe("45");
+      await save(page);
       await expect
         .poll(() => dashboard.bodies("/api/channels/pico").at(-1))
-        .toEqual({ write_timeout: 50 });
+        .toEqual({ write_timeout: 3000 });
+      expect(await page.getByText("nothing was saved").count()).toBe(0);
     });
   });
 
@@ -150,11 +223,13 @@ describe("Settings page", () => {
         changed("channels.pico", { ping_interval: 20 }, '"p3"'),
       );
       dashboard.site.emit("settings", { at: 1, section: "channels.pico", keys: ["ping_interval"] });
-      await expect.poll(() => page.getByLabel("Ping interval").inputValue()).toBe("20");
+      await expect.poll(() => field(page, "Ping interval").inputValue()).toBe("20");
       const problem = "session_days: expected a number";
       dashboard.site.views.set("GET /api/settings", changed("launcher", {}, '"l1"', problem));
       dashboard.site.emit("settings", { at: 2, section: "launcher", rejected: problem });
-      await page.getByText("The file contains an invalid change: session_days").waitFor();
+      await page
+        .getByText("launcher-config.json contains an invalid change: session_days")
+        .waitFor();
     });
   });
 
@@ -166,17 +241,16 @@ describe("Settings page", () => {
     };
     dashboard.site.answer = () => [422, refused];
     await dashboard.openLive("/settings", async (page) => {
-      await form(page, "Dashboard").getByLabel("Allowed origins").fill("https://a.example");
-      await save(page, "Dashboard");
-      await page.getByLabel("Launcher token", { exact: true }).fill("right");
+      const origins = field(page, "Allowed origins of the console");
+      await origins.fill("https://a.example");
+      await save(page);
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Launcher token", { exact: true }).fill("right");
       await page.keyboard.press("Enter");
       await page.getByText("Expected an origin.").waitFor();
-      expect(
-        await form(page, "Dashboard").getByLabel("Allowed origins").getAttribute("aria-invalid"),
-      ).toBe("true");
-      expect(await form(page, "Dashboard").getByLabel("Allowed origins").inputValue()).toBe(
-        "https://a.example",
-      );
+      expect(await origins.getAttribute("aria-invalid")).toBe("true");
+      await page.getByRole("button", { name: "Remove https://a.example" }).waitFor();
+      expect(await page.getByText("setting saved").count()).toBe(0);
     });
   });
 });

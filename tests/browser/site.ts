@@ -4,17 +4,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { distFolder, loadAssets } from "../../plugins/dashboard/assets.ts";
 import {
-  connectPage,
-  connectionsPage,
-  doctorPage,
   docsPage,
-  logPage,
   messagePage,
-  sessionsPage,
-  settingsPage,
   setupPage,
   signInPage,
-  tokensPage,
   type Site,
   type TokenWay,
 } from "../../plugins/dashboard/pages/index.ts";
@@ -22,7 +15,16 @@ import { renderPage, type PageData } from "../../plugins/dashboard/ui/render.tsx
 import type { ConnectionsView, StatusView } from "../../plugins/dashboard/api/views.ts";
 import { figures, fresh, program, running } from "./sample.ts";
 import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
-import { connection, conversationList, sampleAnswers } from "./sample-api.ts";
+import { idOf } from "../../plugins/dashboard/ui/activity/lines.ts";
+import {
+  connection,
+  conversationList,
+  lines,
+  sampleAnswers,
+  sections,
+  sessions,
+  tokens,
+} from "./sample-api.ts";
 
 const policy = [
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:",
@@ -79,6 +81,20 @@ const chat = consolePage("chat", {
   route: "/chat",
   data: { name: "home-agent", list: conversationList() },
 });
+const protocols = [
+  {
+    name: "openai",
+    title: "OpenAI API",
+    clients: "OpenAI clients",
+    purpose: "OpenAI libraries can use the application as a language model.",
+    enabled: true,
+    url: "http://127.0.0.1:18800/v1",
+    model: "doorward",
+    etag: '"o1"',
+  },
+] as const;
+const clientsPage = (data: PageData["clients"]): ((site: Site) => string) =>
+  consolePage("clients", { title: "Clients", route: "/clients", data });
 
 /** Every page in each of its states, by its path on the test site. */
 export const pages: Readonly<Record<string, (site: Site) => string>> = {
@@ -94,20 +110,36 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/overview-off": overview(fresh, { total: 0, connections: [] }),
   "/overview-program": overview({ ...fresh, program }),
   "/overview-without-channel": overview(withoutChannel, undefined),
-  "/connect": (site) => connectPage({ ...site, version, csrf, channel: running.channel }),
-  "/connect-off": (site) => connectPage({ ...site, version, csrf, channel: fresh.channel }),
-  "/connections": (site) => connectionsPage({ ...site, version, csrf }),
   "/chat": chat,
   "/chat-memory": consolePage("chat", {
     title: "Chat",
     route: "/chat",
     data: { name: "home-agent" },
   }),
-  "/tokens": (site) => tokensPage({ ...site, version, csrf }),
-  "/sessions": (site) => sessionsPage({ ...site, version, csrf }),
-  "/settings": (site) => settingsPage({ ...site, version, csrf }),
-  "/log": (site) => logPage({ ...site, version, csrf }),
-  "/doctor": (site) => doctorPage({ ...site, version, csrf }),
+  "/clients": clientsPage({ tab: "connect", channel: running.channel!, protocols }),
+  "/clients-off": clientsPage({ tab: "connect", channel: fresh.channel!, protocols: [] }),
+  "/clients/connections": clientsPage({
+    tab: "connections",
+    channel: running.channel!,
+    protocols: [],
+  }),
+  "/security": consolePage("security", {
+    title: "Security",
+    route: "/security",
+    data: { tokens: { tokens }, sessions: { sessions }, status: running },
+  }),
+  "/settings": consolePage("settings", {
+    title: "Settings",
+    route: "/settings",
+    data: { settings: { sections } },
+  }),
+  "/activity": consolePage("activity", { title: "Activity", route: "/activity", data: {} }),
+  "/activity-line": consolePage("activity", {
+    title: "Activity",
+    route: "/activity",
+    data: { line: idOf(lines.at(-3)!), q: "connection" },
+  }),
+  "/doctor": consolePage("doctor", { title: "Doctor", route: "/doctor", data: {} }),
   "/docs-page": (site) =>
     docsPage({
       ...site,

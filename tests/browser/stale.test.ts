@@ -4,14 +4,19 @@ import { describe, expect, test } from "vitest";
 import { useDashboard } from "./dashboard-pages.ts";
 import { sampleAnswers } from "./sample-api.ts";
 import { fresh, running } from "./sample.ts";
-import { sessions } from "./sample-api.ts";
+import { sessions, tokens } from "./sample-api.ts";
 
 const dashboard = useDashboard();
 const live = (page: Page): Promise<void> => page.getByText("Live", { exact: true }).waitFor();
-const panel = /Sign in again/;
 const fewer = { sessions: sessions.slice(0, 2) };
 const gone = (page: Page): Promise<void> =>
   page.getByText("Unknown browser").waitFor({ state: "detached" });
+
+/** Responses after the new sign-in. */
+const answers: Readonly<Record<string, object>> = {
+  "/api/sessions": fewer,
+  "/api/tokens": { tokens },
+};
 
 /** Rejects all requests with 401 until a sign-in. */
 function signOut(): void {
@@ -20,7 +25,7 @@ function signOut(): void {
   dashboard.site.answer = ({ method, path }) => {
     if (path === "/login") isSignedIn = true;
     return isSignedIn
-      ? [200, path === "/api/sessions" && method === "GET" ? fewer : {}]
+      ? [200, (method === "GET" && answers[path]) || {}]
       : [401, { error: "unauthorized" }];
   };
 }
@@ -31,7 +36,7 @@ async function signIn(page: Page): Promise<void> {
 
 describe("Page with outdated data", () => {
   test("retries a failed refresh even if the clock moved back", async () => {
-    await dashboard.openLive("/sessions", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       dashboard.site.views.delete("GET /api/sessions");
       dashboard.site.answer = () => [503, {}];
       dashboard.site.emit("signed-out", {});
@@ -49,7 +54,7 @@ describe("Page with outdated data", () => {
   });
 
   test("reopens a stream that stays silent", async () => {
-    await dashboard.openLive("/sessions", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       await page.clock.install();
       await page.route("**/api/events*", () => undefined);
       await page.reload();
@@ -67,7 +72,7 @@ describe("Page with outdated data", () => {
   });
 
   test("waits for the new cookie after a rotation in another tab", async () => {
-    await dashboard.openLive("/sessions", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       signOut();
       await page.clock.install();
       await page.clock.pauseAt(Date.now() + 60_000); // more than the minimum interval
@@ -81,12 +86,14 @@ describe("Page with outdated data", () => {
       await gone(page);
       await page.clock.runFor(10);
       await live(page);
-      expect(await page.getByRole("heading", { name: panel }).count()).toBe(0);
+      expect(await page.getByText("Your session has ended").count()).toBe(0);
       // The reason of the previous end must not appear again.
       signOut();
       dashboard.site.emit("signed-in", {});
       await page.clock.resume();
-      await page.getByText("A restart of the launcher signs out all browsers").waitFor();
+      const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+      await dialog.waitFor();
+      expect(await dialog.textContent()).not.toContain("rotated");
     });
   });
 
@@ -97,7 +104,7 @@ describe("Page with outdated data", () => {
       (page: Page) => page.getByRole("button", { name: /Sign out Firefox/ }),
     ],
   ])("asks for no token after %s", async (_, button) => {
-    await dashboard.openLive("/sessions", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       dashboard.site.views.clear();
       dashboard.site.answer = ({ path }) =>
         /logout|sessions\//.test(path) ? [200, {}] : [401, {}];
@@ -120,7 +127,7 @@ describe("Page with outdated data", () => {
 
   test("reports the ended sign-in if the user stays after sign-out", async () => {
     await dashboard.openLive("/settings", async (page) => {
-      await page.getByLabel("Ping interval").fill("15");
+      await page.getByLabel("Ping interval", { exact: true }).fill("15");
       dashboard.site.views.clear();
       dashboard.site.answer = ({ path }) => (path === "/logout" ? [200, {}] : [401, {}]);
       const asked = new Promise<string>((done) =>
@@ -132,8 +139,8 @@ describe("Page with outdated data", () => {
       await page.getByRole("button", { name: "Sign out", exact: true }).click();
       expect(await asked).toBe("beforeunload");
       dashboard.site.emit("ended", { reason: "sign-out" });
-      await page.getByRole("dialog", { name: panel }).waitFor();
-      expect(await page.getByLabel("Ping interval").inputValue()).toBe("15");
+      await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+      expect(await page.getByLabel("Ping interval", { exact: true }).inputValue()).toBe("15");
     });
   });
 
@@ -163,7 +170,7 @@ describe("Page with outdated data", () => {
   });
 
   test("detects the end of the sign-in without live data", async () => {
-    await dashboard.openLive("/connect", async (page) => {
+    await dashboard.openLive("/clients", async (page) => {
       signOut();
       dashboard.site.views.set("GET /api/auth/status", { authenticated: false });
       dashboard.site.emit("ended", { reason: "expired" });

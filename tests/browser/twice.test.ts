@@ -23,7 +23,7 @@ const token = (page: Page) => page.getByRole("dialog").locator('input[type="pass
 describe("Page with slow responses", () => {
   test("shows a new token after the dialog was closed", async () => {
     dashboard.site.answer = () => [200, { which: "pico", token: secret, source: "security" }];
-    await dashboard.openLive("/tokens", async (page) => {
+    await dashboard.openLive("/security", async (page) => {
       await page.evaluate(() => {
         const limits: { ms: number; controller: AbortController }[] = [];
         AbortSignal.timeout = (ms) => {
@@ -36,7 +36,7 @@ describe("Page with slow responses", () => {
         );
       });
       const held = await hold(page, "**/api/token/rotate");
-      await page.getByRole("button", { name: "Rotate the channel token" }).click();
+      await page.getByRole("button", { name: "Replace the channel token" }).click();
       await token(page).fill("right");
       await page.keyboard.press("Enter");
       await among(held, 1);
@@ -44,7 +44,11 @@ describe("Page with slow responses", () => {
       await page.getByRole("button", { name: "Cancel" }).click();
       await page.getByRole("dialog").waitFor({ state: "detached" });
       await held[0]!.continue();
-      await expect.poll(() => page.locator("#token-value").inputValue()).toBe(secret);
+      await expect
+        .poll(() =>
+          page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue(),
+        )
+        .toBe(secret);
     });
   });
 
@@ -53,8 +57,8 @@ describe("Page with slow responses", () => {
       429,
       { error: "rate_limited", message: "Too many.", retryAfterSeconds: 60 },
     ];
-    await dashboard.openLive("/tokens", async (page) => {
-      await page.getByRole("button", { name: "Rotate the launcher token" }).click();
+    await dashboard.openLive("/security", async (page) => {
+      await page.getByRole("button", { name: "Replace the launcher token" }).click();
       await token(page).fill("wrong");
       await page.clock.install();
       await page.keyboard.press("Enter");
@@ -65,9 +69,9 @@ describe("Page with slow responses", () => {
       await among(held, 1);
       await page.clock.runFor(1_000);
       await token(page).press("End");
-      expect(await page.getByRole("button", { name: "Rotate", exact: true }).isDisabled()).toBe(
-        true,
-      );
+      await page.keyboard.press("Enter");
+      const send = page.getByRole("button", { name: "Replace", exact: true });
+      expect([await send.getAttribute("aria-disabled"), held.length]).toEqual(["true", 1]);
     });
   });
 
@@ -91,12 +95,14 @@ describe("Page with slow responses", () => {
   });
 
   test("disconnects once after a double click", async () => {
-    await dashboard.openLive("/connections", async (page) => {
+    await dashboard.openLive("/clients/connections", async (page) => {
       const held = await hold(page, "**/api/connections/c2");
-      await page.getByRole("button", { name: "Disconnect garden" }).dblclick();
+      await page.getByRole("button", { name: /^Actions for .*garden$/ }).click();
+      await page.getByRole("menuitem", { name: "Disconnect…" }).click();
+      await page.getByRole("button", { name: "Disconnect", exact: true }).dblclick();
       await among(held, 1);
       await held[0]!.fulfill({ json: {} });
-      await page.getByText("Disconnected garden.").waitFor();
+      await page.getByText(/ disconnected$/).waitFor();
       expect(held).toHaveLength(1);
     });
   });
@@ -113,23 +119,23 @@ describe("Page with slow responses", () => {
         view({}, '"p1"', "read_timeout: expected a number"),
       );
       dashboard.site.emit("settings", {});
-      await page.getByText("The file contains an invalid change").waitFor();
+      await page.getByText("config.json contains an invalid change").waitFor();
       dashboard.site.views.set("GET /api/settings", view({}, '"p1"'));
       dashboard.site.emit("settings", {});
-      await page.getByText("The file contains an invalid change").waitFor({ state: "hidden" });
+      await page.getByText("config.json contains an invalid change").waitFor({ state: "hidden" });
 
       const held = await hold(page, "**/api/channels/pico");
-      const save = page
-        .getByRole("form", { name: "Channel", exact: true })
-        .getByRole("button", { name: "Save" });
-      await page.getByLabel("Ping interval").fill("15");
+      const save = page.locator(".save .button.primary");
+      const interval = page.getByLabel("Ping interval", { exact: true });
+      await interval.fill("15");
       await save.click();
       await among(held, 1);
-      await page.getByLabel("Ping interval").fill("20");
-      expect(await save.isDisabled()).toBe(true);
+      await interval.fill("20");
+      await save.click({ force: true });
+      expect([await save.getAttribute("aria-disabled"), held.length]).toEqual(["true", 1]);
       dashboard.site.views.set("GET /api/settings", view({ ping_interval: 15 }, '"p2"'));
       await held[0]!.fulfill({ json: { etag: '"p2"', now: ["ping_interval"], afterRestart: [] } });
-      await page.getByText("In effect now: Ping interval.").waitFor();
+      await page.getByText("1 setting saved").waitFor();
       expect(await page.getByText("You typed").filter({ visible: true }).count()).toBe(0);
       await save.click();
       await among(held, 2);

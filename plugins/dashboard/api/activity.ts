@@ -41,6 +41,15 @@ export function createActivityLog() {
       if (channelTests === 0 || refusal.code !== "token_query_disabled")
         addRejection(clientRefusals, refusal);
     },
+    /** Ends the blocks of an address in both lists. */
+    unblocked(address: string): void {
+      for (const list of [refusals, clientRefusals])
+        for (const [index, row] of list.entries()) {
+          if (row.address !== address) continue;
+          const { until: _, ...rest } = row;
+          list[index] = rest;
+        }
+    },
     /**
      * Runs a channel test. Its handshakes by a disabled token method are not listed as rejections.
      */

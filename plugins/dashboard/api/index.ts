@@ -6,7 +6,8 @@
  */
 import type { FastifyInstance } from "fastify";
 import type { DashboardContext } from "../context.ts";
-import { maxBodyBytes, requestState } from "../request.ts";
+import { requireTokenConfirmation } from "../auth/credentials.ts";
+import { maxBodyBytes, parseBody, requestState, unblockBody } from "../request.ts";
 import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { eventRoutes } from "./events.ts";
@@ -18,7 +19,8 @@ import { settingsRoutes } from "./settings.ts";
 import { tokenRoutes } from "./tokens.ts";
 
 /**
- * Adds `POST /api/signin-links`: creates a one-time link for another browser.
+ * Adds `POST /api/signin-links`, which creates a one-time link for another browser, and
+ * `DELETE /api/signin-links`, which invalidates the links of the requester.
  *
  * When the requesting sign-in ends, the link and the sign-in that it opened end too. A link for a
  * Bearer has no such dependency.
@@ -37,6 +39,25 @@ function linkRoutes(app: FastifyInstance, context: DashboardContext): void {
       ...(session && { endsAt: new Date(session.expiresAt).toISOString() }),
     });
   });
+  app.delete("/api/signin-links", (request, reply) => {
+    context.auth.signInLinks.cancel(requestState(request).session);
+    return reply.header("cache-control", "no-store").send({ status: "ok" });
+  });
+}
+
+/**
+ * Adds `POST /api/unblock`, which ends the block of an address after wrong tokens. It needs the
+ * launcher token: a stolen cookie must not lift the limit on guesses of that token.
+ */
+function unblockRoute(app: FastifyInstance, context: DashboardContext): void {
+  app.post("/api/unblock", { bodyLimit: maxBodyBytes }, async (request, reply) => {
+    const { address, current } = parseBody(unblockBody, request);
+    await requireTokenConfirmation(context, request, current);
+    context.http.unblock(address);
+    context.observers.activity.unblocked(address);
+    context.runtime.log.info({ ip: address }, "unblocked in the dashboard");
+    return reply.header("cache-control", "no-store").send({ status: "ok" });
+  });
 }
 
 export function apiRoutes(app: FastifyInstance, context: DashboardContext): void {
@@ -44,6 +65,7 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   sessionRoutes(app, context);
   settingsRoutes(app, context);
   linkRoutes(app, context);
+  unblockRoute(app, context);
   connectionRoutes(app, context);
   conversationRoutes(app, context);
   programRoutes(app, context);

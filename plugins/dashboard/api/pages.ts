@@ -6,33 +6,25 @@ import { consolePage } from "./console-page.ts";
 import { csrfToken } from "../auth/sign-out.ts";
 import type { DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import {
-  connectPage,
-  connectionsPage,
-  docsPage,
-  doctorPage,
-  logPage,
-  sessionsPage,
-  settingsPage,
-  tokensPage,
-  type SignedInPage,
-} from "../pages/index.ts";
-import { sendPage } from "../reply.ts";
+import { docsPage, type SignedInPage } from "../pages/index.ts";
+import { sendPage, sendRedirect } from "../reply.ts";
 import { requestState } from "../request.ts";
 import { chatData } from "./chat.ts";
-import { protocolViews } from "./protocols.ts";
-import { sectionsOf } from "./settings.ts";
 import { newestConnections } from "./connections.ts";
+import { protocolViews } from "./protocols.ts";
+import { sessionList } from "./sessions.ts";
+import { sectionsOf, settingsView } from "./settings.ts";
 import { channelOf, statusOf } from "./status.ts";
+import { tokensView } from "./tokens.ts";
 
-/** Path to page. The browser module of a page loads its data from the API. */
-const pagesByPath: Readonly<Record<string, (page: SignedInPage) => string>> = {
-  "/connections": connectionsPage,
-  "/tokens": tokensPage,
-  "/sessions": sessionsPage,
-  "/settings": settingsPage,
-  "/log": logPage,
-  "/doctor": doctorPage,
+/** Old address of a page -> its new one. */
+const movedPages: Readonly<Record<string, string>> = {
+  "/connect": "/clients",
+  "/connections": "/clients/connections",
+  "/conversations": "/chat",
+  "/log": "/activity",
+  "/sessions": "/security",
+  "/tokens": "/security",
 };
 
 /** Adds the pages that require a sign-in. */
@@ -55,17 +47,71 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
       route: "/chat",
       data: () => chatData(context),
     });
-  app.get("/conversations", (_, reply) => reply.redirect(context.site.url("/chat"), 301));
-  for (const [path, draw] of Object.entries(pagesByPath)) {
-    app.get(path, (request, reply) => sendPage(reply, 200, draw(pageContext(context, request))));
+  for (const tab of ["connect", "connections"] as const) {
+    consolePage(app, context, {
+      path: tab === "connect" ? "/clients" : "/clients/connections",
+      page: "clients",
+      title: "Clients",
+      route: "/clients",
+      data: async (request) => {
+        const sections = await sectionsOf(context.services);
+        const channel = channelOf(context, request, sections);
+        const protocols = channel ? protocolViews(context.site, sections, channel.url) : [];
+        return { tab, protocols, ...(channel && { channel }) };
+      },
+    });
   }
-  app.get("/connect", async (request, reply) => {
-    const sections = await sectionsOf(context.services);
-    const channel = channelOf(context, request, sections);
-    const protocols = channel ? protocolViews(context.site, sections, channel.url) : [];
-    const page = pageContext(context, request);
-    return sendPage(reply, 200, connectPage({ ...page, channel, protocols }));
+  consolePage(app, context, {
+    path: "/activity",
+    page: "activity",
+    title: "Activity",
+    data: ({ query }) => Promise.resolve(parseQueryTexts(query, ["q", "level", "line"])),
   });
+  consolePage(app, context, {
+    path: "/doctor",
+    page: "doctor",
+    title: "Doctor",
+    data: () => Promise.resolve({}),
+  });
+  consolePage(app, context, {
+    path: "/security",
+    page: "security",
+    title: "Security",
+    data: async (request) => ({
+      tokens: await tokensView(context.auth),
+      sessions: { sessions: sessionList(context.auth, requestState(request).session) },
+      status: await statusOf(context, request),
+    }),
+  });
+  for (const path of ["/settings", "/settings/:section"]) {
+    consolePage(app, context, {
+      path,
+      page: "settings",
+      title: "Settings",
+      route: "/settings",
+      data: async ({ params }) => {
+        const { section } = params as { section?: string };
+        return { settings: await settingsView(context), ...(section && { section }) };
+      },
+    });
+  }
+  for (const [path, target] of Object.entries(movedPages)) {
+    app.get(path, (_request, reply) => sendRedirect(context.site, reply, 301, target));
+  }
+}
+
+const maxQueryText = 200;
+
+/** Reads texts from the query of a page. Repeated parameters are ignored. */
+function parseQueryTexts<K extends string>(
+  query: unknown,
+  names: readonly K[],
+): { readonly [name in K]?: string } {
+  const found = names.flatMap((name) => {
+    const value = (query as Record<string, unknown>)[name];
+    return typeof value === "string" ? [[name, value.slice(0, maxQueryText)]] : [];
+  });
+  return Object.fromEntries(found) as { readonly [name in K]?: string };
 }
 
 /** @returns The values that every page needs. */

@@ -7,7 +7,7 @@ import { maxBodyBytes, parseBody, settingsBody, requestState } from "../request.
 import { guardedFields, originOf } from "../ui/text/token-rules.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import type { SettingsSectionView } from "./views.ts";
+import type { SettingsSectionView, SettingsView } from "./views.ts";
 
 /** Path to section. Other sections cannot be changed over HTTP. */
 const sectionPaths = {
@@ -55,18 +55,24 @@ function viewOf(brand: string, settings: SettingsSection): SettingsSectionView {
   };
 }
 
+/** @returns The sections with a form, for the page and for `GET /api/settings`. */
+export async function settingsView({
+  services,
+  site,
+}: Pick<DashboardContext, "services" | "site">): Promise<SettingsView> {
+  const all = await sectionsOf(services);
+  const shown = all.filter(({ section }) => sectionsWithForm.includes(section));
+  return { sections: shown.map((section) => viewOf(site.brand, section)) };
+}
+
 /**
  * Adds `GET /api/settings` and a `PUT` for each section. A `PUT` carries the changed fields, and
  * `current` or `token` if the change needs a confirmation.
  */
 export function settingsRoutes(app: FastifyInstance, context: DashboardContext): void {
-  app.get("/api/settings", async (_request, reply) => {
-    const all = await sectionsOf(context.services);
-    const shown = all.filter(({ section }) => sectionsWithForm.includes(section));
-    return reply
-      .header("cache-control", "no-store")
-      .send({ sections: shown.map((section) => viewOf(context.site.brand, section)) });
-  });
+  app.get("/api/settings", async (_request, reply) =>
+    reply.header("cache-control", "no-store").send(await settingsView(context)),
+  );
   for (const [path, section] of Object.entries(sectionPaths)) {
     app.put(path, { bodyLimit: maxBodyBytes }, async (request, reply) =>
       reply

@@ -98,7 +98,7 @@ function longerTokenFix({ name, managedByEnv, variable }: TokenRow): string {
   if (managedByEnv && variable !== undefined) return `Change ${variable}, then restart.`;
   if (name === "metrics") return "Rotate it: doorward token rotate metrics";
   if (name === "launcher" || name === "pico") {
-    return `Rotate it on the page Tokens, or run: doorward token rotate ${name}`;
+    return `Rotate it on the page Security, or run: doorward token rotate ${name}`;
   }
   // Another system issues this token, so a token generated here would not work there.
   return `Get a longer token from the server that issued it, then run: doorward token set ${name}`;

@@ -130,7 +130,7 @@ export interface CheckView {
   /** The command or setting that fixes the problem. */
   readonly fix?: string;
   /** A button of the doctor page that fixes the problem. */
-  readonly action?: "restart-program";
+  readonly action?: "restart-program" | "turn-on-channel";
 }
 /** A rejected client with texts for the page. */
 export interface RejectedConnectionView {

@@ -50,6 +50,10 @@ export function createSignInLinks(
       }
       return { link, expiresAt: expiry.until };
     },
+    /** Invalidates all links of a maker; undefined means the owner. */
+    cancel(maker: SignInSession | undefined): void {
+      for (const [key, link] of alive) if (link.maker === maker) alive.delete(key);
+    },
     /** Invalidates a link. @returns Its maker if the link was valid, else undefined. */
     redeem(
       link: string,

@@ -2,16 +2,9 @@
 export { messagePage } from "./message.ts";
 export { setupPage, type SetupFailure } from "./setup.ts";
 export { signInPage, type SignInFailure } from "./sign-in.ts";
-export { snippets } from "./snippets.ts";
+export { snippets } from "../ui/text/snippets.ts";
 export { tokenPlaceholder } from "../ui/text/token-rules.ts";
 export type { Site } from "./layout.ts";
 export type { TokenWay } from "./ways.ts";
-export { connectPage } from "./connect.ts";
-export { connectionsPage } from "./connections.ts";
 export { docsPage } from "./docs.ts";
-export { doctorPage } from "./doctor.ts";
-export { logPage } from "./log.ts";
-export { sessionsPage } from "./sessions.ts";
-export { settingsPage } from "./settings.ts";
-export { tokensPage } from "./tokens.ts";
 export type { SignedInPage } from "./signed-in-page.ts";

@@ -32,13 +32,11 @@ interface Frame {
 /** Pages of the navigation, in display order. */
 const pages: readonly { path: string; name: string }[] = [
   { path: "/", name: "Overview" },
-  { path: "/connect", name: "Connect" },
-  { path: "/connections", name: "Connections" },
+  { path: "/clients", name: "Clients" },
   { path: "/chat", name: "Chat" },
-  { path: "/tokens", name: "Tokens" },
-  { path: "/sessions", name: "Sign-ins" },
+  { path: "/security", name: "Security" },
   { path: "/settings", name: "Settings" },
-  { path: "/log", name: "Log" },
+  { path: "/activity", name: "Activity" },
   { path: "/doctor", name: "Doctor" },
 ];
 

@@ -2,8 +2,13 @@
 import type { ComponentType, JSX } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
+import { ActivityPage, type ActivityData } from "./activity/page.tsx";
 import { ChatPage, type ChatData } from "./chat/page.tsx";
+import { ClientsPage, type ClientsData } from "./clients/page.tsx";
+import { DoctorPage, type DoctorData } from "./doctor/page.tsx";
 import { OverviewPage, type OverviewData } from "./overview/page.tsx";
+import { SecurityPage, type SecurityData } from "./security/page.tsx";
+import { SettingsPage, type SettingsData } from "./settings/page.tsx";
 import { SiteContext, useSite, type SiteFacts } from "./site.tsx";
 import type { DocumentData } from "./start.tsx";
 
@@ -12,13 +17,26 @@ export type { SiteFacts, Theme } from "./site.tsx";
 
 /** Page -> its data. The name is also the name of its script and its style sheet. */
 export interface PageData {
+  readonly activity: ActivityData;
   readonly chat: ChatData;
+  readonly clients: ClientsData;
+  readonly doctor: DoctorData;
   readonly overview: OverviewData;
+  readonly security: SecurityData;
+  readonly settings: SettingsData;
 }
 
 const components: {
   readonly [K in keyof PageData]: ComponentType<{ readonly data: PageData[K] }>;
-} = { chat: ChatPage, overview: OverviewPage };
+} = {
+  activity: ActivityPage,
+  chat: ChatPage,
+  clients: ClientsPage,
+  doctor: DoctorPage,
+  overview: OverviewPage,
+  security: SecurityPage,
+  settings: SettingsPage,
+};
 
 /** A page with its data. */
 interface PageDocument<K extends keyof PageData = keyof PageData> {

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { protocolSnippets } from "../../../plugins/dashboard/pages/protocol-snippets.ts";
+import { protocolSnippets } from "../../../plugins/dashboard/ui/text/protocol-snippets.ts";
 import { tokenPlaceholder } from "../../../plugins/dashboard/ui/text/token-rules.ts";
 import { read } from "../../rules/source.ts";
 import { startAiSdk, tokens, versions, type Service } from "./harness.ts";

@@ -122,7 +122,7 @@ describe("unsupported method", () => {
       ["PATCH", "/logout", "HEAD, GET, POST"],
       ["POST", "/", "HEAD, GET"],
       ["POST", "/api/status", "HEAD, GET"],
-      ["GET", "/api/signin-links", "POST"],
+      ["GET", "/api/signin-links", "POST, DELETE"],
       ["GET", "/api/channels/pico", "PUT"],
       ["POST", "/healthz", "HEAD, GET"],
       ["OPTIONS", "/login", "HEAD, GET, POST"],

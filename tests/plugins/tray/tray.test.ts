@@ -59,9 +59,9 @@ describe.skipIf(!hasBus)("tray", () => {
       const wanted: [() => Promise<void>, string][] = [
         [() => panel.activate(), "/"],
         [() => panel.click("Open Dashboard"), "/"],
-        [() => panel.click("Rotate Token…"), "/tokens"],
-        [() => panel.click("Pico channel: 0 connections"), "/connections"],
-        [() => panel.click("Show Log"), "/log"],
+        [() => panel.click("Rotate Token…"), "/security"],
+        [() => panel.click("Pico channel: 0 connections"), "/clients/connections"],
+        [() => panel.click("Show Log"), "/activity"],
       ];
       for (const [click, page] of wanted) {
         const before = opened.length;

@@ -14,9 +14,9 @@ export interface PageLink {
 export const mainPages: readonly PageLink[] = [
   { path: "/chat", name: "Chat", icon: "messages-square", key: "c" },
   { path: "/overview", name: "Overview", icon: "gauge", key: "o" },
-  { path: "/connect", name: "Clients", icon: "plug", key: "l" },
-  { path: "/log", name: "Activity", icon: "scroll-text", key: "a" },
-  { path: "/tokens", name: "Security", icon: "shield-check", key: "y" },
+  { path: "/clients", name: "Clients", icon: "plug", key: "l" },
+  { path: "/activity", name: "Activity", icon: "scroll-text", key: "a" },
+  { path: "/security", name: "Security", icon: "shield-check", key: "y" },
   { path: "/settings", name: "Settings", icon: "settings", key: "s" },
 ];
 

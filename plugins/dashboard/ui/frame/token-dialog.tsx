@@ -17,13 +17,14 @@ interface TokenDialogProps extends TokenQuestion<unknown> {
 }
 
 /** Sends the token until the server accepts it. A rate limit counts down on the dialog. */
-export function TokenDialog(props: TokenDialogProps): JSX.Element {
+export function TokenDialog(props: TokenDialogProps): JSX.Element | null {
   const { title, text, verb, danger, cancel = "Cancel", fields, keep, done } = props;
   const label = props.label ?? "Launcher token";
   const id = useId();
   const form = useTokenForm(props, label);
   const secondsLeft = useCountdown(form.limitedUntil);
   const isLimited = secondsLeft > 0 && form.token.trim().length < unlimitedTokenLength;
+  if (form.isLeft) return null;
   return (
     <Modal label={title} keep={keep === true} onClose={() => void form.cancel(done)}>
       <form
@@ -77,6 +78,7 @@ function useTokenForm({ send, endsOn, done }: TokenDialogProps, label: string) {
   const [problem, setProblem] = useState<string>();
   const [limitedUntil, setLimitedUntil] = useState(0);
   const [isSending, setSending] = useState(false);
+  const [isLeft, setLeft] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const pending = useRef<Promise<Answer>>(undefined);
   const answered = useRef(false);
@@ -111,16 +113,19 @@ function useTokenForm({ send, endsOn, done }: TokenDialogProps, label: string) {
     problem,
     limitedUntil,
     isSending,
+    /** True while the answer of a request is awaited that was sent before the user cancelled. */
+    isLeft,
     input,
     submit,
     change(value: string): void {
       setToken(value);
       setProblem(undefined);
     },
-    /** The server may complete a request that was sent before the user cancelled. */
+    /** The server may complete a request that is under way. */
     async cancel(end: (answer: Answer) => void): Promise<void> {
       if (answered.current) return;
       answered.current = true;
+      setLeft(true);
       const answer = await pending.current;
       end(answer && "body" in answer ? answer : undefined);
     },

@@ -33,7 +33,7 @@ const titles: Readonly<Record<string, string>> = {
 
 const fixes: Readonly<Record<string, string>> = {
   token_mismatch:
-    "Compare the client’s token with the channel token (Tokens, or doorward token show pico). " +
+    "Compare the client’s token with the channel token (Security, or doorward token show pico). " +
     "It must contain no quotes, spaces or line breaks.",
   token_missing:
     "Send Authorization: Bearer <token>, or from a browser the subprotocol token.<token>. " +

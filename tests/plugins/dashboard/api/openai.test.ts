@@ -3,38 +3,46 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { AnyPlugin } from "../../../../kernel/index.ts";
 import { echo } from "../../../../plugins/echo/index.ts";
+import type { ProtocolView } from "../../../../plugins/dashboard/ui/text/protocols.ts";
 import { openai } from "../../../../plugins/openai/index.ts";
 import { bearer, pico, withChannel } from "../../../support/dashboard-channel.ts";
 import { signIn, type DashboardServer } from "../../../support/dashboard-server.ts";
 
 const before = [...pico(), openai(), echo()] as unknown as AnyPlugin[];
 
-async function connectPage(server: DashboardServer): Promise<string> {
+/** Returns the data of the OpenAI protocol in the page, undefined if it has none. */
+async function openaiData(server: DashboardServer): Promise<ProtocolView | undefined> {
   const { cookie } = await signIn(server);
-  return (await server.get("/connect", { cookie })).text();
+  const page = await (await server.get("/clients", { cookie })).text();
+  const [, text = ""] = /id="data">([^<]*)</.exec(page) ?? [];
+  const { data } = JSON.parse(text) as { data: { protocols: readonly ProtocolView[] } };
+  const found = data.protocols.find(({ name }) => name === "openai");
+  expect(page.includes(">OpenAI clients<")).toBe(found !== undefined);
+  expect(page.includes("chat/completions")).toBe(found?.enabled === true);
+  return found;
 }
 
-const turn = (server: DashboardServer, page: string): Promise<Response> =>
+const turn = (server: DashboardServer, { enabled, etag }: ProtocolView): Promise<Response> =>
   server.request("/api/channels/openai", {
     method: "PUT",
-    body: JSON.stringify({ enabled: page.includes('data-turn="on"') }),
+    body: JSON.stringify({ enabled: !enabled }),
     headers: {
       "content-type": "application/json",
-      "if-match": /data-etag="([^"]+)"/.exec(page)![1]!,
+      "if-match": etag!,
       ...bearer,
     },
   });
 
-describe("Connect page", () => {
+describe("Clients page", () => {
   test("turns the OpenAI protocol on and shows snippets that work", () =>
     withChannel(
       async (server, home) => {
-        const off = await connectPage(server);
-        expect(off).not.toContain("openai-curl");
-        expect((await turn(server, off)).status).toBe(200);
-        const page = await connectPage(server);
-        expect(page).toContain('data-protocol="openai" data-turn="off"');
-        const [, base = ""] = /Base URL <code>([^<]+)</.exec(page) ?? [];
+        const off = await openaiData(server);
+        expect(off?.enabled).toBe(false);
+        expect((await turn(server, off!)).status).toBe(200);
+        const view = (await openaiData(server))!;
+        expect(view.enabled).toBe(true);
+        const base = view.url;
         const secrets = await readFile(join(home, ".security.yml"), "utf8");
         const [, token = ""] = /openai:\s+token: "?([0-9a-f]{64})/.exec(secrets) ?? [];
         const reply = await fetch(`${base}/chat/completions`, {
@@ -49,7 +57,7 @@ describe("Connect page", () => {
           200,
           expect.stringContaining('"content":"hello"'),
         ]);
-        expect((await turn(server, page)).status).toBe(200);
+        expect((await turn(server, view)).status).toBe(200);
         expect((await fetch(`${base}/models`)).status).toBe(404);
       },
       { before },
@@ -57,6 +65,6 @@ describe("Connect page", () => {
 
   test("shows no OpenAI card without the plugin", () =>
     withChannel(async (server) => {
-      expect(await connectPage(server)).not.toContain("OpenAI");
+      expect(await openaiData(server)).toBeUndefined();
     }));
 });

@@ -33,7 +33,7 @@ describe("GET /docs", () => {
       expect(pages.get("/door/docs")).toContain(`href="/door/docs/${name}"`);
     const astray: string[] = [];
     const others = new Map<string, string>();
-    for (const path of ["/door/", "/door/tokens", "/door/settings", "/door/connect"])
+    for (const path of ["/door/", "/door/security", "/door/settings", "/door/clients"])
       others.set(path, await read(path));
     for (const [path, text] of [...pages, ...others]) {
       expect(text).toMatch(/<h1>[^<]+<\/h1>/);
@@ -68,8 +68,22 @@ describe("GET /docs", () => {
     ]) {
       await rejection(await server.get(`/docs/${name}`, session), 404, "not_found");
     }
-    expect(await (await server.open("/tokens", session)).text()).toContain(
-      '<a href="/docs">Documentation</a>',
-    );
+    const page = await (await server.open("/security", session)).text();
+    expect(page).toMatch(/<a href="\/docs"[^>]*>.*?Documentation/s);
+  });
+});
+
+describe("Old addresses", () => {
+  test.each([
+    ["/tokens", "/security"],
+    ["/sessions", "/security"],
+    ["/log", "/activity"],
+    ["/connect", "/clients"],
+    ["/connections", "/clients/connections"],
+  ])("redirects %s to %s after sign-in", async (old, target) => {
+    await using server = await startDashboard({ basePath: "/door" });
+    const headers = { cookie: cookieFrom(await server.post("/door/login", { token: TOKEN })) };
+    const answer = await server.open(`/door${old}`, headers);
+    expect([answer.status, answer.headers.get("location")]).toEqual([301, `/door${target}`]);
   });
 });

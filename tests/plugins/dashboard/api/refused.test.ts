@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PICO, withApi, type ApiClient } from "../../../support/api-client.ts";
+import { PICO, TOKEN, withApi, type ApiClient } from "../../../support/api-client.ts";
 
 const upgrade = {
   connection: "Upgrade",
@@ -55,6 +55,22 @@ describe("GET /api/status: rejected clients", () => {
         code: "rate_limited",
         until: office.clock.now() + 60_000,
       });
+    }));
+
+  test("unblocks an address with the launcher token only", () =>
+    withApi(async (office) => {
+      const attempt = (token: string) =>
+        office.ask("GET", "/pico", undefined, { authorization: `Bearer ${token}` });
+      for (let n = 0; n < 11; n += 1) await attempt(`wrong${n}`);
+      const [{ address }] = await refused(office);
+      const unblock = (body: object) => office.ask("POST", "/api/unblock", body);
+      expect(await unblock({ address })).toMatchObject({ status: 400 });
+      expect(await unblock({ address, current: "wrong" })).toMatchObject({ status: 403 });
+      expect(await unblock({ current: TOKEN })).toMatchObject({ status: 400 });
+      expect(await attempt("wrong12")).toMatchObject({ status: 429 });
+      expect(await unblock({ address, current: TOKEN })).toMatchObject({ status: 200 });
+      expect(await attempt("wrong13")).toMatchObject({ status: 401 });
+      expect((await refused(office)).filter(({ until }) => until !== undefined)).toEqual([]);
     }));
 
   test("names the origin of a page", () =>

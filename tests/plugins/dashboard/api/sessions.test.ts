@@ -94,3 +94,19 @@ describe("/api/sessions", () => {
       expect(await isSignedIn(office, office.session)).toBe(false);
     }));
 });
+
+describe("/api/signin-links", () => {
+  test("cancels the links of the requester", () =>
+    withApi(async (office) => {
+      const make = async (): Promise<string> => {
+        const { body } = await office.ask("POST", "/api/signin-links");
+        return new URL(String(body.url)).searchParams.get("link")!;
+      };
+      const login = (token: string) =>
+        office.ask("POST", "/login", { token }, { "content-type": "application/json" });
+      const [used, cancelled] = [await make(), await make()];
+      expect((await login(used)).status).toBe(200);
+      expect((await office.ask("DELETE", "/api/signin-links")).status).toBe(200);
+      expect((await login(cancelled)).status).toBe(401);
+    }));
+});

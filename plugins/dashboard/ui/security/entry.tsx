@@ -1,0 +1,5 @@
+// Starts the security page in the browser.
+import { startPage } from "../start.tsx";
+import { SecurityPage } from "./page.tsx";
+
+startPage(SecurityPage);

@@ -1,0 +1,120 @@
+/** Card that makes a sign-in link for another device, with its QR code. @module */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { second, serverNow } from "../live/clock.ts";
+import { requestAsOwner } from "../live/owner.ts";
+import { Button } from "../parts/button.tsx";
+import { CopyButton } from "../parts/copy.tsx";
+import { Notice } from "../parts/states.tsx";
+import { countdownLabel, isLocalOnly, reachable } from "./attempts.ts";
+import { Qr } from "../parts/qr.tsx";
+
+interface Link {
+  readonly url: string;
+  /** Unix milliseconds. */
+  readonly until: number;
+}
+
+interface SignInLinkProps {
+  /** URLs at which the dashboard listens. */
+  readonly addresses: readonly string[];
+}
+
+export function SignInLink({ addresses }: SignInLinkProps): JSX.Element {
+  const [link, setLink] = useState<Link>();
+  const [problem, setProblem] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const isValid = link !== undefined && link.until > Math.max(second.value, serverNow());
+  const create = async (): Promise<void> => {
+    setBusy(true);
+    setProblem(undefined);
+    const answer = await requestAsOwner<{ url: string; expiresAt: string }>(
+      "POST",
+      "/api/signin-links",
+    );
+    setBusy(false);
+    if ("error" in answer) return setProblem(answer.error.message);
+    setLink({ url: answer.body.url, until: Date.parse(answer.body.expiresAt) });
+  };
+  const cancel = async (): Promise<void> => {
+    const answer = await requestAsOwner("DELETE", "/api/signin-links");
+    if ("error" in answer) return setProblem(answer.error.message);
+    setLink(undefined);
+  };
+  return (
+    <section class="card phone-card" aria-labelledby="link-title">
+      <h2 id="link-title">Sign in on your phone</h2>
+      {link && isValid ? (
+        <LiveLink link={link} addresses={addresses} cancel={cancel} />
+      ) : (
+        <>
+          <p class="muted small">
+            {link
+              ? "The link has expired."
+              : "A link and its QR code sign in one other browser, without the launcher token."}
+          </p>
+          <Button kind="primary" busy={isBusy && "Creating…"} onClick={create}>
+            Create a sign-in link
+          </Button>
+        </>
+      )}
+      <p class="problem" role="alert" hidden={problem === undefined}>
+        {problem}
+      </p>
+    </section>
+  );
+}
+
+interface LiveLinkProps extends SignInLinkProps {
+  readonly link: Link;
+  readonly cancel: () => Promise<void>;
+}
+
+function LiveLink({ link, addresses, cancel }: LiveLinkProps): JSX.Element {
+  const isLocal = isLocalOnly(link.url);
+  return (
+    <>
+      {isLocal ? (
+        <LocalOnly addresses={addresses} />
+      ) : (
+        <Qr text={link.url} label="QR code with the sign-in link" />
+      )}
+      <p class="muted small">
+        {isLocal ? "For another browser of this machine. " : "Scan it with the camera. "}
+        Single use, expires in{" "}
+        <b class="num" role="timer">
+          {countdownLabel(link.until, Math.max(second.value, serverNow()))}
+        </b>
+        . If you sign out here, the other browser is signed out too.
+      </p>
+      <div class="row wrap">
+        <CopyButton text={link.url} label="Copy link" compact />
+        <Button kind="ghost" compact onClick={cancel}>
+          Cancel link
+        </Button>
+      </div>
+    </>
+  );
+}
+
+/** A phone cannot open a loopback address. */
+function LocalOnly({ addresses }: SignInLinkProps): JSX.Element {
+  const [other] = reachable(addresses);
+  return (
+    <Notice tone="info">
+      <b>Other devices can't reach this address.</b>
+      <p>
+        {other === undefined ? (
+          <>
+            Set <code>"public": true</code> and <code>"tls"</code> in{" "}
+            <code>launcher-config.json</code>, then open this page at the address of this machine.
+          </>
+        ) : (
+          <>
+            Open this page at <a href={other}>{other}</a> and create the link there.
+          </>
+        )}
+      </p>
+    </Notice>
+  );
+}

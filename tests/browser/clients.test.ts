@@ -1,0 +1,193 @@
+// Tests the clients page in a browser.
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { useDashboard } from "./dashboard-pages.ts";
+import { connection } from "./sample-api.ts";
+
+const dashboard = useDashboard();
+const pageOf = (offset: number) => ({
+  total: 10_000,
+  connections: Array.from({ length: 100 }, (_, at) => connection(offset + at)),
+});
+
+const path = "/clients/connections";
+const rowOf = (page: Page, name: string | RegExp) => page.getByRole("row", { name });
+
+describe("Connections", () => {
+  test("shows 10,000 connections in pages of 100", async () => {
+    dashboard.site.views.set("GET /api/connections", pageOf(0));
+    await dashboard.openLive(path, async (page) => {
+      await page.getByText("1 to 100 of 10\u202f000").waitFor();
+      expect(await page.locator("tbody tr").count()).toBe(100);
+      dashboard.site.views.set("GET /api/connections", pageOf(100));
+      await page.getByRole("button", { name: "Next" }).click();
+      await page.getByText("101 to 200 of 10\u202f000").waitFor();
+      await page.getByText("robot-150", { exact: true }).waitFor();
+      expect(await page.getByText("robot-50", { exact: true }).count()).toBe(0);
+    });
+  });
+
+  test("updates rows and rates and keeps the focus", async () => {
+    await dashboard.openLive(path, async (page) => {
+      const menu = page.getByRole("button", { name: "Actions for Firefox 140 on Linux, laptop" });
+      await menu.focus();
+      const connections = [{ ...connection(1), messagesIn: 9999 }, connection(7)];
+      dashboard.site.views.set("GET /api/connections", { total: 2, connections });
+      dashboard.site.emit("rate", { at: 1, in: 12, out: 34, connections: 2, queuedBytes: 1536 });
+      await page.getByText("robot-7").waitFor();
+      expect(await page.locator(".rates").textContent()).toBe(
+        "12 in/s · 34 out/s · 1.5 KiB queued",
+      );
+      expect(await rowOf(page, /laptop/).textContent()).toContain("9\u202f999");
+      expect(await menu.evaluate((button) => button === document.activeElement)).toBe(true);
+      expect(await page.getByRole("link", { name: /^Connections/ }).textContent()).toContain("2");
+    });
+  });
+
+  test("ignores older responses and responses to earlier filters", async () => {
+    await dashboard.openLive(path, async (page) => {
+      const held: ((number: number) => Promise<void>)[] = [];
+      await page.route(
+        "**/api/connections?*",
+        (route) =>
+          void held.push((number) =>
+            route.fulfill({ json: { total: 1, connections: [connection(number)] } }),
+          ),
+      );
+      const filter = page.getByRole("searchbox");
+      await filter.fill("a");
+      await expect.poll(() => held.length).toBe(1);
+      await filter.fill("b");
+      await expect.poll(() => held.length).toBe(2);
+      for (const asked of [3, 4]) {
+        dashboard.site.emit("connected", {});
+        await expect.poll(() => held.length).toBe(asked);
+      }
+      await held[2]!(6);
+      await page.getByText("robot-6", { exact: true }).waitFor();
+      await held[3]!(7);
+      await page.getByText("robot-7", { exact: true }).waitFor();
+      await held[0]!(8);
+      await held[1]!(9);
+      expect(await page.getByText("robot-7", { exact: true }).count()).toBe(1);
+    });
+  });
+
+  test("shows client, authentication, times and traffic of a connection", async () => {
+    await dashboard.openLive(path, async (page) => {
+      const cells = await rowOf(page, /laptop/)
+        .locator("td")
+        .allTextContents();
+      expect(cells.slice(0, -1)).toEqual([
+        "Firefox 140 on Linuxhttps://home.example.org",
+        "laptop",
+        "192.168.178.21",
+        "subprotocol",
+        "2\u202f568 / 31",
+        expect.stringMatching(/^3 h ago ?active (just now|\d+ s ago)$/),
+      ]);
+      expect(await rowOf(page, /garden/).textContent()).toMatch(
+        /This console.*Ann Example.*80 KiB/,
+      );
+      const since = rowOf(page, /laptop/)
+        .locator("time")
+        .first();
+      expect(await since.getAttribute("title")).toMatch(/\d:\d\d/);
+    });
+  });
+
+  test("disconnects one client after a confirmation", async () => {
+    await dashboard.openLive(path, async (page) => {
+      await page.getByRole("button", { name: "Actions for This console, garden" }).click();
+      await page.getByRole("menuitem", { name: "Disconnect…" }).click();
+      await page.getByText("The client won't reconnect automatically.").waitFor();
+      expect(dashboard.site.sent).toEqual([]);
+      await page.getByRole("button", { name: "Disconnect", exact: true }).click();
+      await page.getByText("This console disconnected").waitFor();
+      expect(dashboard.site.sent.map((request) => `${request.method} ${request.path}`)).toEqual([
+        "DELETE /api/connections/c2",
+      ]);
+    });
+  });
+
+  test("explains an empty list", async () => {
+    dashboard.site.views.set("GET /api/connections", { total: 0, connections: [] });
+    await dashboard.openLive(path, async (page) => {
+      await page.getByText("Clients appear here as soon as they connect.").waitFor();
+      await page.getByLabel("Filter connections").fill("x");
+      await page.getByText("No matching connections").waitFor();
+    });
+  });
+});
+
+describe("Connect", () => {
+  const clipboard = { permissions: ["clipboard-read", "clipboard-write"] };
+
+  test("copies code with the token and keeps it off the page", async () => {
+    const secret = "channel-secret-0123456789";
+    dashboard.site.answer = () => [200, { token: secret }];
+    await dashboard.openLive(
+      "/clients",
+      async (page) => {
+        await page.getByRole("button", { name: "Copy with token…" }).first().click();
+        await page.getByRole("dialog").getByLabel("Launcher token", { exact: true }).fill("right");
+        await page.keyboard.press("Enter");
+        await page.getByText("Copied with the token").waitFor();
+        expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(`"${secret}"`);
+        expect(await page.content()).not.toContain(secret);
+      },
+      clipboard,
+    );
+  });
+
+  test("highlights the code of the chosen language and remembers it", async () => {
+    await dashboard.openLive("/clients", async (page) => {
+      await page.getByRole("radio", { name: "Python" }).first().click();
+      await page.locator(".code .hljs-keyword", { hasText: "import" }).first().waitFor();
+      await page.reload();
+      await page.locator(".code", { hasText: "import asyncio" }).waitFor();
+    });
+  });
+
+  test("tries every way and explains failures", async () => {
+    dashboard.site.answer = () => [
+      200,
+      {
+        results: [
+          { method: "header", ok: true, code: "101", ms: 4.2 },
+          { method: "subprotocol", ok: false, code: "token_mismatch", ms: 2 },
+          { method: "query", ok: false, code: "token_query_disabled", ms: 2 },
+        ],
+      },
+    ];
+    await dashboard.openLive("/clients", async (page) => {
+      await page.getByRole("button", { name: "Try every way" }).click();
+      await page.getByText("Works · 4 ms").waitFor();
+      await page.getByText("Turned off", { exact: true }).waitFor();
+      expect(await page.locator('[data-method="subprotocol"]').textContent()).toContain(
+        "The channel rejected the token.",
+      );
+    });
+  });
+
+  test("turns the channel and the OpenAI protocol on and off", async () => {
+    dashboard.site.answer = () => [200, { etag: '"o2"', now: ["enabled"], afterRestart: [] }];
+    await dashboard.openLive("/clients-off", async (page) => {
+      await page.getByRole("button", { name: "Turn on" }).click();
+      await page.getByText("The channel is on").waitFor();
+      expect(dashboard.bodies("/api/channels/pico")).toEqual([{ enabled: true }]);
+    });
+    await dashboard.openLive("/clients", async (page) => {
+      const turn = page.getByRole("switch", { name: "OpenAI protocol" });
+      await turn.click();
+      await page.getByText("Base URL").waitFor({ state: "detached" });
+      await turn.click();
+      await page.getByText("Base URL").waitFor();
+      expect(dashboard.bodies("/api/channels/openai")).toEqual([
+        { enabled: false },
+        { enabled: true },
+      ]);
+      expect(dashboard.site.sent.at(-1)?.headers["if-match"]).toBe('"o2"');
+    });
+  });
+});

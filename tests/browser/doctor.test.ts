@@ -1,0 +1,79 @@
+// Tests the doctor page in a browser.
+import { describe, expect, test } from "vitest";
+import { useDashboard } from "./dashboard-pages.ts";
+import { checks } from "./sample-api.ts";
+
+const dashboard = useDashboard();
+const passed = { id: "clock", title: "Clock", result: "ok", reason: "Right." };
+
+describe("Doctor page", () => {
+  test("shows findings first, worst first, with the command that fixes them", async () => {
+    await dashboard.openLive("/doctor", async (page) => {
+      await page.getByRole("heading", { name: "1 problem and 1 warning" }).waitFor();
+      await page.getByText("5 checks: 3 passed · last run just now").waitFor();
+      expect(await page.locator(".finding h2").allTextContents()).toEqual([
+        "Problem: Files that other users can read",
+        "Warning: Weak token",
+      ]);
+      await page.getByText("chmod 600 ~/.service/.security.yml", { exact: true }).waitFor();
+      expect(await page.locator(".finding").getByRole("button").count()).toBe(2);
+
+      expect(await page.locator(".checks details[open]").count()).toBe(0);
+      await page.getByText("3 passed", { exact: true }).click();
+      await page.locator(".checks code").getByText("Bearer <token>", { exact: true }).waitFor();
+    });
+  });
+
+  test("runs the checks again and opens passed ones without findings", async () => {
+    await dashboard.openLive("/doctor", async (page) => {
+      await page.getByRole("heading", { name: "1 problem and 1 warning" }).waitFor();
+      dashboard.site.views.set("POST /api/doctor", { checks: [passed] });
+      await page.getByRole("button", { name: "Run again" }).click();
+      await page.getByRole("heading", { name: "Everything is fine" }).waitFor();
+      await page.getByText("1 check: 1 passed").waitFor();
+      await page.getByText("Right.").waitFor();
+      expect(await page.locator(".finding").count()).toBe(0);
+      await page.getByText("The checks have finished").waitFor();
+    });
+  });
+
+  test("fixes findings on the server and runs the checks again", async () => {
+    const off = {
+      id: "handshake",
+      title: "Handshakes with the token",
+      result: "warning",
+      reason: "Not tested: the channel is off.",
+      action: "turn-on-channel",
+    };
+    const channels = [{ name: "pico", etag: '"a1"' }];
+    dashboard.site.views.set("GET /api/channels", { channels });
+    dashboard.site.views.set("POST /api/doctor", { checks: [off, passed] });
+    dashboard.site.answer = () => [422, { error: "invalid_setting", message: "No token." }];
+    await dashboard.openLive("/doctor", async (page) => {
+      const turnOn = page.getByRole("button", { name: "Turn on the channel" });
+      await turnOn.click();
+      await page.getByRole("alert").getByText("No token.").waitFor();
+      dashboard.site.answer = () => [200, {}];
+      dashboard.site.views.set("POST /api/doctor", { checks: [passed] });
+      await turnOn.click();
+      await page.getByRole("heading", { name: "Everything is fine" }).waitFor();
+      await page.getByText("The channel is on").waitFor();
+      expect(dashboard.bodies("/api/channels/pico")).toEqual([
+        { enabled: true },
+        { enabled: true },
+      ]);
+      expect(dashboard.site.sent[0]?.headers["if-match"]).toBe('"a1"');
+    });
+  });
+
+  test("says that the checks could not run, and runs them on request", async () => {
+    dashboard.site.views.delete("POST /api/doctor");
+    dashboard.site.answer = () => [503, { error: "unavailable", message: "Starting." }];
+    await dashboard.open("/doctor", {}, async (page) => {
+      await page.getByText("The checks could not run.").waitFor();
+      dashboard.site.views.set("POST /api/doctor", { checks });
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByRole("heading", { name: "1 problem and 1 warning" }).waitFor();
+    });
+  });
+});
