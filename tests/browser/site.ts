@@ -60,12 +60,12 @@ const newest = { total: 3, connections: [3, 2, 1].map(connection) };
 /** Renders the overview with a status. */
 export const overview = (
   status: StatusView,
-  connections: ConnectionsView | undefined = newest,
+  connections: ConnectionsView = newest,
 ): ((site: Site) => string) =>
   consolePage("overview", {
     title: "Overview",
     route: "/overview",
-    data: { status, figures, connections },
+    data: { status, figures, connections: status.channel && connections },
   });
 
 /** HTML of the documentation pages from the build, by file name. */
@@ -109,7 +109,7 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/overview-on": overview(running),
   "/overview-off": overview(fresh, { total: 0, connections: [] }),
   "/overview-program": overview({ ...fresh, program }),
-  "/overview-without-channel": overview(withoutChannel, undefined),
+  "/overview-without-channel": overview(withoutChannel),
   "/chat": chat,
   "/chat-memory": consolePage("chat", {
     title: "Chat",
