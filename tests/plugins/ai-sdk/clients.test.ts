@@ -5,6 +5,7 @@ import { createControl } from "../../support/growing-reply.ts";
 import {
   authorization,
   createChat,
+  isInstalled,
   loadLibrary,
   startAiSdk,
   textOf,
@@ -17,7 +18,7 @@ import { replyCases, type Case } from "./reply-cases.ts";
 import { requestCases } from "./request-cases.ts";
 import { resumeCases } from "./resume-cases.ts";
 
-describe.each(versions)("chat of the AI SDK %s", (version) => {
+describe.skipIf(!isInstalled).each(versions)("chat of the AI SDK %s", (version) => {
   let service: Service;
   let library: Library;
   let next = 0;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { protocolSnippets } from "../../../plugins/dashboard/ui/text/protocol-snippets.ts";
 import { tokenPlaceholder } from "../../../plugins/dashboard/ui/text/token-rules.ts";
 import { read } from "../../rules/source.ts";
-import { startAiSdk, tokens, versions, type Service } from "./harness.ts";
+import { startAiSdk, tokens, isInstalled, type Service } from "./harness.ts";
 
 const run = promisify(execFile);
 const cwd = fileURLToPath(new URL("../../clients", import.meta.url));
@@ -21,7 +21,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 const withVersion = (code: string): string =>
   code.replace('"@ai-sdk/react"', '"@ai-sdk/react-7"').replace('"ai"', '"ai-7"');
 
-test.skipIf(versions.length === 0)("runs the example of the guide", async () => {
+test.skipIf(!isInstalled)("runs the example of the guide", async () => {
   const found = read("docs/doors.md").matchAll(/```js\n([^]*?)```/g);
   const code = [...found].map(([, text = ""]) => text).find((text) => text.includes("ai-sdk"))!;
   const program = code.replace("http://127.0.0.1:18800/ai", service.base);
@@ -30,7 +30,7 @@ test.skipIf(versions.length === 0)("runs the example of the guide", async () => 
   expect(stdout).toBe("you said hello\n");
 });
 
-test.skipIf(versions.length === 0)("runs the snippet of the Connect page", async () => {
+test.skipIf(!isInstalled)("runs the snippet of the Connect page", async () => {
   const [snippet] = protocolSnippets({ name: "ai_sdk", url: service.base });
   const code = snippet!.code.replace(tokenPlaceholder, tokens.ai_sdk);
   const { stdout } = await run("/bin/sh", ["-c", withVersion(code)], { cwd });

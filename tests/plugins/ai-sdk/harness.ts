@@ -53,12 +53,13 @@ export interface Library {
 }
 
 const modules = fileURLToPath(new URL("../../clients/node_modules", import.meta.url));
-const isInstalled = existsSync(join(modules, "ai-7"));
-export const versions =
+export const isInstalled =
   optional(
-    isInstalled ? ["6", "7"] : undefined,
+    existsSync(join(modules, "ai-7")) || undefined,
     "the npm packages of the AI SDK (npm ci --prefix tests/clients)",
-  ) ?? [];
+  ) ?? false;
+/** Major versions of the package `ai`. */
+export const versions = ["6", "7"] as const;
 
 /** Loads the unmodified packages of one major version. */
 export async function loadLibrary(version: string): Promise<Library> {
