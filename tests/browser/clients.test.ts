@@ -178,7 +178,7 @@ describe("Connect", () => {
       expect(dashboard.bodies("/api/channels/pico")).toEqual([{ enabled: true }]);
     });
     await dashboard.openLive("/clients", async (page) => {
-      const turn = page.getByRole("switch", { name: "OpenAI protocol" });
+      const turn = page.getByRole("switch", { name: "Protocol OpenAI API" });
       await turn.click();
       await page.getByText("Base URL").waitFor({ state: "detached" });
       await turn.click();

@@ -81,9 +81,8 @@ describe("Forms without JavaScript", () => {
       expect(await Promise.all(names)).toEqual(["Sign out"]);
       expect(await page.textContent("noscript")).toContain("channels.pico.enabled");
     });
-    await withPage("/connect", plain, async (page) => {
-      await page.check('[value="python"]', { force: true });
-      expect(await page.locator("pre:visible").first().textContent()).toContain("import asyncio");
+    await withPage("/clients", plain, async (page) => {
+      expect(await page.locator("pre:visible").first().textContent()).toContain("new WebSocket");
     });
   });
 });

@@ -46,7 +46,7 @@ describe("First visit", () => {
     const token = /token: ["']?([0-9a-f]{64})/.exec(
       await readFile(join(launcher.home, ".security.yml"), "utf8"),
     )![1]!;
-    const snippet = await page.locator("#snippet-browser").textContent();
+    const snippet = await page.getByRole("group", { name: "Code, Browser" }).textContent();
     const answer = page.waitForEvent("console", (message) =>
       /message\.create/.test(message.text()),
     );
@@ -89,16 +89,15 @@ describe("First visit", () => {
     await finishSetup(launcher);
     const { page, problems } = await openPage();
     const at = (path: string): string => `http://${lan}:${launcher.base.port}${path}`;
-    await page.goto(at("/login?next=%2Fconnect"));
+    await page.goto(at("/login?next=%2Fclients"));
     await page.getByLabel("Launcher token", { exact: true }).fill(launcher.token!);
     await page.keyboard.press("Enter");
-    await page.getByRole("link", { name: "Turn it on in Overview" }).click();
+    await page.getByRole("button", { name: "Turn on", exact: true }).click();
+    await page.getByText("The channel is on", { exact: true }).waitFor();
     expect(await page.evaluate(() => isSecureContext)).toBe(false);
-    await page.getByRole("button", { name: "Turn on channel" }).click();
-    await page.getByText("The channel is on.").waitFor();
     // The button shows the message only briefly.
     const copied = page.getByRole("button", { name: "Copied" }).waitFor();
-    await Promise.all([copied, page.getByRole("button", { name: "Copy URL" }).click()]);
+    await Promise.all([copied, page.getByRole("button", { name: "Copy channel URL" }).click()]);
     await page.goto(at("/chat"));
     await page.getByText("Connected", { exact: true }).waitFor();
     await page.getByLabel("Message", { exact: true }).fill("over the air");

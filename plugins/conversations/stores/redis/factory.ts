@@ -38,6 +38,7 @@ export interface RedisOptions {
  * @throws REDIS_OTHER_SECRET if other nodes use another secret with this prefix.
  * @example
  * import { conversations, redis } from "doorward/plugins/conversations";
+ * const secret = process.env["STORE_SECRET"]!; // the same 32 random bytes or more on all nodes
  * const plugin = conversations({ store: redis({ url: "redis://127.0.0.1:6379", secret }) });
  */
 export function redis(options: RedisOptions): SharedConversationStore {
