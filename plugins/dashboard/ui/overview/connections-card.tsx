@@ -21,7 +21,7 @@ export function ConnectionsCard({ view, now }: ConnectionsCardProps): JSX.Elemen
         <h2 class="grow" id="newest">
           Connections
         </h2>
-        {total > 0 && <a href={url("/connections")}>All {formatCount(total)}</a>}
+        {total > 0 && <a href={url("/clients/connections")}>All {formatCount(total)}</a>}
       </header>
       {connections.length === 0 ? (
         <p class="body hint">No clients connected. Clients appear here as soon as they connect.</p>

@@ -147,7 +147,7 @@ function Actions({ channel, turn }: ActionsProps): JSX.Element | null {
       <span class="scripted">
         <CopyButton text={channel.url} label="Copy URL" />
       </span>
-      <LinkButton kind="primary" icon="plug" href={url("/connect")}>
+      <LinkButton kind="primary" icon="plug" href={url("/clients")}>
         Connect a client
       </LinkButton>
       {canSwitch(channel) && (

@@ -57,7 +57,7 @@ export function Tiles({ figures, channel, failedSignIns }: TilesProps): JSX.Elem
   return (
     <div class="tiles">
       <Tile
-        href="/connections"
+        href="/clients/connections"
         title="Connections"
         value={formatCount(channel?.connections ?? 0)}
         unit={channel ? `of ${formatCount(channel.maxConnections)}` : ""}
@@ -75,7 +75,7 @@ export function Tiles({ figures, channel, failedSignIns }: TilesProps): JSX.Elem
         <Spark values={recent(both)} />
       </Tile>
       <Tile
-        href="/log"
+        href="/activity"
         title="Answer time"
         value={answers.count === 0 ? "–" : median}
         unit={answers.count === 0 ? "" : `${unit} median`}
@@ -88,7 +88,7 @@ export function Tiles({ figures, channel, failedSignIns }: TilesProps): JSX.Elem
         <Spark values={recent(hour.answerMs)} />
       </Tile>
       <Tile
-        href="/log"
+        href="/activity"
         title="Rejected"
         value={formatCount(rejected)}
         unit="last hour"

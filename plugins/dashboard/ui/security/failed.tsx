@@ -62,7 +62,7 @@ function FailedAttempt({ attempt, now, refresh }: AttemptProps): JSX.Element {
         <Badge tone="warn">{times === 1 ? "once" : `${times} times`}</Badge>
       </div>
       <p class="muted small">
-        {[kind, detail].filter((part) => part !== "").join(" · ")} · last <Ago at={at} now={now} />
+        {[kind, detail].filter((part) => part !== "").join(" · ")} · <Ago at={at} now={now} />
       </p>
       {until !== undefined && (
         <div class="row wrap">
