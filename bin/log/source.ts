@@ -14,7 +14,7 @@ interface LogSourceOptions {
   readonly follow: (onLine: (line: string) => void) => () => void;
 }
 
-/** Creates the source of the log page. Redacts each line again, also lines of earlier starts. */
+/** Creates the source of the page Activity. Redacts each line again, also of earlier starts. */
 export function logSource({ file, redactor, follow }: LogSourceOptions): LogSource {
   return {
     async read({ level, text, limit }) {

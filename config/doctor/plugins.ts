@@ -85,7 +85,7 @@ function programHealth({
   const ends =
     lastEnd === undefined ? "" : ` It exited ${restarts} times, the last time with ${lastEnd}.`;
   const lastLine = stderr.at(-1) ? ` Its last line on stderr: ${stderr.at(-1)!.text}` : "";
-  const fix = "read its last lines on the overview page or in the log";
+  const fix = "read its last lines on the page Overview or in the log";
   if (state !== "running")
     return own.failed(`${command} is not running (${state}).${ends}${lastLine}`, fix);
   if (restarts > 0) return own.warning(`${command} runs as process ${pid}.${ends}${lastLine}`, fix);
@@ -98,7 +98,7 @@ function ignoredStops({ deaf, command, knowsStop }: RunningProgram): CheckView[]
   const reason = knowsStop ? "" : " It does not announce that it knows the line message.stop.";
   const check = own.warning(
     `${command} has not ended ${deaf} of the stopped replies in time.${reason}`,
-    "restart the program on the overview page; for its authors: docs/programs.md",
+    "restart the program on the page Overview; for its authors: docs/programs.md",
   );
   return [{ ...check, action: "restart-program" }];
 }

@@ -57,7 +57,7 @@ interface LauncherOptions {
   readonly ways?: () => readonly TokenWay[];
   /** The program that answers messages, instead of `handler` in `config.json`. */
   readonly program?: GivenProgram;
-  /** Source of the log page. */
+  /** Source of the page Activity. */
   readonly logSource?: LogSource;
   /** Process id for commands of the owner; absent: no control socket. */
   readonly pid?: number;

@@ -66,7 +66,7 @@ export interface DashboardOptions {
   readonly version?: string;
   /** Where the owner of this deployment can read the launcher token. @defaultValue an empty list */
   readonly ways?: () => readonly TokenWay[];
-  /** Source of the log page. Without it, the log endpoints answer with 404. */
+  /** Source of the page Activity. Without it, the log endpoints answer with 404. */
   readonly log?: LogSource;
   /** Runs the doctor checks. Without it, the doctor endpoint answers with 404. */
   readonly doctor?: Doctor;

@@ -24,7 +24,7 @@ export interface TrayOptions {
   readonly required?: boolean;
   /** Called when the icon appears or disappears. */
   readonly shown?: (isShown: boolean) => void;
-  /** Adds a menu item for the log page. @defaultValue false */
+  /** Adds a menu item for the page Activity. @defaultValue false */
   readonly hasLog?: boolean;
   /** @defaultValue `process.platform` */
   readonly platform?: NodeJS.Platform;

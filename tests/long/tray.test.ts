@@ -74,8 +74,8 @@ describe.skipIf(!hasDesktop)("tray in the Xfce panel", { timeout: 120_000 }, () 
 
   test("opens the pages of the menu items", async () => {
     expect(await opens(() => choose("open"))).toBe("/");
-    expect(await opens(() => choose("rotate"))).toBe("/tokens");
-    expect(await opens(() => choose("log"))).toBe("/log");
+    expect(await opens(() => choose("rotate"))).toBe("/security");
+    expect(await opens(() => choose("log"))).toBe("/activity");
   });
 
   test("copies the sign-in link and the token", async () => {

@@ -36,7 +36,7 @@ export function protocolStatus(
 }
 
 /**
- * Describes the protocols for the Connect page.
+ * Describes the protocols for the page Clients.
  *
  * @param channelUrl - URL of the pico channel, which has the same host and port.
  * @returns Those whose plugins are loaded.

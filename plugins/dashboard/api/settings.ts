@@ -19,7 +19,7 @@ const sectionPaths = {
   "/api/launcher": "launcher",
 } as const;
 
-/** Sections with a form on the page of settings. The Connect page has a switch for the others. */
+/** Sections with a form on the page of settings. The page Clients has a switch for the others. */
 const sectionsWithForm = ["channels.pico", "channels.pico_client", "launcher"];
 /** Error of a channel that was turned on without a token -> the token. */
 const missingTokens: Readonly<Record<string, string>> = {

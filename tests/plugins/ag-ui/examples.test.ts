@@ -1,4 +1,4 @@
-// Runs the example of docs/doors.md and the snippet of the Connect page as they are.
+// Runs the example of docs/doors.md and the snippet of the page Clients as they are.
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -26,7 +26,7 @@ test.skipIf(!isInstalled)("runs the example of the guide", async () => {
   expect(stdout).toBe("you said hello\n");
 });
 
-test.skipIf(!isInstalled)("runs the snippet of the Connect page", async () => {
+test.skipIf(!isInstalled)("runs the snippet of the page Clients", async () => {
   const [snippet] = protocolSnippets({ name: "ag_ui", url: service.url });
   const code = snippet!.code.replace(tokenPlaceholder, tokens.ag_ui);
   const { stdout } = await run("/bin/sh", ["-c", code], { cwd });

@@ -1,4 +1,4 @@
-// Runs the examples of docs/doors.md and the snippets of the Connect page as they are.
+// Runs the examples of docs/doors.md and the snippets of the page Clients as they are.
 import { execFile } from "node:child_process";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -59,7 +59,7 @@ describe("docs/doors.md", () => {
   });
 });
 
-describe("snippet of the Connect page", () => {
+describe("snippet of the page Clients", () => {
   test.each([
     ["openai-curl", languages.sh],
     ["openai-python", languages.python],

@@ -19,7 +19,7 @@ interface ProtocolName {
   readonly path: string;
 }
 
-/** A protocol of another product, for the Connect page. */
+/** A protocol of another product, for the page Clients. */
 export interface ProtocolView {
   /** Also the name of its token. */
   readonly name: ProtocolToken;
