@@ -2,12 +2,16 @@
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, it } from "vitest";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { WebSocket } from "ws";
 import { enablePico, finishSetup, startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
 import { launchBrowser } from "./browser.ts";
+import { connection } from "./sample-api.ts";
+import { startSite } from "./site.ts";
 
 const folder = fileURLToPath(new URL("../../docs/images/", import.meta.url));
+const program = fileURLToPath(new URL("home-agent.mjs", import.meta.url));
+const phone = { width: 390, height: 844 };
 let browser: Browser;
 beforeAll(async () => {
   browser = await launchBrowser([], "complete");
@@ -15,19 +19,34 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** Connects clients that send messages, so that the pages show data. They stay connected. */
-async function traffic({ base }: RunningLauncher, token: string): Promise<WebSocket[]> {
+/** Clients by session, with their messages. */
+const clients = [
+  { session: "hall", agent: "doorward-client/0.1.0 (Linux)", says: ["Turn off the lights"] },
+  { session: "garden", agent: "esp32-garden/1.4", says: ["Do the roses need water?"] },
+  {
+    session: "kitchen",
+    agent: "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0",
+    says: ["Add coffee to the shopping list", "And remind me at 18:00"],
+  },
+];
+
+/** Connects clients and sends their messages. They stay connected. */
+function connectClients({ base }: RunningLauncher, token: string): Promise<WebSocket[]> {
   return Promise.all(
-    ["kitchen", "laptop", "garden"].map(async (session, at) => {
-      const socket = new WebSocket(new URL(`/pico?session_id=${session}`, base), [
-        `token.${token}`,
-      ]);
+    clients.map(async ({ session, agent, says }) => {
+      const socket = new WebSocket(
+        new URL(`/pico?session_id=${session}`, base),
+        [`token.${token}`],
+        { headers: { "user-agent": agent } },
+      );
       await new Promise((open, failed) => socket.once("open", open).once("error", failed));
-      for (let sent = 0; sent < 6 + at * 5; sent++) {
-        const answered = new Promise((done) => socket.once("message", done));
-        socket.send(
-          JSON.stringify({ type: "message.send", payload: { content: `message ${sent}` } }),
+      for (const content of says) {
+        const answered = new Promise<void>((done) =>
+          socket.on("message", (data) => {
+            if (String(data).includes('"message.create"')) done();
+          }),
         );
+        socket.send(JSON.stringify({ type: "message.send", payload: { content } }));
         await answered;
       }
       return socket;
@@ -35,97 +54,91 @@ async function traffic({ base }: RunningLauncher, token: string): Promise<WebSoc
   );
 }
 
-/** Frames that an application sends before its reply. */
-const said = [
-  [
-    "message.create",
-    { message_id: "t", kind: "thought", thought: true, content: "They ask about the weather." },
-  ],
-  [
-    "message.create",
-    { message_id: "c", kind: "tool_calls", content: "", tool_calls: [{ name: "weather" }] },
-  ],
-  [
-    "message.create",
-    {
-      message_id: "a",
-      content: "Sunny, 21 °C, with a light wind from the west.",
-      model_name: "m1",
-    },
-  ],
-] as const;
+const newContext = (): Promise<BrowserContext> =>
+  browser.newContext({ viewport: { width: 1280, height: 860 }, locale: "en-GB" });
 
-it("shows the pages in both themes, and the chat on a phone", async () => {
-  await using launcher = await startLauncher({ args: ["-console", "-port", "18800"] });
-  const context = await browser.newContext({
-    viewport: { width: 1280, height: 860 },
-    deviceScaleFactor: 1,
-  });
+/** Writes screenshots of a page in both themes. */
+async function shoot(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.screenshot({ path: `${folder}${name}-${colorScheme}.png` });
+  }
+}
+
+/** Waits until the page shows current data. Phones have no rail with the text "Live". */
+async function open(page: Page, address: URL | string): Promise<void> {
+  await page.goto(String(address));
+  await page.getByText("Live", { exact: true }).first().waitFor({ state: "attached" });
+}
+
+it("shows the pages of a launcher with a program", async () => {
+  const args = ["run", "-console", "-port", "18800", "--", process.execPath, program];
+  await using launcher = await startLauncher({ args });
+  const context = await newContext();
   const page = await context.newPage();
-  const shoot = async (name: string): Promise<void> => {
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await page.screenshot({ path: `${folder}${name}-${colorScheme}.png` });
-    }
-  };
-  const open = async (path: string): Promise<void> => {
-    await page.goto(new URL(path, launcher.base).href);
-    await page.getByText("Live", { exact: true }).waitFor();
-  };
+  const visit = (path: string): Promise<void> => open(page, new URL(path, launcher.base));
   await page.goto(launcher.link.href);
   await page.getByRole("button", { name: "Finish setup" }).waitFor();
-  await shoot("setup");
+  await shoot(page, "setup");
   const cookie = await finishSetup(launcher);
-  const sockets = await traffic(launcher, await enablePico(launcher, cookie));
+  const sockets = await connectClients(launcher, await enablePico(launcher, cookie));
   await page.goto(launcher.base.href);
   await page.getByLabel("Launcher token", { exact: true }).waitFor();
-  await shoot("sign-in");
+  await shoot(page, "sign-in");
   await page.getByLabel("Launcher token", { exact: true }).fill(launcher.token!);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("3 of 100").waitFor();
-  await shoot("overview");
+  await page.waitForURL("**/chat");
 
-  await open("/clients");
+  await visit("/chat/home");
+  const field = page.getByRole("textbox", { name: "Message" });
+  await field.fill("It is sunny. Should the blinds stay closed this morning?");
+  await field.press("Enter");
+  await page.locator(".hljs-keyword").first().waitFor();
+  await page.getByText("1 thought, 2 tool calls", { exact: true }).click();
+  await page.getByLabel("Conversations", { exact: true }).getByText("It is sunny").waitFor();
+  await field.focus();
+  await page.mouse.move(0, 0);
+  await shoot(page, "chat");
+
+  await visit("/clients");
   await page.getByRole("button", { name: "Try every way" }).click();
   await page
     .getByText(/^Works/)
     .first()
     .waitFor();
-  await shoot("connect");
-  await open("/clients/connections");
-  await shoot("connections");
-  for (const name of ["security", "settings", "activity"]) {
-    await open(`/${name}`);
-    await shoot(name);
+  await page.evaluate(() => scrollTo(0, 0));
+  await shoot(page, "clients");
+  for (const name of ["activity", "settings", "doctor"]) {
+    await visit(`/${name}`);
+    if (name === "doctor")
+      await page
+        .getByText(/\d+ checks/)
+        .first()
+        .waitFor();
+    await shoot(page, name);
   }
-  await open("/doctor");
-  await page.getByText(/\d+ checks/).waitFor();
-  await shoot("doctor");
-  await drawChat(page);
-  await open("/chat#home");
-  await page.getByText("Sunny, 21 °C").first().waitFor();
-  await shoot("chat");
-  await page.setViewportSize({ width: 390, height: 844 });
-  await open("/chat#home");
-  await page.getByText("Sunny, 21 °C").first().waitFor();
-  await shoot("chat-phone");
+  await page.setViewportSize(phone);
+  await visit("/chat/home");
+  await page.getByText("Shall I switch it on?").last().waitFor();
+  await shoot(page, "chat-phone");
   for (const socket of sockets) socket.close();
 });
 
-/** Simulates an application with thoughts and tool calls, since this launcher only echoes. */
-async function drawChat(page: Page): Promise<void> {
-  await page.routeWebSocket(/\/pico\?/, (socket) => {
-    const say = (type: string, payload: object): void =>
-      socket.send(JSON.stringify({ type, payload }));
-    say("hello", {
-      conn_id: "c",
-      session_id: "home",
-      epoch: "e",
-      seq: 0,
-      replay: 0,
-      resumed: false,
-      gap: false,
-    });
-    for (const [type, payload] of said) say(type, payload);
-  });
-}
+// A launcher that has just started has no figures, so these pages have sample data.
+it("shows the pages with the figures of a busy day", async () => {
+  await using site = await startSite("");
+  const connections = [3, 2, 1].map(connection);
+  site.views.set("GET /api/connections", { total: 3, connections });
+  const page = await (await newContext()).newPage();
+  for (const [path, name] of [
+    ["/overview-on", "overview"],
+    ["/security", "security"],
+  ] as const) {
+    await open(page, site.origin + path);
+    for (const text of name === "overview" ? ["Too many wrong tokens", "Origin not allowed"] : []) {
+      await page.getByLabel(`Dismiss: ${text}`).click();
+    }
+    await page.mouse.move(0, 0);
+    await shoot(page, name);
+  }
+});
