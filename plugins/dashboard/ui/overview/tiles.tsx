@@ -81,7 +81,7 @@ export function Tiles({ figures, channel, failedSignIns }: TilesProps): JSX.Elem
         unit={answers.count === 0 ? "" : `${unit} median`}
         detail={
           answers.count === 0
-            ? "No answers in this hour"
+            ? "None in the last hour"
             : `95% under ${duration(answers.p95Ms).join(" ")}`
         }
       >

@@ -56,11 +56,11 @@ const bottom = 22;
 const firstWidth = 720;
 const narrowWidth = 420;
 
-/** @returns The end of the axis: the next round number. */
+/** @returns The end of the axis: the next round number, whose half is a whole number. */
 function axisEnd(highest: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(highest, 4)));
   const steps = [1, 2, 4, 6, 8, 10].map((step) => step * unit);
-  return steps.find((step) => step >= highest) ?? highest;
+  return steps.find((step) => step >= Math.max(highest, 2)) ?? highest;
 }
 
 /** Two lines over time. The pointer and the arrow keys show the values of one point. */

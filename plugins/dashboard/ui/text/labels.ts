@@ -235,5 +235,6 @@ export function storeLabel(store: Store): string {
     const up = nodes.filter((node) => node.state === "up").length;
     return `In Redis, ${formatCount(up)} ${up === 1 ? "node" : "nodes"}`;
   }
-  return `${formatCount(conversations)} on disk, ${formatBytes(bytes ?? 0)}`;
+  const noun = conversations === 1 ? "conversation" : "conversations";
+  return `${formatCount(conversations)} ${noun} on disk, ${formatBytes(bytes ?? 0)}`;
 }
