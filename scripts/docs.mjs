@@ -1,72 +1,120 @@
-// Writes the pages of docs/ as HTML for the dashboard, whose users may have no internet access.
+// Writes the pages of docs/ for the console, whose users may have no internet access: the content
+// as a tree, the table of contents and the search index.
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { Marked } from "marked";
+import { marked } from "marked";
+import { createConverter, isElement, plain } from "./docs-nodes.mjs";
 
-const escaped = (text) =>
-  text.replace(/[&<>]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[sign]);
-const plain = (html) => html.replace(/<[^>]*>|&(?:lt|gt|amp|quot|#39);/g, "");
-/** Creates the id of a heading in the way code hosts do, so that links work in both places. */
-const slug = (html) =>
-  plain(html)
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\s_-]/gu, "")
-    .trim()
-    .replace(/\s/g, "-");
+/** Every page by task. The build fails if one is missing. */
+const contents = [
+  ["Start", ["dashboard", "programs", "client", "tray"]],
+  ["Connect", ["pico", "doors", "delivery", "errors"]],
+  [
+    "Operate",
+    [
+      "configuration",
+      "commands",
+      "deploy",
+      "conversations",
+      "security",
+      "metrics",
+      "performance",
+      "scaling",
+      "api",
+    ],
+  ],
+  ["Extend", ["embedding", "plugins", "events", "write-a-channel", "channel-kit", "versioning"]],
+];
 
-/** @param titles - The first heading of each page by name. */
-const rendererOf = (titles) => ({
-  heading({ tokens, depth }) {
-    const text = this.parser.parseInline(tokens);
-    return depth === 1 ? "" : `<h${depth} id="${slug(text)}">${text}</h${depth}>\n`;
-  },
-  // The dashboard replaces `docs:` by its address.
-  link({ href, tokens }) {
-    const text = this.parser.parseInline(tokens);
-    const [, page, place = ""] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];
-    const name = text === `${page}.md` ? titles.get(page) : text;
-    if (titles.has(page)) return `<a href="docs:${page}${place}">${name}</a>`;
-    if (href.startsWith("#")) return `<a href="${href}">${text}</a>`;
-    if (href.startsWith("https://")) return `<a href="${href}" rel="noreferrer">${text}</a>`;
-    return text; // A file of the repository.
-  },
-  table({ header, rows }) {
-    const row = (cells) => `<tr>\n${cells.map((cell) => this.tablecell(cell)).join("")}</tr>\n`;
-    const titles = row(header).replaceAll("<th></th>", "<td></td>");
-    const table = `<table><thead>${titles}</thead><tbody>${rows.map(row).join("")}</tbody></table>`;
-    return `<div class="sheet" tabindex="0">${table}</div>\n`;
-  },
-  code: ({ text }) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
-  image: () => "",
-  html({ text }) {
-    if (/^\s*<(?:!--|picture>)/.test(text)) return ""; // Names of examples and images.
-    if (/^<(?:a id="[\w-]+"|\/a)>$/.test(text)) return text;
-    throw new Error(`docs: "${text.slice(0, 60)}" isn't Markdown; write it between backquotes`);
-  },
-});
+/** Text of a section in the search index, and of a row of its tables; the rest is cut. */
+const limits = { text: 700, row: 70 };
 
-/**
- * Renders the pages of `docs/`, and the list of pages in `README.md`, to HTML files in `folder`.
- */
+/** The headings of the second level, for "On this page". */
+const headingsOf = (nodes) =>
+  nodes
+    .filter((node) => isElement(node, "h2"))
+    .map(([, { id }, ...content]) => ({ id, text: plain(content) }));
+
+/** One entry for each section: page, id of its heading, heading, text. */
+function sectionsOf(name, title, nodes) {
+  const sections = [{ id: "", heading: title, text: "", rows: "" }];
+  for (const node of nodes) {
+    const isHeading = ["h2", "h3", "h4"].some((tag) => isElement(node, tag));
+    if (isHeading) {
+      const [, { id }, ...content] = node;
+      sections.push({ id, heading: plain(content), text: "", rows: "" });
+    } else {
+      sections.at(-1).text += ` ${textOf(node)}`;
+      sections.at(-1).rows += ` ${rowsOf(node).join(" ")}`;
+    }
+  }
+  return sections.map(({ id, heading, text, rows }) => {
+    const whole = `${joined(text).slice(0, limits.text)} ${joined(rows)}`;
+    return [name, id, heading, whole.trim()];
+  });
+}
+
+const joined = (text) => text.replace(/\s+/g, " ").trim();
+
+/** The text of a block without its tables, with spaces between items. */
+function textOf(node) {
+  if (typeof node === "string") return node;
+  const [tag, , ...children] = node;
+  if (tag === "header" || tag === "table") return "";
+  const text = children.map(textOf).join("");
+  return tag === "p" || tag === "li" || tag === "pre" ? `${text} ` : text;
+}
+
+/** The beginning of each row of the tables of a block, which names its subject. */
+function rowsOf(node) {
+  if (typeof node === "string") return [];
+  const [tag, , ...children] = node;
+  if (tag === "thead") return [];
+  if (tag !== "tr") return children.flatMap(rowsOf);
+  const cells = children.map(([, , ...content]) => plain(content));
+  return [joined(cells.join(" ")).slice(0, limits.row)];
+}
+
+/** Writes `<page>.json` for each page and the README's list, `contents.json` and `search.json`. */
 export async function writeDocs(root, folder) {
   const read = (...names) => readFile(path.join(root, ...names), "utf8");
+  const write = (name, value) =>
+    writeFile(path.join(folder, `${name}.json`), JSON.stringify(value));
   const files = (await readdir(path.join(root, "docs"))).filter((name) => name.endsWith(".md"));
   const pages = new Map(
     await Promise.all(files.map(async (file) => [file.slice(0, -3), await read("docs", file)])),
   );
   const titles = new Map([...pages].map(([name, markdown]) => [name, /^# (.*)/.exec(markdown)[1]]));
-  pages.set("index", indexOf(await read("README.md")));
-  const marked = new Marked({ renderer: rendererOf(titles) });
+  const convert = createConverter(titles);
+  const order = contents.flatMap(([, names]) => names);
+  const unlisted = [...pages.keys()].filter((name) => !order.includes(name));
+  if (unlisted.length > 0) throw new Error(`docs: not in the contents: ${unlisted.join(", ")}`);
+  const link = (name) => (name === undefined ? undefined : { id: name, title: titles.get(name) });
   await mkdir(folder, { recursive: true });
-  await Promise.all(
-    [...pages].map(([name, markdown]) => {
-      const title = titles.get(name) ?? "Documentation";
-      return writeFile(
-        path.join(folder, `${name}.html`),
-        `<!-- ${title} -->\n${String(marked.parse(markdown))}`,
-      );
-    }),
+  const search = [];
+  for (const [at, name] of order.entries()) {
+    const nodes = convert(marked.lexer(pages.get(name)));
+    search.push(...sectionsOf(name, titles.get(name), nodes));
+    await write(name, {
+      title: titles.get(name),
+      headings: headingsOf(nodes),
+      previous: link(order[at - 1]),
+      next: link(order[at + 1]),
+      nodes,
+    });
+  }
+  const index = convert(marked.lexer(indexOf(await read("README.md"))));
+  await write("index", {
+    title: "Documentation",
+    headings: [],
+    next: link(order[0]),
+    nodes: index,
+  });
+  await write(
+    "contents",
+    contents.map(([name, names]) => ({ name, pages: names.map(link) })),
   );
+  await write("search", search);
   return true;
 }
 

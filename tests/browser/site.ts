@@ -1,10 +1,9 @@
 // Serves every page of the dashboard with sample data.
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { distFolder, loadAssets } from "../../plugins/dashboard/assets.ts";
 import {
-  docsPage,
   messagePage,
   setupPage,
   signInPage,
@@ -68,13 +67,24 @@ export const overview = (
     data: { status, figures, connections: status.channel && connections },
   });
 
-/** HTML of the documentation pages from the build, by file name. */
-export const articles: Readonly<Record<string, string>> = Object.fromEntries(
-  readdirSync(distFolder("docs")).map((name) => [
-    name,
-    readFileSync(new URL(name, distFolder("docs")), "utf8"),
-  ]),
-);
+const readDocs = <T>(name: string): T =>
+  JSON.parse(readFileSync(new URL(`${name}.json`, distFolder("docs")), "utf8")) as T;
+
+/** Renders a page of the documentation from the build. */
+const docsPage = (id: string): ((site: Site) => string) => {
+  const contents = readDocs<PageData["docs"]["contents"]>("contents");
+  const page = readDocs<Omit<PageData["docs"], "id" | "contents">>(id);
+  const data = { ...page, id, contents };
+  return consolePage("docs", { title: page.title, route: "/docs", data });
+};
+
+/** Names of the documentation pages. */
+export const docsNames: readonly string[] = [
+  "index",
+  ...readDocs<PageData["docs"]["contents"]>("contents").flatMap(({ pages }) =>
+    pages.map(({ id }) => id),
+  ),
+];
 
 const chat = consolePage("chat", {
   title: "Chat",
@@ -140,15 +150,8 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
     data: { line: idOf(lines.at(-3)!), q: "connection" },
   }),
   "/doctor": consolePage("doctor", { title: "Doctor", route: "/doctor", data: {} }),
-  "/docs-page": (site) =>
-    docsPage({
-      ...site,
-      version,
-      csrf,
-      title: "Commands",
-      markup: articles["commands.html"]!,
-      isIndex: false,
-    }),
+  "/docs": docsPage("index"),
+  "/docs/commands": docsPage("commands"),
   "/message": (site) =>
     messagePage({
       ...site,
@@ -158,8 +161,12 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
     }),
 };
 
-/** Conversations have addresses of their own. */
-const chatAt = (path: string) => (path.startsWith("/chat/") ? chat : undefined);
+/** Conversations and documentation pages have addresses of their own. */
+function pageAt(path: string): ((site: Site) => string) | undefined {
+  if (path.startsWith("/chat/")) return chat;
+  const name = path.slice("/docs/".length);
+  return path.startsWith("/docs/") && docsNames.includes(name) ? docsPage(name) : undefined;
+}
 
 export interface SentRequest {
   readonly method: string;
@@ -219,7 +226,7 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     response.setHeader("content-security-policy", policy);
     response.setHeader("referrer-policy", "no-referrer");
     const isGet = request.method === "GET";
-    const page = isGet && (path === "/sign-in-soon" ? soon : (pages[path] ?? chatAt(path)));
+    const page = isGet && (path === "/sign-in-soon" ? soon : (pages[path] ?? pageAt(path)));
     const asset = path.startsWith(`${assets.prefix}/`)
       ? assets.get(path.slice(assets.prefix.length + 1))
       : undefined;

@@ -1,5 +1,5 @@
 /** Serves pages of the console. @module */
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { hostName } from "../auth/guard.ts";
 import { csrfToken } from "../auth/sign-out.ts";
 import type { DashboardContext } from "../context.ts";
@@ -23,11 +23,29 @@ export function consolePage<K extends keyof PageData>(
   context: DashboardContext,
   { path, page, title, route = path, data }: ConsolePage<K>,
 ): void {
-  app.get(path, async (request, reply) => {
-    const site = { ...siteFacts(context, request), title, route };
-    const now = context.auth.clock.now();
-    return sendPage(reply, 200, renderPage({ page, site, now, data: await data(request) }));
-  });
+  app.get(path, async (request, reply) =>
+    sendConsolePage(context, request, reply, { page, title, route, data: await data(request) }),
+  );
+}
+
+/** A page with its data. */
+interface PageAnswer<K extends keyof PageData> {
+  readonly page: K;
+  readonly title: string;
+  /** Entry of the navigation. */
+  readonly route: string;
+  readonly data: PageData[K];
+}
+
+/** Sends a page to a signed-in browser. */
+export function sendConsolePage<K extends keyof PageData>(
+  context: DashboardContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { page, title, route, data }: PageAnswer<K>,
+): FastifyReply {
+  const site = { ...siteFacts(context, request), title, route };
+  return sendPage(reply, 200, renderPage({ page, site, now: context.auth.clock.now(), data }));
 }
 
 function siteFacts(

@@ -1,13 +1,8 @@
-/** Serves the pages for signed-in browsers and the documentation. @module */
-import { readFile } from "node:fs/promises";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { distFolder } from "../assets.ts";
+/** Serves the pages for signed-in browsers. @module */
+import type { FastifyInstance } from "fastify";
 import { consolePage } from "./console-page.ts";
-import { csrfToken } from "../auth/sign-out.ts";
 import type { DashboardContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
-import { docsPage, type SignedInPage } from "../pages/index.ts";
-import { sendPage, sendRedirect } from "../reply.ts";
+import { sendRedirect } from "../reply.ts";
 import { requestState } from "../request.ts";
 import { chatData } from "./chat.ts";
 import { newestConnections } from "./connections.ts";
@@ -113,49 +108,3 @@ function parseQueryTexts<K extends string>(
   });
   return Object.fromEntries(found) as { readonly [name in K]?: string };
 }
-
-/** @returns The values that every page needs. */
-function pageContext(context: DashboardContext, request: FastifyRequest): SignedInPage {
-  const { session } = requestState(request);
-  const csrf = session ? csrfToken(context.auth, session) : "";
-  return {
-    url: context.site.url,
-    assets: context.site.assets.prefix,
-    version: context.site.version,
-    csrf,
-  };
-}
-
-/** Adds `GET /docs` and `GET /docs/<page>`. The build (`scripts/docs.mjs`) writes their HTML. */
-export function docsRoutes(app: FastifyInstance, context: DashboardContext): void {
-  const show = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    name: string,
-  ): Promise<FastifyReply> => {
-    const text = /^[a-z-]{1,40}$/.test(name) ? await readDocument(name) : undefined;
-    if (text === undefined) throw new HttpError("not_found");
-    const [, title = "", markup = ""] = /^<!-- (.*) -->\n([^]*)$/.exec(text) ?? [];
-    const isIndex = name === "index";
-    return sendPage(
-      reply,
-      200,
-      docsPage({ ...pageContext(context, request), title, markup, isIndex }),
-    );
-  };
-  app.get("/docs", (request, reply) => show(request, reply, "index"));
-  app.get<{ Params: { name: string } }>("/docs/:name", (request, reply) =>
-    show(request, reply, request.params.name),
-  );
-}
-
-/**
- * Reads a documentation page from disk each time: it is rarely read, so no memory is spent on it.
- */
-const readDocument = (name: string): Promise<string | undefined> =>
-  readFile(new URL(`${name}.html`, distFolder("docs")), "utf8").catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT") throw error;
-      return undefined;
-    },
-  );

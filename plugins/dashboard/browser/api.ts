@@ -12,7 +12,7 @@ export interface ApiError {
   readonly field?: string;
 }
 
-export type ApiResult<T> = { readonly body: T } | { readonly error: ApiError };
+type ApiResult<T> = { readonly body: T } | { readonly error: ApiError };
 
 const readTimeoutMs = 8000;
 /**

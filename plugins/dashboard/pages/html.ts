@@ -1,7 +1,7 @@
 // Builds HTML text from templates and escapes every value.
 const safe = Symbol("safe markup");
 
-/** Markup that needs no escaping. Only `html` and `built` create it, so untrusted data cannot. */
+/** Markup that needs no escaping. Only `html` creates it, so untrusted data cannot. */
 export interface Html {
   readonly [safe]: string;
 }
@@ -24,9 +24,6 @@ export function html(strings: TemplateStringsArray, ...values: HtmlPart[]): Html
   const text = strings.reduce((before, after, index) => before + render(values[index - 1]) + after);
   return { [safe]: text };
 }
-
-/** Marks HTML as safe. Only for HTML that the build generated from files of this repository. */
-export const built = (markup: string): Html => ({ [safe]: markup });
 
 /** Returns the markup as text. */
 export function toText(markup: Html): string {

@@ -6,5 +6,3 @@ export { snippets } from "../ui/text/snippets.ts";
 export { tokenPlaceholder } from "../ui/text/token-rules.ts";
 export type { Site } from "./layout.ts";
 export type { TokenWay } from "./ways.ts";
-export { docsPage } from "./docs.ts";
-export type { SignedInPage } from "./signed-in-page.ts";

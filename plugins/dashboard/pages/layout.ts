@@ -1,4 +1,4 @@
-// Renders the HTML document around every page: head, navigation and footer.
+// Renders the HTML document around pages that need no sign-in: sign-in, setup and messages.
 import { html, toText, type Html } from "./html.ts";
 import { mark } from "./mark.ts";
 
@@ -10,14 +10,6 @@ export interface Site {
   readonly assets: string;
 }
 
-interface SignedIn {
-  /** Path of the page in the navigation. */
-  readonly current: string;
-  readonly version: string;
-  /** CSRF value of the sign-out form. */
-  readonly csrf: string;
-}
-
 interface Frame {
   readonly site: Site;
   readonly title: string;
@@ -25,20 +17,7 @@ interface Frame {
   readonly styles: readonly string[];
   readonly scripts: readonly string[];
   readonly body: Html;
-  /** Undefined on pages that need no sign-in: sign-in, setup and messages. */
-  readonly signedIn?: SignedIn;
 }
-
-/** Pages of the navigation, in display order. */
-const pages: readonly { path: string; name: string }[] = [
-  { path: "/", name: "Overview" },
-  { path: "/clients", name: "Clients" },
-  { path: "/chat", name: "Chat" },
-  { path: "/security", name: "Security" },
-  { path: "/settings", name: "Settings" },
-  { path: "/activity", name: "Activity" },
-  { path: "/doctor", name: "Doctor" },
-];
 
 /** Adds the module that enables scripted controls. */
 const withReady = (scripts: readonly string[]): readonly string[] =>
@@ -49,9 +28,9 @@ const withReady = (scripts: readonly string[]): readonly string[] =>
  * the body; otherwise a slow browser centres an incomplete page and then moves it.
  */
 export function layout(frame: Frame): string {
-  const { site, title, signedIn } = frame;
+  const { site, title } = frame;
   const asset = (name: string): string => site.url(`${site.assets}/dashboard/${name}`);
-  const styles = ["base.css", "parts.css", ...(signedIn ? ["signed-in.css"] : []), ...frame.styles];
+  const styles = ["base.css", "parts.css", ...frame.styles];
   return toText(html`<!doctype html>
 <html lang="en">
 <head>
@@ -68,37 +47,13 @@ ${withReady(frame.scripts).map(
   (name) => html`<script type="module" src="${asset(name)}"></script>\n`,
 )}
 </head>
-<body class="${signedIn ? "signed-in" : "entry"}">
+<body class="entry">
 <a class="skip" href="#main">Skip to content</a>
-${signedIn ? topBar(site, signedIn) : ""}
 <main id="main" tabindex="-1">${frame.body}</main>
-${footer(site, signedIn)}
 <span id="end" hidden></span>
 </body>
 </html>
 `);
-}
-
-function topBar(site: Site, { current, csrf }: SignedIn): Html {
-  const links = pages.map(({ path, name }) => {
-    const marker = path === current && html` aria-current="page"`;
-    return html`<li><a href="${site.url(path)}"${marker}>${name}</a></li>`;
-  });
-  return html`<header class="top"><div class="top-in">
-<a class="brand" href="${site.url("/")}">${mark(28)}<span>Doorward</span></a>
-<nav aria-label="Main"><ul>${links}</ul></nav>
-<form method="post" action="${site.url("/logout")}">
-<input type="hidden" name="csrf" value="${csrf}">
-<button class="quiet">Sign out</button></form>
-</div></header>`;
-}
-
-/** Only signed-in browsers see the version and the link to its documentation. */
-function footer(site: Site, signedIn: SignedIn | undefined): Html {
-  if (!signedIn) return html``;
-  const current = signedIn.current === "/docs" && html` aria-current="page"`;
-  return html`<footer class="foot"><span>Doorward ${signedIn.version}</span>
-<a href="${site.url("/docs")}"${current}>Documentation</a></footer>`;
 }
 
 /** Renders the card of pages that need no sign-in: logo, heading and content. */

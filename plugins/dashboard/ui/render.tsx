@@ -6,6 +6,7 @@ import { ActivityPage, type ActivityData } from "./activity/page.tsx";
 import { ChatPage, type ChatData } from "./chat/page.tsx";
 import { ClientsPage, type ClientsData } from "./clients/page.tsx";
 import { DoctorPage, type DoctorData } from "./doctor/page.tsx";
+import { DocsPage, type DocsData } from "./docs/page.tsx";
 import { OverviewPage, type OverviewData } from "./overview/page.tsx";
 import { SecurityPage, type SecurityData } from "./security/page.tsx";
 import { SettingsPage, type SettingsData } from "./settings/page.tsx";
@@ -13,6 +14,7 @@ import { SiteContext, useSite, type SiteFacts } from "./site.tsx";
 import type { DocumentData } from "./start.tsx";
 
 export type { ChatData } from "./chat/page.tsx";
+export type { DocsData } from "./docs/page.tsx";
 export type { SiteFacts, Theme } from "./site.tsx";
 
 /** Page -> its data. The name is also the name of its script and its style sheet. */
@@ -20,6 +22,7 @@ export interface PageData {
   readonly activity: ActivityData;
   readonly chat: ChatData;
   readonly clients: ClientsData;
+  readonly docs: DocsData;
   readonly doctor: DoctorData;
   readonly overview: OverviewData;
   readonly security: SecurityData;
@@ -32,6 +35,7 @@ const components: {
   activity: ActivityPage,
   chat: ChatPage,
   clients: ClientsPage,
+  docs: DocsPage,
   doctor: DoctorPage,
   overview: OverviewPage,
   security: SecurityPage,
@@ -78,7 +82,9 @@ export function renderPage<K extends keyof PageData>(document: PageDocument<K>):
       <span id="end" hidden />
     </body>,
   );
-  const text = toScriptText({ site, now, data });
+  // The browser reads the content of the documentation from the markup.
+  const forBrowser = page === "docs" ? { ...data, nodes: undefined } : data;
+  const text = toScriptText({ site, now, data: forBrowser });
   const whole = body.replace('id="data"></script>', () => `id="data">${text}</script>`);
   const head = inSite(<Head page={page} />);
   return `<!doctype html>\n<html lang="en"${theme}>${head}${whole}</html>\n`;

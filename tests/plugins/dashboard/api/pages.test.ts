@@ -33,7 +33,7 @@ describe("GET /docs", () => {
       expect(pages.get("/door/docs")).toContain(`href="/door/docs/${name}"`);
     const astray: string[] = [];
     const others = new Map<string, string>();
-    for (const path of ["/door/", "/door/security", "/door/settings", "/door/clients"])
+    for (const path of ["/door/overview", "/door/security", "/door/settings", "/door/clients"])
       others.set(path, await read(path));
     for (const [path, text] of [...pages, ...others]) {
       expect(text).toMatch(/<h1>[^<]+<\/h1>/);
@@ -62,6 +62,10 @@ describe("GET /docs", () => {
       "nothing",
       "..%2fbrowser%2ficon.svg",
       "security.html",
+      "security.json",
+      "contents",
+      "contents.json",
+      "search",
       "__proto__",
       "%00",
       "SECURITY",

@@ -1,0 +1,194 @@
+/** Documentation page: contents, search, the article and its headings. @module */
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { requestAsOwner } from "../live/owner.ts";
+import { copyText } from "../parts/copy.tsx";
+import { Search } from "../parts/field.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { PageHead } from "../parts/states.tsx";
+import { useSite } from "../site.tsx";
+import { Content, contentId, type DocNode } from "./nodes.tsx";
+import { findSections, type SearchEntry } from "./search.ts";
+
+interface PageLink {
+  readonly id: string;
+  readonly title: string;
+}
+
+/** Data of a documentation page. */
+export interface DocsData {
+  /** Name of the page; `index` for the list of all. */
+  readonly id: string;
+  readonly title: string;
+  readonly contents: readonly { readonly name: string; readonly pages: readonly PageLink[] }[];
+  readonly headings: readonly { readonly id: string; readonly text: string }[];
+  readonly previous?: PageLink;
+  readonly next?: PageLink;
+  /** The content. The document contains it as markup only, from which the browser reads it. */
+  readonly nodes: readonly DocNode[];
+}
+
+export function DocsPage({ data }: { readonly data: DocsData }): JSX.Element {
+  const { url } = useSite();
+  const { title, headings, nodes } = data;
+  return (
+    <div class="page-in docs">
+      <Contents data={data} />
+      <div class="reading">
+        <article class="prose" onClick={copyFromButton}>
+          <PageHead title={title} />
+          <div class="content" id={contentId}>
+            <Content nodes={nodes} url={url} />
+          </div>
+        </article>
+        <Neighbours data={data} />
+      </div>
+      {headings.length > 1 && (
+        <nav class="contents on-page" aria-label="On this page">
+          <h2>On this page</h2>
+          <ul>
+            {headings.map(({ id, text }) => (
+              <li key={id}>
+                <a href={`#${id}`}>{text}</a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+      )}
+    </div>
+  );
+}
+
+const feedbackMs = 1600;
+
+/** Copies the code of the button that was clicked, and says so on the button. */
+async function copyFromButton(event: MouseEvent): Promise<void> {
+  const button = (event.target as Element).closest<HTMLElement>("[data-copy]");
+  const code = button?.closest(".code")?.querySelector("pre");
+  if (!button || !code) return;
+  button.textContent = (await copyText(code.textContent)) ? "Copied" : "Can't copy";
+  setTimeout(() => {
+    button.textContent = "Copy";
+  }, feedbackMs);
+}
+
+/** Pages by task, or the results of the search. */
+function Contents({ data }: { readonly data: DocsData }): JSX.Element {
+  const { url } = useSite();
+  const [query, setQuery] = useState("");
+  const { index, problem, load } = useIndex();
+  useEffect(() => {
+    const wanted = new URLSearchParams(location.search).get("q");
+    if (wanted === null) return;
+    setQuery(wanted);
+    void load();
+  }, []);
+  const search = (text: string): void => {
+    setQuery(text);
+    void load();
+  };
+  const isSearching = query.trim() !== "";
+  return (
+    <div class="contents">
+      <div class="scripted" role="search">
+        <Search
+          label="Search the documentation"
+          placeholder="Search these pages"
+          value={query}
+          onText={search}
+        />
+      </div>
+      {isSearching && <Results index={index} problem={problem} query={query} />}
+      {!isSearching && (
+        <nav aria-label="Documentation">
+          {data.contents.map(({ name, pages }) => (
+            <div key={name}>
+              <h2>{name}</h2>
+              <ul>
+                {pages.map(({ id, title }) => (
+                  <li key={id}>
+                    <a href={url(`/docs/${id}`)} aria-current={id === data.id ? "page" : undefined}>
+                      {title}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          ))}
+        </nav>
+      )}
+    </div>
+  );
+}
+
+/** Loads the index with the first key. */
+function useIndex() {
+  const [index, setIndex] = useState<readonly SearchEntry[]>();
+  const [problem, setProblem] = useState<string>();
+  const isLoading = useRef(false);
+  const load = async (): Promise<void> => {
+    if (isLoading.current || index) return;
+    isLoading.current = true;
+    const answer = await requestAsOwner<readonly SearchEntry[]>("GET", "/docs/search.json");
+    isLoading.current = false;
+    if ("error" in answer) return setProblem(answer.error.message);
+    setProblem(undefined);
+    setIndex(answer.body);
+  };
+  return { index, problem, load };
+}
+
+interface ResultsProps {
+  readonly index: readonly SearchEntry[] | undefined;
+  readonly problem: string | undefined;
+  readonly query: string;
+}
+
+function Results({ index, problem, query }: ResultsProps): JSX.Element {
+  const { url } = useSite();
+  if (!index)
+    return (
+      <p class="muted small" role="status">
+        {problem ?? "Loading…"}
+      </p>
+    );
+  const found = findSections(index, query);
+  const count = found.length === 1 ? "1 result" : `${found.length} results`;
+  return (
+    <nav aria-label="Search results">
+      <p class="muted small" role="status">
+        {found.length === 0 ? "No results. Try another word." : count}
+      </p>
+      <ul>
+        {found.map(({ page, id, heading, excerpt }) => (
+          <li key={`${page}#${id}`}>
+            <a class="result" href={url(`/docs/${page}${id === "" ? "" : `#${id}`}`)}>
+              <b>{heading}</b>
+              <small>{excerpt}</small>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function Neighbours({ data: { previous, next } }: { readonly data: DocsData }): JSX.Element {
+  const { url } = useSite();
+  return (
+    <nav class="neighbours" aria-label="Previous and next page">
+      {previous && (
+        <a href={url(`/docs/${previous.id}`)} rel="prev">
+          <Icon name="arrow-left" small flip />
+          {previous.title}
+        </a>
+      )}
+      {next && (
+        <a class="push" href={url(`/docs/${next.id}`)} rel="next">
+          {next.title}
+          <Icon name="chevron-right" small flip />
+        </a>
+      )}
+    </nav>
+  );
+}
