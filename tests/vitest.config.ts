@@ -46,7 +46,7 @@ export default defineConfig({
     /** .ci/run names at its end each test that needed a second attempt: it has a defect all the same. */
     retry: process.env["CI"] ? 1 : 0,
     pool: "forks",
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: longestFirst(longest) },
     /** The path of a Unix socket has at most 107 bytes, of which the tests need up to 47. */
     env: tmpdir().length > 52 ? { TMPDIR: "/tmp" } : {},

@@ -44,7 +44,8 @@ export type {
   SignInLink,
   SignInLinks,
 } from "./service.ts";
-export type { ProtocolStatus } from "./api/protocols.ts";
+
+export type { ProtocolStatus } from "./ui/text/protocols.ts";
 export type { DashboardConfig } from "./config.ts";
 export type {
   CheckView,

@@ -18,7 +18,7 @@ import type {
   TestResult,
   TokenRow,
 } from "./api/views.ts";
-import type { ProtocolStatus } from "./api/protocols.ts";
+import type { ProtocolStatus } from "./ui/text/protocols.ts";
 import type { DashboardConfig, DashboardInput } from "./config.ts";
 
 /** Service for plugins that serve their own API below the dashboard. */

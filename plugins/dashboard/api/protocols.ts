@@ -2,19 +2,7 @@
 import type { Http } from "../../http/index.ts";
 import type { SettingsSection } from "../../settings/index.ts";
 import type { SiteContext } from "../context.ts";
-import { protocolNames, type ProtocolView } from "../ui/text/protocols.ts";
-
-/** One protocol, for commands and doctor checks. */
-export interface ProtocolStatus {
-  /** Also the name of its token. */
-  readonly name: string;
-  /** Name for people. */
-  readonly title: string;
-  /** Whether the setting `enabled` of its section is on. */
-  readonly enabled: boolean;
-  /** Base URL for clients on this machine; absent before the port is open. */
-  readonly url?: string;
-}
+import { protocolNames, type ProtocolStatus, type ProtocolView } from "../ui/text/protocols.ts";
 
 interface ProtocolSettings {
   readonly enabled?: unknown;

@@ -39,6 +39,18 @@ export interface ProtocolView {
   readonly etag?: string;
 }
 
+/** One protocol, for commands and doctor checks. */
+export interface ProtocolStatus {
+  /** Also the name of its token. */
+  readonly name: string;
+  /** Name for people. */
+  readonly title: string;
+  /** Whether the setting `enabled` of its section is on. */
+  readonly enabled: boolean;
+  /** Base URL for clients on this machine; absent before the port is open. */
+  readonly url?: string;
+}
+
 /** In the order in which pages and commands list them. */
 export const protocolNames: readonly ProtocolName[] = [
   {
