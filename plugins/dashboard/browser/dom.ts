@@ -1,8 +1,5 @@
 // Creates and updates DOM elements.
 
-/** Base path of the dashboard, empty at the root. */
-export const base = document.querySelector<HTMLMetaElement>('meta[name="base"]')?.content ?? "";
-
 /** Writes only changed text, which preserves selections and avoids screen reader output. */
 export function setText(element: Element | null | undefined, text: string): void {
   if (element && element.textContent !== text) element.textContent = text;

@@ -1,7 +1,8 @@
 // Setup page: checks the token rules while the user types, and sends the form.
-import { sendRequest, type ApiError } from "./api.ts";
+import { sendRequest, type ApiError } from "../ui/live/api.ts";
+import { base } from "../ui/live/base.ts";
 import { enableCountdown } from "./countdown.ts";
-import { base, make, setText } from "./dom.ts";
+import { make, setText } from "./dom.ts";
 import { enableRevealing } from "./reveal.ts";
 import { violatedRules, tokenRules } from "../ui/text/token-rules.ts";
 
@@ -28,7 +29,7 @@ function enhance(form: HTMLFormElement): void {
   };
   const checkRules = (): void => showRules(form, token.value.trim(), confirm.value.trim());
   const handleError = (error: ApiError): void => {
-    if (error.status === 409) return location.replace(`${base}/`); // setup was already completed
+    if (error.status === 409) return location.replace(`${base()}/`); // setup was already completed
     const cookieExpired = error.status === 401 && code.value === "";
     if (error.status === 401) requireCode(true);
     const message = "The setup link has expired. Paste the generated token.";
@@ -60,7 +61,7 @@ function enhance(form: HTMLFormElement): void {
     });
     submit.disabled = false;
     if ("error" in answer) handleError(answer.error);
-    else location.replace(`${base}/`);
+    else location.replace(`${base()}/`);
   });
 }
 
