@@ -1,9 +1,12 @@
 /** Types of the conversations service: history for pages, commands and applications. */
 import type { Awaitable } from "../../kernel/index.ts";
-import type { Address, InboundMessage, Media, Sender } from "../channels/index.ts";
+import type { Address, Media, Sender } from "../channels/index.ts";
 import type { TokenSync } from "../token-store/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
+import type { Desk } from "./desk.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
+
+export type { Desk, DeskListener, PassOutcome } from "./desk.ts";
 
 /**
  * Identifies a conversation for the lifetime of its store: 1 to 64 characters of `A-Z a-z 0-9 _ -`,
@@ -56,6 +59,8 @@ export interface Turn {
   readonly complete?: false;
   /** The id that the client gave a turn of the role `user`; turns that answer it repeat it. */
   readonly requestId?: string;
+  /** `requestId` of the turn that this turn of the role `user` is a new version of. */
+  readonly replaces?: string;
   /** Id of the message that this turn answers. */
   readonly inReplyTo?: string;
   /** The calls of a turn of the kind `tool_calls`, as the application sent them. */
@@ -185,8 +190,14 @@ export interface TakenId {
  * has stopped them. Each session has its own.
  */
 export interface TakenIds {
-  /** Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. */
-  known(address: Address): Awaitable<readonly TakenId[]>;
+  /**
+   * Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. A store may
+   * look up `id` alone instead, if the session has many.
+   */
+  known(
+    address: Address,
+    id?: string,
+  ): Awaitable<readonly TakenId[] | { readonly found: TakenId | undefined }>;
   /**
    * Records that the message was accepted. Its acknowledgement waits for this.
    *
@@ -241,65 +252,8 @@ export interface NodeView {
   readonly isSelf: boolean;
   /** Sessions with a client at this node. */
   readonly sessions: number;
-}
-
-/** Receives the outcome of a message that another node has passed on. */
-export interface PassOutcome {
-  /** The application accepted it, now or before. */
-  accepted(status: "accepted" | "duplicate"): void;
-  /** It was rejected, with the error for the channel. */
-  rejected(error: unknown): void;
-}
-
-/** The calls of a desk to the node that it belongs to. */
-export interface DeskListener {
-  /** Another node passes a message to the application of this one. */
-  passed(message: InboundMessage, outcome: PassOutcome, options: { dedupe?: boolean }): void;
-  /** Another node asks to stop messages. */
-  stopped(address: Address, id: string | undefined, by: Sender | undefined): void;
-  /**
-   * Another node has taken the session: its messages must stop here. Call `forget` when they have.
-   */
-  lost(address: Address): void;
-  /** True while the application works on a message of the session. */
-  isBusy(address: Address): boolean;
-  /** The session is this node's from now on. Data about it in memory is out of date. */
-  taken(address: Address): void;
-}
-
-/**
- * Decides which node hands the messages of a session to its application: one node at a time. Only
- * a store that several nodes share has a desk.
- */
-export interface Desk {
-  /** Sets the listener, once. */
-  listen(listener: DeskListener): void;
-  /**
-   * Takes the session, if it is free or its node is gone.
-   *
-   * @returns `own` if it is this node's, otherwise the node that has it.
-   * @throws store_unavailable if the store is away.
-   */
-  claim(address: Address): Awaitable<"own" | { readonly node: string }>;
-  /**
-   * Passes a message to the application of another node.
-   *
-   * @throws not_owner or node_gone if the message must be handed to another node; the error of the
-   *   application.
-   */
-  pass(
-    node: string,
-    message: InboundMessage,
-    options: { dedupe?: boolean },
-  ): Promise<"accepted" | "duplicate">;
-  /**
-   * Asks the node that has the session to stop messages.
-   *
-   * @returns False if no other node is known to have it.
-   */
-  stop(address: Address, id?: string, by?: Sender): boolean;
-  /** A session that was lost is no longer worked on here. */
-  forget(address: Address): void;
+  /** True if its settings of a channel are not those of the node that answers. */
+  readonly differs: boolean;
 }
 
 /** The service of the plugin: the log of every channel, and the history of what was said. */
@@ -312,6 +266,11 @@ export interface Conversations extends ConversationHistory {
   health(): StoreHealth;
   /** Reads the counters; undefined for conversations in memory. */
   metrics(): StoreMetrics | undefined;
+  /**
+   * Compares settings that should be equal on all nodes; absent unless several nodes share the
+   * store. Other nodes receive a keyed digest.
+   */
+  announce?(settings: string): void;
   /** Hands sessions to nodes; absent unless several nodes share the store. */
   readonly desk?: Desk;
 }

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Awaitable } from "../../kernel/index.ts";
 import type { Cursor, SequencedEntry, SessionLog } from "../../plugins/conversations/index.ts";
+import { turnConformance } from "./session-turns.ts";
 
 export interface LogStand {
   readonly log: SessionLog;
@@ -55,16 +56,9 @@ export function sessionLogConformance(
     return { ...server, heard, release, say, top, after };
   }
 
-  describe("wantsTurns", () => {
-    test("is true in a store, and in memory after a subscriber asked", async () => {
-      const { log, release } = await listening();
-      expect([log.wantsTurns("s"), log.wantsTurns("other")]).toEqual([isDurable, isDurable]);
-      const subscriber = { onEntry: () => undefined };
-      await log.subscribe("s", subscriber, { turns: true });
-      log.unsubscribe("s", subscriber);
-      release();
-      expect([log.wantsTurns("s"), log.wantsTurns("other")]).toEqual([true, isDurable]);
-    });
+  turnConformance(isDurable, async () => {
+    const { log, release, say } = await listening();
+    return { log, release, say };
   });
 
   describe("sequence numbers", () => {

@@ -1,7 +1,7 @@
 // Conformance tests for durable stores: the session log of the channel runs over each of them.
 import { describe, expect, test } from "vitest";
 import type { Awaitable } from "../../kernel/index.ts";
-import type { SequencedEntry, SessionLog } from "../../plugins/conversations/index.ts";
+import type { SequencedEntry, SessionLog, TakenId } from "../../plugins/conversations/index.ts";
 import type { ConversationStorage } from "../../plugins/conversations/stores/storage.ts";
 import { createConversations, settle } from "../support/stored-conversations.ts";
 import { numbered, partial } from "./session-log.ts";
@@ -93,7 +93,7 @@ export function storedLogConformance(createFile: () => Awaitable<StoreFile>): vo
       await first.conversations.taken.settle(address, "m2", "digest 2", { stopped: true });
       await first.conversations.close();
       const { conversations } = createConversations(await file.open());
-      const known = await conversations.taken.known(address);
+      const known = (await conversations.taken.known(address)) as readonly TakenId[];
       expect(known.map(({ id, digest, stopped }) => [id, digest, stopped])).toEqual([
         ["m1", "digest 1", undefined],
         ["m2", "digest 2", true],

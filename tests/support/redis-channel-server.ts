@@ -1,5 +1,6 @@
 // Starts whole servers with the pico channel that share one Redis server.
-import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
+import { createKernel, type AnyPlugin, type Clock } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
 import { conversations, redis, type RedisOptions } from "../../plugins/conversations/index.ts";
@@ -8,16 +9,25 @@ import { picoServer, type PicoServerEvents } from "../../plugins/pico-server/ind
 import { memory, tokenStore } from "../../plugins/token-store/index.ts";
 import { connectClient, fetchJson, token } from "./pico-server-harness.ts";
 import { redisSecret } from "./redis-nodes.ts";
+import { startRedis, type RedisServer } from "./redis-server.ts";
 
 interface ChannelNodeOptions extends Partial<RedisOptions> {
   readonly app?: Application;
   readonly token?: string;
   readonly plugins?: readonly AnyPlugin[];
+  readonly clock?: Clock;
   readonly pico?: Readonly<Record<string, unknown>>;
 }
 
 export async function startChannelNode(options: ChannelNodeOptions) {
-  const { app = () => undefined, token: own = token, plugins = [], pico, ...store } = options;
+  const {
+    app = () => undefined,
+    token: own = token,
+    plugins = [],
+    pico,
+    clock,
+    ...store
+  } = options;
   const captured = createCapturedLog();
   const kernel = createKernel(
     [
@@ -30,6 +40,7 @@ export async function startChannelNode(options: ChannelNodeOptions) {
     {
       plugins: [application(app), ...plugins],
       log: captured.log,
+      ...(clock && { clock }),
       config: { "channels.pico": { enabled: true, drain_timeout: 0, ...pico } },
     },
   );
@@ -54,3 +65,23 @@ export async function startChannelNode(options: ChannelNodeOptions) {
 }
 
 export type ChannelNode = Awaited<ReturnType<typeof startChannelNode>>;
+
+/** Starts a Redis server for the tests of a file. The returned function starts a node for one test. */
+export function useChannelNodes(): {
+  readonly server: () => RedisServer;
+  readonly start: (options: ChannelNodeOptions) => Promise<ChannelNode>;
+} {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.stop());
+  return {
+    server: () => server,
+    start: async (options) => {
+      const node = await startChannelNode({ url: server.url, ...options });
+      onTestFinished(() => node.stop());
+      return node;
+    },
+  };
+}

@@ -24,6 +24,7 @@ import {
   clearStream,
   subscriberCount,
   exceedsWindow,
+  holdsTurn,
   isContiguous,
   createStream,
   append,
@@ -81,6 +82,7 @@ export interface MemorySessionLog extends SessionLog {
   append(session: string, entry: LogEntry): AppendResult;
   readAfter(session: string, cursor: Cursor | undefined, defaultStart?: DefaultStart): Replay;
   subscribe(session: string, subscriber: Subscriber, options?: SubscribeOptions): void;
+  hasTurn(session: string, request: string): boolean;
   top(session: string): Cursor | undefined;
   /** How many sessions have a stream. */
   streamCount(): number;
@@ -183,6 +185,11 @@ class InProcessSessionLog implements MemorySessionLog {
 
   wantsTurns(session: string): boolean {
     return this.streams.get(session)?.turns ?? false;
+  }
+
+  hasTurn(session: string, request: string): boolean {
+    const stream = this.streams.get(session);
+    return stream !== undefined && holdsTurn(stream, request);
   }
 
   top(session: string): Cursor | undefined {

@@ -36,6 +36,8 @@ export interface LogEntry {
   readonly frame: Uint8Array;
   /** The same frame as a complete WebSocket message, if the writer encoded one. */
   readonly framed?: EncodedFrame | undefined;
+  /** The same frame as a string in which each character is one byte, if the writer has one. */
+  readonly text?: string | undefined;
   /** Type of the frame, if the writer set it. */
   readonly type?: ServerFrame["type"] | undefined;
   /**
@@ -95,6 +97,8 @@ export interface Replay {
   readonly frames: readonly Uint8Array[];
   /** The latest update of each unfinished message. */
   readonly partials: readonly Uint8Array[];
+  /** The ends of the latest answers, oldest first, if the log keeps them: see `wantsEnds`. */
+  readonly ends?: readonly Uint8Array[];
 }
 
 /** The numbers from `after + 1` to `upTo`. */
@@ -158,6 +162,12 @@ export interface SubscribeOptions {
    * @defaultValue `false`
    */
   readonly turns?: boolean;
+  /**
+   * The subscriber receives the ends of answers.
+   *
+   * @defaultValue `false`
+   */
+  readonly ends?: boolean;
 }
 
 /** The callbacks of a channel that opened a log. */
@@ -170,6 +180,12 @@ export interface LogListeners {
   readonly sessionIdle: (session: string) => void;
   /** The stream of this session ended. Its clients must connect again. */
   readonly renewed: (session: string) => void;
+  /**
+   * A client of this session has connected to another node.
+   *
+   * @param isSame - True for the secret that `replaceElsewhere` received there.
+   */
+  readonly replaced?: (session: string, isSame: (secret: string) => boolean) => void;
 }
 
 /**
@@ -212,8 +228,26 @@ export interface SessionLog {
    * of the stream has asked for them.
    */
   wantsTurns(session: string): boolean;
+  /**
+   * True if the log has the message of a client under this id. A store looks at the newest 1,000
+   * turns, memory at the frames that it keeps for clients that return.
+   * @throws store_unavailable if the store cannot be read.
+   */
+  hasTurn(session: string, request: string): Awaitable<boolean>;
+  /**
+   * True if the end of an answer must be appended, without a number and with the type `answer.end`:
+   * a client of some node may have asked for it. Absent if the log belongs to one process.
+   */
+  wantsEnds?(session: string): boolean;
   /** @returns The position of the last numbered frame; undefined if there is no stream. */
   top(session: string): Awaitable<Cursor | undefined>;
+  /**
+   * Closes the former connection of a client of this session on another node. Absent if the log
+   * belongs to one process.
+   *
+   * @param secret - Identifies the connection. Other nodes receive a keyed digest of it.
+   */
+  replaceElsewhere?(session: string, secret: string): void;
   /** Records how far a subscriber has got. Numbers of another epoch are ignored. */
   note(session: string, sequenceRange: SequenceRange, progress: DeliveryProgress): void;
 }

@@ -167,6 +167,10 @@ export function isContiguous(stream: Stream, { after: given }: SequenceRange): b
   return after <= lastDropped(stream) || after <= Math.min(written, Math.max(plain, acknowledged));
 }
 
+/** True if a frame in the window is the message of a client with this id. */
+export const holdsTurn = ({ stored }: Stream, request: string): boolean =>
+  stored.from(stored.first).some((entry) => entry.request === request);
+
 export const exceedsWindow = (
   { stored, storedBytes }: Stream,
   { frames, bytes }: ReplayWindow,
@@ -267,6 +271,10 @@ export class DeliveredEntry implements SequencedEntry {
 
   get framed(): EncodedFrame | undefined {
     return this.entry.framed;
+  }
+
+  get text(): string | undefined {
+    return this.entry.text;
   }
 
   get request(): string | undefined {

@@ -31,8 +31,11 @@ export interface NewEntry extends Address {
   readonly final: boolean;
   /** Unix milliseconds. */
   readonly at: number;
-  /** A complete Pico server frame, as in {@link StoredFrame}. */
-  readonly frame: Uint8Array;
+  /**
+   * A complete Pico server frame, as in {@link StoredFrame}. Most are strings in which each
+   * character is one byte (Latin-1), which need no buffer of their own.
+   */
+  readonly frame: Uint8Array | string;
 }
 
 /** How far the readers of a stream have got. All are numbers of its epoch. */
@@ -100,11 +103,13 @@ export interface ConversationStorage extends ConversationHistory {
   /** Reads what a session needs to continue; undefined if it was never used, or forgotten. */
   load(address: Address): Promise<StoredStream | undefined>;
   /**
-   * Writes a batch in one transaction. Batches are written in the order of the calls.
+   * Writes a batch as a whole. Batches are written in the order of the calls.
    *
-   * @throws store_unavailable if nothing of it was written, for example because the disk is full.
+   * @returns Undefined if the batch is written; otherwise a promise.
+   * @throws store_unavailable as a rejection, if nothing of it was written, for example because the
+   *   disk is full.
    */
-  commit(batch: Batch): Promise<void>;
+  commit(batch: Batch): Awaitable<void>;
   /**
    * Deletes the least recently used conversations that are too old or do not fit.
    *

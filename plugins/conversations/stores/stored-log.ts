@@ -24,11 +24,13 @@ import type {
 import type { TakenId } from "../service.ts";
 import type { BatchDraft, BatchWriter } from "./batch-writer.ts";
 import { SessionCache, type CachedSession } from "./session-cache.ts";
-import type { ConversationStorage, NewEntry, StoredStream } from "./storage.ts";
+import { findTurn } from "./find-turn.ts";
+import { SessionWrite, type WriteOwner } from "./session-write.ts";
+import type { Batch, ConversationStorage, StoredStream } from "./storage.ts";
 
 interface StoredLogOptions {
   readonly channel: string;
-  readonly storage: Pick<ConversationStorage, "load">;
+  readonly storage: Pick<ConversationStorage, "load" | "find" | "read">;
   readonly writer: BatchWriter;
   /** The cache. Its receipts and idle sessions are those of the channel. */
   readonly memory: MemorySessionLogOptions;
@@ -43,21 +45,12 @@ interface StoredLogOptions {
 /** How long positions wait for others before they are stored: a kill costs only repeated frames. */
 const positionsDelayMs = 100;
 
-/** The outcome of a write. */
-interface Outcome<T> {
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: unknown) => void;
-}
+type SessionWriteRest =
+  ConstructorParameters<typeof SessionWrite> extends [unknown, unknown, ...infer T] ? T : never;
 
-const operations: Readonly<Record<string, NewEntry["op"]>> = {
-  "message.user": "user",
-  "message.create": "create",
-  "message.update": "update",
-  "message.delete": "delete",
-};
-
-export class StoredLog implements SessionLog {
+export class StoredLog implements SessionLog, WriteOwner {
   readonly limits: LogLimits;
+  readonly channel: string;
   private readonly options: StoredLogOptions;
   private readonly memory: MemorySessionLog;
   private readonly cache: SessionCache;
@@ -67,6 +60,7 @@ export class StoredLog implements SessionLog {
 
   constructor(options: StoredLogOptions) {
     this.options = options;
+    this.channel = options.channel;
     this.memory = createMemorySessionLog({
       ...options.memory,
       store: {
@@ -110,7 +104,7 @@ export class StoredLog implements SessionLog {
       if (!options.resumes || before) return;
       if (cached.isStored) return this.noteMoved(cached);
       // The client learns the epoch, so the stream must exist when it returns.
-      return this.begin(cached).catch((error: unknown) => {
+      return this.write(cached).catch((error: unknown) => {
         this.memory.unsubscribe(session, subscriber);
         throw error;
       });
@@ -126,6 +120,11 @@ export class StoredLog implements SessionLog {
 
   wantsTurns(): boolean {
     return true;
+  }
+
+  hasTurn(session: string, request: string): Promise<boolean> {
+    const { channel, storage } = this.options;
+    return findTurn(storage, { channel, session }, request);
   }
 
   top(session: string): Awaitable<Cursor | undefined> {
@@ -151,7 +150,7 @@ export class StoredLog implements SessionLog {
     const { channel, unixTime } = this.options;
     return this.cache.whenLoaded(session, (cached) => {
       const taken = { channel, session, id, digest, at: unixTime(), stopped };
-      return this.write(cached, id.length + digest.length, (draft) => draft.taken.push(taken));
+      return this.write(cached, taken);
     });
   }
 
@@ -210,33 +209,10 @@ export class StoredLog implements SessionLog {
     const { session } = cached;
     if (!entry.numbered && cached.entries === 0) return this.memory.append(session, entry);
     return new Promise((resolve, reject) => {
-      if (entry.numbered) this.writeEntry(cached, entry, { resolve, reject });
-      else this.appendAfterEntries(session, entry, { resolve, reject });
-    });
-  }
-
-  private writeEntry(cached: CachedSession, entry: LogEntry, outcome: Outcome<AppendResult>): void {
-    const { session } = cached;
-    const { channel, unixTime } = this.options;
-    const { type = "", message, final = false } = entry;
-    const op = operations[type] ?? "other";
-    const at = unixTime();
-    const { frame } = entry;
-    cached.entries += 1;
-    const add = (draft: BatchDraft): void => {
-      cached.seq += 1;
-      draft.entries.push({ channel, session, seq: cached.seq, message, op, final, at, frame });
-    };
-    this.enqueue(cached, frame.byteLength, add, {
-      resolve: () => {
-        cached.entries -= 1;
-        outcome.resolve(this.memory.append(session, entry));
-      },
-      reject: (error) => {
-        cached.entries -= 1;
-        cached.seq = this.memory.top(session)?.seq ?? 0;
-        outcome.reject(error);
-      },
+      if (!entry.numbered) return this.appendAfterEntries(session, entry, resolve);
+      const content = { entry, at: this.options.unixTime() };
+      // A write with an entry is resolved with a result.
+      this.add(cached, content, resolve as (result: AppendResult | undefined) => void, reject);
     });
   }
 
@@ -244,64 +220,38 @@ export class StoredLog implements SessionLog {
   private appendAfterEntries(
     session: string,
     entry: LogEntry,
-    { resolve }: Outcome<AppendResult>,
+    resolve: (result: AppendResult) => void,
   ): void {
     const run = (): void => resolve(this.memory.append(session, entry));
     const bytes = entry.frame.byteLength;
     this.options.writer.add({ bytes, addTo: () => undefined, committed: run, failed: run });
   }
 
-  private begin(cached: CachedSession): Promise<void> {
-    return this.write(cached, 0, () => undefined);
+  private write(cached: CachedSession, taken?: Batch["taken"][number]): Promise<void> {
+    const content = { ...(taken && { taken }), at: 0 };
+    return new Promise((resolve, reject) => this.add(cached, content, () => resolve(), reject));
   }
 
-  private write(
-    cached: CachedSession,
-    bytes: number,
-    add: (draft: BatchDraft) => unknown,
-  ): Promise<void> {
-    return new Promise((resolve, reject) => this.enqueue(cached, bytes, add, { resolve, reject }));
+  private add(cached: CachedSession, ...write: SessionWriteRest): void {
+    this.memory.open(cached.session);
+    this.options.writer.add(new SessionWrite(this, cached, ...write));
   }
 
-  private enqueue(
-    cached: CachedSession,
-    bytes: number,
-    add: (draft: BatchDraft) => unknown,
-    outcome: Outcome<void>,
-  ): void {
+  addStream(draft: BatchDraft, cached: CachedSession): void {
     const { session } = cached;
-    this.memory.open(session);
-    cached.writes += 1;
-    this.options.writer.add({
-      bytes,
-      addTo: (draft) => {
-        if (!cached.isStored && !cached.isBeginning) this.addStream(draft, cached);
-        add(draft);
-      },
-      committed: () => {
-        cached.writes -= 1;
-        cached.isBeginning = false;
-        cached.isStored = true;
-        outcome.resolve();
-      },
-      failed: (error) => {
-        cached.writes -= 1;
-        cached.isBeginning = false;
-        outcome.reject(error);
-      },
-    });
-  }
-
-  private addStream(draft: BatchDraft, cached: CachedSession): void {
-    const { session } = cached;
+    const { channel } = this;
     const { epoch, seq } = this.memory.top(session)!;
     cached.isBeginning = true;
-    draft.streams.push({ channel: this.options.channel, session, epoch, seq });
-    draft.positions.push({
-      channel: this.options.channel,
-      session,
-      ...this.memory.positions(session)!,
-    });
+    draft.streams.push({ channel, session, epoch, seq });
+    draft.positions.push({ channel, session, ...this.memory.positions(session)! });
+  }
+
+  deliver({ session }: CachedSession, entry: LogEntry): AppendResult {
+    return this.memory.append(session, entry);
+  }
+
+  resetNumber(cached: CachedSession): void {
+    cached.seq = this.memory.top(cached.session)?.seq ?? 0;
   }
 
   private noteMoved(cached: CachedSession): void {

@@ -178,16 +178,22 @@ export class StoredConversations implements Conversations {
     return created;
   }
 
-  private async commit(batch: Batch): Promise<void> {
+  private commit(batch: Batch): Awaitable<void> {
     const { clock, storage } = this.options;
     const startedAt = clock.monotonic();
-    try {
-      await storage.commit(batch);
-    } catch (error) {
-      this.commits.failed(toStoreError(error));
-      throw error;
-    }
-    this.commits.committed((clock.monotonic() - startedAt) / 1_000);
+    const stored = storage.commit(batch);
+    if (!(stored instanceof Promise)) return this.committed(batch, startedAt);
+    return stored.then(
+      () => this.committed(batch, startedAt),
+      (error: unknown) => {
+        this.commits.failed(toStoreError(error));
+        throw error;
+      },
+    );
+  }
+
+  private committed(batch: Batch, startedAt: number): void {
+    this.commits.committed((this.options.clock.monotonic() - startedAt) / 1_000);
     this.reportChanges(batch);
     if (this.isFailing) this.options.log.info({}, "Conversations are stored again");
     this.isFailing = false;
@@ -196,10 +202,12 @@ export class StoredConversations implements Conversations {
   private reportChanges({ entries }: Batch): void {
     const { changed } = this.options;
     if (!changed) return;
-    const sessions = new Map<string, Address>();
-    for (const { channel, session } of entries)
-      sessions.set(`${channel}\0${session}`, { channel, session });
-    for (const address of sessions.values()) changed(address);
+    const reported = new Map<string, Set<string>>();
+    for (const { channel, session } of entries) {
+      const sessions = reported.get(channel) ?? new Set();
+      if (sessions.size === 0) reported.set(channel, sessions);
+      if (sessions.size < sessions.add(session).size) changed({ channel, session });
+    }
   }
 
   private addPositions(draft: BatchDraft): () => void {

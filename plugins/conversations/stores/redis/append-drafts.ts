@@ -3,13 +3,15 @@ import type { Cursor, LogEntry } from "../../log/session-log.ts";
 import { payloadOf, toTitle } from "../sqlite/frames.ts";
 import type { ScriptCall } from "./call-queue.ts";
 import type { SessionPlace } from "./keys.ts";
+import type { EntryHead } from "./live-session.ts";
 import type { RedisLogContext } from "./log-context.ts";
 
-interface AppendDraft {
+export interface AppendDraft {
+  readonly entry: LogEntry;
   /** Number of the append of this node. */
   readonly counter: number;
-  /** Fields that describe the entry, as JSON without braces. */
-  readonly head: string;
+  /** Fields that describe the entry. */
+  readonly head: Omit<EntryHead, "e" | "s">;
   readonly call: ScriptCall;
 }
 
@@ -18,7 +20,8 @@ interface DraftOptions {
   readonly address: string;
   /** Fence of this node, if it has the session. */
   readonly fence: string;
-  readonly limits: { readonly frames: number; readonly bytes: number };
+  /** @returns True while this node listens to the session. */
+  readonly here: () => boolean;
 }
 
 const operations: Readonly<Record<string, string>> = {
@@ -26,73 +29,99 @@ const operations: Readonly<Record<string, string>> = {
   "message.create": "create",
   "message.update": "update",
   "message.delete": "delete",
+  "answer.end": "end",
 };
-/** Sessions whose last known number is kept. */
+/** Sessions of which something is known. */
 const maxTops = 10_000;
-const flag = (value: boolean): string => (value ? "1" : "0");
+/** Epochs for which random bytes are made together, and bytes of one. */
+const epochsAtOnce = 256;
+const epochBytes = 8;
+
+/** The data about a session that this node had from the store when it used the session. */
+interface KnownSession extends Cursor {
+  /** Whether a client has asked for the ends of answers; undefined if that is not known. */
+  readonly wantsEnds: boolean | undefined;
+  /** True if this node has appended the message of a person, which makes the title. */
+  readonly hasTitle: boolean;
+}
 
 export class AppendDrafts {
   private readonly context: RedisLogContext;
   /** Least recently used first. */
-  private readonly tops = new Map<string, Cursor>();
+  private readonly tops = new Map<string, KnownSession>();
+  private epochs = Buffer.alloc(0);
 
   constructor(context: RedisLogContext) {
     this.context = context;
   }
 
   create(
-    { sk, keys }: SessionPlace,
+    { sk }: SessionPlace,
     entry: LogEntry,
-    { address, fence, limits }: DraftOptions,
+    { address, fence, here }: DraftOptions,
   ): AppendDraft {
-    const { node, settings, space } = this.context;
+    const { node } = this.context;
     const counter = (node.appends += 1);
     const head = this.headOf(entry, counter);
     const { message = "", numbered, frame } = entry;
     const op = operations[entry.type ?? ""] ?? "other";
-    const title = op === "user" ? toTitle(String(payloadOf(frame).content ?? "")) : "";
-    const values = [
-      ...this.seen(sk),
-      fence,
-      node.me,
-      counter,
-      flag(numbered),
-      message,
-      head,
-      Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength),
-      limits.frames,
-      limits.bytes,
-      settings.keepMs,
-      flag(settings.replicas === 0),
-      op,
-      title,
-      address,
-      sk,
-      space.nodes,
-      Math.floor(settings.keepMs / 12),
-    ];
+    const needsTitle = op === "user" && !this.tops.get(sk)?.hasTitle;
+    const title = needsTitle ? toTitle(String(payloadOf(frame).content ?? "")) : "";
+    const [fresh, epoch, seq] = this.seen(sk);
+    const text = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
+    const fields = JSON.stringify(head).slice(1, -1);
+    const about = [sk, numbered ? 1 : 0, op, message, fields, text, title, address];
+    const values = [...about, fresh, epoch, seq, fence, counter];
     const bytes = frame.byteLength;
-    return { counter, head, call: { script: "append", keys, values, bytes, repeats: numbered } };
+    const repeats = numbered || op === "end";
+    return {
+      entry,
+      counter,
+      head,
+      call: { script: "append", keys: [], values, here, bytes, repeats },
+    };
   }
 
   /** A fresh epoch, and the highest number of the session that this node knows. */
   seen(sk: string): [fresh: string, epoch: string, seq: number] {
-    const fresh = Buffer.from(this.context.random(8)).toString("hex");
+    if (this.epochs.byteLength === 0)
+      this.epochs = Buffer.from(this.context.random(epochBytes * epochsAtOnce));
+    const fresh = this.epochs.toString("hex", 0, epochBytes);
+    this.epochs = this.epochs.subarray(epochBytes);
     const { epoch = "", seq = 0 } = this.tops.get(sk) ?? {};
     return [fresh, epoch, seq];
   }
 
-  noteTop(sk: string, epoch: string, seq: number): void {
+  /** @returns False if no client of any node has asked for the ends of answers. */
+  wantsEnds(sk: string): boolean {
+    return this.tops.get(sk)?.wantsEnds ?? true;
+  }
+
+  /** @param wantsEnds - The answer of the store, which may be older than a later wish. */
+  noteTop(sk: string, { epoch, seq }: Cursor, wantsEnds?: boolean, isTurn = false): void {
     const before = this.tops.get(sk);
-    if (before?.epoch === epoch && before.seq >= seq) return;
+    const wants = before?.wantsEnds || wantsEnds;
+    const isSame = before?.epoch === epoch;
+    const hasTitle = isTurn || (isSame && before.hasTitle);
+    const isKnown = isSame && before.seq >= seq;
+    if (isKnown && before.wantsEnds === wants && before.hasTitle === hasTitle) return;
     this.tops.delete(sk);
-    this.tops.set(sk, { epoch, seq });
+    this.tops.set(sk, { epoch, seq: isKnown ? before.seq : seq, wantsEnds: wants, hasTitle });
     if (this.tops.size > maxTops) this.tops.delete(this.tops.keys().next().value!);
   }
 
-  private headOf({ numbered, message, type, request, final }: LogEntry, counter: number): string {
+  /** A client of another node asks for the ends of answers. */
+  noteWish(sk: string): void {
+    const known = this.tops.get(sk);
+    if (known) this.tops.set(sk, { ...known, wantsEnds: true });
+  }
+
+  private headOf(
+    { numbered, message, type, request, final }: LogEntry,
+    counter: number,
+  ): AppendDraft["head"] {
     const { node, clock } = this.context;
-    const head = {
+    return {
       n: node.me,
       c: counter,
       k: numbered ? 1 : 0,
@@ -102,6 +131,5 @@ export class AppendDrafts {
       ...(final && { f: 1 }),
       a: clock.now(),
     };
-    return JSON.stringify(head).slice(1, -1);
   }
 }

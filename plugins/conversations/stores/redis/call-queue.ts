@@ -2,22 +2,31 @@
 import { createHash } from "node:crypto";
 import { codeOf } from "../../../../kernel/index.ts";
 import { conversationsErrors } from "../../errors.ts";
-import type { RedisClient, Reply } from "./driver.ts";
+import { arity, type Operation } from "./batch-script.ts";
+import type { RedisClient, RedisPipeline, Reply } from "./driver.ts";
 import { scripts, type ScriptName } from "./scripts.ts";
 
 const maxWaiting = 10_000;
 const maxWaitingBytes = 16 * 1024 * 1024;
+/** Operations and bytes in one run of the batch script. */
+const maxBatch = 512;
+const maxBatchBytes = 1024 * 1024;
 /** Milliseconds that one WAIT may take. */
 const confirmMs = 500;
 
 /** A value of a call. */
 type CallValue = string | number | Buffer;
 
-/** One call of a script, or `publish` for messages that wait until their entries are confirmed. */
+/**
+ * One call of a script, one operation of the batch script, which has no keys, or `publish` for
+ * messages that wait until their entries are confirmed.
+ */
 export interface ScriptCall {
-  readonly script: ScriptName | "publish";
+  readonly script: ScriptName | Operation | "publish";
   readonly keys: readonly string[];
   readonly values: readonly CallValue[];
+  /** Is asked before each attempt whether this node listens to the session: the last value. */
+  readonly here?: () => boolean;
   /** Bytes of content, which count in the limit of waiting calls. */
   readonly bytes?: number;
   /** Its outcome is needed, so it is sent again if the connection was lost. */
@@ -40,6 +49,8 @@ interface CallQueueOptions {
   readonly now: () => number;
   /** The connection for calls; undefined while the store is away. */
   readonly client: () => RedisClient | undefined;
+  /** The two keys, and the first values, of the batch script. */
+  readonly head: () => readonly CallValue[];
   readonly committed: (seconds: number) => void;
   readonly failed: (error: unknown) => void;
 }
@@ -55,6 +66,7 @@ const reads: ReadonlySet<string> = new Set([
   "leave",
   "known",
   "summary",
+  "owner",
   "list",
   "beat",
   "publish",
@@ -69,11 +81,48 @@ function toError(message: string): Error | undefined {
   return message.includes("REPEATED") ? conversationsErrors.store_unavailable() : undefined;
 }
 
+const isOperation = (script: string): boolean => Object.hasOwn(arity, script);
+
+/** Groups the operations that follow each other; every other call is a group of its own. */
+function toGroups(calls: readonly WaitingCall[]): readonly (readonly WaitingCall[])[] {
+  const groups: WaitingCall[][] = [];
+  let batch: WaitingCall[] | undefined;
+  let bytes = 0;
+  for (const call of calls) {
+    const isMember = isOperation(call.script);
+    bytes += call.bytes ?? 0;
+    if (isMember && batch && batch.length < maxBatch && bytes <= maxBatchBytes) batch.push(call);
+    else {
+      groups.push([call]);
+      batch = isMember ? groups.at(-1) : undefined;
+      bytes = call.bytes ?? 0;
+    }
+  }
+  return groups;
+}
+
 const isServerReply = (error: Error): boolean => error.name === "ReplyError";
 
 /** The errors of ioredis contain the command, which contains messages of people. */
 const withoutCommand = ({ message }: Error): Error =>
   new Error(message.replace(/,? ?with args.*/s, "").slice(0, 200));
+
+type CallReply = readonly [call: WaitingCall, error: Error | null, reply: Reply | undefined];
+
+/** The replies of all calls, in their order. */
+function* repliesOf(
+  groups: readonly (readonly WaitingCall[])[],
+  replies: readonly [error: Error | null, reply: unknown][] | null,
+): Generator<CallReply> {
+  for (const [at, group] of groups.entries()) {
+    const [error, reply] = replies?.[at] ?? [new Error("no reply"), undefined];
+    const isBatch = isOperation(group[0]!.script);
+    for (const [index, call] of group.entries()) {
+      const own = (isBatch && !error ? (reply as readonly Reply[])[index] : reply) as Reply;
+      yield own instanceof Error ? [call, own, undefined] : [call, error, own];
+    }
+  }
+}
 
 /** One pipeline is on its way; the next one gathers until its replies are here. */
 export class CallQueue {
@@ -161,20 +210,17 @@ export class CallQueue {
   private async exchange(client: RedisClient, calls: readonly WaitingCall[]): Promise<void> {
     const { replicas } = this.options;
     const pipeline = client.pipeline();
-    for (const { script, keys, values } of calls) {
-      if (script === "publish") pipeline.callBuffer("SPUBLISH", keys[0]!, ...values);
-      else pipeline.callBuffer("EVALSHA", digests[script], keys.length, ...keys, ...values);
-    }
+    const groups = toGroups(calls);
+    for (const group of groups) this.add(pipeline, group);
     const confirms = replicas > 0 && calls.some(({ script }) => !reads.has(script));
     if (confirms) pipeline.callBuffer("WAIT", replicas, confirmMs);
     const replies = await pipeline.exec().catch(() => null);
-    const confirmed = replies?.[calls.length]?.[1];
+    const confirmed = replies?.[groups.length]?.[1];
     const isConfirmed =
       !confirms || (confirmed as number) >= replicas || (await this.confirm(client, calls));
     const again: WaitingCall[] = [];
     let isUnknown = false;
-    for (const [at, call] of calls.entries()) {
-      const [error, reply] = replies?.[at] ?? [new Error("no reply"), undefined];
+    for (const [call, error, reply] of repliesOf(groups, replies)) {
       if (error && isServerReply(error) && error.message.startsWith("NOSCRIPT")) {
         isUnknown = true;
         again.push(call);
@@ -184,6 +230,27 @@ export class CallQueue {
     }
     this.queue = [...again, ...this.queue];
     if (isUnknown) await loadScripts(client).catch(() => undefined);
+  }
+
+  private add(pipeline: RedisPipeline, group: readonly WaitingCall[]): void {
+    const { script, keys, values } = group[0]!;
+    if (script === "publish") pipeline.callBuffer("SPUBLISH", keys[0]!, ...values);
+    else if (isOperation(script)) {
+      const all: CallValue[] = [digests.batch, 2, ...this.options.head()];
+      for (const call of group) {
+        all.push(call.script);
+        for (const value of call.values) all.push(value);
+        if (call.here) all.push(call.here() ? 1 : 0);
+      }
+      pipeline.callBuffer("EVALSHA", ...all);
+    } else
+      pipeline.callBuffer(
+        "EVALSHA",
+        digests[script as ScriptName],
+        keys.length,
+        ...keys,
+        ...values,
+      );
   }
 
   /** Waits until enough replicas have the writes of a batch. */

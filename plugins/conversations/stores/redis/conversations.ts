@@ -11,6 +11,7 @@ import type {
   TakenIds,
 } from "../../service.ts";
 import { CommitMetrics } from "../commit-metrics.ts";
+import { takenMs } from "./batch-script.ts";
 import { RedisDesk } from "./desk.ts";
 import type { RedisClient, Reply } from "./driver.ts";
 import { RedisHistory } from "./history.ts";
@@ -18,7 +19,7 @@ import { KeySpace } from "./keys.ts";
 import { RedisLink } from "./link.ts";
 import { Nodes } from "./nodes.ts";
 import type { RedisLogContext } from "./log-context.ts";
-import { RedisSessionLog } from "./session-log.ts";
+import { RedisSessionLog, replayWindow } from "./session-log.ts";
 import { TokenExchange } from "./tokens.ts";
 import type { SharedConversations, SharedStoreScope } from "./shared.ts";
 
@@ -33,13 +34,35 @@ interface RedisSettings {
   readonly window?: { readonly frames: number; readonly bytes: number };
 }
 
+/** Reads ids and their records: the time, "s" for a stopped message, ":", and the digest. */
+function toTakenIds(pairs: readonly Reply[], now: number): readonly TakenId[] {
+  const taken: TakenId[] = [];
+  for (let at = 0; at < pairs.length; at += 2) {
+    const [, time, isStopped, digest = ""] = /^(\d+)(s?):(.*)$/s.exec(String(pairs[at + 1])) ?? [];
+    const ageMs = Math.max(0, now - Number(time));
+    const stopped = isStopped === "s" ? { stopped: true } : {};
+    if (ageMs < takenMs) taken.push({ id: String(pairs[at]), digest, ageMs, ...stopped });
+  }
+  return taken.sort((a, b) => b.ageMs - a.ageMs);
+}
+
+function toHead(
+  { base, lineage, index }: KeySpace,
+  me: string,
+  { keepMs, replicas, window = replayWindow }: RedisSettings,
+): readonly (string | number)[] {
+  const keptSince = Math.floor(keepMs / 12);
+  const { frames, bytes } = window;
+  return [lineage, index, base, me, keepMs, keptSince, frames, bytes, replicas === 0 ? 1 : 0];
+}
+
 export class RedisConversations implements SharedConversations {
   readonly desk: RedisDesk;
   readonly peers: Nodes;
   readonly link: RedisLink;
   readonly space: KeySpace;
   readonly taken: TakenIds = {
-    known: (address) => this.known(address),
+    known: (address, id) => this.known(address, id),
     settle: (address, id, digest, options) => this.settle(address, id, digest, options),
   };
   private readonly scope: SharedStoreScope;
@@ -49,6 +72,8 @@ export class RedisConversations implements SharedConversations {
   private readonly logs = new Map<string, RedisSessionLog>();
   private readonly listeners = new Map<string, LogListeners>();
   private readonly context: RedisLogContext;
+  /** The first values of the batch script. */
+  private readonly head: readonly (string | number)[];
 
   constructor(create: () => RedisClient, settings: RedisSettings, scope: SharedStoreScope) {
     const { prefix, secret, node, patienceMs, replicas, keepMs } = settings;
@@ -63,6 +88,7 @@ export class RedisConversations implements SharedConversations {
       patienceMs,
       replicas,
       calls: {
+        head: () => this.head,
         committed: (seconds) => this.commits.committed(seconds),
         failed: (error) => this.commits.failed(error),
       },
@@ -76,6 +102,7 @@ export class RedisConversations implements SharedConversations {
     this.desk = new RedisDesk({ link, space, nodes: this.peers, clock, after, keepMs });
     this.history = new RedisHistory({ link, space, now: () => clock.now(), keepMs });
     const { me } = this.peers;
+    this.head = toHead(space, me, settings);
     const own = { me, appends: 0 };
     const logSettings = { keepMs, replicas };
     this.context = { link, space, clock, log, after, random, node: own, settings: logSettings };
@@ -89,6 +116,7 @@ export class RedisConversations implements SharedConversations {
         each.receipts.lose(String(k), Number(s));
       }),
     );
+    this.peers.handle("ends", ({ k }) => this.eachLog((each) => each.noteWish(String(k))));
     this.peers.handle("active", ({ k }) => this.tell(String(k), "sessionActive"));
     this.peers.handle("idle", ({ k }) => this.tell(String(k), "sessionIdle"));
     this.peers.watchDeleted(() => link.reconnect("its data was deleted"));
@@ -112,11 +140,16 @@ export class RedisConversations implements SharedConversations {
       ...(window && { window }),
       fence: (sk) => this.desk.fence(sk),
       refused: (sk) => this.desk.lost(sk),
+      history: this.history,
       changed: (session) => this.scope.changed({ channel, session }),
     });
     this.logs.set(channel, created);
     this.listeners.set(channel, listeners);
     return created;
+  }
+
+  announce(settings: string): void {
+    this.peers.announce(settings);
   }
 
   health(): StoreHealth {
@@ -213,21 +246,15 @@ export class RedisConversations implements SharedConversations {
     );
   }
 
-  private async known({ channel, session }: Address): Promise<readonly TakenId[]> {
+  private async known(
+    { channel, session }: Address,
+    id = "",
+  ): Promise<Awaited<ReturnType<TakenIds["known"]>>> {
     const { keys } = this.space.place(channel, session);
-    const reply = await this.link.run({ script: "known", keys, values: [], repeats: true });
-    const [now, pairs] = reply as readonly [Reply, readonly Reply[]];
-    const taken: TakenId[] = [];
-    for (let at = 0; at < pairs.length; at += 2) {
-      const text = String(pairs[at]);
-      const [, length = "0", isStopped] = /^(\d+)(s?):/.exec(text) ?? [];
-      const start = text.indexOf(":") + 1;
-      const end = start + Number(length);
-      const ageMs = Math.max(0, Number(now) - Number(pairs[at + 1]));
-      const stopped = isStopped === "s" ? { stopped: true } : {};
-      taken.push({ id: text.slice(start, end), digest: text.slice(end), ageMs, ...stopped });
-    }
-    return taken;
+    const reply = await this.link.run({ script: "known", keys, values: [id], repeats: true });
+    const [now, isComplete, pairs] = reply as readonly [Reply, Reply, readonly Reply[]];
+    const taken = toTakenIds(pairs, Number(now));
+    return isComplete === 1 ? taken : { found: taken[0] };
   }
 
   private async settle(
@@ -236,12 +263,12 @@ export class RedisConversations implements SharedConversations {
     digest: string,
     { stopped = false }: { readonly stopped?: boolean } = {},
   ): Promise<void> {
-    const { sk, keys } = this.space.place(channel, session);
-    const member = `${id.length}${stopped ? "s" : ""}:${id}${digest}`;
-    const values = [this.peers.me, this.desk.fence(sk), member];
+    const { sk } = this.space.place(channel, session);
+    const record = `${stopped ? "s" : ""}:${digest}`;
+    const values = [sk, this.desk.fence(sk), id, record];
     try {
-      const bytes = member.length;
-      await this.link.run({ script: "settle", keys, values, bytes, repeats: true });
+      const bytes = id.length + record.length;
+      await this.link.run({ script: "settle", keys: [], values, bytes, repeats: true });
     } catch (error) {
       if (codeOf(error) === "not_owner") this.desk.lost(sk);
       throw error;

@@ -1,7 +1,7 @@
 // Hands sessions to nodes in Redis, with a fence that refuses what a former owner still does.
 import { codeOf, type Awaitable, type Clock, type Release } from "../../../../kernel/index.ts";
 import { conversationsErrors } from "../../errors.ts";
-import type { Address, InboundMessage, Sender } from "../../../channels/index.ts";
+import type { Address, InboundMessage, Sender, StopResult } from "../../../channels/index.ts";
 import type { Desk, DeskListener } from "../../service.ts";
 import type { Reply } from "./driver.ts";
 import type { KeySpace } from "./keys.ts";
@@ -32,8 +32,8 @@ interface OwnedSession {
 /** How long a session stays with its node after its last message, and how often that is checked. */
 const keptMs = 60_000;
 const sweepMs = 10_000;
-/** Other nodes that are remembered as owners. */
-const maxOwners = 10_000;
+/** How often the owner of a session is asked to stop a message while the session moves. */
+const maxStopAttempts = 3;
 
 const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
@@ -43,8 +43,6 @@ export class RedisDesk implements Desk {
   private readonly passes: Passes;
   private readonly owned = new Map<string, OwnedSession>();
   private readonly bySk = new Map<string, OwnedSession>();
-  /** Session -> node that had it when it was last asked. */
-  private readonly owners = new Map<string, string>();
   private listener: DeskListener | undefined;
   private stopTimer: Release | undefined;
 
@@ -55,7 +53,7 @@ export class RedisDesk implements Desk {
       nodes,
       after,
       passed: (...passed) => this.accept(...passed),
-      stopped: (...stopped) => this.listener?.stopped(...stopped),
+      stopped: (...stopped) => this.stopped(...stopped),
     });
     nodes.handle("taken", ({ k }) => {
       if (typeof k === "string") this.lost(k);
@@ -95,11 +93,9 @@ export class RedisDesk implements Desk {
     return this.passes.pass(node, message, options);
   }
 
-  stop(address: Address, id?: string, by?: Sender): boolean {
-    const node = this.owners.get(keyOf(address));
-    if (node === undefined) return false;
-    this.passes.stop(node, address, id, by);
-    return true;
+  stop(address: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[] | undefined> {
+    const owned = this.owned.get(keyOf(address));
+    return owned && !owned.isLost ? undefined : this.stopElsewhere(address, id, by);
   }
 
   /** The store has refused this node's fence, or another node has said that it took the session. */
@@ -142,10 +138,7 @@ export class RedisDesk implements Desk {
       }
     }
     const key = keyOf(address);
-    if (!isMine) {
-      this.noteOwner(key, value);
-      return { node: value };
-    }
+    if (!isMine) return { node: value };
     // A claim of the same session may have been answered in the meantime.
     const existing = this.owned.get(key);
     if (existing && !existing.isLost) return "own";
@@ -153,9 +146,39 @@ export class RedisDesk implements Desk {
     const owned = { address, sk, fence: value, usedAt, isLost: false, waiting: [] };
     this.owned.set(key, owned);
     this.bySk.set(sk, owned);
-    this.owners.delete(key);
     this.listener?.taken(address);
     return "own";
+  }
+
+  /** The session may move while its node is asked. */
+  private async stopElsewhere(
+    address: Address,
+    id: string | undefined,
+    by: Sender | undefined,
+  ): Promise<readonly StopResult[] | undefined> {
+    const { space, nodes, link } = this.options;
+    const { keys } = space.place(address.channel, address.session);
+    for (let attempt = 0; attempt < maxStopAttempts; attempt += 1) {
+      const call = { script: "owner", keys, values: [], repeats: true } as const;
+      const node = String((await link.run(call)) ?? "");
+      if (node === "" || node === nodes.me) return undefined;
+      if (nodes.isGone(node)) throw conversationsErrors.node_gone();
+      try {
+        return await this.passes.stop(node, address, { id, by });
+      } catch (error) {
+        if (codeOf(error) !== "not_owner") throw error;
+      }
+    }
+    return undefined;
+  }
+
+  /** Stops messages for another node, after those that it has passed before. */
+  private async stopped(
+    ...[address, id, by]: Parameters<DeskListener["stopped"]>
+  ): Promise<readonly StopResult[]> {
+    const owner = await (this.owned.has(keyOf(address)) ? this.claim(address) : undefined);
+    if (owner !== "own" || !this.listener) throw conversationsErrors.not_owner();
+    return this.listener.stopped(address, id, by);
   }
 
   private async ask(sk: string, gone: string): Promise<[isMine: boolean, value: string]> {
@@ -165,12 +188,6 @@ export class RedisDesk implements Desk {
     const reply = await link.run({ script: "claim", keys, values, repeats: true });
     const [isMine, value] = reply as readonly Reply[];
     return [isMine === 1, String(value)];
-  }
-
-  private noteOwner(key: string, node: string): void {
-    this.owners.delete(key);
-    this.owners.set(key, node);
-    if (this.owners.size > maxOwners) this.owners.delete(this.owners.keys().next().value!);
   }
 
   /** Delivers a message of another node, if the session belongs to this one. */

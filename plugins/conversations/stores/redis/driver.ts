@@ -8,7 +8,7 @@ const driver = "ioredis";
 export type Reply = null | number | Buffer | Error | readonly Reply[];
 
 /** The part of a pipeline of ioredis that the store uses. */
-interface RedisPipeline {
+export interface RedisPipeline {
   callBuffer(command: string, ...values: (string | number | Buffer)[]): unknown;
   exec(): Promise<[error: Error | null, reply: unknown][] | null>;
 }

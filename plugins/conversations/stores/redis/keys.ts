@@ -11,6 +11,9 @@ export interface SessionPlace {
   readonly keys: SessionKeys;
 }
 
+/** Sessions whose names are kept, because their digest takes longer than everything else. */
+const maxPlaces = 10_000;
+
 const digestBytes = 16;
 const ivBytes = 12;
 const tagBytes = 16;
@@ -28,6 +31,7 @@ export class KeySpace {
   readonly tokens: string;
   readonly index: string;
   private readonly secret: string;
+  private readonly places = new Map<string, SessionPlace>();
 
   constructor(prefix: string, secret: string) {
     this.base = `${prefix}:1:`;
@@ -41,8 +45,14 @@ export class KeySpace {
   }
 
   place(channel: string, session: string): SessionPlace {
-    const digest = createHmac("sha256", this.secret).update(`${channel}\0${session}`).digest();
-    return this.placeOf(digest.subarray(0, digestBytes).toString("base64url"));
+    const name = `${channel}\0${session}`;
+    const known = this.places.get(name);
+    if (known) return known;
+    const digest = createHmac("sha256", this.secret).update(name).digest();
+    const place = this.placeOf(digest.subarray(0, digestBytes).toString("base64url"));
+    this.places.set(name, place);
+    if (this.places.size > maxPlaces) this.places.delete(this.places.keys().next().value!);
+    return place;
   }
 
   placeOf(sk: string): SessionPlace {
@@ -61,6 +71,18 @@ export class KeySpace {
   tokenDigest(name: string, value: string): string {
     const key = this.derive("token digest");
     return createHmac("sha256", key).update(`${name}\0${value}`).digest("base64url");
+  }
+
+  /** Identifies settings without revealing them. */
+  settingsDigest(settings: string): string {
+    const key = this.derive("settings digest");
+    return createHmac("sha256", key).update(settings).digest("base64url");
+  }
+
+  /** Identifies a connection without revealing its secret. */
+  connectionDigest(secret: string): string {
+    const key = this.derive("connection digest");
+    return createHmac("sha256", key).update(secret).digest("base64url");
   }
 
   seal(name: string, value: string, random: (bytes: number) => Uint8Array): string {

@@ -16,6 +16,7 @@ interface RedisLinkOptions {
   readonly patienceMs: number;
   readonly replicas: number;
   readonly calls: {
+    readonly head: () => readonly (string | number)[];
     readonly committed: (seconds: number) => void;
     readonly failed: (error: unknown) => void;
   };
@@ -172,7 +173,9 @@ export class RedisLink {
     this.isPreparing = true;
     try {
       await this.join();
-      const channels = [...this.handlers.keys()];
+      // The channel of the node itself is first here and last there: once it has a subscriber, all
+      // others have theirs.
+      const channels = [...this.handlers.keys()].reverse();
       for (let at = 0; at < channels.length; at += channelsPerCommand)
         await this.subscriber.ssubscribe(...channels.slice(at, at + channelsPerCommand));
       await this.preparation?.((script, keys, values) => this.call(script, keys, values));

@@ -16,6 +16,10 @@ export interface EntryHead {
   readonly t?: string;
   /** Id of the message that this turn of a person is. */
   readonly q?: string;
+  /** 1 for the complete text of a message. */
+  readonly f?: 1;
+  /** Unix milliseconds of the append. */
+  readonly a?: number;
 }
 
 /** An entry that was appended on this node, with what is lost when the append returns. */
@@ -32,20 +36,31 @@ export class HeardEntry implements SequencedEntry {
   readonly message: string | undefined;
   readonly type: LogEntry["type"];
   readonly request: string | undefined;
-  readonly frame: Uint8Array;
   readonly framed: EncodedFrame | undefined;
   readonly growth: LogEntry["growth"];
 
-  constructor(session: string, head: EntryHead, frame: Uint8Array, own: OwnEntry | undefined) {
+  private readonly source: Pick<LogEntry, "frame">;
+
+  /** @param frame - Undefined for an entry that this node has appended. */
+  constructor(
+    session: string,
+    head: EntryHead,
+    frame: Uint8Array | undefined,
+    own: OwnEntry | undefined,
+  ) {
     this.session = session;
     this.cursor = { epoch: head.e, seq: head.s };
     this.numbered = head.k === 1;
     this.message = head.m;
     this.type = head.t as LogEntry["type"];
     this.request = head.q;
-    this.frame = own?.entry.frame ?? frame;
+    this.source = own?.entry ?? { frame: frame! };
     this.framed = own?.entry.framed;
     this.growth = own?.growth;
+  }
+
+  get frame(): Uint8Array {
+    return this.source.frame;
   }
 }
 
@@ -60,6 +75,8 @@ export interface LiveSessionOptions {
   readonly missing: (live: LiveSession) => void;
   /** The session has another epoch than its subscribers know. */
   readonly renewed: (live: LiveSession) => void;
+  /** A client has connected to another node; the digest identifies its former connection. */
+  readonly replaced: (live: LiveSession, node: unknown, digest: unknown) => void;
 }
 
 const maxHeld = 1_024;
@@ -74,6 +91,8 @@ export class LiveSession {
   /** Resolves when everything that is published is heard. */
   opening: Promise<void> | undefined;
   isFetching = false;
+  /** True once a client here has asked for the ends of answers. */
+  wantsEnds = false;
   isClosed = false;
   private readonly options: LiveSessionOptions;
   private held: HeardEntry[] = [];
@@ -83,6 +102,11 @@ export class LiveSession {
     this.options = options;
     this.session = options.session;
     this.place = options.place;
+  }
+
+  /** True while the subscribers receive entries. */
+  get isOpen(): boolean {
+    return this.epoch !== "" && !this.isClosed;
   }
 
   /** Sets the position at which the subscribers begin. */
@@ -97,9 +121,11 @@ export class LiveSession {
     if (end < 0) return;
     const head = JSON.parse(message.subarray(0, end).toString()) as EntryHead & {
       readonly t?: string;
+      readonly d?: unknown;
     };
     if (head.e === undefined) {
       if (head.t === "renewed") this.options.renewed(this);
+      if (head.t === "replaced") this.options.replaced(this, head.n, head.d);
       return;
     }
     this.hear(

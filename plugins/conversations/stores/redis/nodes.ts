@@ -25,6 +25,11 @@ type Handler = (fields: Fields, from: string | undefined) => void;
 /** Milliseconds between two beats, and without any after which a node is gone. */
 const beatMs = 1_000;
 const goneMs = 5_000;
+/** Milliseconds between two checks, and after which a check is so late that beats wait unread. */
+const checkMs = 250;
+const lateMs = 1_000;
+/** Silence before an outage of the store that still counts after it. */
+const maxSilenceBeforeMs = 2_000;
 /** Milliseconds in which the node's own beat must come back. */
 const maxEchoMs = 2_000;
 /** Nodes without beats stay in the list for this time. */
@@ -35,10 +40,13 @@ const maxNodes = 256;
 const maxMessageBytes = 64 * 1024 * 1024;
 
 interface SeenNode {
+  /** Later than the last beat by the time in which this node could hear nothing. */
   heardAt: number;
-  readonly since: number;
+  isGone: boolean;
   name: string;
   sessions: number;
+  /** Digest of its settings; empty until they are known. */
+  settings: string;
 }
 
 function parse(message: Buffer): Fields | undefined {
@@ -67,27 +75,41 @@ export class Nodes {
   private stopTimer: Release | undefined;
   private echoedAt = 0;
   private beatAt = 0;
+  private checkedAt = 0;
+  private awaySince = 0;
+  private listeningSince = 0;
   private hasEchoed = true;
   private isClosed = false;
+  /** Digest of the settings of this node. */
+  private settings = "";
 
   constructor(options: NodesOptions) {
     this.options = options;
     this.me = Buffer.from(options.random(9)).toString("base64url");
-    options.link.watch((isUp) => void (isUp && this.forgive()));
+    options.link.watch((isUp) => {
+      if (isUp) this.forgive();
+      else this.awaySince = options.clock.monotonic();
+    });
   }
 
   async start(): Promise<void> {
     const { link, space } = this.options;
     await link.subscribe(space.all, (message) => this.received(message));
     await link.subscribe(space.nodes + this.me, (message) => this.received(message));
+    this.awaySince = this.options.clock.monotonic();
     this.forgive();
-    this.beatAt = this.options.clock.monotonic();
-    this.beat();
+    this.beatAt = this.awaySince - beatMs;
+    this.check();
   }
 
   /** Handles messages of one type, to this node or to all. */
   handle(type: string, handler: Handler): void {
     this.handlers.set(type, handler);
+  }
+
+  /** Compares settings with those of the other nodes. */
+  announce(settings: string): void {
+    this.settings = this.options.space.settingsDigest(settings);
   }
 
   /** Runs when a node is gone. */
@@ -119,13 +141,14 @@ export class Nodes {
     return count !== 0;
   }
 
-  /** True if nothing was heard of the node for 5 s. Begins to watch a node that is unknown. */
+  /**
+   * True if nothing was heard of the node for 5 s. Begins to watch a node that is unknown; it is
+   * not alive if this one has listened for that long, unless its first beat is on its way.
+   */
   isGone(node: string): boolean {
     const now = this.options.clock.monotonic();
-    const known = this.seen.get(node);
-    if (known) return now - known.heardAt >= goneMs;
-    this.add(node, now);
-    return false;
+    const silentMs = now - this.listeningSince >= goneMs ? goneMs - 1.5 * beatMs : 0;
+    return (this.seen.get(node) ?? this.add(node, now - silentMs)).isGone;
   }
 
   list(): readonly NodeView[] {
@@ -137,14 +160,16 @@ export class Nodes {
       state: link.isUp ? "up" : "away",
       lastSeenAt: clock.now(),
       isSelf: true,
+      differs: false,
       ...describe(),
     };
     const others = [...this.seen].flatMap(([id, node]): NodeView[] => {
       if (node.name === "") return [];
-      const { heardAt, sessions } = node;
-      const state = now - heardAt >= goneMs ? "gone" : "up";
+      const { heardAt, sessions, isGone, settings } = node;
+      const differs = settings !== "" && this.settings !== "" && settings !== this.settings;
+      const state = isGone ? "gone" : "up";
       const lastSeenAt = clock.now() - (now - heardAt);
-      return [{ id, name: node.name, state, lastSeenAt, isSelf: false, sessions }];
+      return [{ id, name: node.name, state, lastSeenAt, isSelf: false, sessions, differs }];
     });
     return [own, ...others].sort((a, b) => a.name.localeCompare(b.name));
   }
@@ -161,16 +186,24 @@ export class Nodes {
 
   private add(id: string, heardAt: number): SeenNode {
     if (this.seen.size >= maxNodes) this.seen.delete(this.seen.keys().next().value!);
-    const node: SeenNode = { heardAt, since: heardAt, name: "", sessions: 0 };
+    const node: SeenNode = { heardAt, isGone: false, name: "", sessions: 0, settings: "" };
     this.seen.set(id, node);
     return node;
   }
 
-  /** Beats could not arrive while the store was away, so no node is late. */
+  /** Beats could not arrive while the store was away, so that time counts for no node. */
   private forgive(): void {
     const now = this.options.clock.monotonic();
-    for (const node of this.seen.values())
-      if (now - node.heardAt < forgetMs) node.heardAt = Math.max(node.heardAt, now);
+    const silenceOf = ({ heardAt }: SeenNode): number =>
+      Math.min(Math.max(0, this.awaySince - heardAt), maxSilenceBeforeMs);
+    for (const node of this.seen.values()) if (!node.isGone) node.heardAt = now - silenceOf(node);
+    this.hasEchoed = true;
+    this.echoedAt = this.checkedAt = this.listeningSince = now;
+  }
+
+  /** This process was suspended or busy: the beats of that time are not read yet. */
+  private excuse(deafMs: number, now: number): void {
+    for (const node of this.seen.values()) node.heardAt += deafMs;
     this.hasEchoed = true;
     this.echoedAt = now;
   }
@@ -198,7 +231,9 @@ export class Nodes {
     }
     const node = this.seen.get(from) ?? this.add(from, now);
     node.heardAt = now;
+    node.isGone = false;
     node.name = textOf(fields.name) ?? from;
+    node.settings = textOf(fields.settings) ?? "";
     const { sessions } = fields;
     node.sessions = typeof sessions === "number" ? sessions : 0;
   }
@@ -208,36 +243,44 @@ export class Nodes {
     for (const run of this.onGone) run(from);
   }
 
-  private readonly beat = (): void => {
-    const { link, space, clock, after, name, describe } = this.options;
+  private readonly check = (): void => {
+    const { link, clock, after } = this.options;
     if (this.isClosed) return;
     const now = clock.monotonic();
-    this.stopTimer = after(beatMs, this.beat);
-    // The process was suspended, and the beats of the meantime are not read yet.
-    if (now - this.beatAt > 2 * beatMs) this.forgive();
+    this.stopTimer = after(checkMs, this.check);
+    const deafMs = now - this.checkedAt - checkMs;
+    this.checkedAt = now;
+    if (deafMs > lateMs) this.excuse(deafMs, now);
+    if (link.isUp) this.findGone(now);
+    if (now - this.beatAt < beatMs || !link.isUp) return;
     this.beatAt = now;
-    this.dropSilent(now);
-    if (!link.isUp) return;
     if (!this.hasEchoed && now - this.echoedAt > maxEchoMs)
       return link.reconnect("its own beat did not come back in 2 s");
+    this.beat(now);
+  };
+
+  private beat(now: number): void {
+    const { link, space, name, describe } = this.options;
     if (this.hasEchoed) this.echoedAt = now;
     this.hasEchoed = false;
-    const text = JSON.stringify({ t: "beat", from: this.me, name, ...describe() });
+    const own = { name, settings: this.settings, ...describe() };
+    const text = JSON.stringify({ t: "beat", from: this.me, ...own });
     link
       .run({ script: "beat", keys: [space.lineage, space.all], values: [text] })
       .then((exists) => {
         if (exists === 0) for (const run of this.onDeleted) run();
       })
       .catch(() => undefined);
-  };
+  }
 
-  private dropSilent(now: number): void {
-    if (!this.options.link.isUp) return;
+  private findGone(now: number): void {
     for (const [id, node] of this.seen) {
       const silentMs = now - node.heardAt;
       if (silentMs >= forgetMs) this.seen.delete(id);
-      else if (silentMs >= goneMs && silentMs < goneMs + beatMs * 1.5)
+      else if (silentMs >= goneMs && !node.isGone) {
+        node.isGone = true;
         for (const run of this.onGone) run(id);
+      }
     }
   }
 }

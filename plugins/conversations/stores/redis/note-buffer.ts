@@ -2,13 +2,21 @@
 import type { Release } from "../../../../kernel/index.ts";
 import type { DeliveryProgress, SequenceRange } from "../../log/session-log.ts";
 
-interface Note extends SequenceRange {
+export interface Note extends SequenceRange {
   readonly progress: DeliveryProgress;
 }
 
 interface NoteBufferOptions {
   readonly after: (ms: number, run: () => void) => Release;
   readonly write: (session: string, note: Note) => void;
+  /** Maximum of appends to a session while its notes wait. The store must have the notes before it
+   *  drops the entries that they are about. */
+  readonly maxAppends: number;
+}
+
+interface SessionNotes {
+  readonly notes: Note[];
+  appends: number;
 }
 
 const delayMs = 100;
@@ -24,7 +32,7 @@ const continues = (before: Note, next: Note): boolean =>
 
 export class NoteBuffer {
   private readonly options: NoteBufferOptions;
-  private sessions = new Map<string, Note[]>();
+  private sessions = new Map<string, SessionNotes>();
   private stopTimer: Release | undefined;
 
   constructor(options: NoteBufferOptions) {
@@ -32,8 +40,9 @@ export class NoteBuffer {
   }
 
   add(session: string, note: Note): void {
-    const notes = this.sessions.get(session) ?? [];
-    if (notes.length === 0) this.sessions.set(session, notes);
+    const waiting = this.sessions.get(session) ?? { notes: [], appends: 0 };
+    const { notes } = waiting;
+    if (notes.length === 0) this.sessions.set(session, waiting);
     const last = notes.at(-1);
     if (last && continues(last, note))
       notes[notes.length - 1] = { ...last, upTo: Math.max(last.upTo, note.upTo) };
@@ -45,12 +54,18 @@ export class NoteBuffer {
     });
   }
 
+  /** Called before an entry is appended to the session. Writes notes that have waited too long. */
+  appended(session: string): void {
+    const waiting = this.sessions.get(session);
+    if (waiting && (waiting.appends += 1) >= this.options.maxAppends) this.flush(session);
+  }
+
   /** Writes the notes of a session before a call that depends on them. */
   flush(session: string): void {
-    const notes = this.sessions.get(session);
-    if (!notes) return;
+    const waiting = this.sessions.get(session);
+    if (!waiting) return;
     this.sessions.delete(session);
-    for (const note of notes) this.options.write(session, note);
+    for (const note of waiting.notes) this.options.write(session, note);
   }
 
   flushAll(): void {

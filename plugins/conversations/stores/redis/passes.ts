@@ -2,7 +2,13 @@
 import { codeOf, type Release } from "../../../../kernel/index.ts";
 import { isObject } from "../../../../lib/util.ts";
 import { conversationsErrors } from "../../errors.ts";
-import type { Address, InboundMessage, Media, Sender } from "../../../channels/index.ts";
+import type {
+  Address,
+  InboundMessage,
+  Media,
+  Sender,
+  StopResult,
+} from "../../../channels/index.ts";
 import type { DeskListener, PassOutcome } from "../../service.ts";
 import type { Nodes } from "./nodes.ts";
 
@@ -11,6 +17,12 @@ interface PassesOptions {
   readonly after: (ms: number, run: () => void) => Release;
   readonly passed: DeskListener["passed"];
   readonly stopped: DeskListener["stopped"];
+}
+
+interface SentStop {
+  readonly node: string;
+  readonly resolve: (results: readonly StopResult[]) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 interface SentPass {
@@ -24,6 +36,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** A message or its outcome may get lost while a node is away, so it is sent again. */
 const repeatMs = 5_000;
+/** Milliseconds in which another node must report the effect of a stop. */
+const stopTimeoutMs = 5_000;
 /** Received messages whose outcome is remembered, for a node that sends them again. */
 const maxReceived = 4_096;
 
@@ -58,11 +72,22 @@ const toError = (code: unknown, message: unknown): Error =>
     code: String(code),
   });
 
+const stopStatuses: readonly unknown[] = ["stopping", "removed", "over", "unknown"];
+
+function decodeStopResults(given: unknown): readonly StopResult[] | undefined {
+  if (!Array.isArray(given)) return undefined;
+  return given.flatMap((result: unknown): StopResult[] => {
+    if (!isObject(result) || typeof result.id !== "string") return [];
+    return stopStatuses.includes(result.status) ? [result as unknown as StopResult] : [];
+  });
+}
+
 export class Passes {
   /** Messages that this node has passed on since its start. */
   count = 0;
   private readonly options: PassesOptions;
   private readonly sent = new Map<number, SentPass>();
+  private readonly stops = new Map<number, SentStop>();
   /** Node and number of a received message -> its outcome, once that is known. */
   private readonly received = new Map<string, Fields | undefined>();
   private next = 0;
@@ -73,11 +98,12 @@ export class Passes {
     this.options = options;
     nodes.handle("pass", (fields, from) => this.accept(fields, from));
     nodes.handle("outcome", (fields) => this.settle(fields));
-    nodes.handle("stop", ({ channel, session, id, by }) => {
-      if (typeof channel !== "string" || typeof session !== "string") return;
-      const wanted = typeof id === "string" ? id : undefined;
-      const person = isObject(by) ? (by as unknown as Sender) : undefined;
-      options.stopped({ channel, session }, wanted, person);
+    nodes.handle("stop", (fields, from) => void this.stopped(fields, from));
+    nodes.handle("stopped", ({ i, results }) => {
+      const stop = this.stops.get(Number(i));
+      const decoded = decodeStopResults(results);
+      if (decoded) stop?.resolve(decoded);
+      else stop?.reject(conversationsErrors.not_owner());
     });
     nodes.watchGone((node) => this.giveUp(node));
   }
@@ -105,11 +131,31 @@ export class Passes {
     });
   }
 
-  stop(node: string, address: Address, id: string | undefined, by: Sender | undefined): void {
-    const { channel, session } = address;
-    this.options.nodes
-      .send(node, { t: "stop", channel, session, ...(id !== undefined && { id }), by })
-      .catch(() => undefined);
+  /**
+   * Asks a node to stop messages of a session.
+   *
+   * @throws not_owner if it does not have the session; node_gone if it does not answer.
+   */
+  async stop(
+    node: string,
+    { channel, session }: Address,
+    { id, by }: { readonly id: string | undefined; readonly by: Sender | undefined },
+  ): Promise<readonly StopResult[]> {
+    const { nodes, after } = this.options;
+    const i = (this.next += 1);
+    let cancel: Release | undefined;
+    try {
+      return await new Promise((resolve, reject) => {
+        const gone = (): void => reject(conversationsErrors.node_gone());
+        this.stops.set(i, { node, resolve, reject });
+        cancel = after(stopTimeoutMs, gone);
+        const sent = nodes.send(node, { t: "stop", i, channel, session, id, by });
+        sent.then((isThere) => void (isThere || gone()), reject);
+      });
+    } finally {
+      cancel?.();
+      this.stops.delete(i);
+    }
   }
 
   private repeat(): void {
@@ -128,6 +174,8 @@ export class Passes {
   private giveUp(node: string): void {
     for (const [number, pass] of [...this.sent])
       if (pass.node === node) this.reject(number, conversationsErrors.node_gone());
+    for (const stop of this.stops.values())
+      if (stop.node === node) stop.reject(conversationsErrors.node_gone());
   }
 
   private settle({ i, s, code, text }: Fields): void {
@@ -160,6 +208,24 @@ export class Passes {
       rejected: (error) => settle({ code: codeOf(error), text: (error as Error).message }),
     };
     this.options.passed(message, outcome, { dedupe: dedupe === true });
+  }
+
+  private async stopped(
+    { i, channel, session, id, by }: Fields,
+    from: string | undefined,
+  ): Promise<void> {
+    const isValid = typeof i === "number" && from !== undefined;
+    if (!isValid || typeof channel !== "string" || typeof session !== "string") return;
+    const wanted = typeof id === "string" ? id : undefined;
+    const person = isObject(by) ? (by as unknown as Sender) : undefined;
+    const address = { channel, session };
+    try {
+      const results = await this.options.stopped(address, wanted, person);
+      this.answer(from, { t: "stopped", i, results });
+    } catch {
+      // The session has moved, so the other node asks again.
+      this.answer(from, { t: "stopped", i });
+    }
   }
 
   private answer(node: string, outcome: Fields): void {

@@ -6,7 +6,7 @@ import { HeardEntry, type EntryHead } from "./live-session.ts";
 /** An entry of the stream of a session: its id, and the fields `x` and `d`. */
 export interface StreamEntry {
   readonly seq: number;
-  readonly head: Omit<EntryHead, "e" | "s"> & { readonly f?: 1; readonly a?: number };
+  readonly head: Omit<EntryHead, "e" | "s">;
   readonly frame: Buffer;
 }
 
@@ -34,7 +34,8 @@ export const toHeard = (
 
 /** Converts a reply of `read`. */
 export function toReplay(reply: Reply, cursor: Cursor | undefined): Replay {
-  const [epochText, topText, gapText, startText, frames, partials] = reply as readonly Reply[];
+  const [epochText, topText, gapText, startText, frames, partials, ends] =
+    reply as readonly Reply[];
   const changed = { gap: { reason: "epoch_changed" } } as const;
   if (!epochText) return { top: undefined, ...(cursor && changed), frames: [], partials: [] };
   const seq = Number(topText);
@@ -42,6 +43,7 @@ export function toReplay(reply: Reply, cursor: Cursor | undefined): Replay {
     top: { epoch: String(epochText), seq },
     frames: frames as readonly Buffer[],
     partials: partials as readonly Buffer[],
+    ends: ends as readonly Buffer[],
   };
   const gap = String(gapText);
   if (gap === "") return kept;

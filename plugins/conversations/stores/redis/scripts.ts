@@ -1,4 +1,5 @@
 // The Lua scripts of the Redis form. Each one is one atomic step of the server.
+import { batch } from "./batch-script.ts";
 import { common, sessionScripts } from "./session-scripts.ts";
 
 const claim = `${common}
@@ -14,6 +15,7 @@ if redis.call('HLEN', m) > 64 then
   for _, field in ipairs(redis.call('HKEYS', m)) do
     if string.sub(field, 1, 2) == 'n:' then redis.call('HDEL', m, field) end
   end
+  redis.call('HDEL', m, 'na')
 end
 if not v[1] then redis.call('PEXPIRE', m, keepMs) end
 return {1, tostring(fence)}
@@ -25,23 +27,15 @@ if v[1] == ARGV[1] and v[2] == ARGV[2] then redis.call('HSET', KEYS[1], 'o', '')
 return 1
 `;
 
-const takenMs = 600_000;
-const maxTaken = 1_024;
-
-const settle = `${common}
-local v = redis.call('HMGET', KEYS[1], 'o', 'f')
-if not isOwner(v[1], v[2], ARGV[1], ARGV[2]) then return redis.error_reply('NOTOWNER') end
-local time = now()
-redis.call('ZADD', KEYS[4], 'NX', time, ARGV[3])
-redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', time - ${takenMs})
-redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -${maxTaken + 1})
-redis.call('PEXPIRE', KEYS[4], ${takenMs})
-return 1
-`;
+/** Ids that are read together; beyond them, the one of a message is looked up. */
+const maxKnown = 128;
 
 const known = `${common}
-local time = now()
-return {time, redis.call('ZRANGEBYSCORE', KEYS[4], time - ${takenMs}, '+inf', 'WITHSCORES')}
+if redis.call('HLEN', KEYS[4]) <= ${maxKnown} then
+  return {now(), 1, redis.call('HGETALL', KEYS[4])}
+end
+local value = redis.call('HGET', KEYS[4], ARGV[1])
+return {now(), 0, value and {ARGV[1], value} or {}}
 `;
 
 const rename = `
@@ -55,10 +49,10 @@ end
 return 1
 `;
 
-const forget = `
+const forget = `${common}
 local v = redis.call('HMGET', KEYS[1], 'c', 'ca')
 if v[1] ~= ARGV[1] or not v[2] then return 0 end
-redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4], key(KEYS[1], 'e'))
 redis.call('ZREM', KEYS[6], ARGV[2])
 redis.call('SPUBLISH', KEYS[7], '{"t":"renewed"}\\n')
 return 1
@@ -131,9 +125,9 @@ return {record.version, sealed, 1}
 
 export const scripts = {
   ...sessionScripts,
+  batch,
   claim,
   release,
-  settle,
   known,
   rename,
   forget,

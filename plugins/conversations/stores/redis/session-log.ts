@@ -12,21 +12,27 @@ import type {
   Replay,
   SequenceRange,
   SessionLog,
+  SubscribeOptions,
   Subscriber,
 } from "../../log/session-log.ts";
-import { AppendDrafts } from "./append-drafts.ts";
+import type { ConversationHistory } from "../../service.ts";
+import { findTurn } from "../find-turn.ts";
+import { AppendDrafts, type AppendDraft } from "./append-drafts.ts";
+import { catchUp } from "./catch-up.ts";
+import { touchSessions } from "./expiry.ts";
 import type { Reply } from "./driver.ts";
 import type { SessionPlace } from "./keys.ts";
 import type { RedisLogContext } from "./log-context.ts";
 import {
+  HeardEntry,
   LiveSession,
   type EntryHead,
   type LiveSessionOptions,
   type OwnEntry,
 } from "./live-session.ts";
-import { NoteBuffer } from "./note-buffer.ts";
+import { NoteBuffer, type Note } from "./note-buffer.ts";
 import { SentReceipts } from "./receipts.ts";
-import { toHeard, toReplay } from "./replies.ts";
+import { toReplay } from "./replies.ts";
 
 interface RedisSessionLogOptions {
   readonly channel: string;
@@ -37,15 +43,14 @@ interface RedisSessionLogOptions {
   readonly fence: (sk: string) => string;
   /** The store has refused the fence of this session. */
   readonly refused: (sk: string) => void;
+  readonly history: Pick<ConversationHistory, "find" | "read">;
   /** Entries of this session were stored. */
   readonly changed: (session: string) => void;
 }
 
-const replayWindow = { frames: 256, bytes: 512 * 1024 };
+export const replayWindow = { frames: 256, bytes: 512 * 1024 };
 /** Sessions that are compared with the store at the same time. */
 const resyncWidth = 64;
-/** Milliseconds between two renewals of what expires. */
-const maxTouchMs = 3_600_000;
 
 export class RedisSessionLog implements SessionLog {
   readonly limits: LogLimits;
@@ -58,20 +63,24 @@ export class RedisSessionLog implements SessionLog {
   private readonly drafts: AppendDrafts;
   private readonly own = new Map<number, OwnEntry>();
   private readonly notes: NoteBuffer;
-  private stopTimer: Release | undefined;
+  private readonly catchUpOptions = {
+    seen: (sk: string) => this.drafts.seen(sk),
+    renewed: (live: LiveSession) => this.renewed(live),
+  };
+  private readonly stopTouching: Release;
 
   constructor(context: RedisLogContext, options: RedisSessionLogOptions) {
-    const { keepMs } = context.settings;
     this.context = context;
     this.options = options;
     this.drafts = new AppendDrafts(context);
-    this.limits = { ...(options.window ?? replayWindow), retentionMs: keepMs };
+    this.limits = { ...(options.window ?? replayWindow), retentionMs: context.settings.keepMs };
     this.receipts = new SentReceipts((...receipt) => options.listeners.onReceipt(...receipt));
     this.notes = new NoteBuffer({
       after: context.after,
       write: (session, note) => this.writeNote(session, note),
+      maxAppends: Math.max(1, Math.floor(this.limits.frames / 4)),
     });
-    this.scheduleTouch();
+    this.stopTouching = touchSessions(context, () => this.live.values());
   }
 
   /** Sessions with subscribers here. */
@@ -84,20 +93,38 @@ export class RedisSessionLog implements SessionLog {
     return true;
   }
 
+  hasTurn(session: string, request: string): Promise<boolean> {
+    return findTurn(this.options.history, { channel: this.options.channel, session }, request);
+  }
+
+  wantsEnds(session: string): boolean {
+    return this.drafts.wantsEnds(this.placeOf(session).sk);
+  }
+
+  noteWish(sk: string): void {
+    this.drafts.noteWish(sk);
+  }
+
   async append(session: string, entry: LogEntry): Promise<AppendResult> {
     const { context, options, drafts } = this;
     const place = this.placeOf(session);
-    this.notes.flush(session);
+    this.notes.appended(session);
     const draft = drafts.create(place, entry, {
       address: this.addressOf(session),
       fence: options.fence(place.sk),
-      limits: this.limits,
+      here: () => this.live.get(session)?.isOpen ?? false,
     });
     const { counter, head, call } = draft;
-    if (this.live.has(session)) this.own.set(counter, { entry, growth: entry.growth });
+    const own = { entry, growth: entry.growth };
+    if (this.live.has(session)) this.own.set(counter, own);
     try {
       const reply = (await context.link.run(call)) as readonly Reply[];
-      return await this.appended(place, session, entry, head, reply);
+      const [epoch, seq, , , isQuiet] = reply;
+      if (isQuiet === 1) {
+        const found = { ...head, e: String(epoch), s: Number(seq) };
+        this.live.get(session)?.hear(new HeardEntry(session, found, undefined, own));
+      }
+      return await this.appended(place, session, draft, reply);
     } catch (error) {
       if (codeOf(error) === "not_owner") options.refused(place.sk);
       throw error;
@@ -119,16 +146,25 @@ export class RedisSessionLog implements SessionLog {
     return toReplay(await this.context.link.run(call), cursor);
   }
 
-  subscribe(session: string, subscriber: Subscriber): Awaitable<void> {
+  subscribe(
+    session: string,
+    subscriber: Subscriber,
+    { ends = false }: SubscribeOptions = {},
+  ): Awaitable<void> {
     const existing = this.live.get(session);
     const live = existing ?? this.createLive(session);
     live.subscribers.add(subscriber);
-    if (existing) return existing.opening;
-    this.live.set(session, live);
-    live.opening = this.open(live).catch((error: unknown) => {
-      this.drop(live);
-      throw error;
-    });
+    if (!existing) {
+      this.live.set(session, live);
+      live.opening = this.open(live).catch((error: unknown) => {
+        this.drop(live);
+        throw error;
+      });
+    }
+    if (ends && !live.wantsEnds) {
+      live.wantsEnds = true;
+      void this.wish(live, live.opening);
+    }
     return live.opening;
   }
 
@@ -151,6 +187,13 @@ export class RedisSessionLog implements SessionLog {
     this.notes.add(session, { ...range, progress });
   }
 
+  replaceElsewhere(session: string, secret: string): void {
+    const { link, space, node } = this.context;
+    const fields = { t: "replaced", n: node.me, d: space.connectionDigest(secret) };
+    const [keys, values] = [this.placeOf(session).keys.slice(-1), [`${JSON.stringify(fields)}\n`]];
+    link.run({ script: "publish", keys, values }).catch(() => undefined);
+  }
+
   /** Compares all sessions with subscribers here with the store. */
   async resync(): Promise<void> {
     const all = [...this.live.values()].filter(({ epoch }) => epoch !== "");
@@ -158,7 +201,7 @@ export class RedisSessionLog implements SessionLog {
       await Promise.all(
         all.slice(at, at + resyncWidth).map((live) => {
           live.isFetching = true;
-          return this.fetch(live);
+          return catchUp(this.context, live, this.catchUpOptions);
         }),
       );
   }
@@ -168,14 +211,21 @@ export class RedisSessionLog implements SessionLog {
     if (live.isClosed) return;
     this.renewedCount += 1;
     this.drop(live);
-    void this.context.link.unsubscribe(live.place.keys.at(-1)!);
+    void this.unsubscribed(live.place, live.session);
     this.options.listeners.renewed(live.session);
   }
 
   close(): void {
-    this.stopTimer?.();
+    this.stopTouching();
     this.notes.close();
     for (const live of this.live.values()) live.close();
+  }
+
+  private replaced({ session }: LiveSession, node: unknown, digest: unknown): void {
+    const { context, options } = this;
+    if (node === context.node.me) return;
+    const isSame = (secret: string): boolean => context.space.connectionDigest(secret) === digest;
+    options.listeners.replaced?.(session, isSame);
   }
 
   private placeOf(session: string): SessionPlace {
@@ -189,16 +239,15 @@ export class RedisSessionLog implements SessionLog {
   private async appended(
     { sk, keys }: SessionPlace,
     session: string,
-    entry: LogEntry,
-    head: string,
-    [epochText, seqText, heardText]: readonly Reply[],
+    { entry, head }: AppendDraft,
+    [epochText, seqText, heardText, wantsEnds]: readonly Reply[],
   ): Promise<AppendResult> {
     if (!epochText) return { cursor: undefined, subscribers: 0 };
     const { context, options } = this;
     const cursor = { epoch: String(epochText), seq: Number(seqText) };
     let subscribers = Number(heardText);
     if (context.settings.replicas > 0) {
-      const text = `{"e":"${cursor.epoch}","s":${cursor.seq},${head}}\n`;
+      const text = `${JSON.stringify({ e: cursor.epoch, s: cursor.seq, ...head })}\n`;
       const call = {
         script: "publish",
         keys: keys.slice(-1),
@@ -210,7 +259,7 @@ export class RedisSessionLog implements SessionLog {
       subscribers = Number(await context.link.run(call).catch(() => 0));
     }
     if (entry.numbered) {
-      this.drafts.noteTop(sk, cursor.epoch, cursor.seq);
+      this.drafts.noteTop(sk, cursor, wantsEnds === 1, entry.type === "message.user");
       this.receipts.add(sk, session, cursor.epoch, cursor.seq, entry.message);
       options.changed(session);
       await this.live.get(session)?.heard(cursor.epoch, cursor.seq);
@@ -226,10 +275,11 @@ export class RedisSessionLog implements SessionLog {
         head.n === this.context.node.me ? this.own.get(head.c) : undefined,
       missing: (live) => {
         live.isFetching = true;
-        void this.fetch(live);
+        void catchUp(this.context, live, this.catchUpOptions);
       },
-      heard: (live) => this.drafts.noteTop(live.place.sk, live.epoch, live.seq),
+      heard: (live) => this.drafts.noteTop(live.place.sk, live),
       renewed: (live) => this.renewed(live),
+      replaced: (live, node, digest) => this.replaced(live, node, digest),
     };
     return new LiveSession(options);
   }
@@ -238,21 +288,28 @@ export class RedisSessionLog implements SessionLog {
     const { link, space, node, settings } = this.context;
     const { keys, sk } = live.place;
     await link.subscribe(keys.at(-1)!, (message) => live.received(message));
-    const values = [
-      ...this.drafts.seen(live.place.sk),
-      node.me,
-      settings.keepMs,
-      this.addressOf(live.session),
-      sk,
-      space.nodes,
-    ];
+    const [seen, address] = [this.drafts.seen(sk), this.addressOf(live.session)];
+    const values = [...seen, node.me, settings.keepMs, address, sk, space.nodes];
     const call = { script: "open", keys, values, repeats: true } as const;
     const [epoch, seq, listeners] = (await link.run(call)) as readonly Reply[];
     live.opening = undefined;
     if (live.isClosed) return;
     live.begin(String(epoch), Number(seq));
-    this.drafts.noteTop(sk, live.epoch, live.seq);
+    this.drafts.noteTop(sk, live);
     if (listeners === 1) this.options.listeners.sessionActive(live.session);
+  }
+
+  /** Tells all nodes that a client here asks for the ends of answers. */
+  private async wish({ place }: LiveSession, opening: Promise<void> | undefined): Promise<void> {
+    const { link, space } = this.context;
+    const call = { script: "wish", keys: place.keys, values: [place.sk, space.nodes] } as const;
+    try {
+      await opening;
+      this.drafts.noteWish(place.sk);
+      await link.run({ ...call, repeats: true });
+    } catch {
+      // The subscription has failed, or the store is away: its clients connect again.
+    }
   }
 
   private drop(live: LiveSession): void {
@@ -262,65 +319,32 @@ export class RedisSessionLog implements SessionLog {
 
   private async leave({ session, place }: LiveSession): Promise<void> {
     const { link, space, node } = this.context;
-    await link.unsubscribe(place.keys.at(-1)!);
+    if (!(await this.unsubscribed(place, session))) return;
     const values = [place.sk, space.nodes, node.me];
     const call = { script: "leave", keys: place.keys, values, repeats: true } as const;
     const listeners = await link.run(call).catch(() => 0);
     if (listeners === 0 && !this.live.has(session)) this.options.listeners.sessionIdle(session);
   }
 
-  /** Reads what this node has missed. The caller has set `isFetching`. */
-  private async fetch(live: LiveSession): Promise<void> {
-    const { link, log } = this.context;
-    const { keys, sk } = live.place;
-    try {
-      const call = { script: "catchUp", keys, values: [live.seq], repeats: true } as const;
-      const reply = (await link.run(call)) as readonly Reply[];
-      if (live.isClosed) return;
-      const [epoch, top] = reply;
-      const entries = toHeard(live.session, reply);
-      const isSame = epoch !== null && epoch !== undefined && String(epoch) === live.epoch;
-      const first = entries[0]?.cursor.seq ?? live.seq + 1;
-      if (!isSame || first !== live.seq + 1) return this.renewed(live);
-      if (Number(top) >= live.seq) return live.fetched(entries);
-      // The store has lost entries that the subscribers here have received.
-      const values = this.drafts.seen(live.place.sk);
-      await link.run({ script: "renew", keys, values, repeats: true });
-      this.renewed(live);
-    } catch (error) {
-      if (live.isClosed) return;
-      live.isFetching = false;
-      // When the store is there again, all sessions are compared.
-      if (link.isUp) log.error({ err: error, session: sk }, "A session could not be read");
-    }
+  /**
+   * Ends the subscription, after the appends that count on it: calls keep their order.
+   *
+   * @returns False if a client has joined the session in the meantime.
+   */
+  private async unsubscribed({ keys }: SessionPlace, session: string): Promise<boolean> {
+    const { link } = this.context;
+    await link.run({ script: "top", keys, values: [] }).catch(() => undefined);
+    if (this.live.has(session)) return false;
+    await link.unsubscribe(keys.at(-1)!);
+    return true;
   }
 
-  private writeNote(
-    session: string,
-    {
-      epoch,
-      after,
-      upTo,
-      progress,
-    }: SequenceRange & {
-      readonly progress: DeliveryProgress;
-    },
-  ): void {
-    const { link, space } = this.context;
-    const { keys, sk } = this.placeOf(session);
-    const values = [epoch, after, upTo, progress, sk, space.nodes];
-    link.run({ script: "note", keys, values, repeats: true }).catch(() => undefined);
-  }
-
-  /** Keeps the streams of all sessions with subscribers here. */
-  private scheduleTouch(): void {
-    const { link, after, settings } = this.context;
-    this.stopTimer = after(Math.min(maxTouchMs, settings.keepMs / 3), () => {
-      for (const { place } of this.live.values())
-        link
-          .run({ script: "touch", keys: place.keys.slice(0, 3), values: [settings.keepMs] })
-          .catch(() => undefined);
-      this.scheduleTouch();
-    });
+  private writeNote(session: string, { epoch, after, upTo, progress }: Note): void {
+    const { sk } = this.placeOf(session);
+    const values = [sk, epoch, after, upTo, progress];
+    this.context.link.run({ script: "note", keys: [], values, repeats: true }).then(
+      (mine) => void (mine !== 0 && this.receipts.acknowledge(sk, after, Number(mine))),
+      () => undefined,
+    );
   }
 }

@@ -1,4 +1,5 @@
 // Reads turns from Pico server frames.
+import { withoutMarkdown } from "../../../../lib/util.ts";
 import type { Media, Sender } from "../../../channels/index.ts";
 import type { Turn } from "../../service.ts";
 
@@ -74,6 +75,7 @@ export function toTurn(source: TurnSource): Turn | undefined {
   const toolCalls = kind === "tool_calls" ? listOf(payload.tool_calls) : [];
   const sender = source.isUser ? senderOf(payload.sender) : undefined;
   const door = source.isUser ? textOf(payload.door) : undefined;
+  const replaces = source.isUser ? textOf(payload.replaces) : undefined;
   const model = textOf(payload.model_name);
   const attachments = [...listOf(payload.media), ...listOf(payload.attachments)].flatMap(mediaOf);
   return {
@@ -84,6 +86,7 @@ export function toTurn(source: TurnSource): Turn | undefined {
     ...(kind && { kind }),
     ...(!source.final && { complete: false as const }),
     ...(request !== undefined && (source.isUser ? { requestId: request } : { inReplyTo: request })),
+    ...(replaces !== undefined && { replaces }),
     ...(toolCalls.length > 0 && { toolCalls }),
     ...(sender && { sender }),
     ...(door !== undefined && { door }),
@@ -104,9 +107,9 @@ export function toPreview(turns: readonly Turn[]): string | undefined {
 
 const maxTitle = 80;
 
-/** @returns The first words of a text: at most 80 characters in one line. */
+/** @returns The first words of a text without markup: at most 80 characters in one line. */
 export function toTitle(text: string): string {
-  const line = toLine(text.slice(0, 20 * maxTitle));
+  const line = toLine(withoutMarkdown(text.slice(0, 20 * maxTitle)));
   const points = [...line];
   if (points.length <= maxTitle) return line;
   const cut = points.slice(0, maxTitle - 1).join("");

@@ -104,33 +104,41 @@ function fileId(path: string): string {
   return `${ino}-${Math.round(birthtimeMs)}`;
 }
 
+interface RecoverOptions extends Pick<OpenRequest, "path" | "boot" | "durability"> {
+  /** The log has batches that do not follow this database, so it is an older one. */
+  readonly hasOthers: boolean;
+}
+
 /**
  * Gives all streams a new epoch if clients may have received numbers that the file lacks: the file
  * is a copy, or the last process did not close the store, the machine was started since, and
- * `durability` was `process`.
+ * `durability` was `process`. The log must have been read before.
  *
  * @returns The number of streams with a new epoch.
  */
 export function recover(
   connection: Connection,
-  { path, boot, durability }: Pick<OpenRequest, "path" | "boot" | "durability">,
-  newEpoch: () => string,
+  { path, boot, durability, hasOthers }: RecoverOptions,
+  newId: () => string,
 ): number {
   const meta = (key: string) => connection.get("SELECT value FROM meta WHERE key = ?", key)?.value;
   const set = (key: string, value: string | number) =>
     connection.run("INSERT OR REPLACE INTO meta VALUES (?, ?)", key, value);
   const file = fileId(path);
-  const isCopy = ![file, "", undefined].includes(meta("file") as string | undefined);
+  const isMoved = ![file, "", undefined].includes(meta("file") as string | undefined);
+  const isCopy = isMoved || hasOthers;
   const isComplete = meta("clean") === 1 || meta("boot") === boot || meta("durability") === "power";
   return connection.transaction(() => {
     set("clean", 0);
     set("boot", boot);
     set("durability", durability);
     set("file", file);
+    // The log of the original does not follow a copy that continues without it.
+    if (isCopy || meta("log") === "") set("log", newId().slice(0, 32));
     if (isComplete && !isCopy) return 0;
     const ids = connection.all("SELECT id FROM conversation");
     for (const { id } of ids)
-      connection.run("UPDATE conversation SET epoch = ? WHERE id = ?", newEpoch(), id!);
+      connection.run("UPDATE conversation SET epoch = ? WHERE id = ?", newId().slice(0, 16), id!);
     return ids.length;
   });
 }

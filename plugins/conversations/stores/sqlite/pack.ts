@@ -1,13 +1,14 @@
-// Encodes batches for the worker. The table `journal` keeps them in the same form.
+// Encodes batches for the log, and decodes them in the worker.
 import type { Address } from "../../../channels/index.ts";
 import type { Batch } from "../storage.ts";
 import { operations, type BatchHeader, type PackedBatch } from "./protocol.ts";
+import { recordHeader } from "./record.ts";
 
 /** Bytes of the number that begins an encoded batch: the size of its header. */
 const prefix = 4;
 
-/** @returns A batch in one buffer that can be transferred: its header as JSON, and all frames. */
-export function encodeBatch({ streams, entries, taken, positions }: Batch): Uint8Array {
+/** @returns A batch as columns, without its frames. */
+export function toColumns({ streams, entries, taken, positions }: Batch): BatchHeader {
   const addresses: Address[] = [];
   const places = new Map<string, Map<string, number>>();
   const placeOf = ({ channel, session }: Address): number => {
@@ -20,7 +21,7 @@ export function encodeBatch({ streams, entries, taken, positions }: Batch): Uint
     }
     return place;
   };
-  const header: BatchHeader = {
+  return {
     addresses,
     streams: streams.map((stream) => ({
       address: placeOf(stream),
@@ -34,7 +35,7 @@ export function encodeBatch({ streams, entries, taken, positions }: Batch): Uint
       op: entries.map(({ op }) => operations[op]),
       final: entries.map(({ final }) => Number(final)),
       at: entries.map(({ at }) => at),
-      size: entries.map(({ frame }) => frame.byteLength),
+      size: entries.map(({ frame }) => frame.length),
     },
     taken: taken.map((one) => ({
       address: placeOf(one),
@@ -51,25 +52,28 @@ export function encodeBatch({ streams, entries, taken, positions }: Batch): Uint
       resumes: one.resumes,
     })),
   };
-  return encodeParts(
-    header,
-    entries.map(({ frame }) => frame),
-  );
 }
 
-function encodeParts(header: BatchHeader, frames: readonly Uint8Array[]): Uint8Array {
-  const text = JSON.stringify(header);
-  const headerBytes = Buffer.byteLength(text);
-  const frameBytes = header.entries.size.reduce((sum, size) => sum + size, 0);
-  const encoded = Buffer.allocUnsafeSlow(prefix + headerBytes + frameBytes);
-  encoded.writeUInt32LE(headerBytes);
-  encoded.write(text, prefix);
-  let offset = prefix + headerBytes;
-  for (const frame of frames) {
-    encoded.set(frame, offset);
-    offset += frame.byteLength;
+/**
+ * Encodes a batch: its columns as JSON, and all frames.
+ *
+ * @returns A record of the log in one buffer that can be transferred. Its header is still empty.
+ */
+export function encodeBatch({ entries }: Batch, columns: BatchHeader): Uint8Array {
+  const text = JSON.stringify(columns);
+  const textBytes = Buffer.byteLength(text);
+  const start = recordHeader + prefix;
+  const frameBytes = columns.entries.size.reduce((sum, size) => sum + size, 0);
+  const record = Buffer.allocUnsafeSlow(start + textBytes + frameBytes);
+  record.writeUInt32LE(textBytes, recordHeader);
+  record.write(text, start);
+  let offset = start + textBytes;
+  for (const { frame } of entries) {
+    if (typeof frame === "string") record.write(frame, offset, "latin1");
+    else record.set(frame, offset);
+    offset += frame.length;
   }
-  return encoded;
+  return record;
 }
 
 /** @returns The batch, whose frames are a view on `encoded`. */
@@ -85,17 +89,15 @@ export function decodeBatch(encoded: Uint8Array): PackedBatch {
 export function withoutAddresses(
   { addresses, streams, entries, taken, positions, frames }: PackedBatch,
   isRemoved: (address: Address) => boolean,
-): Uint8Array | undefined {
+): PackedBatch | undefined {
   const removed = addresses.map(isRemoved);
   const isKept = ({ address }: { readonly address: number }): boolean => !removed[address];
   const kept = entries.address.flatMap((place, at) => (removed[place] ? [] : [at]));
   const pick = <T>(column: readonly T[]): T[] => kept.map((at) => column[at]!);
   let offset = 0;
   const parts = entries.size.map((size) => frames.subarray(offset, (offset += size)));
-  const header: BatchHeader = {
-    addresses: addresses.map((address, at) =>
-      removed[at] ? { channel: "", session: "" } : address,
-    ),
+  const left: PackedBatch = {
+    addresses,
     streams: streams.filter(isKept),
     entries: {
       address: pick(entries.address),
@@ -108,7 +110,8 @@ export function withoutAddresses(
     },
     taken: taken.filter(isKept),
     positions: positions.filter(isKept),
+    frames: Buffer.concat(pick(parts)),
   };
-  const left = header.streams.length + kept.length + header.taken.length + header.positions.length;
-  return left === 0 ? undefined : encodeParts(header, pick(parts));
+  const count = left.streams.length + kept.length + left.taken.length + left.positions.length;
+  return count === 0 ? undefined : left;
 }

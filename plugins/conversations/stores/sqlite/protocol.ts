@@ -58,6 +58,20 @@ export interface PackedBatch extends BatchHeader {
   readonly frames: Uint8Array;
 }
 
+/** The state of a file that was opened. */
+interface Opened {
+  /** Streams with a new epoch. */
+  readonly renewed: number;
+  /** Version of SQLite. */
+  readonly sqlite: string;
+  /** Identifies the database in the log. */
+  readonly key: string;
+  /** Number of the last batch in the log. */
+  readonly last: number;
+  /** True if the log has batches that do not follow the database, so that they are not used. */
+  readonly hasOthers: boolean;
+}
+
 /** A conversation that retention may delete. */
 export interface Candidate extends Address {
   readonly id: ConversationId;
@@ -70,9 +84,11 @@ interface Operation<Given, Result> {
 
 /** The requests that the worker answers, in the order of their arrival. */
 export interface Requests {
-  open: Operation<OpenRequest, { readonly renewed: number; readonly sqlite: string }>;
-  /** Takes a batch that `encodeBatch` encoded. */
-  commit: Operation<Uint8Array, undefined>;
+  open: Operation<OpenRequest, Opened>;
+  /** Takes consecutive records of the log. Their rows are written later. */
+  append: Operation<Uint8Array, undefined>;
+  /** Writes the rows of the oldest batches, or of all. */
+  write: Operation<{ readonly all: boolean }, undefined>;
   load: Operation<Address & { readonly now: number }, StoredStream | undefined>;
   list: Operation<ListRequest, Page<ConversationSummary>>;
   find: Operation<Address, ConversationSummary | undefined>;
@@ -116,7 +132,7 @@ export interface Request<K extends RequestName = RequestName> {
   readonly given: Requests[K]["given"];
 }
 
-/** Facts for `health`, sent with each reply, except to batches without a new conversation. */
+/** Facts for `health`, sent with each reply, except to `append`. */
 export interface Stats {
   readonly bytes: number;
   readonly conversations: number;
@@ -135,4 +151,6 @@ export interface Reply {
   readonly result?: unknown;
   readonly failure?: Failure;
   readonly stats: Stats | undefined;
+  /** Number of the last batch whose rows are written. */
+  readonly written: number;
 }

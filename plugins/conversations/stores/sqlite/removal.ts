@@ -20,25 +20,26 @@ export function addressesOf(connection: Connection, ids: readonly string[]): Add
   );
 }
 
-/** Makes conversations invisible. Their entries follow with `removeStep`. @returns How many
- * had entries. */
+/**
+ * Makes conversations invisible. Their entries follow with `removeStep`. Call it in a transaction.
+ *
+ * @returns How many had entries.
+ */
 export function hide(connection: Connection, ids: readonly string[]): number {
-  return connection.transaction(() => {
-    let count = 0;
-    for (const publicId of ids) {
-      const row = connection.get(
-        "SELECT id, created_at FROM conversation WHERE public_id = ?",
-        publicId,
-      );
-      if (row === undefined) continue;
-      const id = Number(row.id);
-      connection.run("INSERT INTO removal VALUES (?)", id);
-      connection.run("DELETE FROM taken WHERE conversation = ?", id);
-      connection.run("DELETE FROM conversation WHERE id = ?", id);
-      if (row.created_at !== null) count += 1;
-    }
-    return count;
-  });
+  let count = 0;
+  for (const publicId of ids) {
+    const row = connection.get(
+      "SELECT id, created_at FROM conversation WHERE public_id = ?",
+      publicId,
+    );
+    if (row === undefined) continue;
+    const id = Number(row.id);
+    connection.run("INSERT INTO removal VALUES (?)", id);
+    connection.run("DELETE FROM taken WHERE conversation = ?", id);
+    connection.run("DELETE FROM conversation WHERE id = ?", id);
+    if (row.created_at !== null) count += 1;
+  }
+  return count;
 }
 
 /** Deletes a part of the entries of hidden conversations. @returns True if more are left. */

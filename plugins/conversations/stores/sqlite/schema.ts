@@ -14,7 +14,9 @@ export const applicationId = 0x446f6f72;
  * - `words`: the index for search. Its text is read from `entry` through the view `entry_text`; its
  *   deletions remove all traces.
  * - `taken.stopped`: 1 if a client stopped the message before the application accepted it.
- * - `journal`: batches whose rows are not written yet, as `encodeBatch` encodes them.
+ * - `meta.log` identifies the database in its log; `meta.written` is the number of the last batch
+ *   whose rows are written; `meta.forgotten`: conversations that later batches must not restore.
+ * - `journal`: batches of version 3, which had no log.
  * - `removal`: forgotten conversations whose entries are not deleted yet.
  */
 export const migrations: readonly string[] = [
@@ -78,6 +80,7 @@ export const migrations: readonly string[] = [
   `,
   "ALTER TABLE taken ADD COLUMN stopped INTEGER NOT NULL DEFAULT 0;",
   "CREATE TABLE journal(id INTEGER PRIMARY KEY, data BLOB NOT NULL);",
+  "INSERT INTO meta VALUES ('log', ''), ('written', 0), ('forgotten', '[]');",
 ];
 
 /** Runs the steps that a file lacks, in one transaction. @returns The version before. */

@@ -1,7 +1,8 @@
-// The storage of the main thread: passes requests to the worker and keeps the state for `health`.
+// The storage of the main thread: stores batches in the log, passes requests to the worker, and
+// keeps the state for `health`.
 import type { Worker } from "node:worker_threads";
 import type { Address } from "../../../channels/index.ts";
-import { codeOf, type Clock, type Log } from "../../../../kernel/index.ts";
+import { codeOf, type Awaitable, type Clock, type Log } from "../../../../kernel/index.ts";
 import type {
   ConversationHistory,
   ConversationId,
@@ -12,10 +13,11 @@ import type {
   Turn,
 } from "../../service.ts";
 import type { Batch, ConversationStorage, StoredStream } from "../storage.ts";
+import { BatchLog } from "./batch-log.ts";
 import { exportConversation } from "./document.ts";
 import { storeErrors } from "./errors.ts";
-import { encodeBatch } from "./pack.ts";
-import type { OpenRequest, Stats } from "./protocol.ts";
+import { LogWriter } from "./log-writer.ts";
+import type { OpenRequest, RequestName, Requests, Stats } from "./protocol.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 /** Pause after a batch before the index for search is updated. */
@@ -25,9 +27,14 @@ const tidyNextMs = 20;
 /** Pause between two attempts to write while the file cannot be written. */
 const probeMs = 2_000;
 const dayMs = 86_400_000;
+/** Size at which batches wait for the rows of earlier ones: about 70,000 messages. */
+const maxBacklogBytes = 64 * 1024 * 1024;
 
 const clamp = (value: number, max: number): number =>
   Math.min(max, Math.max(1, Math.floor(value) || 1));
+
+const describe = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 type Options<K extends keyof ConversationHistory> = NonNullable<
   Parameters<ConversationHistory[K]>[K extends "list" ? 0 : 1]
@@ -48,7 +55,7 @@ export class SqliteStorage implements ConversationStorage {
   private current: Stats = { bytes: 0, conversations: 0, oldestAt: undefined };
   private since: number;
   private problem: string | undefined;
-  private waitingBytes = 0;
+  private writer: LogWriter | undefined;
   /** Batches since the last work that can wait. */
   private batches = 0;
   private timer: unknown;
@@ -61,6 +68,7 @@ export class SqliteStorage implements ConversationStorage {
       open: parts.open,
       thread: parts.thread,
       onStats: (stats) => void (this.current = stats),
+      onWritten: (number) => this.writer?.log.release(number),
       onExit: (error) => this.noteFailure(error, "its worker ended"),
     });
   }
@@ -69,8 +77,20 @@ export class SqliteStorage implements ConversationStorage {
   async open(): Promise<void> {
     const { open, log } = this.parts;
     try {
-      const { renewed, sqlite } = await this.worker.request("open", open);
+      const opened = await this.worker.request("open", open);
+      const { renewed, sqlite, key, last, hasOthers } = opened;
+      const { path, durability } = open;
+      this.writer = new LogWriter({
+        path,
+        log: new BatchLog({ path, durability, key, last }),
+        stored: (isFull) => this.noteStored(isFull),
+      });
       log.debug({ path: open.path, sqlite }, "the conversation store is open");
+      if (hasOthers)
+        log.warn(
+          { path },
+          "the log of the conversation store follows another copy; it is not used",
+        );
       if (renewed > 0)
         log.warn(
           { path: open.path, streams: renewed },
@@ -84,32 +104,26 @@ export class SqliteStorage implements ConversationStorage {
     }
   }
 
-  load(address: Address): Promise<StoredStream | undefined> {
-    const { channel, session } = address;
-    return this.worker.request("load", { channel, session, now: this.parts.clock.now() });
+  async load({ channel, session }: Address): Promise<StoredStream | undefined> {
+    const stored = await this.ask("load", { channel, session, now: this.parts.clock.now() });
+    this.writer!.heads.set({ channel, session }, stored?.seq ?? 0);
+    return stored;
   }
 
-  async commit(batch: Batch): Promise<void> {
-    this.assertOpen();
-    const encoded = encodeBatch(batch);
-    const bytes = encoded.byteLength;
-    this.batches += 1;
-    this.waitingBytes += bytes;
+  /** Needs no time unless something has failed, the disk is waited for or too many rows wait. */
+  commit(batch: Batch): Awaitable<void> {
+    if (this.closing !== undefined || this.problem !== undefined) return this.retry(batch);
     try {
-      await this.worker.request("commit", encoded, [encoded.buffer as ArrayBuffer]);
-      this.noteSuccess();
-      this.schedule(tidyMs);
+      const stored = this.writer!.write(batch);
+      return stored?.catch((error: unknown) => this.fail(error)) ?? this.limitBacklog();
     } catch (error) {
-      this.noteFailure(error, error instanceof Error ? error.message : String(error));
-      throw error;
-    } finally {
-      this.waitingBytes -= bytes;
+      return this.fail(error);
     }
   }
 
   list(options: Options<"list"> = {}): Promise<Page<ConversationSummary>> {
     const { before, limit = 50, query } = options;
-    return this.worker.request("list", {
+    return this.ask("list", {
       before,
       limit: clamp(limit, 200),
       query: query?.slice(0, 200),
@@ -117,30 +131,30 @@ export class SqliteStorage implements ConversationStorage {
   }
 
   find({ channel, session }: Address): Promise<ConversationSummary | undefined> {
-    return this.worker.request("find", { channel, session });
+    return this.ask("find", { channel, session });
   }
 
   get(id: ConversationId): Promise<ConversationSummary> {
-    return this.worker.request("get", { id });
+    return this.ask("get", { id });
   }
 
   read(id: ConversationId, options: Options<"read"> = {}): Promise<Page<Turn>> {
     const { before, after, limit = 50 } = options;
-    return this.worker.request("read", { id, before, after, limit: clamp(limit, 200) });
+    return this.ask("read", { id, before, after, limit: clamp(limit, 200) });
   }
 
   search(text: string, options: Options<"search"> = {}): Promise<readonly SearchHit[]> {
     const { limit = 20 } = options;
-    return this.worker.request("search", { text: text.slice(0, 200), limit: clamp(limit, 100) });
+    return this.ask("search", { text: text.slice(0, 200), limit: clamp(limit, 100) });
   }
 
   rename(id: ConversationId, title: string): Promise<void> {
-    return this.worker.request("rename", { id, title });
+    return this.ask("rename", { id, title });
   }
 
   async forget(id: ConversationId): Promise<void> {
-    await this.get(id);
-    await this.worker.request("forget", { ids: [id] });
+    const conversation = await this.get(id);
+    await this.delete([conversation]);
   }
 
   export(id: ConversationId, format: "json" | "markdown"): AsyncIterable<string> {
@@ -155,16 +169,16 @@ export class SqliteStorage implements ConversationStorage {
     const skip: string[] = [];
     let deleted = 0;
     for (;;) {
-      const found = await this.worker.request("expired", { before, maxBytes, skip });
+      const found = await this.ask("expired", { before, maxBytes, skip });
       if (found.length === 0) return deleted;
-      const ids = found.filter((one) => !isLive(one)).map(({ id }) => id);
+      const idle = found.filter((one) => !isLive(one));
       skip.push(...found.map(({ id }) => id));
-      if (ids.length > 0) deleted += await this.worker.request("forget", { ids });
+      if (idle.length > 0) deleted += await this.delete(idle);
     }
   }
 
   health(): StoreHealth {
-    const { current, since, problem, waitingBytes } = this;
+    const { current, since, problem } = this;
     return {
       kind: "sqlite",
       state: problem === undefined ? "up" : "away",
@@ -174,7 +188,7 @@ export class SqliteStorage implements ConversationStorage {
       bytes: current.bytes,
       conversations: current.conversations,
       ...(current.oldestAt !== undefined && { oldestAt: current.oldestAt }),
-      waitingBytes,
+      waitingBytes: this.writer?.waitingBytes ?? 0,
       searches: true,
     };
   }
@@ -185,13 +199,82 @@ export class SqliteStorage implements ConversationStorage {
   }
 
   private async shutDown(): Promise<void> {
+    const log = this.writer?.log;
     this.parts.clock.clearTimeout(this.timer);
     try {
+      if (log && log.waitingBytes > 0) await log.sync();
+      this.pass();
       await this.worker.request("close", undefined);
     } finally {
       await this.worker.stop();
+      log?.close();
       await this.parts.release();
     }
+  }
+
+  /** Stores a batch after a failure, if the rows of the earlier ones can be written. */
+  private async retry(batch: Batch): Promise<void> {
+    this.assertOpen();
+    try {
+      await this.ask("probe", undefined);
+      await this.writer!.write(batch);
+    } catch (error) {
+      return this.fail(error);
+    }
+    this.noteSuccess();
+  }
+
+  private fail(error: unknown): Promise<never> {
+    this.noteFailure(error, describe(error));
+    return Promise.reject(error as Error);
+  }
+
+  private noteStored(isFull: boolean): void {
+    this.batches += 1;
+    if (isFull) this.pass();
+    this.schedule(tidyMs);
+  }
+
+  /** The batch is stored. If rows cannot be written, the next batch reports the error. */
+  private limitBacklog(): Promise<void> | undefined {
+    if (this.writer!.log.waitingBytes <= maxBacklogBytes) return undefined;
+    return this.ask("write", { all: false }).catch((error: unknown) =>
+      this.noteFailure(error, describe(error)),
+    );
+  }
+
+  /** Passes the stored batches to the worker. If it has ended, the next one reads the log. */
+  private pass(): void {
+    const records = this.writer?.takeUnpassed();
+    if (!records) return;
+    this.worker
+      .request("append", records, [records.buffer as ArrayBuffer])
+      .catch((error: unknown) => {
+        if (this.closing === undefined) this.noteFailure(error, describe(error));
+      });
+  }
+
+  /** The worker answers with all batches that were stored before. */
+  private ask<K extends RequestName>(
+    name: K,
+    given: Requests[K]["given"],
+  ): Promise<Requests[K]["result"]> {
+    this.pass();
+    return this.worker.request(name, given);
+  }
+
+  /** Deletes conversations, and their text in the log. */
+  private async delete(conversations: readonly (Address & { readonly id: string })[]) {
+    const { log, heads } = this.writer!;
+    log.rotate();
+    const count = await this.ask("forget", { ids: conversations.map(({ id }) => id) });
+    for (const conversation of conversations) heads.delete(conversation);
+    if (log.hasWritten()) {
+      log.rotate();
+      // On a full disk, the text stays in the log until there is room.
+      await this.ask("write", { all: true }).catch(() => undefined);
+    }
+    return count;
   }
 
   private assertOpen(): void {
@@ -211,16 +294,14 @@ export class SqliteStorage implements ConversationStorage {
   private async tidy(): Promise<void> {
     try {
       if (this.problem !== undefined) {
-        await this.worker.request("probe", undefined);
+        await this.ask("probe", undefined);
         this.noteSuccess();
       }
       const isIdle = this.batches === 0;
       this.batches = 0;
-      if (await this.worker.request("tidy", { isIdle }))
-        this.schedule(isIdle ? tidyNextMs : tidyMs);
+      if (await this.ask("tidy", { isIdle })) this.schedule(isIdle ? tidyNextMs : tidyMs);
     } catch (error) {
-      if (this.closing === undefined)
-        this.noteFailure(error, error instanceof Error ? error.message : String(error));
+      if (this.closing === undefined) this.noteFailure(error, describe(error));
     }
   }
 

@@ -1,16 +1,17 @@
 // Answers the requests of the main thread. Owns the database; runs in the worker.
 import type { SearchHit } from "../../service.ts";
+import { Backlog } from "./backlog.ts";
 import type { Connection } from "./connection.ts";
 import type { DatabaseClass } from "./driver.ts";
 import { needsReopening, StoreFailure } from "./failure.ts";
 import * as history from "./history.ts";
 import { Identifiers } from "./identifiers.ts";
 import { Indexer } from "./indexer.ts";
-import { Journal } from "./journal.ts";
 import { closeDatabase, openDatabase, recover } from "./open.ts";
 import { decodeBatch } from "./pack.ts";
 import type { OpenRequest, Requests, Stats } from "./protocol.ts";
 import { addressesOf, expired, hide, removeStep, shrinkStep } from "./removal.ts";
+import { readLog, splitRecords } from "./record.ts";
 import { search } from "./search.ts";
 import { Writer, type Written } from "./writer.ts";
 
@@ -20,7 +21,7 @@ type Handlers = {
   ) => Requests[K]["result"] | Promise<Requests[K]["result"]>;
 };
 
-/** Batches of less than this have their rows written soon, also while others arrive. */
+/** If less waits, rows are written soon, also while other batches arrive. */
 const lightBytes = 256 * 1024;
 
 /** Lets requests that arrived in the meantime run between two steps. */
@@ -32,15 +33,14 @@ export class Store {
   private readonly identifiers: Identifiers;
   private opened: Connection | undefined;
   private writer!: Writer;
-  private journal!: Journal;
+  private readonly backlog = new Backlog((written) => this.noteWritten(written));
   private indexer!: Indexer;
   private conversations = 0;
   private oldestAt: number | undefined;
   /** False while deleted text may still be in the log of changes. */
   private isTruncated = true;
   private isClosed = false;
-  /** True if a conversation has begun since `stats` was called. */
-  hasNewStats = false;
+  private hasOthers = false;
 
   constructor(driver: DatabaseClass, options: OpenRequest) {
     this.driver = driver;
@@ -51,21 +51,26 @@ export class Store {
   /** Opens the file. @throws StoreFailure STORE_BROKEN, STORE_NEWER or store_unavailable. */
   open(): Requests["open"]["result"] {
     const connection = this.connect();
-    const epoch = () => this.identifiers.next().slice(0, 16);
-    const renewed = recover(connection, this.options, epoch);
-    return { renewed, sqlite: String(connection.get("SELECT sqlite_version() AS v")?.v) };
+    const { options, identifiers, hasOthers } = this;
+    const renewed = recover(connection, { ...options, hasOthers }, () => identifiers.next());
+    return {
+      renewed,
+      sqlite: String(connection.get("SELECT sqlite_version() AS v")?.v),
+      key: this.logKey(connection),
+      last: this.backlog.last,
+      hasOthers,
+    };
   }
 
   readonly handlers: Handlers = {
-    commit: (batch) => {
-      try {
-        this.connect();
-        if (this.journal.append(batch)) this.hasNewStats = true;
-      } catch (error) {
-        if (!needsReopening(error)) throw error;
-        this.failed(error);
-        if (!this.isStored(batch)) throw error;
-      }
+    append: (records) => {
+      this.backlog.add(splitRecords(records));
+      return undefined;
+    },
+    write: ({ all }) => {
+      this.connect();
+      if (all) this.backlog.drain();
+      else this.backlog.step();
       return undefined;
     },
     load: (given) => this.load(given),
@@ -83,7 +88,7 @@ export class Store {
     tidy: ({ isIdle }) => this.tidy(isIdle),
     probe: () => {
       this.connect().run("UPDATE meta SET value = value + 1 WHERE key = 'probe'");
-      this.journal.step();
+      this.backlog.step();
       return undefined;
     },
     close: () => {
@@ -111,15 +116,13 @@ export class Store {
   stats(): Stats | undefined {
     const { opened } = this;
     if (opened === undefined) return undefined;
-    this.hasNewStats = false;
     const bytes = opened.number("PRAGMA page_count") * opened.number("PRAGMA page_size");
-    const { count, oldestAt } = this.journal.newConversations();
-    const oldest = Math.min(this.oldestAt ?? Infinity, oldestAt);
-    return {
-      bytes,
-      conversations: this.conversations + count,
-      oldestAt: oldest === Infinity ? undefined : oldest,
-    };
+    return { bytes, conversations: this.conversations, oldestAt: this.oldestAt };
+  }
+
+  /** Number of the last batch whose rows are written. */
+  get written(): number {
+    return this.backlog.written;
   }
 
   private connect(): Connection {
@@ -130,12 +133,10 @@ export class Store {
     try {
       this.writer = new Writer(connection, this.identifiers);
       this.indexer = new Indexer(connection);
-      this.journal = new Journal({
-        connection,
-        writer: this.writer,
-        applied: (written) => this.noteWritten(written),
-      });
-      this.journal.drain();
+      this.writeJournal(connection);
+      this.backlog.attach(connection, this.writer);
+      this.takeLog(connection);
+      this.backlog.drain();
       this.count(connection);
     } catch (error) {
       connection.close();
@@ -148,44 +149,41 @@ export class Store {
   /** The database with the rows of all batches. If the disk is full, the latest may be missing. */
   private current(): Connection {
     const connection = this.connect();
-    this.journal.drainIfRoom();
+    this.backlog.drainIfRoom();
     return connection;
+  }
+
+  private readonly logKey = (connection: Connection): string =>
+    String(connection.get("SELECT value FROM meta WHERE key = 'log'")?.value);
+
+  /** Adds the batches that an earlier process or worker has left in the log. */
+  private takeLog(connection: Connection): void {
+    const { backlog, options } = this;
+    const { records, hasOthers } = readLog(options.path, this.logKey(connection), backlog.written);
+    backlog.add(records);
+    this.hasOthers = hasOthers;
+  }
+
+  /** Writes the rows of batches in a file of version 3. */
+  private writeJournal(connection: Connection): void {
+    const rows = connection.all("SELECT data FROM journal ORDER BY id");
+    if (rows.length === 0) return;
+    connection.transaction(() => {
+      connection.run("DELETE FROM journal");
+      this.writer.write(rows.map(({ data }) => decodeBatch(data as Uint8Array)));
+    });
   }
 
   private load(given: Requests["load"]["given"]): Requests["load"]["result"] {
     const connection = this.connect();
     // The stream continues after its last number.
-    if (this.journal.has(given)) this.journal.drain();
+    if (this.backlog.has(given)) this.backlog.drain();
     return history.load(connection, given);
   }
 
   private noteWritten({ begun, oldestAt }: Written): void {
     this.conversations += begun;
     if (oldestAt !== undefined) this.oldestAt = Math.min(this.oldestAt ?? oldestAt, oldestAt);
-  }
-
-  /**
-   * A disk may report an error although the batch is in the log of changes. Its numbers are used
-   * then, so the batch counts as written if it is still there and reaches the disk now.
-   */
-  private isStored(batch: Uint8Array): boolean {
-    const { addresses, entries, frames } = decodeBatch(batch);
-    const address = addresses[entries.address[0] ?? -1];
-    if (address === undefined) return false;
-    try {
-      const found = this.connect().get(
-        "SELECT data FROM entry WHERE seq = ? AND conversation = " +
-          "(SELECT id FROM conversation WHERE channel = ? AND session = ?)",
-        entries.seq[0]!,
-        address.channel,
-        address.session,
-      );
-      if (found === undefined) return false;
-      const isSame = Buffer.compare(found.data as Uint8Array, frames.subarray(0, entries.size[0]));
-      return isSame === 0 && this.connect().truncateLog();
-    } catch {
-      return false; // The first error is reported.
-    }
   }
 
   private count(connection: Connection): void {
@@ -205,8 +203,11 @@ export class Store {
 
   private async forget(ids: readonly string[]): Promise<number> {
     const connection = this.connect();
-    if (!this.journal.drainIfRoom()) this.journal.remove(addressesOf(connection, ids));
-    const count = hide(connection, ids);
+    const isComplete = this.backlog.drainIfRoom();
+    const count = connection.transaction(() => {
+      if (!isComplete) this.backlog.forget(addressesOf(connection, ids));
+      return hide(connection, ids);
+    });
     this.writer.reset();
     this.count(connection);
     this.isTruncated = false;
@@ -218,8 +219,8 @@ export class Store {
 
   private tidy(isIdle: boolean): boolean {
     const connection = this.connect();
-    if (this.journal.size > 0) {
-      if (isIdle || this.journal.size <= lightBytes) this.journal.step();
+    if (this.backlog.size > 0) {
+      if (isIdle || this.backlog.size <= lightBytes) this.backlog.step();
       return true;
     }
     if (removeStep(connection, this.indexer)) {

@@ -13,6 +13,8 @@ interface Waiting {
 interface WorkerClientOptions {
   readonly open: OpenRequest;
   readonly onStats: (stats: Stats) => void;
+  /** The rows of all batches up to this number are written. */
+  readonly onWritten: (number: number) => void;
   /** Called when the worker ended by itself. */
   readonly onExit: (error: unknown) => void;
   /** The first worker. */
@@ -107,12 +109,13 @@ export class WorkerClient {
     return worker;
   }
 
-  private receive(worker: Worker, { number, result, failure, stats }: Reply): void {
+  private receive(worker: Worker, { number, result, failure, stats, written }: Reply): void {
     const waiting = this.waiting.get(number);
     this.waiting.delete(number);
     // An idle worker does not keep the process alive.
     if (this.waiting.size === 0) worker.unref();
     if (stats) this.options.onStats(stats);
+    this.options.onWritten(written);
     if (failure) waiting?.reject(toError(failure));
     else waiting?.resolve(result);
   }

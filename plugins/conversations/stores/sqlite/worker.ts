@@ -25,9 +25,9 @@ function handle({ name, given }: Request): unknown {
 }
 
 function answer({ number, name }: Request, result: Pick<Reply, "result" | "failure">): void {
-  const isNeeded = name !== "commit" || store?.hasNewStats === true;
-  const withStats = isNeeded ? stats() : undefined;
-  parentPort?.postMessage({ number, ...result, stats: withStats } satisfies Reply);
+  const withStats = name === "append" ? undefined : stats();
+  const written = store?.written ?? 0;
+  parentPort?.postMessage({ number, ...result, stats: withStats, written } satisfies Reply);
 }
 
 function stats(): Reply["stats"] {

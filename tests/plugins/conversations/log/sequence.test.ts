@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PendingReceipts, SequenceBuffer } from "../../../../plugins/conversations/log/sequence.ts";
+import { runs } from "../../../support/runs.ts";
 
 describe("SequenceBuffer", () => {
   test("keeps items by number until they are removed", () => {
@@ -30,7 +31,7 @@ describe("SequenceBuffer", () => {
             ]);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 });
@@ -81,7 +82,7 @@ describe("PendingReceipts", () => {
           expect(receipts.from(0).filter((known) => known !== undefined)).toEqual(model.open());
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 });

@@ -94,6 +94,44 @@ describe.skipIf(!hasRedis)("nodes", () => {
     );
   });
 
+  test("pass every entry to nodes that join and leave", async () => {
+    const [a, b] = await openTwo();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom("append", "join there", "leave there", "yield"), {
+          maxLength: 40,
+        }),
+        async (steps) => {
+          const session = randomUUID();
+          const here = await listen(a, session);
+          let there: Awaited<ReturnType<typeof listen>> | undefined;
+          const appends: Promise<unknown>[] = [];
+          let expected = 0;
+          for (const [at, step] of steps.entries()) {
+            if (step === "yield") await new Promise((resolve) => setImmediate(resolve));
+            if (step === "append") {
+              appends.push(Promise.resolve(a.log.append(session, numbered(`${at}`))));
+              expected += there ? 1 : 0;
+            }
+            if (step === "join there" && !there) {
+              await Promise.all(appends);
+              there = await listen(b, session);
+              expected = 0;
+            }
+            if (step === "leave there") there?.leave();
+            if (step === "leave there") there = undefined;
+          }
+          await Promise.all(appends);
+          await waitFor(() => expect(here.heard).toHaveLength(appends.length));
+          if (there) await waitFor(() => expect(there.heard).toHaveLength(expected));
+          here.leave();
+          there?.leave();
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
   test("tell the node that appended of an acknowledgement elsewhere", async () => {
     const [a, b] = await openTwo();
     const there = await listen(b);

@@ -1,25 +1,16 @@
 // Whole servers that share one real Redis server, and their clients.
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { connect } from "../../../../lib/pico-link/client.ts";
 import type { Message } from "../../../../plugins/channels/index.ts";
 import { createFaultProxy } from "../../../../testkit/index.ts";
 import { token, type Frame } from "../../../support/pico-server-harness.ts";
-import { startChannelNode, type ChannelNode } from "../../../support/redis-channel-server.ts";
-import { hasRedis, startRedis, type RedisServer } from "../../../support/redis-server.ts";
+import { createFastClock } from "../../../support/fast-clock.ts";
+import { useChannelNodes, type ChannelNode } from "../../../support/redis-channel-server.ts";
+import { hasRedis, startRedis } from "../../../support/redis-server.ts";
 
 const { waitFor } = vi;
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server.stop());
-
-async function start(options: Parameters<typeof startChannelNode>[0]): Promise<ChannelNode> {
-  const node = await startChannelNode({ url: server.url, ...options });
-  onTestFinished(() => node.stop());
-  return node;
-}
+const { server, start } = useChannelNodes();
 
 const contents = (frames: readonly Frame[]): unknown[] =>
   frames.flatMap(({ type, payload }) => (type === "message.create" ? [payload?.content] : []));
@@ -99,6 +90,34 @@ describe.skipIf(!hasRedis)("clients of several nodes", () => {
   });
 });
 
+describe.skipIf(!hasRedis)("a store that stays away", () => {
+  test("closes all clients after 60 s with a time to return", async () => {
+    await using own = await startRedis();
+    const clock = createFastClock();
+    const node = await start({ url: own.url, clock });
+    const clients = [
+      await node.connect("/pico?session_id=s&pico_ext=1"),
+      await node.connect("/pico?session_id=t"),
+    ];
+    await clients[0]!.next();
+    await node.say("ready", "t");
+    await clients[1]!.next();
+    await own.kill();
+    await waitFor(() => expect(node.services.conversations.health().state).toBe("away"));
+    const startedAt = clock.monotonic();
+    clock.setSpeed(20);
+    const closes = await Promise.all(clients.map(({ closed }) => closed));
+    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(58_000);
+    for (const { code, reason } of closes) {
+      expect(code).toBe(1013);
+      const [, retry] = /^try_later; retry=(\d+)$/.exec(reason)!;
+      expect(Number(retry)).toBeGreaterThanOrEqual(1_000);
+      expect(Number(retry)).toBeLessThanOrEqual(5_000);
+    }
+    await expect(node.connect("/pico?session_id=s")).rejects.toThrow("503");
+  }, 30_000);
+});
+
 describe.skipIf(!hasRedis)("a channel token of several nodes", () => {
   const other = "another-token-of-at-least-sixteen-characters";
   const secrets = ({ kernel }: ChannelNode) => kernel.services.tokenSecrets;
@@ -130,7 +149,7 @@ describe.skipIf(!hasRedis)("a channel token of several nodes", () => {
 
   test("reaches a node that was away before it serves again", async () => {
     const prefix = randomUUID();
-    const proxy = await createFaultProxy({ port: server.port });
+    const proxy = await createFaultProxy({ port: server().port });
     onTestFinished(() => proxy[Symbol.asyncDispose]());
     const a = await start({ prefix });
     const b = await start({ prefix, url: `redis://127.0.0.1:${proxy.port}` });
@@ -215,6 +234,35 @@ describe.skipIf(!hasRedis)("the owner of a session", () => {
     expect(received).toEqual(["once"]);
   });
 
+  test("recognises a repeated message among many, on another node", async () => {
+    const prefix = randomUUID();
+    const received: string[] = [];
+    const app = ({ content }: Message): void => void received.push(content);
+    const ids = Array.from({ length: 150 }, (_, at) => `m${at}`);
+    const sendAll = async (node: ChannelNode, names: readonly string[]): Promise<unknown[]> => {
+      const client = await node.connect("/pico?session_id=s&pico_ext=1");
+      for (const id of names) client.send({ type: "message.send", id, payload: { content: id } });
+      const acks = () => client.frames.filter(({ type }) => type === "message.ack");
+      await waitFor(() => expect(acks()).toHaveLength(names.length), 10_000);
+      client.ws.terminate();
+      return acks().map(({ payload }) => [payload?.["request_id"], payload?.["status"]]);
+    };
+    const a = await start({ prefix, app, pico: { message_burst: 0, message_rate: 0 } });
+    await sendAll(a, ids);
+    await a.stop();
+    const b = await start({ prefix, app, pico: { message_burst: 0, message_rate: 0 } });
+    const again = await sendAll(b, ["new1", "m3", "m149", "new2", "m3", "new1"]);
+    expect(again.map(String).sort()).toEqual([
+      "m149,duplicate",
+      "m3,duplicate",
+      "m3,duplicate",
+      "new1,accepted",
+      "new1,duplicate",
+      "new2,accepted",
+    ]);
+    expect(received).toEqual([...ids, "new1", "new2"]);
+  }, 20_000);
+
   test("gives its sessions away when it stops", async () => {
     const prefix = randomUUID();
     const held = createHeldApplication();
@@ -230,7 +278,7 @@ describe.skipIf(!hasRedis)("the owner of a session", () => {
 
   test("loses a session after 5 s, and answers too late", async () => {
     const prefix = randomUUID();
-    const proxy = await createFaultProxy({ port: server.port });
+    const proxy = await createFaultProxy({ port: server().port });
     onTestFinished(() => proxy[Symbol.asyncDispose]());
     const [heldA, heldB] = [createHeldApplication(), createHeldApplication()];
     const a = await start({ prefix, app: heldA.app, url: `redis://127.0.0.1:${proxy.port}` });

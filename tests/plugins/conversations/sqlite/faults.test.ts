@@ -9,8 +9,9 @@ import {
   loadDriver,
 } from "../../../../plugins/conversations/stores/sqlite/driver.ts";
 import { storeErrors } from "../../../../plugins/conversations/stores/sqlite/errors.ts";
-import { encodeBatch } from "../../../../plugins/conversations/stores/sqlite/pack.ts";
+import { encodeBatch, toColumns } from "../../../../plugins/conversations/stores/sqlite/pack.ts";
 import type { Reply } from "../../../../plugins/conversations/stores/sqlite/protocol.ts";
+import { sealRecord } from "../../../../plugins/conversations/stores/sqlite/record.ts";
 import { Store } from "../../../../plugins/conversations/stores/sqlite/store.ts";
 import {
   address,
@@ -58,35 +59,38 @@ function openStore(disk: Disk): Store {
   return store;
 }
 
-const batch = (seq: number, text: string) =>
-  encodeBatch({
+function append(store: Store, seq: number, text: string): void {
+  const batch = {
     ...emptyBatch,
     streams: seq === 1 ? [{ ...address, epoch, seq: 0 }] : [],
     entries: [entry(seq, "user", `u${seq}`, text)],
-  });
+  };
+  const record = encodeBatch(batch, toColumns(batch));
+  sealRecord(record, seq);
+  void store.handlers.append(record);
+}
 
-describe("Store.commit", () => {
-  test.each(["BEGIN", "COMMIT"])("stores nothing if the disk fails at %s", async (sql) => {
+describe("Store.write", () => {
+  test.each([
+    ["BEGIN", false],
+    ["COMMIT", false],
+    ["COMMIT", true],
+  ])("writes rows once if the disk fails at %s, stored: %s", (sql, runsFirst) => {
     const disk = new Disk();
     const store = openStore(disk);
-    await store.handlers.commit(batch(1, "one"));
-    disk.sql = sql;
-    expect(() => store.handlers.commit(batch(2, "two"))).toThrow("disk I/O error");
-    await store.handlers.commit(batch(2, "another text"));
+    append(store, 1, "one");
+    void store.handlers.write({ all: true });
+    Object.assign(disk, { sql, runsFirst });
+    append(store, 2, "two");
+    const write = () => store.handlers.write({ all: true });
+    expect(write).toThrow("disk I/O error");
+    store.failed(diskError());
+    append(store, 3, "three");
+    void write();
     const { id } = store.handlers.find(address) as { id: string };
     expect(
       store.handlers.read({ id, before: undefined, after: undefined, limit: 9 }),
-    ).toMatchObject({ items: [{ content: "one" }, { content: "another text" }] });
-  });
-
-  test("succeeds if the disk reports an error after it stored the batch", async () => {
-    const disk = new Disk();
-    const store = openStore(disk);
-    await store.handlers.commit(batch(1, "one"));
-    Object.assign(disk, { sql: "COMMIT", runsFirst: true });
-    await store.handlers.commit(batch(2, "two"));
-    await store.handlers.commit(batch(3, "three"));
-    expect(store.handlers.find(address)).toMatchObject({ turns: 3 });
+    ).toMatchObject({ items: [{ content: "one" }, { content: "two" }, { content: "three" }] });
     expect(store.stats()).toMatchObject({ conversations: 1 });
   });
 });

@@ -140,7 +140,7 @@ describe("export", () => {
     });
     expect(await textOf("markdown")).toBe(
       [
-        "# Is \\*this\\* it?\n\nChannel pico, session s\n",
+        "# Is this it?\n\nChannel pico, session s\n",
         "## User, 1970-01-01T00:00:01.001Z\n\nIs *this* it?\n",
         "## Assistant, 1970-01-01T00:00:01.002Z\n\nA test.\n\n(incomplete)\n",
       ].join("\n"),

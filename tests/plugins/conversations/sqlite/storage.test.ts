@@ -1,4 +1,5 @@
-import { describe, expect, test, vi } from "vitest";
+import fs from "node:fs";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createCapturedLog } from "../../../../kernel/testing.ts";
 import {
   address,
@@ -31,11 +32,15 @@ describe("commit", () => {
 
   test("rejects on a full disk and works when there is room", async () => {
     const { log, lines } = createCapturedLog();
-    const storage = await openStorage({ maxPages: 60, log });
-    const old = await say(storage, "old", "x".repeat(60_000));
+    const storage = await openStorage({ log });
     await begin(storage, entry(1, "user", "u1", "hello"));
-    const large = entry(2, "create", "m1", "y".repeat(150_000));
-    await expect(write(storage, [large])).rejects.toMatchObject({
+    const full = Object.assign(new Error("no space left"), { code: "ENOSPC" });
+    const disk = vi.spyOn(fs, "writeSync").mockImplementation(() => {
+      throw full;
+    });
+    onTestFinished(() => disk.mockRestore());
+    const next = [entry(2, "create", "m1", "answer")];
+    await expect(write(storage, next)).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("the disk is full"),
     });
@@ -45,17 +50,41 @@ describe("commit", () => {
     });
     expect(lines.filter(({ level }) => level === "warn")).toHaveLength(1);
     expect(await storage.load(address)).toMatchObject({ seq: 1, frames: [{ seq: 1 }] });
-    await storage.forget(old);
-    await write(storage, [entry(2, "create", "m1", "short")]);
+    disk.mockRestore();
+    await write(storage, next);
     expect(storage.health().state).toBe("up");
     expect((await storage.load(address))!.seq).toBe(2);
   });
 
-  test("reports the store as available when an attempt to write succeeds", async () => {
+  test("keeps a batch whose rows do not fit, and rejects others", async () => {
     const storage = await openStorage({ maxPages: 60 });
+    const old = await say(storage, "old", "x".repeat(60_000));
     await begin(storage, entry(1, "user", "u1", "hello"));
-    await write(storage, [entry(2, "create", "m1", "y".repeat(500_000))]).catch(() => {});
-    expect(storage.health().state).toBe("away");
+    await write(storage, [entry(2, "create", "m1", "y".repeat(150_000))]);
+    await expect(storage.load(address)).rejects.toMatchObject({
+      message: expect.stringContaining("the disk is full"),
+    });
+    await vi.waitFor(() => expect(storage.health().state).toBe("away"), 20_000);
+    const later = entry(3, "create", "m2", "short");
+    await expect(write(storage, [later])).rejects.toMatchObject({ code: "store_unavailable" });
+    await storage.forget(old);
+    await write(storage, [later]);
+    expect(storage.health().state).toBe("up");
+    expect((await storage.load(address))!.seq).toBe(3);
+  });
+
+  test("reports the store as available when an attempt to write succeeds", async () => {
+    const storage = await openStorage();
+    await begin(storage, entry(1, "user", "u1", "hello"));
+    const disk = vi.spyOn(fs, "writeSync").mockImplementationOnce(() => {
+      throw new Error("broken");
+    });
+    await write(storage, [entry(2, "create", "m1", "text")]).catch(() => {});
+    disk.mockRestore();
+    expect(storage.health()).toMatchObject({
+      state: "away",
+      problem: expect.stringMatching("broken"),
+    });
     await vi.waitFor(() => expect(storage.health().state).toBe("up"), 20_000);
   });
 

@@ -1,0 +1,67 @@
+// The interface of a desk: which node hands the messages of a session to its application.
+import type { Awaitable } from "../../kernel/index.ts";
+import type { Address, InboundMessage, Sender, StopResult } from "../channels/index.ts";
+
+/** Receives the outcome of a message that another node has passed on. */
+export interface PassOutcome {
+  /** The application accepted it, now or before. */
+  accepted(status: "accepted" | "duplicate"): void;
+  /** It was rejected, with the error for the channel. */
+  rejected(error: unknown): void;
+}
+
+/** The calls of a desk to the node that it belongs to. */
+export interface DeskListener {
+  /** Another node passes a message to the application of this one. */
+  passed(message: InboundMessage, outcome: PassOutcome, options: { dedupe?: boolean }): void;
+  /** Another node asks to stop messages. */
+  stopped(
+    address: Address,
+    id: string | undefined,
+    by: Sender | undefined,
+  ): Awaitable<readonly StopResult[]>;
+  /**
+   * Another node has taken the session: its messages must stop here. Call `forget` when they have.
+   */
+  lost(address: Address): void;
+  /** True while the application works on a message of the session. */
+  isBusy(address: Address): boolean;
+  /** The session is this node's from now on. Data about it in memory is out of date. */
+  taken(address: Address): void;
+}
+
+/**
+ * Decides which node hands the messages of a session to its application: one node at a time. Only
+ * a store that several nodes share has a desk.
+ */
+export interface Desk {
+  /** Sets the listener, once. */
+  listen(listener: DeskListener): void;
+  /**
+   * Takes the session, if it is free or its node is gone.
+   *
+   * @returns `own` if it is this node's, otherwise the node that has it.
+   * @throws store_unavailable if the store is away.
+   */
+  claim(address: Address): Awaitable<"own" | { readonly node: string }>;
+  /**
+   * Passes a message to the application of another node.
+   *
+   * @throws not_owner or node_gone if the message must be handed to another node; the error of the
+   *   application.
+   */
+  pass(
+    node: string,
+    message: InboundMessage,
+    options: { dedupe?: boolean },
+  ): Promise<"accepted" | "duplicate">;
+  /**
+   * Asks the node that has the session to stop messages.
+   *
+   * @returns The effect on each message; undefined if no other node has the session.
+   * @throws node_gone if that node does not answer; store_unavailable if the store is away.
+   */
+  stop(address: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[] | undefined>;
+  /** A session that was lost is no longer worked on here. */
+  forget(address: Address): void;
+}

@@ -1,0 +1,40 @@
+// Reads the entries of a session that this node has missed.
+import type { Reply } from "./driver.ts";
+import type { LiveSession } from "./live-session.ts";
+import type { RedisLogContext } from "./log-context.ts";
+import { toHeard } from "./replies.ts";
+
+interface CatchUpOptions {
+  /** @returns A fresh epoch, and the highest number of the session that this node knows. */
+  readonly seen: (sk: string) => readonly [fresh: string, epoch: string, seq: number];
+  /** The session has another epoch than its subscribers know. */
+  readonly renewed: (live: LiveSession) => void;
+}
+
+/** Passes the missed entries on. The caller has set `isFetching`. */
+export async function catchUp(
+  { link, log }: RedisLogContext,
+  live: LiveSession,
+  { seen, renewed }: CatchUpOptions,
+): Promise<void> {
+  const { keys, sk } = live.place;
+  try {
+    const call = { script: "catchUp", keys, values: [live.seq], repeats: true } as const;
+    const reply = (await link.run(call)) as readonly Reply[];
+    if (live.isClosed) return;
+    const [epoch, top] = reply;
+    const entries = toHeard(live.session, reply);
+    const isSame = epoch !== null && epoch !== undefined && String(epoch) === live.epoch;
+    const first = entries[0]?.cursor.seq ?? live.seq + 1;
+    if (!isSame || first !== live.seq + 1) return renewed(live);
+    if (Number(top) >= live.seq) return live.fetched(entries);
+    // The store has lost entries that the subscribers here have received.
+    await link.run({ script: "renew", keys, values: seen(sk), repeats: true });
+    renewed(live);
+  } catch (error) {
+    if (live.isClosed) return;
+    live.isFetching = false;
+    // When the store is there again, all sessions are compared.
+    if (link.isUp) log.error({ err: error, session: sk }, "A session could not be read");
+  }
+}
