@@ -1,5 +1,5 @@
-// Builds dist/: the program, the browser modules and documentation of the dashboard, and copied
-// files. Builds the package of the client in dist-client/.
+// Builds dist/: the program, the pages and documentation of the dashboard, and copied files. Builds
+// the package of the client in dist-client/.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
@@ -10,17 +10,22 @@ import { promisify } from "node:util";
 import {
   bundleConsole,
   bundleDashboard,
-  bundlePages,
+  bundleDoorways,
   bundleProgram,
   bundleWorker,
 } from "./bundle.mjs";
-import { checkBudgets, writeConsoleFiles } from "./console-assets.mjs";
+import {
+  checkBudgets,
+  checkDoorwayBudgets,
+  checkPages,
+  writeConsoleFiles,
+} from "./console-assets.mjs";
 import { writeClientPackage } from "./client-package.mjs";
 import { writeDocs } from "./docs.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = path.join(root, "dist");
-const browser = path.join("plugins", "dashboard", "browser");
+const ui = path.join("plugins", "dashboard", "ui");
 const consoleFolder = path.join(dist, "plugins", "dashboard", "console");
 const tsc = path.join(
   path.dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
@@ -29,26 +34,28 @@ const tsc = path.join(
 );
 
 await rm(dist, { recursive: true, force: true });
-const [consoleOutputs, ...compiled] = await Promise.all([
+const [consoleScripts, doorwayOutputs, ...compiled] = await Promise.all([
   bundleConsole(root, consoleFolder),
+  bundleDoorways(root, consoleFolder),
   writeConsoleFiles(root, consoleFolder),
   compile("."),
-  compile(browser),
-  bundlePages(root, browser, path.join(dist, browser)),
+  compile(ui),
   bundleWorker(root, path.join(dist, "plugins", "conversations", "stores", "sqlite", "worker.cjs")),
-  copy(browser, /\.svg$/),
   copy(path.join("plugins", "tray", "scripts"), /\.(js|ps1)$/),
   writeDocs(root, path.join(dist, "plugins", "dashboard", "docs")),
 ]);
-if (consoleOutputs) compiled.push(await checkBudgets(consoleOutputs, consoleFolder));
+if (!doorwayOutputs) compiled.push(false);
+if (consoleScripts)
+  compiled.push(checkPages(consoleScripts), await checkBudgets(consoleScripts, consoleFolder));
 // No package entry point uses the program, so the bundle replaces its modules and declarations.
 await rm(path.join(dist, "bin"), { recursive: true, force: true });
 compiled.push(
   ...(await Promise.all([
     bundleProgram(root, path.join(dist, "bin")),
-    bundleDashboard(root, path.join(dist, "plugins", "dashboard"), consoleOutputs),
+    bundleDashboard(root, path.join(dist, "plugins", "dashboard"), consoleScripts),
   ])),
 );
+if (compiled.every(Boolean)) compiled.push(await checkDoorwayBudgets(consoleFolder));
 await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
   if (error.code !== "ENOENT") throw error;
 });

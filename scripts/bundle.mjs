@@ -5,6 +5,7 @@ import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { build, transform } from "esbuild";
+import { rolldown } from "rolldown";
 import { consoleEntries, fileSources } from "./console-assets.mjs";
 
 /**
@@ -17,50 +18,83 @@ const unused = [
   "light-my-request",
 ];
 
-/** The modules that pages load. Code that several of them share is written to separate files. */
-const pages = ["ready", "setup", "sign-in"];
-
-/**
- * Writes minified scripts and styles of the dashboard pages from `folder` of `root` to `target`.
- */
-export async function bundlePages(root, folder, target) {
-  const names = await readdir(path.join(root, folder));
-  const styles = names.filter((name) => name.endsWith(".css"));
-  return built({
-    absWorkingDir: root,
-    entryPoints: [...pages.map((name) => `${name}.ts`), ...styles].map((name) =>
-      path.join(folder, name),
-    ),
-    outdir: target,
-    bundle: true,
-    splitting: true,
-    minify: true,
-    format: "esm",
-    platform: "browser",
-    target: "es2023",
-    chunkNames: "[name]-[hash]",
-    logLevel: "warning",
-  });
-}
-
 /**
  * Writes minified scripts and styles of the console pages to `target`.
  *
- * @returns The outputs, or undefined if there were errors.
+ * @returns The scripts as the bundler describes them, or undefined if there were errors.
  */
 export async function bundleConsole(root, target) {
+  const { scripts, styles } = await consoleEntries(root);
+  const written = await Promise.all([
+    bundleScripts(root, scripts, target),
+    built({
+      absWorkingDir: root,
+      entryPoints: styles,
+      outdir: target,
+      bundle: true,
+      external: ["*.woff2"],
+      minify: true,
+      target: "es2023",
+      logLevel: "warning",
+    }),
+  ]);
+  return written.includes(undefined) ? undefined : written[0];
+}
+
+/** Files that so many pages and later parts share are one file, which compresses better. */
+const minSharers = 5;
+
+/** Rolldown joins small shared files and leaves out unused code, which saves a page 3 kB. */
+async function bundleScripts(root, input, target) {
+  try {
+    const bundle = await rolldown({
+      cwd: root,
+      input,
+      platform: "browser",
+      tsconfig: "tsconfig.json",
+      transform: { target: "es2023" },
+      preserveEntrySignatures: false,
+      // A page must not run because a later part of another page needs a file of it.
+      experimental: { chunkOptimization: { mergeCommonChunks: false } },
+    });
+    const { output } = await bundle.write({
+      dir: target,
+      format: "esm",
+      minify: true,
+      comments: false,
+      codeSplitting: {
+        groups: [{ name: "common", minShareCount: minSharers }],
+        includeDependenciesRecursively: false,
+      },
+      entryFileNames: "[name].js",
+      chunkFileNames: "[name]-[hash].js",
+      hashCharacters: "hex",
+    });
+    await bundle.close();
+    return output;
+  } catch (error) {
+    console.error(error.message);
+    return undefined;
+  }
+}
+
+/**
+ * Writes the scripts of sign-in and setup to `target`. Each is one file, so that a first visit
+ * needs one request.
+ *
+ * @returns The outputs, or undefined if there were errors.
+ */
+export async function bundleDoorways(root, target) {
+  const folder = "plugins/dashboard/ui/doorway";
   const result = await built({
     absWorkingDir: root,
-    entryPoints: await consoleEntries(root),
+    entryPoints: ["sign-in", "setup"].map((out) => ({ in: `${folder}/${out}-script.ts`, out })),
     outdir: target,
     bundle: true,
-    splitting: true,
     minify: true,
     format: "esm",
     platform: "browser",
     target: "es2023",
-    external: ["*.woff2"],
-    chunkNames: "[name]-[hash]",
     logLevel: "warning",
     metafile: true,
   });
@@ -113,7 +147,7 @@ export async function bundleProgram(root, folder) {
       );
     }),
   );
-  await writeNotices(root, folder, outputs);
+  await writeNotices(root, folder, sourcesOf(outputs));
   return true;
 }
 
@@ -121,22 +155,23 @@ export async function bundleProgram(root, folder) {
  * Bundles the packages of the dashboard into `target`, with their license notices, so that they are
  * not dependencies of the package: the web framework, and the renderer of the pages.
  *
- * @param browser - Outputs of `bundleConsole`, whose licenses are in the same file.
+ * @param browser - Scripts of `bundleConsole`, whose licenses are in the same file.
  * @returns False if there were errors.
  */
 export async function bundleDashboard(root, target, browser) {
   const parts = await Promise.all([bundleFramework(root, target), bundleRenderer(root, target)]);
   if (!browser || parts.includes(undefined)) return false;
-  await writeNotices(root, target, Object.assign({}, browser, ...parts), fileSources);
+  const sources = [...browser.flatMap(({ moduleIds }) => moduleIds), ...parts.flatMap(sourcesOf)];
+  await writeNotices(root, target, [...sources, ...fileSources]);
   return true;
 }
 
-/** Replaces the compiled `web-framework.js` in `target` by a bundle of its packages. */
+/** Replaces the compiled modules in `target` that export packages by bundles of those packages. */
 async function bundleFramework(root, target) {
   const result = await built({
     ...node,
     absWorkingDir: root,
-    entryPoints: ["plugins/dashboard/web-framework.ts"],
+    entryPoints: ["web-framework", "cookie-signer"].map((name) => `plugins/dashboard/${name}.ts`),
     outdir: target,
     allowOverwrite: true,
     bundle: true,
@@ -228,14 +263,11 @@ async function built(options) {
   }
 }
 
-/**
- * Writes the licenses of all packages that these outputs contain.
- *
- * @param more - More files of packages, relative to `root`.
- */
-async function writeNotices(root, folder, outputs, more = []) {
-  const files = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
-  files.push(...more);
+/** @returns The source files of outputs of esbuild. */
+const sourcesOf = (outputs) => Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
+
+/** Writes the licenses of all packages that have one of the files, relative to `root`. */
+async function writeNotices(root, folder, files) {
   const text = await notices(files.map((file) => path.resolve(root, file)));
   await writeFile(path.join(folder, "THIRD-PARTY-NOTICES.txt"), text);
 }

@@ -113,9 +113,19 @@ function htmlNodes(text) {
   throw new Error(`docs: "${text.slice(0, 60)}" isn't Markdown; write it between backquotes`);
 }
 
-/** Code with its language and a button that copies it. */
+const copyButton = (label, copies) => [
+  "button",
+  { type: "button", class: "button ghost compact scripted", "data-copy": copies },
+  label,
+];
+
+/** The address in all examples. `ui/docs/address.ts` replaces it. */
+const exampleAddress = "://127.0.0.1:18800";
+
+/** Code with its language and buttons that copy it. */
 function codeNode(language, text) {
   const name = language === "" ? "text" : language;
+  const hasAddress = text.includes(exampleAddress);
   return [
     "div",
     { class: "code" },
@@ -123,11 +133,8 @@ function codeNode(language, text) {
       "header",
       0,
       ["span", 0, name],
-      [
-        "button",
-        { type: "button", class: "button ghost compact scripted", "data-copy": "" },
-        "Copy",
-      ],
+      copyButton("Copy", ""),
+      ...(hasAddress ? [copyButton("Copy with your address", "address")] : []),
     ],
     [
       "pre",

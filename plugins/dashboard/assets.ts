@@ -19,7 +19,7 @@ export interface Assets {
   /** `/assets/<hash of all contents>`. Any changed file changes it, so responses never expire. */
   readonly prefix: string;
   /**
-   * @param path - The part after the prefix, for example `dashboard/base.css`.
+   * @param path - The part after the prefix, for example `console/base.css`.
    * @returns The file, or undefined if it did not exist at start.
    */
   get(path: string): Asset | undefined;
@@ -40,18 +40,13 @@ const contentTypes: Readonly<Record<string, string>> = {
 export function loadAssets(): Assets {
   const files = new Map<string, Asset>();
   const hash = createHash("sha256");
-  for (const [place, folderName] of [
-    ["dashboard", "browser"],
-    ["console", "console"],
-  ] as const) {
-    const folder = distFolder(folderName);
-    for (const name of readdirSync(folder).sort()) {
-      const type = contentTypes[extname(name)];
-      if (type === undefined) continue;
-      const body = readFileSync(new URL(name, folder));
-      hash.update(`${place}/${name}\0${body.length}\0`).update(body);
-      files.set(`${place}/${name}`, { type, body });
-    }
+  const folder = distFolder("console");
+  for (const name of readdirSync(folder).sort()) {
+    const type = contentTypes[extname(name)];
+    if (type === undefined) continue;
+    const body = readFileSync(new URL(name, folder));
+    hash.update(`${name}\0${body.length}\0`).update(body);
+    files.set(`console/${name}`, { type, body });
   }
   return { prefix: `/assets/${hash.digest("hex").slice(0, 12)}`, get: (path) => files.get(path) };
 }
@@ -60,7 +55,7 @@ export function loadAssets(): Assets {
  * Finds a folder in `dist` of the package: this module runs from there, from a bundle or from
  * source.
  */
-export function distFolder(name: "browser" | "console" | "docs"): URL {
+export function distFolder(name: "console" | "docs"): URL {
   const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
   return new URL(`dist/plugins/dashboard/${name}/`, pathToFileURL(manifest));
 }

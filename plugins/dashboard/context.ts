@@ -23,8 +23,7 @@ import type { PrivateHost } from "./auth/private-host.ts";
 import type { HostSessions, SignInSessions } from "./auth/sessions.ts";
 import type { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import type { DashboardConfig } from "./config.ts";
-import type { TokenWay } from "./pages/index.ts";
-import type { DashboardEvents, LogSource, RequestObservations } from "./service.ts";
+import type { DashboardEvents, LogSource, RequestObservations, TokenWay } from "./service.ts";
 
 /** Tokens, sign-ins and their limits. */
 export interface AuthContext {

@@ -1,16 +1,17 @@
 /** The dashboard plugin: sign-in, setup, pages and their API behind one launcher token. @module */
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { FastifyInstance } from "fastify";
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import { createActivityLog } from "./api/activity.ts";
 import { testChannel } from "./api/channel-test.ts";
 import { EventFeed, publishEvents } from "./api/event-feed.ts";
 import { bearerOwner } from "./api/events.ts";
-import { Figures } from "./api/figures.ts";
+import { Figures, totalsOf } from "./api/figures.ts";
 import { protocolStatus } from "./api/protocols.ts";
 import { sectionsOf } from "./api/settings.ts";
-import { createPluginRoutes } from "./api/plugin-routes.ts";
+import { createPluginRoutes, sendInternalError, type PluginRoutes } from "./api/plugin-routes.ts";
 import { tokensView } from "./api/tokens.ts";
 import type { CheckView, PluginView } from "./api/views.ts";
-import { createApp } from "./app.ts";
 import { loadAssets } from "./assets.ts";
 import { sessionOf, tokenSigner } from "./auth/cookies.ts";
 import { createSignInLinks } from "./auth/credentials.ts";
@@ -22,13 +23,13 @@ import { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import { dashboardSchema } from "./config.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "./context.ts";
 import { controlRoutes } from "./control/routes.ts";
-import type { TokenWay } from "./pages/index.ts";
 import type {
   ControlSocketOptions,
   DashboardShape,
   Doctor,
   LogSource,
   RequestObservations,
+  TokenWay,
 } from "./service.ts";
 import { toRejectedConnection } from "./ui/text/rejections.ts";
 
@@ -43,6 +44,7 @@ export type {
   RouteHandler,
   SignInLink,
   SignInLinks,
+  TokenWay,
 } from "./service.ts";
 
 export type { ProtocolStatus } from "./ui/text/protocols.ts";
@@ -57,7 +59,6 @@ export type {
   PluginView,
   StatusView,
 } from "./api/views.ts";
-export type { TokenWay } from "./pages/index.ts";
 
 /** Options of `dashboard`. All are optional. */
 export interface DashboardOptions {
@@ -130,8 +131,7 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
   const { feed } = context.observers;
 
   const plugins = createPluginRoutes();
-  const app = await createApp(context, plugins);
-  scope.onStop(() => app.close());
+  scope.onStop(scope.uses.channels?.recordTimes() ?? (() => undefined));
   scope.onConfig(async ({ keep_sign_ins: isOn }, before) => {
     if (isOn === before.keep_sign_ins) return;
     if (options.signInFile === undefined) return { ignored: ["keep_sign_ins"] };
@@ -144,7 +144,7 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
     feed.end(bearerOwner, "rotated");
   });
   publishEvents(scope, feed, context.observers.activity);
-  serve(scope, context, app);
+  serve(scope, context, plugins);
   scope.on("kernel:state-changed", () => {
     phase.serving = true;
   });
@@ -175,9 +175,7 @@ interface SignIns {
   readonly keeper: SignInKeeper;
 }
 
-/**
- * Opens the registry of sign-ins, with the stored sign-ins of the previous run if they are kept.
- */
+/** Opens the registry of sign-ins, with those of the previous run if they are kept. */
 async function openSignIns(
   scope: DashboardScope,
   { signInFile: file }: DashboardOptions,
@@ -259,7 +257,7 @@ function createContext(
     },
     observers: {
       activity: createActivityLog(),
-      figures: new Figures({ clock, after, totals: () => totalsOf(uses) }),
+      figures: new Figures({ clock, after, totals: () => totalsOf(services) }),
       feed: createFeed(scope, options.log),
       logSource: options.log,
       doctor:
@@ -267,16 +265,6 @@ function createContext(
     },
   };
   return context;
-}
-
-/** @returns The counters of the channels; zero where none is loaded. */
-function totalsOf({ channels, picoServer }: DashboardScope["uses"]) {
-  const { accepted: _, ...rejected } = picoServer?.metrics().handshakes ?? {};
-  return {
-    ...(channels?.traffic() ?? { received: 0, sent: 0, answers: [] }),
-    rejected: Object.values(rejected).reduce((sum, count) => sum + count, 0),
-    connections: picoServer?.status().connections ?? 0,
-  };
 }
 
 function createFeed(
@@ -308,6 +296,9 @@ async function runDoctor(
     addresses: http.addresses(),
     channel: services.picoServer?.status(),
     protocols: protocolStatus(http, await sectionsOf(services).catch(() => [])),
+    differentNodes: (services.conversations?.health().nodes ?? [])
+      .filter(({ differs }) => differs)
+      .map(({ name }) => name),
     program: services.program?.status(),
     tokens: (await tokensView(auth)).tokens,
     refusals: observers.activity.clientRefusals().map(toRejectedConnection),
@@ -316,17 +307,43 @@ async function runDoctor(
 }
 
 /** Passes requests to the Fastify application, and tells other plugins which sign-in sent one. */
-function serve(
-  { needs: { http } }: DashboardScope,
-  context: DashboardContext,
-  app: Awaited<ReturnType<typeof createApp>>,
-): void {
-  http.request("/", (request, response) => app.routing(request, response));
-  for (const path of ["/healthz", "/readyz"])
-    http.request(path, (request, response) => app.routing(request, response), { anyHost: true });
+function serve(scope: DashboardScope, context: DashboardContext, plugins: PluginRoutes): void {
+  const { http } = scope.needs;
+  const handle = createHandler(scope, context, plugins);
+  http.request("/", handle);
+  for (const path of ["/healthz", "/readyz"]) http.request(path, handle, { anyHost: true });
   http.registerIdentity("session", (request, peer) => {
     if (!hostIsAllowed(context, peer) || !isSameOrigin(request, peer)) return undefined;
     const session = sessionOf(context, request.headers, peer);
     return session && toIdentity(session);
   });
+}
+
+/**
+ * The first request loads the application with the web framework, so that a launcher of which only
+ * the channels are used does without them.
+ */
+function createHandler(
+  { log, onStop }: DashboardScope,
+  context: DashboardContext,
+  plugins: PluginRoutes,
+): RequestListener {
+  let app: FastifyInstance | undefined;
+  let loading: Promise<void> | undefined;
+  async function load(): Promise<void> {
+    const { createApp } = await import("./app.ts");
+    app = await createApp(context, plugins);
+  }
+  async function serveFirst(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    loading ??= load().catch((err) => log.error({ err }, "the dashboard could not be loaded"));
+    await loading;
+    if (!app) sendInternalError(response);
+    else if (!response.destroyed) app.routing(request, response);
+  }
+  onStop(async () => {
+    await loading;
+    await app?.close();
+  });
+  return (request, response) =>
+    app ? app.routing(request, response) : void serveFirst(request, response);
 }

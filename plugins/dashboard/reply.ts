@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf, type Log } from "../../kernel/index.ts";
 import type { SiteContext } from "./context.ts";
 import { HttpError, httpErrors, type HttpErrorCode } from "./errors.ts";
-import { messagePage } from "./pages/index.ts";
+import { renderDoorway, type SiteFacts, type Theme } from "./ui/render.tsx";
 
 /** Redirects to a path of this dashboard. */
 export function sendRedirect(
@@ -18,6 +18,25 @@ export function sendRedirect(
     .header("location", site.url(path))
     .send();
 }
+
+/**
+ * @returns The facts of a page that follow from the site and the cookies of the browser. A request
+ *   with an invalid URL has no cookies, since no hook has run.
+ */
+export function documentFacts(
+  site: SiteContext,
+  request: FastifyRequest,
+): Pick<SiteFacts, "base" | "assets" | "theme"> {
+  return {
+    base: site.url("/").replace(/\/$/, ""),
+    assets: site.url(`${site.assets.prefix}/console`),
+    theme: themeOf(request.cookies?.["theme"]),
+  };
+}
+
+const themeOf = (cookie: string | undefined): Theme =>
+  cookie === "light" || cookie === "dark" ? cookie : "system";
+
 export function sendPage(reply: FastifyReply, status: number, document: string): FastifyReply {
   return reply
     .code(status)
@@ -107,16 +126,10 @@ export function sendError(
   if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
   if (wantsPage(request)) {
     const { hint } = extra;
-    const text = {
-      title: errorTitles[code] ?? "Request rejected",
-      text: message,
-      ...(hint === undefined ? {} : { hint }),
-    };
-    return sendPage(
-      reply,
-      status,
-      messagePage({ url: site.url, assets: site.assets.prefix, ...text }),
-    );
+    const title = errorTitles[code] ?? "Request rejected";
+    const facts = { ...documentFacts(site, request), title, host: "" };
+    const data = { text: message, ...(hint === undefined ? {} : { hint }) };
+    return sendPage(reply, status, renderDoorway("message", facts, data));
   }
   const { retryAfterSeconds, hint, state } = extra;
   return reply.code(status).type("application/json; charset=utf-8").send({

@@ -76,6 +76,11 @@ export const conversationListQuery = z.object({
 export const searchQuery = z.object({ q: z.string().min(1).max(200), limit: pageLimit });
 export const turnsQuery = z.object({ before: cursorText, after: cursorText, limit: pageLimit });
 export const exportQuery = z.object({ format: z.enum(["json", "markdown"]).default("json") });
+/** `id`: only the request with this id. */
+export const requestsQuery = z.object({
+  session: z.string().min(1).max(256).exactOptional(),
+  id: z.string().min(1).max(256).exactOptional(),
+});
 /** An empty title restores the first words of the conversation. */
 export const renameBody = z.object({ title: z.string().max(200) });
 export const settingsBody = z.record(z.string(), z.unknown());

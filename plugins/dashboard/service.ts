@@ -71,6 +71,9 @@ export interface SignInLinks {
   mint(page?: string): SignInLink;
 }
 
+/** Where the owner can find the launcher token. A kind of place, never a path. */
+export type TokenWay = "env" | "file" | "console" | "log" | "command" | "tray";
+
 /** Read access to the log without secrets. The host that writes the log provides it. */
 export interface LogSource {
   /** @returns The newest lines at `level` or above that contain `text`, ignoring case. */
@@ -124,6 +127,8 @@ export interface DoctorFacts extends RequestObservations {
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
   /** The protocols of other products whose plugins are loaded, for example the OpenAI API. */
   readonly protocols: readonly ProtocolStatus[];
+  /** Names of nodes that share the store and have other settings of the channel. */
+  readonly differentNodes?: readonly string[];
   /** Claimed tokens without their values. */
   readonly tokens: readonly TokenRow[];
   /** The application, if it is a program. */

@@ -147,10 +147,18 @@ describe("Chat page", () => {
       await connected(page);
       await write(page, "look");
       await page.getByText("echo: look", { exact: true }).waitFor();
+      const id = await sentId("look");
+      const times = { channel: "pico", session: "raw", id, at: 1, acceptedMs: 250, endedMs: 4_321 };
+      dashboard.site.views.set("GET /api/requests", {
+        requests: [{ ...times, parts: [], left: 0 }],
+      });
       await field(page).blur();
       await page.keyboard.press("i");
       const inspector = page.getByRole("complementary", { name: "Request inspector" });
       await inspector.getByText("Delivered", { exact: true }).waitFor();
+      await inspector.getByText("4.32 s", { exact: true }).waitFor();
+      const log = inspector.getByRole("link", { name: "Show in activity" });
+      expect(await log.getAttribute("href")).toMatch(/\/activity\?q=request%3A/);
       await inspector.getByRole("radio", { name: "Raw frames" }).click();
       await inspector.getByText("message.send", { exact: true }).click();
       await inspector.getByText('"look"').waitFor();
@@ -211,6 +219,33 @@ describe("Chat page", () => {
     });
   });
 
+  test("turns the channel on where the connection fails", async () => {
+    const { site } = dashboard;
+    const { status, answer } = site;
+    const channel = { ...status!.channel!, enabled: false, etag: '"c1"' };
+    site.status = { ...status!, channel };
+    const release = site.channel.refuse();
+    site.answer = (request) => {
+      if (request.method !== "PUT") return answer(request);
+      release();
+      site.status = status;
+      return [200, { etag: '"c2"', changed: [], restart: [] }];
+    };
+    await dashboard.openLive("/chat/off", async (page) => {
+      await page.getByText("The channel is off.", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Turn on", exact: true }).click();
+      await connected(page);
+      const put = site.sent.find(({ method }) => method === "PUT");
+      expect([put?.path, put?.body]).toEqual(["/api/channels/pico", '{"enabled":true}']);
+      site.status = { ...status!, channel: { ...channel, enabledManagedBy: "SERVICE_PICO" } };
+      const releaseAgain = site.channel.refuse();
+      site.channel.cut(1012, "restart; retry=10");
+      await page.getByText("The channel is off, and this page can't turn it on.").waitFor();
+      await page.getByRole("link", { name: "Open Overview" }).waitFor();
+      releaseAgain();
+    });
+  });
+
   test("connects again by itself after the user signs in again", async () => {
     await dashboard.openLive("/chat/again", async (page) => {
       await connected(page);
@@ -266,17 +301,42 @@ describe("Chat page", () => {
     });
   });
 
-  test("sends the last message again after editing, and asks again", async () => {
+  test("replaces a message by editing and asking again, and keeps its versions", async () => {
     await dashboard.openLive("/chat/edit", async (page) => {
+      const { channel } = dashboard.site;
+      const sent = () => channel.heard.filter(({ type }) => type === "message.send").at(-1);
+      const echo = (text: string) => page.getByText(`echo: ${text}`, { exact: true });
       await connected(page);
       await write(page, "frist");
-      await page.getByText("echo: frist", { exact: true }).waitFor();
+      await echo("frist").waitFor();
+      const { id } = sent()!;
+      await field(page).fill("not sent yet");
+      await page.getByRole("button", { name: "Edit and send again" }).click();
+      await page.getByText("Editing a message. Its earlier version is kept.").waitFor();
+      await page.keyboard.press("Escape");
+      expect(await field(page).inputValue()).toBe("not sent yet");
+      await field(page).fill("");
       await page.keyboard.press("ArrowUp");
       expect(await field(page).inputValue()).toBe("frist");
       await write(page, "first");
-      await page.getByText("echo: first", { exact: true }).waitFor();
-      await page.getByRole("button", { name: "Ask again" }).last().click();
-      await expect.poll(() => page.getByText("echo: first", { exact: true }).count()).toBe(2);
+      await echo("first").waitFor();
+      expect(sent()?.payload).toEqual({ content: "first", replaces: id });
+      expect(await echo("frist").count()).toBe(0);
+      const versions = page.getByRole("group", { name: "Versions" });
+      await versions.getByText("2 / 2").waitFor();
+      const earlier = versions.getByRole("button", { name: "Earlier version" });
+      await earlier.click();
+      await echo("frist").waitFor();
+      await versions.getByText("1 / 2").waitFor();
+      expect(await earlier.evaluate((button) => button === document.activeElement)).toBe(true);
+      await page.getByText("This is an earlier version.").waitFor();
+      await page.getByRole("button", { name: "Show newest" }).click();
+      await echo("first").waitFor();
+      const { id: second } = sent()!;
+      await page.getByRole("button", { name: "Ask again" }).click();
+      await versions.getByText("3 / 3").waitFor();
+      expect(sent()?.payload).toEqual({ content: "first", replaces: second });
+      await expect.poll(() => echo("first").count()).toBe(1);
     });
   });
 });

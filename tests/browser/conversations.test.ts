@@ -40,6 +40,77 @@ describe("Conversations of the chat page", () => {
     });
   });
 
+  test("shows the newest version after a reload, the earlier on request", async () => {
+    const { site } = dashboard;
+    const user = (seq: number, content: string, replaces?: string) => ({
+      ...{
+        id: `u${seq}`,
+        requestId: `r${seq}`,
+        seq,
+        role: "user",
+        content,
+        at: turns[0]!.at + seq,
+      },
+      ...(replaces !== undefined && { replaces }),
+    });
+    const answer = (seq: number, content: string) => ({
+      ...{ id: `a${seq}`, inReplyTo: `r${seq - 1}`, seq, role: "assistant", content },
+      at: turns[0]!.at + seq,
+    });
+    const [conversation] = conversations;
+    const pages = [
+      [user(1, "Hello"), answer(2, "Good day"), user(3, "Tea?")],
+      [answer(4, "No tea"), user(5, "Coffee?", "r3"), answer(6, "Yes, coffee")],
+    ];
+    site.views.delete("GET /api/conversations/c1");
+    site.answer = ({ path, search }) => {
+      if (path !== "/api/conversations/c1") return [200, {}];
+      const isFirst = search.includes("before");
+      const cursor = !isFirst && { before: "e:4" };
+      return [200, { conversation, turns: pages[isFirst ? 0 : 1], ...cursor }];
+    };
+    await open(stored, async (page) => {
+      const shows = async (...texts: string[]) => {
+        for (const text of texts) await page.getByText(text, { exact: true }).last().waitFor();
+      };
+      await shows("Hello", "Good day", "Coffee?", "Yes, coffee", "Version 2 / 2");
+      expect(await page.getByText("No tea").count()).toBe(0);
+      await page.reload();
+      await shows("Hello", "Yes, coffee", "Version 2 / 2");
+      await page.getByRole("button", { name: "Earlier version" }).click();
+      await shows("Good day", "Tea?", "No tea", "Version 1 / 2");
+      expect(await page.getByText("Yes, coffee", { exact: true }).count()).toBe(0);
+    });
+  });
+
+  test("follows new versions of other devices, and drops an unknown replaced message", async () => {
+    await dashboard.openLive("/chat/versions", async (page) => {
+      const { channel } = dashboard.site;
+      await connected(page);
+      await write(page, "one");
+      await page.getByText("echo: one", { exact: true }).waitFor();
+      const request = channel.heard.findLast(({ type }) => type === "message.send")?.id;
+      const turn = { message_id: "u", request_id: "q2", content: "two", ["door"]: "pico" };
+      const payload = { ...turn, media: [], attachments: [], replaces: request };
+      channel.send({ type: "message.user", payload });
+      await mine(page).getByText("two", { exact: true }).waitFor();
+      await page.getByText("echo: one", { exact: true }).waitFor({ state: "detached" });
+      await page.getByRole("button", { name: "Stop", exact: true }).waitFor();
+      const end = { request_id: "q2", outcome: "completed", finish_reason: "stop" };
+      channel.send({ type: "answer.end", payload: end });
+      channel.rejects = { code: "unknown_turn", message: "The session has no such message." };
+      await page.getByRole("button", { name: "Edit and send again" }).click();
+      await write(page, "three");
+      await page.getByText("Not delivered · The session has no such message.").waitFor();
+      await mine(page).getByText("two", { exact: true }).waitFor();
+      channel.rejects = undefined;
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByText("echo: three", { exact: true }).waitFor();
+      const sent = channel.heard.filter(({ type }) => type === "message.send");
+      expect(sent.at(-1)?.payload).toEqual({ content: "three" });
+    });
+  });
+
   test("keeps a draft with its image for each conversation", async () => {
     await open("/chat/one", async (page) => {
       await connected(page);
@@ -66,10 +137,40 @@ describe("Conversations of the chat page", () => {
       await connected(page);
       await page.getByRole("heading", { name: "Talk to home-agent" }).waitFor();
       await page.getByRole("button", { name: /What can you do/ }).click();
-      await page.keyboard.press("Enter");
       await page.getByText("echo: What can you do?", { exact: true }).waitFor();
       expect(new URL(page.url()).pathname).toMatch(/\/chat\/chat-[0-9a-f]{8}$/);
       expect(await page.title()).toBe("What can you do? · Doorward");
+    });
+  });
+
+  test("offers the actions of a new conversation once it is stored", async () => {
+    await open("/chat/new", async (page) => {
+      await connected(page);
+      await write(page, "hello");
+      await page.getByText("echo: hello", { exact: true }).waitFor();
+      const actions = page.getByRole("button", { name: "Conversation actions" });
+      expect(await actions.count()).toBe(0);
+      const session = decodeURIComponent(new URL(page.url()).pathname.split("/").at(-1)!);
+      const created = { ...conversations[0]!, id: "c9", session, title: "hello" };
+      const { store } = conversationList();
+      dashboard.site.views.set("GET /api/conversations", { conversations: [created], store });
+      dashboard.site.emit("rate", { at: 0, in: 0, out: 0, connections: 1, queuedBytes: 0 });
+      await actions.waitFor();
+      expect(await page.getByText("Unread: ").count()).toBe(0);
+    });
+  });
+
+  test("offers the suggestions of the application", async () => {
+    dashboard.site.views.delete("GET /api/conversations");
+    dashboard.site.answer = () => [404, { error: "not_found" }];
+    await open("/chat-memory", async (page) => {
+      await connected(page);
+      expect(await page.locator(".idea").allTextContents()).toEqual([
+        "What is <b>on</b> today?",
+        "Is it warm?",
+      ]);
+      await page.getByRole("button", { name: "Is it warm?" }).click();
+      await page.getByText("echo: Is it warm?", { exact: true }).waitFor();
     });
   });
 

@@ -65,13 +65,40 @@ describe("documentation page", () => {
     const permissions = ["clipboard-read", "clipboard-write"];
     const use = async (page: Page): Promise<void> => {
       const code = page.locator(".code").first();
-      await code.getByRole("button", { name: "Copy" }).click();
+      await code.getByRole("button", { name: "Copy", exact: true }).click();
       await code.getByRole("button", { name: "Copied" }).waitFor();
       const copied = await page.evaluate(() => navigator.clipboard.readText());
       expect(copied).toBe(await code.locator("pre").textContent());
       expect(copied).not.toBe("");
     };
     await dashboard.openLive("/docs/pico", use, { ...wide, permissions });
+  });
+
+  test("copies code with the address of this service", async () => {
+    const permissions = ["clipboard-read", "clipboard-write"];
+    const use = async (page: Page): Promise<void> => {
+      const code = page.locator(".code", { hasText: "new WebSocket" }).first();
+      await code.getByRole("button", { name: "Copy with your address" }).click();
+      await code.getByRole("button", { name: "Copied" }).waitFor();
+      const copied = await page.evaluate(() => navigator.clipboard.readText());
+      const { origin } = dashboard.site;
+      expect(copied).toContain(`new WebSocket("${origin.replace("http", "ws")}/pico`);
+      expect(copied).not.toContain("18800");
+      await code.getByRole("button", { name: "Copy with your address" }).waitFor();
+    };
+    await dashboard.openLive("/docs/pico", use, { ...wide, permissions });
+  });
+
+  test("folds the list of pages on phones", async () => {
+    const phone = { viewport: { width: 390, height: 844 } };
+    await dashboard.open("/docs/commands", phone, async (page) => {
+      const list = page.getByRole("navigation", { name: "Documentation" });
+      expect(await list.count()).toBe(0);
+      await page.getByText("All pages").click();
+      expect(await list.locator("[aria-current=page]").textContent()).toBe("Commands");
+      await list.getByRole("link", { name: "Deployment" }).click();
+      await page.waitForURL("**/docs/deploy");
+    });
   });
 
   test("loads the search index with the first key and opens a section", async () => {

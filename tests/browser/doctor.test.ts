@@ -7,6 +7,17 @@ const dashboard = useDashboard();
 const passed = { id: "clock", title: "Clock", result: "ok", reason: "Right." };
 
 describe("Doctor page", () => {
+  test("runs the checks although the stream opens before the page is drawn", async () => {
+    await dashboard.open("/sign-in", {}, async (page) => {
+      // Without frames, the page reacts 100 ms later.
+      await page.addInitScript(() => {
+        globalThis.requestAnimationFrame = () => 0;
+      });
+      await page.goto(`${dashboard.site.origin}/doctor`);
+      await page.getByText(/\d checks/).waitFor();
+    });
+  });
+
   test("shows findings first, worst first, with the command that fixes them", async () => {
     await dashboard.openLive("/doctor", async (page) => {
       await page.getByRole("heading", { name: "1 problem and 1 warning" }).waitFor();

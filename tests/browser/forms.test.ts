@@ -58,10 +58,11 @@ describe("Forms without JavaScript", () => {
     });
   });
 
-  test("shows the code field even with a setup cookie", async () => {
-    await withPage("/setup-cookie", plain, async (page) =>
-      expect(await page.isVisible("#code")).toBe(true),
-    );
+  test("asks for the code even with a setup cookie", async () => {
+    await withPage("/setup-cookie", plain, async (page) => {
+      expect(await page.isVisible("#code")).toBe(true);
+      expect(await page.getByLabel("Your generated token").isVisible()).toBe(false);
+    });
   });
 
   test("submits the CSRF value at sign-out", async () => {
@@ -91,10 +92,10 @@ describe("Forms with JavaScript", () => {
   test("shows and hides the token and hides it before submitting", async () => {
     await withPage("/sign-in", {}, async (page) => {
       await page.fill("#token", "secret");
-      await page.click("[data-reveal]");
+      await page.getByRole("button", { name: /launcher token$/ }).click();
       expect(await page.getAttribute("#token", "type")).toBe("text");
-      expect(await page.getAttribute("[data-reveal]", "aria-pressed")).toBe("true");
-      await page.click("[data-reveal]");
+      expect(await page.getAttribute(".reveal", "aria-pressed")).toBe("true");
+      await page.getByRole("button", { name: /launcher token$/ }).click();
       expect(await page.getAttribute("#token", "type")).toBe("password");
     });
   });
@@ -139,6 +140,65 @@ describe("Forms with JavaScript", () => {
       await script();
       await page.locator("html[data-ready]").waitFor();
       expect(await page.locator("#code").isVisible()).toBe(false);
+    });
+  });
+
+  test("fetches the generated token only when it is shown or copied", async () => {
+    dashboard.site.views.set("POST /setup/token", { token: "generated-token-1" });
+    await withPage("/setup-cookie", {}, async (page) => {
+      const asked: string[] = [];
+      page.on("request", (request) => {
+        if (request.method() === "POST") asked.push(request.url());
+      });
+      expect(await page.content()).not.toContain("generated-token-1");
+      await page.getByRole("button", { name: "Show generated token" }).click();
+      const field = page.getByLabel("Your generated token");
+      await expect.poll(() => field.inputValue()).toBe("generated-token-1");
+      expect(await field.getAttribute("type")).toBe("text");
+      await page.getByRole("button", { name: "Hide generated token" }).click();
+      expect(await field.getAttribute("type")).toBe("password");
+      await page.getByRole("button", { name: "Show generated token" }).click();
+      expect(asked).toEqual([`${dashboard.site.origin}/setup/token`]);
+      await page.check("#own");
+      expect(await field.isVisible()).toBe(false);
+    });
+  });
+
+  test.each([
+    ["with clipboard", true],
+    ["without clipboard, as on plain HTTP", false],
+  ])("copies the generated token: %s", async (_, hasClipboard) => {
+    dashboard.site.views.set("POST /setup/token", { token: "generated-token-2" });
+    const permissions = ["clipboard-read", "clipboard-write"];
+    await withPage("/setup-cookie", { permissions }, async (page) => {
+      if (!hasClipboard)
+        await page.evaluate(() =>
+          Object.defineProperty(navigator.clipboard, "writeText", { value: undefined }),
+        );
+      await page.getByRole("button", { name: "Copy", exact: true }).click();
+      await page.getByRole("status").getByText("Copied", { exact: true }).waitFor();
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("generated-token-2");
+      await page.getByRole("button", { name: "Copy", exact: true }).waitFor();
+      const type = await page.getByLabel("Your generated token").getAttribute("type");
+      expect(type).toBe(hasClipboard ? "password" : "text");
+    });
+  });
+
+  test("asks for the code if the generated token cannot be shown", async () => {
+    dashboard.site.answer = () => [401, { error: "invalid_code", message: "Wrong code." }];
+    await withPage("/setup-cookie", {}, async (page) => {
+      await page.getByRole("button", { name: "Show generated token" }).click();
+      await page.getByRole("alert").getByText("The setup link has expired.").waitFor();
+      expect(await page.evaluate(() => document.activeElement?.id)).toBe("code");
+      expect(await page.getByLabel("Your generated token").isVisible()).toBe(false);
+    });
+  });
+
+  test("opens the dashboard if the setup was finished elsewhere", async () => {
+    dashboard.site.answer = () => [409, { error: "already_set_up", message: "Finished." }];
+    await withPage("/setup-cookie", {}, async (page) => {
+      await page.getByRole("button", { name: "Copy", exact: true }).click();
+      await page.waitForURL(`${dashboard.site.origin}/`);
     });
   });
 

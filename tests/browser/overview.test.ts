@@ -9,6 +9,14 @@ const wide = { viewport: { width: 1280, height: 900 } };
 const openLive = (path: string, use: (page: Page) => Promise<void>, options = {}) =>
   dashboard.openLive(path, use, { ...wide, ...options });
 
+const sharedStore = {
+  kind: "redis",
+  state: "up",
+  since: 0,
+  conversations: 2,
+  waitingBytes: 0,
+  searches: false,
+} as const;
 const tile = (page: Page, title: string) => page.locator(".tile", { hasText: title });
 const attention = (page: Page) => page.getByRole("region", { name: "Needs attention" });
 const rate = { at: running.now, in: 1, out: 1, connections: 17, queuedBytes: 0 };
@@ -42,6 +50,7 @@ describe("Overview page", () => {
     await openLive("/overview-on", async (page) => {
       const list = attention(page);
       await list.waitFor({ state: "hidden" });
+      await page.getByRole("heading", { name: "Everything is running" }).waitFor();
       const refusal = { at: running.now, times: 1, address: "10.0.0.7", via: "header" };
       const refuse = (more: object): void => {
         dashboard.site.status = {
@@ -52,6 +61,7 @@ describe("Overview page", () => {
       };
       refuse({ code: "token_mismatch", times: 3 });
       await list.getByText("Authorization header · 10.0.0.7 · 3 times").waitFor();
+      await page.getByRole("heading", { name: "Running, with 1 problem" }).waitFor();
       expect(await list.textContent()).toContain("Compare the client’s token");
       refuse({ code: "rate_limited", until: running.now + 42_000 });
       await list.getByText(/^Blocked for \d+ s\.$/).waitFor();
@@ -73,6 +83,7 @@ describe("Overview page", () => {
     await openLive("/overview-on", async (page) => {
       await page.getByRole("button", { name: "Dismiss: Wrong token" }).click();
       await attention(page).waitFor({ state: "hidden" });
+      await page.getByRole("heading", { name: "Everything is running" }).waitFor();
       await page.reload();
       await page.getByText("Live", { exact: true }).waitFor();
       await attention(page).waitFor({ state: "hidden" });
@@ -207,6 +218,44 @@ describe("Overview page", () => {
       await expect
         .poll(() => dashboard.site.sent.map((request) => request.body))
         .toEqual(['{"enabled":false}']);
+    });
+  });
+
+  test("lists the nodes of a shared store", async () => {
+    const node = { lastSeenAt: running.now, isSelf: false, sessions: 0, differs: false };
+    const nodes = [
+      { ...node, id: "a", name: "east", state: "up", isSelf: true, sessions: 12 },
+      { ...node, id: "b", name: "<b>west</b>", state: "gone" },
+    ] as const;
+    dashboard.site.status = running;
+    await openLive("/overview-on", async (page) => {
+      const card = page.getByRole("region", { name: "Nodes" });
+      expect(await card.count()).toBe(0);
+      dashboard.site.status = { ...running, store: { ...sharedStore, nodes } };
+      dashboard.site.emit("state", {});
+      await card.waitFor();
+      expect(await card.getByRole("row").allInnerTexts()).toEqual([
+        expect.stringMatching(/^Node\s+State\s+Sessions\s+Last seen$/),
+        expect.stringMatching(/^east\s+Running\s+12\s+This node$/),
+        expect.stringMatching(/^<b>west<\/b>\s+Gone\s+0\s/),
+      ]);
+    });
+  });
+
+  test("reports a menu that could not be loaded, and loads it later", async () => {
+    await dashboard.open("/sign-in", wide, async (page) => {
+      const files = "**/menu-list-*.js";
+      await page.route(files, (route) => route.abort());
+      await page.goto(`${dashboard.site.origin}/overview-on`);
+      const button = page.getByRole("button", { name: "More about the channel" });
+      await page.getByText("Live", { exact: true }).waitFor();
+      await button.click();
+      await page.getByText("A part of the page could not be loaded. Reload the page.").waitFor();
+      await page.unroute(files);
+      await page.reload();
+      await page.getByText("Live", { exact: true }).waitFor();
+      await button.click();
+      await page.getByRole("menuitem", { name: "Turn off…" }).waitFor();
     });
   });
 

@@ -12,15 +12,12 @@ let browser: Browser;
 let site: TestSite;
 /** Browser of a visitor. */
 let visitor: BrowserContext;
-/** Browser that ignores the content policy, so that axe can run. */
-let checker: BrowserContext;
 
 beforeEach(skipWithoutBrowser);
 beforeAll(async () => {
   if (!hasBrowser) return;
   [browser, site] = await Promise.all([launchBrowser(), startSite()]);
   visitor = await browser.newContext();
-  checker = await browser.newContext({ bypassCSP: true, reducedMotion: "reduce" });
 });
 afterAll(async () => {
   await browser?.close();
@@ -51,29 +48,12 @@ async function openPage(page: Page, path: string): Promise<void> {
 
 /** Opens collapsed content, so that the checks cover it. */
 async function unfold(page: Page): Promise<void> {
-  for (const summary of await page.locator("summary").all()) await summary.click();
+  for (const summary of await page.locator("summary:visible").all()) await summary.click();
   if ((await page.locator("#own").count()) > 0) await page.check("#own");
 }
 
 describe.each(Object.keys(pages))("%s", (path) => {
-  test("has no accessibility violations in both themes", async () => {
-    const page = await checker.newPage();
-    await openPage(page, path);
-    await unfold(page);
-    for (const [colorScheme, viewport] of [
-      ["light", desktop],
-      ["dark", phone],
-    ] as const) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize(viewport);
-      await expectAccessible(page);
-    }
-    // axe needs reduced motion.
-    expect(await page.evaluate(() => document.getAnimations().length)).toBe(0);
-    await page.close();
-  });
-
-  test("fits its policy, its budget and the width without layout shifts", async () => {
+  test("fits its policy, its budget and the width, and is accessible", async () => {
     const page = await visitor.newPage();
     await page.setViewportSize(desktop);
     const complaints: string[] = [];
@@ -82,6 +62,12 @@ describe.each(Object.keys(pages))("%s", (path) => {
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
     page.on("pageerror", (error) => complaints.push(String(error)));
     page.on("request", (request) => asked.push(request.url()));
+    page.on("response", (response) => {
+      const type = response.request().resourceType();
+      const sent = response.headers()["content-type"] ?? "";
+      if (/^(stylesheet|script|font)$/.test(type) && sent.includes("json"))
+        complaints.push(`no such file: ${response.url()}`);
+    });
     page.on("response", (response) => {
       if (response.status() === 200 && !later.test(response.url()))
         sizes.push(response.body().then((body) => transferSize(response.url(), body)));
@@ -99,6 +85,17 @@ describe.each(Object.keys(pages))("%s", (path) => {
         expect(await width()).toBe(viewport.width);
       }
     }
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    for (const [colorScheme, viewport] of [
+      ["light", desktop],
+      ["dark", phone],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(viewport);
+      await expectAccessible(page);
+    }
+    // axe needs reduced motion.
+    expect(await page.evaluate(() => document.getAnimations().length)).toBe(0);
     const weight = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
     await page.close();
     expect(complaints).toEqual([]);
@@ -110,17 +107,26 @@ describe.each(Object.keys(pages))("%s", (path) => {
 });
 
 test("fits documentation pages to the width of a phone", async () => {
-  const page = await checker.newPage();
-  await page.setViewportSize(phone);
+  const reader = await browser.newContext({ bypassCSP: true, viewport: phone });
+  const page = await reader.newPage();
   expect(docsNames.length).toBeGreaterThan(20);
-  for (const name of docsNames) {
-    await page.goto(`${site.origin}/docs/${name}`);
-    expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([
-      name,
-      phone.width,
-    ]);
-  }
-  await page.close();
+  await page.goto(`${site.origin}/docs/${docsNames[0]}`);
+  // One page takes the content of the others, which is four times as fast as opening each.
+  const widths = await page.evaluate(
+    async (urls) => {
+      const found: number[] = [];
+      for (const url of urls) {
+        const text = await (await fetch(url)).text();
+        const { body } = new DOMParser().parseFromString(text, "text/html");
+        document.body.replaceWith(document.adoptNode(body));
+        found.push(document.documentElement.scrollWidth);
+      }
+      return found;
+    },
+    docsNames.map((name) => `${site.origin}/docs/${name}`),
+  );
+  await reader.close();
+  expect(docsNames.filter((_, index) => widths[index] !== phone.width)).toEqual([]);
 });
 
 test("renders nothing before the whole page has arrived", async () => {
@@ -141,14 +147,32 @@ test("renders nothing before the whole page has arrived", async () => {
 });
 
 /** Bytes of a first visit: the document, styles, scripts and fonts, with gzip. */
-function budgetOf(path: string): number {
-  if (/^\/(sign-in|setup)/.test(path)) return 40_000;
-  return path.startsWith("/chat") ? 85_000 : 80_000;
-}
+const budgets: readonly (readonly [path: RegExp, bytes: number])[] = [
+  [/^\/(sign-in|setup)/, 40_000],
+  [/^\/chat/, 81_000],
+  [/^\/overview/, 73_000],
+  [/^\/docs/, 76_000],
+  [/./, 79_000],
+];
+const budgetOf = (path: string): number => budgets.find(([pages]) => pages.test(path))![1];
 
+/** Scripts that load after the page. */
+const laterScripts = [
+  "dialog-layers",
+  "engine",
+  "highlight",
+  "inspector",
+  "link",
+  "live-link",
+  "menu-list",
+  "nodes-card",
+  "qr-path",
+  "token-actions",
+];
 /** Not part of the first visit: data, icons, the font of code, and scripts that load later. */
-const later =
-  /\/api\/|\.svg$|jetbrains-mono|(dialog-layers|engine|highlight|inspector|link|qr-path)-\w+\.js$/;
+const later = new RegExp(
+  String.raw`/api/|\.svg$|jetbrains-mono|/(?:${laterScripts.join("|")})-\w+\.js$`,
+);
 
 /** Fonts are compressed already. */
 const transferSize = (url: string, body: Buffer): number =>

@@ -6,7 +6,7 @@ import { useDashboard } from "./dashboard-pages.ts";
 import { sections } from "./sample-api.ts";
 
 const dashboard = useDashboard();
-const checker = { bypassCSP: true, reducedMotion: "reduce" } as const;
+const checker = { reducedMotion: "reduce" } as const;
 
 async function check(page: Page): Promise<void> {
   for (const [colorScheme, width] of [

@@ -27,6 +27,8 @@ async function openGallery(
   use: (page: Page) => Promise<void>,
   options: Parameters<typeof dashboard.open>[1] = {},
 ): Promise<void> {
+  const { views } = dashboard.site;
+  if (!views.has("GET /docs/search.json")) views.set("GET /docs/search.json", []);
   await dashboard.open("/sign-in", { viewport: size, ...options }, async (page) => {
     const { origin } = dashboard.site;
     await page.route(/console\/overview\.js$/, (route) =>
@@ -49,7 +51,7 @@ describe("parts", () => {
           await expectAccessible(page);
         }
       },
-      { bypassCSP: true, reducedMotion: "reduce" },
+      { reducedMotion: "reduce" },
     );
   });
 
@@ -203,6 +205,50 @@ describe("frame", () => {
     });
   });
 
+  test("finds settings and headings with the command palette, then lists them first", async () => {
+    const headings = [
+      ["commands", "", "Commands", ""],
+      ["commands", "exit-codes", "Exit codes", "How a program ends."],
+      ["pico", "close-codes", "Close codes", "How a connection ends."],
+    ];
+    dashboard.site.views.set("GET /docs/search.json", headings);
+    dashboard.site.views.set("GET /api/conversations", { conversations: [] });
+    await openGallery(async (page) => {
+      await page.keyboard.press("Control+k");
+      const palette = page.getByRole("dialog", { name: "Search and commands" });
+      const field = palette.getByRole("combobox");
+      const chosen = () =>
+        field.evaluate(
+          (input) =>
+            document.getElementById(input.getAttribute("aria-activedescendant") ?? "")?.textContent,
+        );
+      await field.fill("codes exit");
+      await palette.getByRole("group", { name: "Documentation" }).getByText("Exit codes").waitFor();
+      expect(await chosen()).toBe("Exit codesCommands");
+      await field.fill("ping_interval");
+      const setting = palette.getByRole("group", { name: "Settings" }).getByRole("option");
+      await setting.getByText("Ping interval", { exact: true }).waitFor();
+      expect(await chosen()).toBe("Ping intervalping_interval");
+      await page.keyboard.press("Enter");
+      await page.waitForURL("**/settings/channel#channels-pico-ping_interval");
+      await page.locator("#channels-pico-ping_interval:focus").waitFor();
+      await page.keyboard.press("Control+k");
+      await palette.getByRole("group", { name: "Recent" }).getByText("Ping interval").waitFor();
+      expect(await chosen()).toBe("Ping interval");
+    });
+  });
+
+  test("says that a search is incomplete without the service", async () => {
+    await openGallery(async (page) => {
+      await page.keyboard.press("Control+k");
+      const palette = page.getByRole("dialog", { name: "Search and commands" });
+      await page.route("**/api/conversations**", (route) => route.abort());
+      await palette.getByRole("combobox").fill("doctor");
+      await palette.getByText("Not everything could be searched").waitFor();
+      expect(await palette.getByRole("option").count()).toBe(1);
+    });
+  });
+
   test("opens pages and lists with keys, unless they are off", async () => {
     await openGallery(async (page) => {
       await page.keyboard.press("f");
@@ -243,7 +289,7 @@ describe("frame", () => {
         await expectAccessible(page);
         expect(await page.evaluate(() => document.cookie)).toContain("theme=dark");
       },
-      { bypassCSP: true, reducedMotion: "reduce" },
+      { reducedMotion: "reduce" },
     );
   });
 });

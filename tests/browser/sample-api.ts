@@ -265,6 +265,7 @@ export const sampleAnswers: Readonly<Record<string, object>> = {
   "GET /api/sessions": { sessions },
   "GET /api/connections": { total: 10_000, connections: [0, 1, 2, 3, 4, 5].map(connection) },
   "GET /api/figures": figures,
+  "GET /api/requests": { requests: [] },
   "GET /api/conversations": conversationList(),
   "GET /api/conversations/c1": { conversation: conversations[0]!, turns, before: "e:1" },
   "GET /api/log": { lines, truncated: false },

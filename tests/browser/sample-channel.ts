@@ -12,6 +12,10 @@ export interface SampleChannel {
   cut(code: number, reason?: string): void;
   /** False: messages are acknowledged and not answered. */
   echoes: boolean;
+  /** Set: messages are rejected with this error. */
+  rejects: { readonly code: string; readonly message: string } | undefined;
+  /** Rejects handshakes until the caller calls the returned function. */
+  refuse(): () => void;
   /** Delays handshakes until the caller calls the returned function. */
   hold(): () => void;
   close(): void;
@@ -25,8 +29,9 @@ const epoch = "e1";
  */
 export function sampleChannel(server: Server, path: string): SampleChannel {
   let isOpen = Promise.resolve();
-  const verifyClient = (_: unknown, answer: (isIn: boolean) => void): void =>
-    void isOpen.then(() => answer(true));
+  let isOff = false;
+  const verifyClient = (_: unknown, answer: (isIn: boolean, status?: number) => void): void =>
+    void isOpen.then(() => answer(!isOff, 404));
   const sockets = new WebSocketServer({ server, path, verifyClient });
   const dialled: string[] = [];
   const heard: SampleChannel["heard"] = [];
@@ -42,6 +47,10 @@ export function sampleChannel(server: Server, path: string): SampleChannel {
       const frame = JSON.parse(data.toString()) as SampleChannel["heard"][number];
       heard.push(frame);
       if (frame.type !== "message.send") return;
+      if (channel.rejects) {
+        const error = { ...channel.rejects, request_id: frame.id };
+        return say(socket, { type: "error", payload: error });
+      }
       say(socket, { type: "message.ack", payload: { request_id: frame.id, status: "accepted" } });
       if (!channel.echoes) return;
       const payload = {
@@ -57,10 +66,17 @@ export function sampleChannel(server: Server, path: string): SampleChannel {
   });
   const channel: SampleChannel = {
     echoes: true,
+    rejects: undefined,
     dialled,
     heard,
     send: (frame) => sockets.clients.forEach((socket) => say(socket, frame)),
     cut: (code, reason) => sockets.clients.forEach((socket) => socket.close(code, reason)),
+    refuse() {
+      isOff = true;
+      return () => {
+        isOff = false;
+      };
+    },
     hold() {
       let release = (): void => undefined;
       isOpen = new Promise((open) => {

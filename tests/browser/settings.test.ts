@@ -68,7 +68,7 @@ describe("Settings page", () => {
         .waitFor();
       await readOnly.getByText("Set by the command-line option -port.").waitFor();
       expect(await readOnly.getByText("Edit launcher-config.json to change it.").count()).toBe(7);
-      expect(await page.locator("#channels-pico-max_connections").count()).toBe(0);
+      expect(await page.locator("input#channels-pico-max_connections").count()).toBe(0);
       expect(await readOnly.locator("input, select, button").count()).toBe(0);
     });
   });

@@ -3,14 +3,13 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { distFolder, loadAssets } from "../../plugins/dashboard/assets.ts";
+import type { TokenWay } from "../../plugins/dashboard/index.ts";
 import {
-  messagePage,
-  setupPage,
-  signInPage,
-  type Site,
-  type TokenWay,
-} from "../../plugins/dashboard/pages/index.ts";
-import { renderPage, type PageData } from "../../plugins/dashboard/ui/render.tsx";
+  renderDoorway,
+  renderPage,
+  type DoorwayData,
+  type PageData,
+} from "../../plugins/dashboard/ui/render.tsx";
 import type { ConnectionsView, StatusView } from "../../plugins/dashboard/api/views.ts";
 import { figures, fresh, program, running } from "./sample.ts";
 import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
@@ -34,8 +33,30 @@ const policy = [
 const limited = (seconds: number) =>
   ({ error: { code: "rate_limited", retryAfterSeconds: seconds } }) as const;
 
+export interface Site {
+  /** Adds the base path. */
+  readonly url: (path: string) => string;
+  /** Path of the assets, for example `/assets/1f2e3d4c5b6a`. */
+  readonly assets: string;
+}
+
+const titles = {
+  "sign-in": "Sign in",
+  setup: "Choose the token for this console",
+  message: "Unknown host name",
+} as const;
+
+/** Renders a page that needs no sign-in. */
+export const doorway =
+  <K extends keyof DoorwayData>(page: K, data: DoorwayData[K]) =>
+  ({ url, assets }: Site): string => {
+    const addresses = { base: url("/").slice(0, -1), assets: url(`${assets}/console`) };
+    const facts = { theme: "system", host: "door.local", title: titles[page] } as const;
+    return renderDoorway(page, { ...addresses, ...facts }, data);
+  };
+
 /** Kept out of `pages`, since it differs from another page only by its time. */
-const soon = (site: Site): string => signInPage({ ...site, ways: [], ...limited(1) });
+const soon = doorway("sign-in", { ways: [], ...limited(1) });
 
 const ways: readonly TokenWay[] = ["file", "console", "log", "command"];
 const csrf = "c5rf";
@@ -108,14 +129,13 @@ const clientsPage = (data: PageData["clients"]): ((site: Site) => string) =>
 
 /** Every page in each of its states, by its path on the test site. */
 export const pages: Readonly<Record<string, (site: Site) => string>> = {
-  "/sign-in": (site) => signInPage({ ...site, ways, next: "/?a=1&b=2" }),
-  "/sign-in-wrong": (site) => signInPage({ ...site, ways, error: { code: "invalid_token" } }),
-  "/sign-in-limited": (site) => signInPage({ ...site, ways: ["env"], ...limited(42) }),
-  "/sign-in-link": (site) => signInPage({ ...site, ways, link: "ott_abc" }),
-  "/setup-page": (site) => setupPage({ ...site, ways, hasCookie: false }),
-  "/setup-cookie": (site) => setupPage({ ...site, ways, hasCookie: true }),
-  "/setup-weak": (site) =>
-    setupPage({ ...site, ways, hasCookie: false, error: { code: "weak_token" } }),
+  "/sign-in": doorway("sign-in", { ways, next: "/?a=1&b=2" }),
+  "/sign-in-wrong": doorway("sign-in", { ways, error: { code: "invalid_token" } }),
+  "/sign-in-limited": doorway("sign-in", { ways: ["env"], ...limited(42) }),
+  "/sign-in-link": doorway("sign-in", { ways, link: "ott_abc" }),
+  "/setup-page": doorway("setup", { ways, hasCookie: false }),
+  "/setup-cookie": doorway("setup", { ways, hasCookie: true }),
+  "/setup-weak": doorway("setup", { ways, hasCookie: false, error: { code: "weak_token" } }),
   "/overview-on": overview(running),
   "/overview-off": overview(fresh, { total: 0, connections: [] }),
   "/overview-program": overview({ ...fresh, program }),
@@ -124,14 +144,14 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/chat-memory": consolePage("chat", {
     title: "Chat",
     route: "/chat",
-    data: { name: "home-agent" },
+    data: { name: "home-agent", suggestions: ["What is <b>on</b> today?", "Is it warm?"] },
   }),
-  "/clients": clientsPage({ tab: "connect", channel: running.channel!, protocols }),
-  "/clients-off": clientsPage({ tab: "connect", channel: fresh.channel!, protocols: [] }),
-  "/clients/connections": clientsPage({
-    tab: "connections",
-    channel: running.channel!,
-    protocols: [],
+  "/clients": clientsPage({ channel: running.channel!, protocols }),
+  "/clients-off": clientsPage({ channel: fresh.channel!, protocols: [] }),
+  "/clients/connections": consolePage("connections", {
+    title: "Clients",
+    route: "/clients",
+    data: { count: 3, max: 10_000 },
   }),
   "/security": consolePage("security", {
     title: "Security",
@@ -152,18 +172,16 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/doctor": consolePage("doctor", { title: "Doctor", route: "/doctor", data: {} }),
   "/docs": docsPage("index"),
   "/docs/commands": docsPage("commands"),
-  "/message": (site) =>
-    messagePage({
-      ...site,
-      title: "Unknown host name",
-      text: "This dashboard is not served as doors.example.",
-      hint: 'Add "doors.example" to "allowed_hosts" in launcher-config.json.',
-    }),
+  "/message": doorway("message", {
+    text: "This dashboard is not served as doors.example.",
+    hint: 'Add "doors.example" to "allowed_hosts" in launcher-config.json.',
+  }),
 };
 
-/** Conversations and documentation pages have addresses of their own. */
+/** Conversations, documentation pages and sections of settings have addresses of their own. */
 function pageAt(path: string): ((site: Site) => string) | undefined {
   if (path.startsWith("/chat/")) return chat;
+  if (path.startsWith("/settings/")) return pages["/settings"];
   const name = path.slice("/docs/".length);
   return path.startsWith("/docs/") && docsNames.includes(name) ? docsPage(name) : undefined;
 }
@@ -171,6 +189,8 @@ function pageAt(path: string): ((site: Site) => string) | undefined {
 export interface SentRequest {
   readonly method: string;
   readonly path: string;
+  /** The query with its question mark; empty without one. */
+  readonly search: string;
   readonly headers: IncomingMessage["headers"];
   readonly body: string;
 }
@@ -239,7 +259,7 @@ export async function startSite(base = "/door"): Promise<TestSite> {
       return void setTimeout(() => response.end(text.slice(text.length / 2)), site.pauseMs);
     }
     const { method = "", headers } = request;
-    const record = { method, path, headers, body: Buffer.concat(chunks).toString() };
+    const record = { method, path, search, headers, body: Buffer.concat(chunks).toString() };
     if (path === "/api/events" && site.streams) return listen(response, search);
     const isStatus = path === "/api/status";
     const view = site.views.get(`${method} ${path}`);

@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { finishSetup, startLauncher } from "../e2e/launcher.ts";
-import { tokenPlaceholder } from "../../plugins/dashboard/pages/index.ts";
+import { tokenPlaceholder } from "../../plugins/dashboard/ui/text/token-rules.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
 
 let browser: Browser;
@@ -34,11 +34,16 @@ describe("First visit", () => {
     const { page, problems } = await openPage();
 
     await page.goto(launcher.link.href);
-    await page.getByRole("heading", { name: "Choose the launcher token" }).waitFor();
+    await page.getByRole("heading", { name: "Choose the token for this console" }).waitFor();
     // Once the script runs, the cookie of the link replaces the code.
     await page.getByLabel("Generated token", { exact: true }).waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "Show generated token" }).click();
+    const shown = page.getByLabel("Your generated token", { exact: true });
+    await expect.poll(() => shown.inputValue()).toBe(launcher.token);
     await page.getByRole("button", { name: "Finish setup" }).click();
 
+    // The button reacts once the script has run, which is before the page has loaded completely.
+    await page.waitForURL("**/overview");
     await page.getByRole("button", { name: "Turn on channel" }).click();
     await page.getByText(`ws://${launcher.base.host}/pico`, { exact: true }).waitFor();
     await page.getByRole("link", { name: "Connect a client" }).click();
@@ -66,7 +71,7 @@ describe("First visit", () => {
 
     await page.goto(`http://${name}:${launcher.base.port}/setup`);
     await page.getByLabel("Generated token", { exact: true }).fill(launcher.token!);
-    await page.getByLabel("Your own token").check();
+    await page.getByLabel("A token of your own").check();
     await page.getByLabel("Your token", { exact: true }).fill("a-token-of-my-own-1");
     await page.getByLabel("Your token again", { exact: true }).fill("a-token-of-my-own-1");
     await page.getByRole("button", { name: "Finish setup" }).click();
@@ -92,6 +97,7 @@ describe("First visit", () => {
     await page.goto(at("/login?next=%2Fclients"));
     await page.getByLabel("Launcher token", { exact: true }).fill(launcher.token!);
     await page.keyboard.press("Enter");
+    await page.waitForURL("**/clients");
     await page.getByRole("button", { name: "Turn on", exact: true }).click();
     await page.getByText("The channel is on", { exact: true }).waitFor();
     expect(await page.evaluate(() => isSecureContext)).toBe(false);

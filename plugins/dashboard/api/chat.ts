@@ -7,7 +7,12 @@ import type { ConversationsView } from "./conversation-views.ts";
 export async function chatData({ services }: DashboardContext): Promise<ChatData> {
   const list = await newest(services);
   const name = applicationName(services);
-  return { ...(name !== undefined && { name }), ...(list && { list }) };
+  const suggestions = services.channels?.suggestions();
+  return {
+    ...(name !== undefined && { name }),
+    ...(list && { list }),
+    ...(suggestions && { suggestions }),
+  };
 }
 
 /** @returns Undefined without a store, or while it is away; the page then asks again. */

@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { hostName } from "../auth/guard.ts";
 import { csrfToken } from "../auth/sign-out.ts";
 import type { DashboardContext } from "../context.ts";
-import { sendPage } from "../reply.ts";
+import { documentFacts, sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
-import { renderPage, type PageData, type SiteFacts, type Theme } from "../ui/render.tsx";
+import { renderPage, type PageData, type SiteFacts } from "../ui/render.tsx";
 
 /** A page and where its data comes from. */
 interface ConsolePage<K extends keyof PageData> {
@@ -54,14 +54,9 @@ function siteFacts(
 ): Omit<SiteFacts, "title" | "route"> {
   const { session, peer } = requestState(request);
   return {
-    base: site.url("/").replace(/\/$/, ""),
-    assets: site.url(`${site.assets.prefix}/console`),
+    ...documentFacts(site, request),
     version: site.version,
     host: hostName(site.privateHost.plainHost(peer)),
-    theme: themeOf(request.cookies["theme"]),
     csrf: session ? csrfToken(auth, session) : "",
   };
 }
-
-const themeOf = (cookie: string | undefined): Theme =>
-  cookie === "light" || cookie === "dark" ? cookie : "system";

@@ -1,4 +1,5 @@
 // JSON types of the conversation endpoints, shared with the browser code.
+import type { RequestTimes } from "../../channels/index.ts";
 import type {
   ConversationSummary,
   SearchHit,
@@ -6,6 +7,7 @@ import type {
   Turn,
 } from "../../conversations/index.ts";
 
+export type { RequestTimes };
 export type { ConversationSummary, SearchHit, Turn };
 
 /** Body of `GET /api/conversations`. */
@@ -20,6 +22,12 @@ export interface ConversationsView {
 /** Body of `GET /api/conversations/search`. */
 export interface SearchView {
   readonly hits: readonly SearchHit[];
+}
+
+/** Body of `GET /api/requests`. */
+export interface RequestsView {
+  /** The newest first: at most 200. */
+  readonly requests: readonly RequestTimes[];
 }
 
 /** Body of `GET /api/conversations/:id`. */

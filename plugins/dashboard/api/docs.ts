@@ -6,6 +6,7 @@ import type { DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import type { DocsData } from "../ui/render.tsx";
 import { sendConsolePage } from "./console-page.ts";
+import { channelUrl } from "./status.ts";
 
 /**
  * Adds `GET /docs`, `GET /docs/<page>` and the search index. The build (`scripts/docs.mjs`) writes
@@ -20,12 +21,18 @@ export function docsRoutes(app: FastifyInstance, context: DashboardContext): voi
     const contents = await read<DocsData["contents"]>("contents");
     const isPage = contents.some(({ pages }) => pages.some((page) => page.id === id));
     if (!isPage && id !== "index") throw new HttpError("not_found");
-    const page = await read<Omit<DocsData, "id" | "contents">>(id);
+    const page = await read<Omit<DocsData, "id" | "contents" | "channel">>(id);
+    const status = context.services.picoServer?.status();
     return sendConsolePage(context, request, reply, {
       page: "docs",
       title: page.title,
       route: "/docs",
-      data: { ...page, id, contents },
+      data: {
+        ...page,
+        id,
+        contents,
+        ...(status && { channel: channelUrl(context, request, status) }),
+      },
     });
   };
   app.get("/docs", (request, reply) => show(request, reply, "index"));

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Clock, Release } from "../../../kernel/index.ts";
 import type { ChannelTraffic } from "../../channels/index.ts";
-import type { DashboardContext } from "../context.ts";
+import type { DashboardContext, ServiceContext } from "../context.ts";
 import type { FiguresView } from "./figure-views.ts";
 
 const minuteMs = 60_000;
@@ -17,6 +17,19 @@ interface Totals extends ChannelTraffic {
   readonly rejected: number;
   /** Connections that are open now. */
   readonly connections: number;
+}
+
+/** @returns The counters of the channels; zero where none is loaded. */
+export function totalsOf({
+  channels,
+  picoServer,
+}: Pick<ServiceContext, "channels" | "picoServer">): Totals {
+  const { accepted: _, ...rejected } = picoServer?.metrics().handshakes ?? {};
+  return {
+    ...(channels?.traffic() ?? { received: 0, sent: 0, answers: [] }),
+    rejected: Object.values(rejected).reduce((sum, count) => sum + count, 0),
+    connections: picoServer?.status().connections ?? 0,
+  };
 }
 
 interface FiguresOptions {

@@ -12,6 +12,7 @@ import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { eventRoutes } from "./events.ts";
 import { figuresRoute } from "./figures.ts";
+import { requestRoutes } from "./requests.ts";
 import { logRoutes } from "./log.ts";
 import { programRoutes } from "./program.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -72,4 +73,5 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   logRoutes(app, context);
   eventRoutes(app, context);
   figuresRoute(app, context);
+  requestRoutes(app, context);
 }

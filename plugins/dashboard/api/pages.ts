@@ -42,20 +42,27 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
       route: "/chat",
       data: () => chatData(context),
     });
-  for (const tab of ["connect", "connections"] as const) {
-    consolePage(app, context, {
-      path: tab === "connect" ? "/clients" : "/clients/connections",
-      page: "clients",
-      title: "Clients",
-      route: "/clients",
-      data: async (request) => {
-        const sections = await sectionsOf(context.services);
-        const channel = channelOf(context, request, sections);
-        const protocols = channel ? protocolViews(context.site, sections, channel.url) : [];
-        return { tab, protocols, ...(channel && { channel }) };
-      },
-    });
-  }
+  consolePage(app, context, {
+    path: "/clients",
+    page: "clients",
+    title: "Clients",
+    data: async (request) => {
+      const sections = await sectionsOf(context.services);
+      const channel = channelOf(context, request, sections);
+      const protocols = channel ? protocolViews(context.site, sections, channel.url) : [];
+      return { protocols, ...(channel && { channel }) };
+    },
+  });
+  consolePage(app, context, {
+    path: "/clients/connections",
+    page: "connections",
+    title: "Clients",
+    route: "/clients",
+    data: () => {
+      const status = context.services.picoServer?.status();
+      return Promise.resolve({ count: status?.connections ?? 0, max: status?.maxConnections });
+    },
+  });
   consolePage(app, context, {
     path: "/activity",
     page: "activity",

@@ -88,7 +88,8 @@ function limitBody(http: Http, request: IncomingMessage, response: ServerRespons
   };
 }
 
-function sendInternalError(response: ServerResponse): void {
+/** Sends a response that Fastify does not know of. */
+export function sendInternalError(response: ServerResponse): void {
   if (response.headersSent) return void response.destroy();
   const [status, message] = httpErrors.internal;
   response.writeHead(status, { "content-type": "application/json; charset=utf-8" });

@@ -221,7 +221,7 @@ export function channelOf(
 }
 
 /** @returns The URL of the channel for programs on the machine of the requesting browser. */
-function channelUrl(
+export function channelUrl(
   context: DashboardContext,
   request: FastifyRequest,
   status: PicoServerStatus,

@@ -6,7 +6,7 @@ import type { Tokens } from "../../token-store/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { requestState } from "../request.ts";
-import { Signer } from "../web-framework.ts";
+import { Signer } from "../cookie-signer.ts";
 import type { VerifiedCredential } from "./credentials.ts";
 import { expiresIn, isUnexpired, type SignInSession } from "./sessions.ts";
 

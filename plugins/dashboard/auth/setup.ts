@@ -1,5 +1,6 @@
 /**
  * `GET /setup`, `POST /setup`: the owner keeps the generated launcher token or chooses another.
+ * `POST /setup/token` shows the generated one.
  *
  * @module
  */
@@ -7,26 +8,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { clearSetupCookie, hasSetupCookie, signIn } from "./cookies.ts";
 import { verifyToken } from "./credentials.ts";
 import { maxFormBytes, parseBody, setupBody, isForm, requestState } from "../request.ts";
-import { sendPage, sendRedirect, toHttpError } from "../reply.ts";
+import { sendRedirect, toHttpError } from "../reply.ts";
 import { type DashboardContext } from "../context.ts";
 import { HttpError, httpErrors } from "../errors.ts";
-import { setupPage, type SetupFailure } from "../pages/index.ts";
-
-const displayedCodes = [
-  "invalid_code",
-  "rate_limited",
-  "token_mismatch",
-  "weak_token",
-  "invalid_body",
-  "store_unavailable",
-] as const;
-const isDisplayed = (code: unknown): code is SetupFailure["code"] =>
-  displayedCodes.some((known) => known === code);
+import type { SetupFailure } from "../ui/render.tsx";
+import { isFailureOf, setupFailures } from "../ui/text/doorway-failures.ts";
+import { sendDoorway } from "./doorway.ts";
 
 /** Shown if the form was sent before its script had filled in the code, or without a script. */
 const missingProofMessage =
   "Paste the generated token. It proves that the form comes from this page.";
 
+/** Adds the routes of the setup. */
 export function setupRoutes(app: FastifyInstance, context: DashboardContext): void {
   const show = (
     request: FastifyRequest,
@@ -34,17 +27,11 @@ export function setupRoutes(app: FastifyInstance, context: DashboardContext): vo
     status: number,
     error?: SetupFailure,
   ): FastifyReply =>
-    sendPage(
-      reply,
+    sendDoorway(context, request, reply, {
+      page: "setup",
       status,
-      setupPage({
-        url: context.site.url,
-        assets: context.site.assets.prefix,
-        hasCookie: hasSetupCookie(context, request),
-        ways: context.site.tokenHints(),
-        ...(error && { error }),
-      }),
-    );
+      data: { hasCookie: hasSetupCookie(context, request), ...(error && { error }) },
+    });
 
   app.get("/setup", { config: { access: "open" } }, (request, reply) => {
     if (context.runtime.state() !== "setup") return sendRedirect(context.site, reply, 302, "/");
@@ -53,7 +40,7 @@ export function setupRoutes(app: FastifyInstance, context: DashboardContext): vo
       error === "rate_limited"
         ? context.auth.limiter.blockedFor(requestState(request).peer.key)
         : 0;
-    const failure = isDisplayed(error)
+    const failure = isFailureOf(setupFailures, error)
       ? { code: error, ...(seconds > 0 && { retryAfterSeconds: seconds }) }
       : undefined;
     return show(request, reply, 200, failure);
@@ -81,20 +68,49 @@ export function setupRoutes(app: FastifyInstance, context: DashboardContext): vo
             message: httpError.message,
           });
         }
-        if (!form || !isDisplayed(httpError.code)) throw httpError;
+        const { code } = httpError;
+        if (!form || !isFailureOf(setupFailures, code)) throw httpError;
         const { retryAfterSeconds, message } = httpError.extra;
         if (retryAfterSeconds !== undefined)
           void reply.header("retry-after", String(retryAfterSeconds));
-        const status = httpErrors[httpError.code][0];
+        const status = httpErrors[code][0];
         if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
         return show(request, reply, status, {
-          code: httpError.code as SetupFailure["code"],
+          code,
           ...(message === undefined ? {} : { message }),
           ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
         });
       }
     },
   );
+  shownTokenRoute(app, context);
+}
+
+/**
+ * Adds `POST /setup/token`: the generated token, for a browser that has proved that it knows the
+ * token or a sign-in link. The page never contains it, since browsers and proxies keep pages.
+ */
+function shownTokenRoute(app: FastifyInstance, context: DashboardContext): void {
+  app.post(
+    "/setup/token",
+    { config: { access: "open" }, bodyLimit: maxFormBytes },
+    (request, reply) => {
+      requireSetup(context);
+      if (!hasSetupCookie(context, request)) throw new HttpError("invalid_code");
+      const token = context.services.tokenSecrets.reveal("launcher");
+      if (token === undefined) throw new HttpError("not_found");
+      context.runtime.log.info(
+        { name: "launcher", ip: requestState(request).peer.address },
+        "the launcher token was shown during setup",
+      );
+      return reply.header("cache-control", "no-store").send({ token });
+    },
+  );
+}
+
+/** @throws already_set_up */
+function requireSetup({ runtime }: DashboardContext): void {
+  if (runtime.state() !== "setup") throw new HttpError("already_set_up");
 }
 
 /** Checks the setup code or cookie, stores the launcher token and signs in the browser. */
@@ -103,10 +119,7 @@ async function finishSetup(
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const requireSetup = (): void => {
-    if (context.runtime.state() !== "setup") throw new HttpError("already_set_up");
-  };
-  requireSetup();
+  requireSetup(context);
   const { version: before } = context.auth.tokens.info("launcher");
   const body = parseBody(setupBody, request);
   const code = body.code?.trim() ?? "";
@@ -118,13 +131,13 @@ async function finishSetup(
       via: "setup",
       code: "invalid_code",
       foreign,
-      recheck: requireSetup,
+      recheck: () => requireSetup(context),
     });
   else if (!hasSetupCookie(context, request)) throw new HttpError("invalid_code");
 
   const isChosen = "token" in body;
   if (isChosen && body.token.trim() !== body.confirm.trim()) throw new HttpError("token_mismatch");
-  requireSetup();
+  requireSetup(context);
   const { version } = await context.services.tokenSecrets
     .replace(
       "launcher",

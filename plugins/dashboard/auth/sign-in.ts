@@ -1,12 +1,18 @@
 /** Sign-in by the form of `/login`, by a one-time link and by `/?token=`. @module */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { DashboardContext, SiteContext } from "../context.ts";
-import { HttpError, httpErrors, type HttpErrorCode } from "../errors.ts";
-import { signInPage, type SignInFailure } from "../pages/index.ts";
-import { sendError, sendPage, sendRedirect, toHttpError, wantsPage } from "../reply.ts";
+import type { DashboardContext } from "../context.ts";
+import { HttpError, httpErrors } from "../errors.ts";
+import { sendError, sendRedirect, toHttpError, wantsPage } from "../reply.ts";
 import { isForm, loginBody, maxFormBytes, parseBody, requestState } from "../request.ts";
+import type { SignInData, SignInFailure } from "../ui/render.tsx";
+import {
+  isFailureOf,
+  signInFailures,
+  type SignInFailureCode,
+} from "../ui/text/doorway-failures.ts";
 import { clearStaleSession, setSetupCookie, signIn } from "./cookies.ts";
 import { isSignInLink, verifyCredential } from "./credentials.ts";
+import { sendDoorway } from "./doorway.ts";
 import { withoutToken } from "./guard.ts";
 
 /**
@@ -32,50 +38,25 @@ type Query = Record<string, string | string[] | undefined>;
 const singleValue = (value: Query[string]): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-const displayedCodes = [
-  "invalid_token",
-  "rate_limited",
-  "link_expired",
-  "invalid_body",
-  "origin_not_allowed",
-  "session_ended",
-] as const;
-const isDisplayed = (code: unknown): code is SignInFailure["code"] =>
-  displayedCodes.some((known) => known === code);
-
 /** Adds `GET /login` and `POST /login`. */
 export function signInRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/login", { config: { access: "open" } }, (request, reply) => {
-    const { next, error, link } = request.query as Query;
-    const oneTime = singleValue(link);
-    if (oneTime !== undefined && /^ott_[\w-]{1,100}$/.test(oneTime)) {
-      return sendPage(
-        reply,
-        200,
-        signInPage({
-          ...siteOf(context.site),
-          link: oneTime,
-          ...nextParameter(singleValue(next)),
-          ways: context.site.tokenHints(),
-        }),
-      );
-    }
+    const { error, ...query } = request.query as Query;
+    const [next, link] = [query["next"], query["link"]].map(singleValue);
+    const show = (data: Omit<SignInData, "ways">): FastifyReply =>
+      sendDoorway(context, request, reply, {
+        page: "sign-in",
+        status: 200,
+        data: { ...data, ...nextParameter(next) },
+      });
+    if (link !== undefined && /^ott_[\w-]{1,100}$/.test(link)) return show({ link });
     if (context.runtime.state() === "setup")
       return sendRedirect(context.site, reply, 302, "/setup");
     if (requestState(request).session)
-      return sendRedirect(context.site, reply, 303, safeRedirectPath(singleValue(next)));
+      return sendRedirect(context.site, reply, 303, safeRedirectPath(next));
     clearStaleSession(context, request, reply);
-    const failure = isDisplayed(error) ? { error: withCountdown(context, request, error) } : {};
-    return sendPage(
-      reply,
-      200,
-      signInPage({
-        ...siteOf(context.site),
-        ...failure,
-        ...nextParameter(singleValue(next)),
-        ways: context.site.tokenHints(),
-      }),
-    );
+    if (!isFailureOf(signInFailures, error)) return show({});
+    return show({ error: withCountdown(context, request, error) });
   });
 
   app.post(
@@ -104,13 +85,14 @@ export function signInRoutes(app: FastifyInstance, context: DashboardContext): v
         });
       } catch (error) {
         const httpError = toHttpError(error, context.runtime.log, "POST /login");
-        if (!form || !isDisplayed(httpError.code)) throw httpError;
+        if (!form) throw httpError;
         return sendFailedForm(context, request, reply, httpError, next);
       }
     },
   );
 }
 
+/** Shows the page again with the reason, or throws the error if the page has no sentence for it. */
 function sendFailedForm(
   context: DashboardContext,
   request: FastifyRequest,
@@ -118,37 +100,26 @@ function sendFailedForm(
   httpError: HttpError,
   next: string,
 ): FastifyReply {
+  const { code } = httpError;
   const { retryAfterSeconds } = httpError.extra;
-  const code = httpError.code as SignInFailure["code"];
+  if (!isFailureOf(signInFailures, code)) throw httpError;
   const error = { code, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
-  const status = httpErrors[httpError.code][0];
+  const status = httpErrors[code][0];
   if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
   if (retryAfterSeconds !== undefined) void reply.header("retry-after", String(retryAfterSeconds));
   clearStaleSession(context, request, reply);
-  return sendPage(
-    reply,
-    status,
-    signInPage({
-      ...siteOf(context.site),
-      error,
-      ...nextParameter(next),
-      ways: context.site.tokenHints(),
-    }),
-  );
+  const data = { error, ...nextParameter(next) };
+  return sendDoorway(context, request, reply, { page: "sign-in", status, data });
 }
 
-const siteOf = (site: SiteContext) => ({
-  url: site.url,
-  assets: site.assets.prefix,
-});
-const nextParameter = (next: string | undefined) => {
+const nextParameter = (next: unknown) => {
   const safe = safeRedirectPath(next);
   return safe === "/" ? {} : { next: safe };
 };
 function withCountdown(
   context: DashboardContext,
   request: FastifyRequest,
-  code: SignInFailure["code"],
+  code: SignInFailureCode,
 ): SignInFailure {
   const seconds =
     code === "rate_limited" ? context.auth.limiter.blockedFor(requestState(request).peer.key) : 0;
@@ -203,9 +174,7 @@ export async function signInByQuery(
     ) {
       return sendError(context.site, request, reply, httpError);
     }
-    const error: HttpErrorCode | "link_expired" = isSignInLink(value.trim())
-      ? "link_expired"
-      : httpError.code;
+    const error = isSignInLink(value.trim()) ? "link_expired" : httpError.code;
     if (!inSetup()) return sendRedirect(context.site, reply, 302, `/login?error=${error}`);
     return sendRedirect(
       context.site,

@@ -27,12 +27,12 @@ interface ControlRequest {
 type ControlHandler = (context: DashboardContext, input: ControlRequest) => unknown;
 
 /** Stops the answers of one session. Without a name, it must be the only one with an answer. */
-function stopAnswers({ services: { channels } }: DashboardContext, name: string | undefined) {
+async function stopAnswers({ services: { channels } }: DashboardContext, name: string | undefined) {
   if (!channels) throw new HttpError("not_found", { message: "This deployment has no channels." });
   const running = channels.busySessions("pico");
   const session = name ?? (running.length === 1 ? running[0] : undefined);
   if (session === undefined) return { running, stopped: [] };
-  const stopped = channels.stop({ channel: "pico", session }, undefined, { id: "owner" });
+  const stopped = await channels.stop({ channel: "pico", session }, undefined, { id: "owner" });
   return { running, session, stopped };
 }
 

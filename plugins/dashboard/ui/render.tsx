@@ -4,9 +4,13 @@ import { renderToString } from "preact-render-to-string";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
 import { ActivityPage, type ActivityData } from "./activity/page.tsx";
 import { ChatPage, type ChatData } from "./chat/page.tsx";
-import { ClientsPage, type ClientsData } from "./clients/page.tsx";
+import { ClientsPage, type ConnectData } from "./clients/page.tsx";
+import { ConnectionsPage, type ConnectionsData } from "./connections/page.tsx";
 import { DoctorPage, type DoctorData } from "./doctor/page.tsx";
 import { DocsPage, type DocsData } from "./docs/page.tsx";
+import { MessagePage, type MessageData } from "./doorway/message.tsx";
+import { SetupPage, type SetupData } from "./doorway/setup.tsx";
+import { SignInPage, type SignInData } from "./doorway/sign-in.tsx";
 import { OverviewPage, type OverviewData } from "./overview/page.tsx";
 import { SecurityPage, type SecurityData } from "./security/page.tsx";
 import { SettingsPage, type SettingsData } from "./settings/page.tsx";
@@ -15,13 +19,16 @@ import type { DocumentData } from "./start.tsx";
 
 export type { ChatData } from "./chat/page.tsx";
 export type { DocsData } from "./docs/page.tsx";
+export type { SetupFailure } from "./doorway/setup.tsx";
+export type { SignInData, SignInFailure } from "./doorway/sign-in.tsx";
 export type { SiteFacts, Theme } from "./site.tsx";
 
 /** Page -> its data. The name is also the name of its script and its style sheet. */
 export interface PageData {
   readonly activity: ActivityData;
   readonly chat: ChatData;
-  readonly clients: ClientsData;
+  readonly clients: ConnectData;
+  readonly connections: ConnectionsData;
   readonly docs: DocsData;
   readonly doctor: DoctorData;
   readonly overview: OverviewData;
@@ -35,6 +42,7 @@ const components: {
   activity: ActivityPage,
   chat: ChatPage,
   clients: ClientsPage,
+  connections: ConnectionsPage,
   docs: DocsPage,
   doctor: DoctorPage,
   overview: OverviewPage,
@@ -51,16 +59,13 @@ interface PageDocument<K extends keyof PageData = keyof PageData> {
   readonly data: PageData[K];
 }
 
-const styleSheets = ["tokens.css", "base.css", "frame.css"];
-
 /** Renders a complete document for a signed-in browser. */
 export function renderPage<K extends keyof PageData>(document: PageDocument<K>): string {
   const { page, site, now, data } = document;
   const Page = components[page] as ComponentType<{ readonly data: PageData[K] }>;
-  const inSite = (content: JSX.Element): string =>
-    renderToString(<SiteContext.Provider value={site}>{content}</SiteContext.Provider>);
-  const theme = site.theme === "system" ? "" : ` data-theme="${site.theme}"`;
-  const body = inSite(
+  const text = renderDocument(
+    site,
+    { styles: ["tokens.css", "base.css", "frame.css", `${page}.css`], script: `${page}.js` },
     <body class="app">
       <a class="skip" href="#main">
         Skip to content
@@ -84,10 +89,8 @@ export function renderPage<K extends keyof PageData>(document: PageDocument<K>):
   );
   // The browser reads the content of the documentation from the markup.
   const forBrowser = page === "docs" ? { ...data, nodes: undefined } : data;
-  const text = toScriptText({ site, now, data: forBrowser });
-  const whole = body.replace('id="data"></script>', () => `id="data">${text}</script>`);
-  const head = inSite(<Head page={page} />);
-  return `<!doctype html>\n<html lang="en"${theme}>${head}${whole}</html>\n`;
+  const json = toScriptText({ site, now, data: forBrowser });
+  return text.replace('id="data"></script>', () => `id="data">${json}</script>`);
 }
 
 /** JSON that cannot end the element it is in. */
@@ -97,7 +100,63 @@ const toScriptText = (data: DocumentData<unknown>): string =>
 const toEscape = (character: string): string =>
   `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-function Head({ page }: { readonly page: string }): JSX.Element {
+/** Page that needs no sign-in -> its data. */
+export interface DoorwayData {
+  readonly message: MessageData;
+  readonly setup: SetupData;
+  readonly "sign-in": SignInData;
+}
+
+const doorways: {
+  readonly [K in keyof DoorwayData]: ComponentType<{ readonly data: DoorwayData[K] }>;
+} = { message: MessagePage, setup: SetupPage, "sign-in": SignInPage };
+
+/** Facts for pages that need no sign-in. They do not contain the version. */
+type DoorwaySite = Pick<SiteFacts, "base" | "assets" | "theme" | "title"> & {
+  /** Shown below the page. Empty: nothing is shown. */
+  readonly host: string;
+};
+
+/** Renders a complete document for a browser that has not signed in. It is never hydrated. */
+export function renderDoorway<K extends keyof DoorwayData>(
+  page: K,
+  site: DoorwaySite,
+  data: DoorwayData[K],
+): string {
+  const Page = doorways[page] as ComponentType<{ readonly data: DoorwayData[K] }>;
+  const script = page === "message" ? undefined : `${page}.js`;
+  return renderDocument(
+    { ...site, version: "", csrf: "", route: "" },
+    { styles: ["tokens.css", "base.css", "doorway.css"], script },
+    <body class="entry">
+      <main id="main">
+        <Page data={data} />
+      </main>
+      {site.host !== "" && <footer>{site.host}</footer>}
+      <span id="end" hidden />
+    </body>,
+  );
+}
+
+interface HeadProps {
+  /** Names of built files. */
+  readonly styles: readonly string[];
+  readonly script: string | undefined;
+}
+
+function renderDocument(site: SiteFacts, files: HeadProps, body: JSX.Element): string {
+  const inSite = (content: JSX.Element): string =>
+    renderToString(<SiteContext.Provider value={site}>{content}</SiteContext.Provider>);
+  const theme = site.theme === "system" ? "" : ` data-theme="${site.theme}"`;
+  const head = inSite(<Head {...files} />);
+  return `<!doctype html>\n<html lang="en"${theme}>${head}${inSite(body)}</html>\n`;
+}
+
+/**
+ * The browser paints nothing before it has parsed the body (`rel="expect"`). Otherwise a slow one
+ * shows an incomplete page and then moves it.
+ */
+function Head({ styles, script }: HeadProps): JSX.Element {
   const { base, title, asset } = useSite();
   return (
     <head>
@@ -116,10 +175,10 @@ function Head({ page }: { readonly page: string }): JSX.Element {
         href={asset("inter.woff2")}
         crossOrigin="anonymous"
       />
-      {[...styleSheets, `${page}.css`].map((name) => (
+      {styles.map((name) => (
         <link key={name} rel="stylesheet" href={asset(name)} />
       ))}
-      <script type="module" src={asset(`${page}.js`)} />
+      {script && <script type="module" src={asset(script)} />}
     </head>
   );
 }

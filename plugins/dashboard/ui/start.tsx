@@ -2,6 +2,7 @@
 import { hydrate, render, type ComponentType } from "preact";
 import { forgetChat } from "./chat/state/forget.ts";
 import { startClock } from "./live/clock.ts";
+import { loadLater } from "./live/later.ts";
 import { pageStream } from "./live/stream.ts";
 import { Layers } from "./frame/layers.tsx";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
@@ -46,4 +47,5 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
   startShortcuts();
   pageStream.start();
   document.documentElement.dataset["ready"] = "";
+  loadLater();
 }

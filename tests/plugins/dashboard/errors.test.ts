@@ -99,7 +99,7 @@ describe("unknown path", () => {
     for (const path of [
       "/assets/x",
       "/assets/",
-      "/assets/000000000000/dashboard/base.css",
+      "/assets/000000000000/console/base.css",
       "/assets/..%2f..%2fpackage.json",
     ]) {
       await rejection(await server.get(path), 404, "not_found");

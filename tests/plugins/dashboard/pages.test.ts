@@ -9,17 +9,12 @@ import {
 import { violatedRules } from "../../../plugins/dashboard/ui/text/token-rules.ts";
 import {
   failedSignInLabel,
-  tokenLabel,
   signInMethodLabel,
-} from "../../../plugins/dashboard/ui/text/labels.ts";
-import {
-  messagePage,
-  setupPage,
-  signInPage,
-  type TokenWay,
-} from "../../../plugins/dashboard/pages/index.ts";
+} from "../../../plugins/dashboard/ui/text/sign-in-labels.ts";
+import { tokenLabel } from "../../../plugins/dashboard/ui/text/token-labels.ts";
+import type { TokenWay } from "../../../plugins/dashboard/index.ts";
 import { program, running } from "../../browser/sample.ts";
-import { overview, pages } from "../../browser/site.ts";
+import { doorway, overview, pages } from "../../browser/site.ts";
 
 const site = { url: (path: string) => `/base${path}`, assets: "/assets/abc" };
 const tags = (page: string): string[] => page.match(/<\/?[a-z][^\s>]*/g) ?? [];
@@ -28,15 +23,14 @@ describe("pages", () => {
   test("escape outside text, so it adds or removes no tag", () => {
     const draw = (text: string): string =>
       [
-        signInPage({ ...site, ways: [], next: text }),
-        signInPage({ ...site, ways: [], link: text }),
-        setupPage({
-          ...site,
+        doorway("sign-in", { ways: [], next: text })(site),
+        doorway("sign-in", { ways: [], link: text })(site),
+        doorway("setup", {
           ways: [],
           hasCookie: false,
           error: { code: "weak_token", message: text },
-        }),
-        messagePage({ ...site, title: text, text, hint: text }),
+        })(site),
+        doorway("message", { text, hint: text })(site),
         overview({
           ...running,
           version: text,
@@ -71,10 +65,10 @@ describe("pages", () => {
 
   test("build every link, form and asset with url()", () => {
     const all = [
-      signInPage({ ...site, ways: [] }),
-      setupPage({ ...site, ways: [], hasCookie: true }),
+      doorway("sign-in", { ways: [] })(site),
+      doorway("setup", { ways: [], hasCookie: true })(site),
       overview(running)(site),
-      messagePage({ ...site, title: "t", text: "t" }),
+      doorway("message", { text: "t" })(site),
     ].join("");
     const targets = [...all.matchAll(/ (?:href|src|action)="([^"]*)"/g)].map((match) => match[1]);
     expect(targets.length).toBeGreaterThan(15);
@@ -115,7 +109,7 @@ describe("pages", () => {
 
   test("show the version after sign-in only", () => {
     expect(overview(running)(site)).toContain(`Doorward ${running.version}`);
-    expect(signInPage({ ...site, ways: [] })).not.toContain(running.version);
+    expect(doorway("sign-in", { ways: [] })(site)).not.toContain(running.version);
   });
 
   test("name only the token hints of the deployment", () => {
@@ -130,7 +124,7 @@ describe("pages", () => {
     const ways = Object.keys(marks) as TokenWay[];
     fc.assert(
       fc.property(fc.subarray(ways), (offered) => {
-        const page = signInPage({ ...site, ways: offered });
+        const page = doorway("sign-in", { ways: offered })(site);
         expect(ways.filter((way) => page.includes(marks[way]))).toEqual(offered);
       }),
     );
@@ -141,16 +135,16 @@ test("loadAssets: adds a content hash and types, and serves nothing else", () =>
   const assets = loadAssets();
   expect(assets.prefix).toMatch(/^\/assets\/[0-9a-f]{12}$/);
   expect(loadAssets().prefix).toBe(assets.prefix);
-  expect(assets.get("dashboard/base.css")?.type).toBe("text/css; charset=utf-8");
+  expect(assets.get("console/base.css")?.type).toBe("text/css; charset=utf-8");
   expect(assets.get("console/overview.js")?.body.length).toBeGreaterThan(50);
   expect(assets.get("console/inter.woff2")?.type).toBe("font/woff2");
-  expect(assets.get("dashboard/icon.svg")?.type).toBe("image/svg+xml");
+  expect(assets.get("console/icon.svg")?.type).toBe("image/svg+xml");
   const unknown = [
     "",
-    "dashboard",
-    "dashboard/",
-    "dashboard/../assets.js",
-    "dashboard/words.d.ts",
+    "console",
+    "console/",
+    "console/../assets.js",
+    "console/words.d.ts",
     "base.css",
   ];
   for (const path of [...unknown, "constructor"]) {

@@ -93,7 +93,7 @@ describe("responses", () => {
         "cache-control": "public, max-age=31536000, immutable",
       });
       expect(answer.headers.get("content-type")).toMatch(
-        /^(text\/css|text\/javascript|image\/svg\+xml)/,
+        /^(text\/css|text\/javascript|image\/svg\+xml|font\/woff2)/,
       );
     }
   });

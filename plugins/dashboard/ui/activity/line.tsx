@@ -1,6 +1,6 @@
 /** One log line, and its fields once opened. @module */
 import type { JSX } from "preact";
-import { memo } from "preact/compat";
+import { useMemo } from "preact/hooks";
 import type { LogLevel } from "../../api/views.ts";
 import { Button } from "../parts/button.tsx";
 import { Code } from "../parts/code.tsx";
@@ -75,7 +75,10 @@ function LogLine({ line, isOpen, marks, actions }: LineProps): JSX.Element {
 }
 
 /** Lines rarely change, so a new one draws only itself. */
-export const Line = memo(LogLine);
+export function Line(props: LineProps): JSX.Element {
+  const { line, isOpen, marks, actions } = props;
+  return useMemo(() => <LogLine {...props} />, [line, isOpen, marks, actions]);
+}
 
 /** Filter key -> label of the button that adds it. */
 const narrowings = [

@@ -1,18 +1,18 @@
 /** The field for a message, with its images, and the button that sends or stops. @module */
 import type { JSX, RefObject } from "preact";
 import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { IconButton } from "../parts/button.tsx";
+import { Button, IconButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { formatBytes } from "../text/format.ts";
 import { acceptedTypes, addFiles, readFile, sizeOf } from "./attachments.ts";
 import type { Conversation } from "./state/conversation.ts";
 import { emptyDraft, type Draft, type DraftStore } from "./state/drafts.ts";
-import type { ShownFile } from "./state/thread.ts";
+import type { ShownFile, UserMessage } from "./state/thread.ts";
 
 /** Acts of other parts of the page on the composer. */
 export interface ComposerHandle {
-  /** Replaces the text and moves the focus to it. */
-  setText(text: string, files?: readonly ShownFile[]): void;
+  /** Shows a sent message for a change. The unsent one returns afterwards. */
+  edit(message: UserMessage): void;
   add(files: readonly File[]): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ interface ComposerProps {
   /** Name of the application. */
   readonly name: string;
   readonly handle: RefObject<ComposerHandle | null>;
-  readonly onSend: (text: string, files: readonly ShownFile[]) => void;
+  readonly onSend: (text: string, files: readonly ShownFile[], edited?: UserMessage) => void;
   /** Puts the last own message into the field. */
   readonly onEditLast: () => void;
 }
@@ -82,7 +82,9 @@ function useComposer({ conversation, drafts, draftName, handle, onSend }: Compos
   const [draft, setDraft] = useDraft(drafts, draftName);
   const [problem, setProblem] = useState("");
   const area = useRef<HTMLTextAreaElement>(null);
-  const latest = useLatest({ draft, draftName, setDraft, onSend });
+  /** The sent message that is being changed, and the unsent one that it hides. */
+  const [edited, setEdited] = useState<{ readonly message: UserMessage; readonly draft: Draft }>();
+  const latest = useLatest({ draft, draftName, setDraft, onSend, edited });
   /** Files that are being read; a message waits for them. */
   const reading = useRef<Promise<unknown>>(Promise.resolve());
   const change = (next: Draft): void => {
@@ -90,8 +92,10 @@ function useComposer({ conversation, drafts, draftName, handle, onSend }: Compos
     latest.current.setDraft(next);
   };
   useImperativeHandle(handle, () => ({
-    setText(text, files = []) {
-      change({ text, files });
+    edit(message) {
+      const { draft: present, edited: before } = latest.current;
+      setEdited({ message, draft: before?.draft ?? present });
+      change({ text: message.content, files: message.files });
       area.current?.focus();
     },
     async add(chosen) {
@@ -112,25 +116,31 @@ function useComposer({ conversation, drafts, draftName, handle, onSend }: Compos
     },
   }));
   useEffect(() => {
+    setEdited(undefined);
     if (matchMedia("(hover: hover)").matches) area.current?.focus({ preventScroll: true });
   }, [conversation.session]);
+  const endEdit = (): void => {
+    change(latest.current.edited?.draft ?? emptyDraft);
+    setEdited(undefined);
+    area.current?.focus();
+  };
   const submit = async (): Promise<void> => {
     setProblem("");
     await reading.current;
-    const { draft: present, draftName: open, onSend: sendNow } = latest.current;
+    const { draft: present, draftName: open, onSend: sendNow, edited: changed } = latest.current;
     // Another conversation may have been opened in the meantime.
     if (open !== draftName) return;
     area.current?.focus();
     if (present.text.trim() === "" && present.files.length === 0) return;
-    change(emptyDraft);
-    sendNow(present.text.trim(), present.files);
+    endEdit();
+    sendNow(present.text.trim(), present.files, changed?.message);
   };
   const type = (text: string): void => {
     change({ ...draft, text });
     conversation.showTyping();
     setProblem("");
   };
-  return { draft, problem, area, change, submit, type };
+  return { draft, problem, area, change, submit, type, endEdit, edited: edited?.message };
 }
 
 /** Enter sends. A keyboard on the screen has no Shift key for a new line. */
@@ -139,13 +149,17 @@ const isSendKey = ({ key, shiftKey }: KeyboardEvent): boolean =>
 
 export function Composer(props: ComposerProps): JSX.Element {
   const { conversation, name, handle, onEditLast } = props;
-  const { draft, problem, area, change, submit, type } = useComposer(props);
+  const { draft, problem, area, change, submit, type, endEdit, edited } = useComposer(props);
   const { text, files } = draft;
   const isEmpty = text.trim() === "" && files.length === 0;
   const isWorking = useIsWorking(conversation);
   const canStop = isEmpty && isWorking;
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.isComposing) return;
+    if (event.key === "Escape" && edited) {
+      event.preventDefault();
+      endEdit();
+    }
     if (event.key === "ArrowUp" && text === "" && files.length === 0) {
       event.preventDefault();
       onEditLast();
@@ -165,6 +179,16 @@ export function Composer(props: ComposerProps): JSX.Element {
         <p class="problem" role="alert" hidden={problem === ""}>
           {problem}
         </p>
+        {edited && (
+          <p class="earlier">
+            <span class="grow">
+              Editing a message.{edited.delivery !== "failed" && " Its earlier version is kept."}
+            </span>
+            <Button kind="ghost" compact onClick={endEdit}>
+              Cancel
+            </Button>
+          </p>
+        )}
         <div class="box" onPaste={(event) => pasteFiles(event, handle)}>
           <Chosen files={files} setFiles={(next) => change({ ...draft, files: next })} />
           <textarea

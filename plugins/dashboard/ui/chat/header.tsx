@@ -1,5 +1,6 @@
 /** The title and the connection of the open conversation. @module */
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { second, serverNow } from "../live/clock.ts";
 import { Button, IconButton, LinkButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -22,29 +23,30 @@ interface HeaderProps {
 const maxTitle = 60;
 
 /** The stored title, or the first line of the first message until there is one. */
-function titleOf(store: ChatStore, { session, thread, history }: Conversation): string {
-  const { id } = history.value;
-  const summary = store.list.items.value.find(
-    (one) => one.id === id || (session !== "" && one.session === session),
-  );
+function titleOf(store: ChatStore, conversation: Conversation): string {
+  const summary = store.summaryOf(conversation);
   if (summary) return summary.title || summary.session;
-  return firstLine(thread.value) || "New conversation";
+  return firstLine(conversation.thread.value) || "New conversation";
 }
+
+/** The marks that questions contain most. The server removes more from the title. */
+const marks = /\*\*|__|~~|`|^#+ /g;
 
 function firstLine({ messages }: Thread): string {
   const text = messages.find(({ kind }) => kind === "user")?.content ?? "";
-  return [...(text.trim().split("\n", 1)[0] ?? "")].slice(0, maxTitle).join("");
+  const [line = ""] = text.replace(marks, "").trim().split("\n", 1);
+  return [...line].slice(0, maxTitle).join("");
 }
 
 export function Header({ store, conversation, name, acts }: HeaderProps): JSX.Element {
   const { url } = useSite();
   const title = titleOf(store, conversation);
-  const { id } = conversation.history.value;
   const { inspected, list } = store;
   const [state, tone] = conversation.isReadOnly
     ? ["Read only", "off"]
     : linkStateBadges[conversation.link.value.state];
-  const summary = list.items.value.find((one) => one.id === id);
+  const summary = store.summaryOf(conversation);
+  const id = summary?.id ?? conversation.history.value.id;
   const target = summary ?? { session: conversation.session, channel: "pico" };
   return (
     <header class="thread-head">
@@ -108,22 +110,41 @@ export function ConnectionBanner({ conversation }: { readonly conversation: Conv
   const { state, reason, retryAt } = conversation.link.value;
   if (conversation.isReadOnly || state === "open" || state === "idle") return null;
   if (state === "connecting" && reason === "") return null;
-  const isOff = reason === "not_found";
   return (
     <div class="banner" role="status">
       <Icon name="wifi-off" />
       <span class="grow">
         {bannerText({ state, reason, ...(retryAt !== undefined && { retryAt }) })}
       </span>
-      {isOff && (
+      {reason === "channel_managed" && (
         <LinkButton href={url("/overview")} compact>
           Open Overview
         </LinkButton>
       )}
-      <Button compact onClick={() => conversation.reconnect()}>
-        Reconnect now
-      </Button>
+      {reason === "not_found" ? (
+        <TurnOn conversation={conversation} />
+      ) : (
+        <Button compact onClick={() => conversation.reconnect()}>
+          Reconnect now
+        </Button>
+      )}
     </div>
+  );
+}
+
+/** Turns the channel on, and connects. */
+function TurnOn({ conversation }: { readonly conversation: Conversation }): JSX.Element {
+  const [isBusy, setBusy] = useState(false);
+  const act = async (): Promise<void> => {
+    setBusy(true);
+    const { turnOnChannel } = await import("./turn-on.ts");
+    if (await turnOnChannel()) conversation.reconnect();
+    setBusy(false);
+  };
+  return (
+    <Button compact kind="primary" icon="power" busy={isBusy && "Turning on…"} onClick={act}>
+      Turn on
+    </Button>
   );
 }
 

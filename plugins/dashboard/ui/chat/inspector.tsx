@@ -1,11 +1,14 @@
 /** The panel that shows one request: its times and its frames. @module */
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
-import { IconButton } from "../parts/button.tsx";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { RequestsView, RequestTimes } from "../../api/conversation-views.ts";
+import { load } from "../live/owner.ts";
+import { IconButton, LinkButton } from "../parts/button.tsx";
 import { Code } from "../parts/code.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Segment } from "../parts/segment.tsx";
 import { Empty } from "../parts/states.tsx";
+import { useSite } from "../site.tsx";
 import { formatBytes, formatCount } from "../text/format.ts";
 import { formatMs } from "./dates.ts";
 import { useFrameValue } from "./frames.ts";
@@ -38,14 +41,19 @@ export function Inspector({ store, conversation, name }: InspectorProps): JSX.El
   const id = wanted ?? answers.at(-1)?.requestId;
   const request = id === undefined ? undefined : recorder.find(id);
   const answer = answers.find((one) => one.requestId === id);
-  const timeline = describeRequest(request, answer);
+  const times = useTimes(conversation.session, id, answer?.run?.endedAt);
+  const timeline = describeRequest(request, answer, times);
   const close = (): void => store.inspect(undefined);
   return (
     <aside class="inspector" aria-label="Request inspector">
       <header>
         <h2 class="grow cut">Request {id !== undefined && <code>{id.slice(-12)}</code>}</h2>
-        {request && (
-          <IconButton icon="download" label="Export as JSON" onClick={() => download(request)} />
+        {id !== undefined && (request ?? times) && (
+          <IconButton
+            icon="download"
+            label="Export as JSON"
+            onClick={() => download(id, request, times)}
+          />
         )}
         <IconButton icon="x" label="Close inspector" onClick={close} />
       </header>
@@ -61,7 +69,7 @@ export function Inspector({ store, conversation, name }: InspectorProps): JSX.El
             {view === "timeline" ? (
               <>
                 <Bars timeline={timeline} />
-                <Origin conversation={conversation} name={name} answer={answer} />
+                <Origin {...{ conversation, name, answer, id }} />
               </>
             ) : (
               <Frames request={request} />
@@ -73,13 +81,28 @@ export function Inspector({ store, conversation, name }: InspectorProps): JSX.El
   );
 }
 
-function download(request: RecordedRequest): void {
-  const frames = request.frames.map((frame) => ({ ...frame, frame: parseFrame(frame.text) }));
-  const text = JSON.stringify({ ...request, frames }, undefined, 2);
+/** The times of the server. They are loaded when the request is opened, and at its end. */
+function useTimes(session: string, id: string | undefined, endedAt: number | undefined) {
+  const [found, setFound] = useState<RequestTimes>();
+  useEffect(() => {
+    if (id === undefined) return;
+    const query = new URLSearchParams({ session, id });
+    void load<RequestsView>(`/api/requests?${query}`, ({ requests }) => setFound(requests[0]));
+  }, [session, id, endedAt]);
+  return found?.id === id ? found : undefined;
+}
+
+function download(
+  id: string,
+  request: RecordedRequest | undefined,
+  times: RequestTimes | undefined,
+): void {
+  const frames = request?.frames.map((frame) => ({ ...frame, frame: parseFrame(frame.text) }));
+  const text = JSON.stringify({ id, times, ...request, frames }, undefined, 2);
   const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
   const link = document.createElement("a");
   link.href = url;
-  link.download = `request-${request.id}.json`;
+  link.download = `request-${id}.json`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
@@ -153,6 +176,7 @@ interface OriginProps {
   readonly conversation: Conversation;
   readonly name: string;
   readonly answer: Answer | undefined;
+  readonly id: string;
 }
 
 const outcomes: Readonly<Record<Answer["state"], string>> = {
@@ -163,20 +187,27 @@ const outcomes: Readonly<Record<Answer["state"], string>> = {
   incomplete: "Incomplete",
 };
 
-function Origin({ conversation, name, answer }: OriginProps): JSX.Element {
+function Origin({ conversation, name, answer, id }: OriginProps): JSX.Element {
+  const { url } = useSite();
+  const log = `/activity?${new URLSearchParams({ q: `request:${id}` })}`;
   return (
-    <dl class="kv">
-      <dt>Conversation</dt>
-      <dd>{conversation.session}</dd>
-      <dt>Application</dt>
-      <dd>{name}</dd>
-      {answer && (
-        <>
-          <dt>Result</dt>
-          <dd>{outcomes[answer.state]}</dd>
-        </>
-      )}
-    </dl>
+    <>
+      <dl class="kv">
+        <dt>Conversation</dt>
+        <dd>{conversation.session}</dd>
+        <dt>Application</dt>
+        <dd>{name}</dd>
+        {answer && (
+          <>
+            <dt>Result</dt>
+            <dd>{outcomes[answer.state]}</dd>
+          </>
+        )}
+      </dl>
+      <LinkButton compact icon="scroll-text" href={url(log)}>
+        Show in activity
+      </LinkButton>
+    </>
   );
 }
 

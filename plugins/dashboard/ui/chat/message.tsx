@@ -10,20 +10,24 @@ import { formatMs, formatTime } from "./dates.ts";
 import { Prose } from "./markdown/prose.tsx";
 import type { Answer, Row } from "./state/groups.ts";
 import type { Delivery, UserMessage } from "./state/thread.ts";
+import type { Versions } from "./state/versions.ts";
 import { Steps } from "./steps.tsx";
 import { readToolCall } from "./tool-calls.ts";
 
 /** Acts on a message. The functions stay the same while the page is open. */
 export interface MessageActs {
   readonly edit: (message: UserMessage) => void;
-  readonly askAgain: (question: UserMessage) => void;
-  readonly resend: (message: UserMessage) => void;
+  /** Sends the same message as a new version, or again if it failed. */
+  readonly repeat: (message: UserMessage) => void;
+  readonly choose: (versions: Versions, key: string) => void;
   readonly inspect: (requestId: string) => void;
 }
 
 interface RowProps {
   readonly row: Row;
   readonly isLast: boolean;
+  /** Absent if the message has one version. */
+  readonly versions?: Versions | undefined;
   /** Name of the application. */
   readonly name: string;
   readonly isReadOnly: boolean;
@@ -66,7 +70,11 @@ const deliveries: Readonly<Record<Exclude<Delivery, "failed">, string>> = {
 
 type UserProps = Omit<RowProps, "row"> & { readonly message: UserMessage };
 
-function UserView({ message, isLast, isReadOnly, acts }: UserProps): JSX.Element {
+/** The server knows only messages that the application has accepted. */
+export const canEdit = ({ delivery }: UserMessage): boolean =>
+  delivery !== "sending" && delivery !== "waiting";
+
+function UserView({ message, isLast, versions, isReadOnly, acts }: UserProps): JSX.Element {
   const { at, content, files, sender, delivery, reason, requestId } = message;
   return (
     <article
@@ -88,7 +96,7 @@ function UserView({ message, isLast, isReadOnly, acts }: UserProps): JSX.Element
       <div class="meta">
         <span class="acts">
           <CopyButton text={content} label="Copy message" icon />
-          {!isReadOnly && (
+          {!isReadOnly && canEdit(message) && (
             <IconButton
               icon="pencil"
               label="Edit and send again"
@@ -97,6 +105,7 @@ function UserView({ message, isLast, isReadOnly, acts }: UserProps): JSX.Element
             />
           )}
         </span>
+        {versions && <VersionSwitch versions={versions} choose={acts.choose} />}
         <Time at={at} />
         {delivery !== undefined && delivery !== "failed" && (
           <span class="delivery">{deliveries[delivery]}</span>
@@ -104,13 +113,38 @@ function UserView({ message, isLast, isReadOnly, acts }: UserProps): JSX.Element
         {delivery === "failed" && (
           <>
             <span class="failed">Not delivered · {reason}</span>
-            <Button icon="rotate-ccw" compact onClick={() => acts.resend(message)}>
+            <Button icon="rotate-ccw" compact onClick={() => acts.repeat(message)}>
               Try again
             </Button>
           </>
         )}
       </div>
     </article>
+  );
+}
+
+interface VersionProps {
+  readonly versions: Versions;
+  readonly choose: MessageActs["choose"];
+}
+
+/** Leads to the earlier versions of a message. The buttons stay, so that the focus does. */
+function VersionSwitch({ versions, choose }: VersionProps): JSX.Element {
+  const { at, keys } = versions;
+  const button = (icon: string, label: string, to: number): JSX.Element => {
+    const key = keys[to - 1];
+    const act = (): void => {
+      if (key !== undefined) choose(versions, key);
+    };
+    return <IconButton icon={icon} label={label} compact aria-disabled={!key} onClick={act} />;
+  };
+  return (
+    <span class="versions num" role="group" aria-label="Versions">
+      {button("chevron-left", "Earlier version", at - 1)}
+      <span class="unseen">Version </span>
+      {at} / {keys.length}
+      {button("chevron-right", "Later version", at + 1)}
+    </span>
   );
 }
 
@@ -230,12 +264,12 @@ function AnswerMeta({ answer, isReadOnly, acts }: MetaProps): JSX.Element {
     <div class="meta">
       <span class="acts">
         {text !== "" && <CopyButton text={text} label="Copy answer" icon />}
-        {question && !isReadOnly && (
+        {question && !isReadOnly && canEdit(question) && (
           <IconButton
             icon="rotate-ccw"
             label="Ask again"
             compact
-            onClick={() => acts.askAgain(question)}
+            onClick={() => acts.repeat(question)}
           />
         )}
         {requestId !== undefined && !isReadOnly && (

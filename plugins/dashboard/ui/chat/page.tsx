@@ -14,10 +14,12 @@ import { Composer, type ComposerHandle } from "./composer.tsx";
 import { ConnectionBanner, Header, pageTitle } from "./header.tsx";
 import { Hello } from "./hello.tsx";
 import { List } from "./list.tsx";
-import type { MessageActs } from "./message.tsx";
+import { canEdit, type MessageActs } from "./message.tsx";
 import type { Conversation } from "./state/conversation.ts";
 import { countUnread } from "./state/seen.ts";
 import { ChatStore } from "./state/store.ts";
+import type { ShownFile } from "./state/thread.ts";
+import { versioning } from "./state/versioning.ts";
 import { ThreadView } from "./thread.tsx";
 
 /** Data of the document. */
@@ -26,6 +28,8 @@ export interface ChatData {
   readonly name?: string;
   /** The newest conversations, if the server stores them. */
   readonly list?: ConversationsView;
+  /** Messages to begin with, if the application has its own. */
+  readonly suggestions?: readonly string[];
 }
 
 export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
@@ -53,7 +57,7 @@ export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
     <div class={kinds.filter(Boolean).join(" ")}>
       <List store={store} acts={acts} isReady={isReady} />
       {conversation ? (
-        <OpenThread store={store} conversation={conversation} name={name} acts={acts} />
+        <OpenThread {...{ store, conversation, name, acts }} suggestions={data.suggestions} />
       ) : (
         <section class="thread" aria-label="Conversation" />
       )}
@@ -123,6 +127,7 @@ interface OpenThreadProps {
   readonly conversation: Conversation;
   readonly name: string;
   readonly acts: ConversationActs;
+  readonly suggestions: readonly string[] | undefined;
 }
 
 /** The acts of messages, which stay the same for a conversation. */
@@ -132,10 +137,13 @@ function createMessageActs(
   composer: { readonly current: ComposerHandle | null },
 ): MessageActs {
   return {
-    edit: ({ content, files }) => composer.current?.setText(content, files),
-    resend: (message) => conversation.resend(message),
+    edit: (message) => composer.current?.edit(message),
+    repeat: (message) => conversation.replace(message, message.content, message.files),
     inspect: (requestId) => store.inspect(requestId),
-    askAgain: ({ content, files }) => conversation.send(content, files),
+    choose(versions, key) {
+      const { choices } = conversation;
+      choices.value = versioning.value!.choose(choices.value, versions, key);
+    },
   };
 }
 
@@ -149,7 +157,8 @@ function useUnread(store: ChatStore, conversation: Conversation): number {
   }, [conversation]);
 }
 
-function OpenThread({ store, conversation, name, acts }: OpenThreadProps): JSX.Element {
+function OpenThread(props: OpenThreadProps): JSX.Element {
+  const { store, conversation, name, acts, suggestions } = props;
   const composer = useRef<ComposerHandle>(null);
   const [isOver, setOver] = useState(false);
   const messageActs = useMemo(
@@ -160,10 +169,17 @@ function OpenThread({ store, conversation, name, acts }: OpenThreadProps): JSX.E
   const { isNew, seq } = store.place.value;
   const { isReadOnly, session } = conversation;
   const editLast = (): void => {
-    const own = conversation.thread.value.messages.findLast(
+    const { thread, choices } = conversation;
+    const { messages } = thread.value;
+    const path = versioning.value?.selectPath(messages, choices.value);
+    const own = (path?.messages ?? messages).findLast(
       (message) => message.kind === "user" && message.sender === undefined,
     );
-    if (own?.kind === "user") messageActs.edit(own);
+    if (own?.kind === "user" && canEdit(own)) messageActs.edit(own);
+  };
+  const sendNew = (text: string, files: readonly ShownFile[]): void => {
+    conversation.send(text, files);
+    store.confirmNew();
   };
   const drop = isReadOnly ? {} : dropHandlers(setOver, (files) => composer.current?.add(files));
   return (
@@ -176,7 +192,7 @@ function OpenThread({ store, conversation, name, acts }: OpenThreadProps): JSX.E
         acts={messageActs}
         unread={unread}
         seq={seq}
-        empty={<Hello name={name} onChoose={(text) => composer.current?.setText(text)} />}
+        empty={<Hello {...{ name, suggestions }} onChoose={(text) => sendNew(text, [])} />}
       />
       <div class="dock">
         {isOver && (
@@ -197,9 +213,9 @@ function OpenThread({ store, conversation, name, acts }: OpenThreadProps): JSX.E
             name={name}
             handle={composer}
             onEditLast={editLast}
-            onSend={(text, files) => {
-              conversation.send(text, files);
-              store.confirmNew();
+            onSend={(text, files, edited) => {
+              if (edited) conversation.replace(edited, text, files);
+              else sendNew(text, files);
             }}
           />
         )}

@@ -1,10 +1,14 @@
 /** The dialog that renames a conversation. @module */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import type { ConversationView } from "../../api/conversation-views.ts";
+import { requestAsOwner } from "../live/owner.ts";
 import { toast } from "../frame/toasts.ts";
 import { Button } from "../parts/button.tsx";
 import { Modal } from "../parts/modal.tsx";
 import type { ChatStore } from "./state/store.ts";
+
+type Renamed = Pick<ConversationView, "conversation">;
 
 interface RenameProps {
   readonly store: ChatStore;
@@ -20,8 +24,11 @@ export function RenameForm({ store, id, title, close }: RenameProps): JSX.Elemen
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     const field = form.elements.namedItem("title") as HTMLInputElement;
-    const error = await store.list.rename(id, field.value.trim());
-    if (error) return setProblem(error.message);
+    const body = { title: field.value.trim() };
+    const path = `/api/conversations/${id}`;
+    const answer = await requestAsOwner<Renamed>("PATCH", path, body);
+    if ("error" in answer) return setProblem(answer.error.message);
+    store.list.update(answer.body.conversation);
     close();
     toast({ text: "Renamed" });
   };

@@ -11,6 +11,8 @@ import { useStickyScroll } from "./scroll.ts";
 import type { Conversation } from "./state/conversation.ts";
 import { createGrouper, type Row } from "./state/groups.ts";
 import type { Thread } from "./state/thread.ts";
+import { hasVersions, loadVersioning, versioning } from "./state/versioning.ts";
+import type { Path } from "./state/versions.ts";
 
 interface ThreadProps {
   readonly conversation: Conversation;
@@ -31,10 +33,10 @@ const loadWithin = 200;
 const unreadMs = 3_000;
 
 /** Says once that an answer is complete; while it grows, nothing is announced. */
-function useAnnouncement(rows: readonly Row[], name: string): string {
+function useAnnouncement({ runs }: Thread, name: string): string {
   const [text, setText] = useState("");
   const before = useRef(0);
-  const done = rows.filter((row) => row.kind === "answer" && row.run?.endedAt !== undefined).length;
+  const done = [...runs.values()].filter(({ endedAt }) => endedAt !== undefined).length;
   useEffect(() => {
     if (done > before.current && before.current >= 0) setText(`${name} answered`);
     const timer = setTimeout(() => setText(""), 2_000);
@@ -68,47 +70,55 @@ function contains(row: Row, key: string): boolean {
   );
 }
 
-/** Loads earlier messages until the one with this number is there, then shows it. */
+/** Shows a message that a search has found. */
 function useShownMessage(conversation: Conversation, seq: number | undefined): void {
   useEffect(() => {
-    let isCurrent = true;
-    const show = async (): Promise<void> => {
-      if (seq === undefined) return;
-      for (let page = 0; page < 100 && isCurrent; page++) {
-        const { messages } = conversation.thread.value;
-        const found = messages.find((message) => message.seq === seq);
-        if (found) return flash(found);
-        if (conversation.history.value.before === undefined && page > 0) return;
-        await (page === 0 ? conversation.loadHistory() : conversation.loadEarlier());
-      }
-    };
-    void show();
-    return () => {
-      isCurrent = false;
-    };
+    const stop = new AbortController();
+    if (seq !== undefined)
+      void import("./show-message.ts").then((one) =>
+        one.showMessage(conversation, seq, stop.signal),
+      );
+    return () => stop.abort();
   }, [conversation, seq]);
 }
 
-function flash(message: Thread["messages"][number]): void {
-  requestAnimationFrame(() => {
-    const id = "requestId" in message && message.requestId ? message.requestId : message.key;
-    const element =
-      document.getElementById(message.kind === "user" ? `m-${id}` : `m-answer ${id}`) ??
-      document.getElementById(`m-${message.key}`);
-    element?.scrollIntoView({ block: "center" });
-    element?.classList.add("found");
-  });
+/** Path of a conversation without versions. */
+const onlyPath = { versions: new Map<string, never>(), isEarlier: false, isCut: false };
+
+/** The shown version of the thread. If it begins in the middle, earlier messages are loaded. */
+function usePath(conversation: Conversation) {
+  const thread = useFrameValue(conversation.thread);
+  const { messages } = thread;
+  const choices = conversation.choices.value;
+  const isPlain = !hasVersions(messages);
+  const tools = versioning.value;
+  const shown = useRef<Path>({ ...onlyPath, messages: [] });
+  const path = useMemo((): Path => {
+    if (isPlain) return { ...onlyPath, messages };
+    // Until the code is loaded, the page stays as it is.
+    return tools?.selectPath(messages, choices) ?? shown.current;
+  }, [messages, choices, tools]);
+  shown.current = path;
+  const { before } = conversation.history.value;
+  useEffect(() => {
+    if (!isPlain) void loadVersioning();
+  }, [isPlain]);
+  useEffect(() => {
+    if (path.isCut && before !== undefined) void conversation.loadEarlier();
+  }, [path.isCut, before]);
+  const isLoading = !isPlain && !tools;
+  return { thread: { ...thread, messages: path.messages }, path, isLoading };
 }
 
 export function ThreadView(props: ThreadProps): JSX.Element {
   const { conversation, name, acts, unread, seq, empty } = props;
-  const thread = useFrameValue(conversation.thread);
+  const { thread, path, isLoading } = usePath(conversation);
   const group = useMemo(createGrouper, [conversation]);
   const rows = group(thread);
   const history = conversation.history.value;
   const unreadKey = useUnreadKey(rows, thread, unread);
   const { box, content, isAway, ...scroll } = useStickyScroll(conversation.session, rows[0]?.key);
-  const announcement = useAnnouncement(rows, name);
+  const announcement = useAnnouncement(thread, name);
   useShownMessage(conversation, seq);
   const isBusy = rows.some((row) => row.kind === "answer" && row.state === "working");
   const newest = rows.at(-1)?.key;
@@ -133,8 +143,8 @@ export function ThreadView(props: ThreadProps): JSX.Element {
         tabIndex={0}
       >
         <div class="log-in" ref={content}>
-          {rows.length === 0 && history.state === "loading" && <Skeleton rows={3} />}
-          {rows.length === 0 && history.state === "ready" && empty}
+          {rows.length === 0 && (isLoading || history.state === "loading") && <Skeleton rows={3} />}
+          {rows.length === 0 && !isLoading && history.state === "ready" && empty}
           {history.state === "failed" && (
             <Problem
               title="The conversation could not be loaded"
@@ -148,13 +158,23 @@ export function ThreadView(props: ThreadProps): JSX.Element {
               Load earlier
             </Button>
           )}
-          <Rows rows={rows} unreadKey={unreadKey} name={name} acts={acts} {...{ conversation }} />
+          <Rows {...{ rows, unreadKey, name, acts, conversation, path }} />
           {thread.isTyping && !isBusy && <p class="working">Typing…</p>}
         </div>
       </div>
       <p class="unseen" role="status">
         {announcement}
       </p>
+      {path.isEarlier && (
+        <p class="earlier" role="status">
+          <span class="grow">
+            This is an earlier version. New messages continue the newest one.
+          </span>
+          <Button compact onClick={() => void (conversation.choices.value = new Map())}>
+            Show newest
+          </Button>
+        </p>
+      )}
       {isAway && (
         <div class="to-latest">
           <Button icon="arrow-down" compact onClick={scroll.toEnd}>
@@ -172,16 +192,18 @@ interface RowsProps {
   readonly name: string;
   readonly acts: MessageActs;
   readonly conversation: Conversation;
+  readonly path: Path;
 }
 
 /** Draws the rows, with a line above the first one of a day and above new ones. */
-function Rows({ rows, unreadKey, name, acts, conversation }: RowsProps): JSX.Element {
+function Rows({ rows, unreadKey, name, acts, conversation, path }: RowsProps): JSX.Element {
   const { isReadOnly } = conversation;
   const now = serverNow();
   return (
     <>
       {rows.map((row, at) => {
         const previous = rows[at - 1];
+        const versions = path.versions.get(row.key);
         const isNewDay = previous === undefined || !isSameDay(previous.at, row.at);
         return [
           isNewDay && (
@@ -195,8 +217,10 @@ function Rows({ rows, unreadKey, name, acts, conversation }: RowsProps): JSX.Ele
             </div>
           ),
           <RowView
-            key={row.key}
+            // All versions of a message are one row.
+            key={versions?.keys[0] ?? row.key}
             row={row}
+            versions={versions}
             isLast={at === rows.length - 1}
             name={name}
             isReadOnly={isReadOnly}

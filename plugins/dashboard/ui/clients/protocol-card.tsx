@@ -6,7 +6,7 @@ import { requestAsOwner } from "../live/owner.ts";
 import { Switch } from "../parts/field.tsx";
 import { Badge, Notice } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
-import { tokenLabel } from "../text/labels.ts";
+import { tokenLabel } from "../text/token-labels.ts";
 import { protocolSnippets } from "../text/protocol-snippets.ts";
 import type { ProtocolView } from "../text/protocols.ts";
 import { Samples } from "./samples.tsx";

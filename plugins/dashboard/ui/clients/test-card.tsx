@@ -6,7 +6,7 @@ import { requestAsOwner } from "../live/owner.ts";
 import { Button } from "../parts/button.tsx";
 import { Badge } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
-import { testResultLabel } from "../text/labels.ts";
+import { testResultLabel } from "../text/test-labels.ts";
 
 const methods: readonly (readonly [TestMethod, string])[] = [
   ["header", "Authorization header"],

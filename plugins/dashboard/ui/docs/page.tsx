@@ -8,6 +8,7 @@ import { Icon } from "../parts/icon.tsx";
 import { PageHead } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { Content, contentId, type DocNode } from "./nodes.tsx";
+import { withAddress } from "./address.ts";
 import { findSections, type SearchEntry } from "./search.ts";
 
 interface PageLink {
@@ -24,18 +25,20 @@ export interface DocsData {
   readonly headings: readonly { readonly id: string; readonly text: string }[];
   readonly previous?: PageLink;
   readonly next?: PageLink;
+  /** URL of the channel; undefined without one. */
+  readonly channel?: string;
   /** The content. The document contains it as markup only, from which the browser reads it. */
   readonly nodes: readonly DocNode[];
 }
 
 export function DocsPage({ data }: { readonly data: DocsData }): JSX.Element {
   const { url } = useSite();
-  const { title, headings, nodes } = data;
+  const { title, headings, nodes, channel } = data;
   return (
     <div class="page-in docs">
       <Contents data={data} />
       <div class="reading">
-        <article class="prose" onClick={copyFromButton}>
+        <article class="prose" onClick={(event) => void copyFromButton(event, channel)}>
           <PageHead title={title} />
           <div class="content" id={contentId}>
             <Content nodes={nodes} url={url} />
@@ -62,19 +65,20 @@ export function DocsPage({ data }: { readonly data: DocsData }): JSX.Element {
 const feedbackMs = 1600;
 
 /** Copies the code of the button that was clicked, and says so on the button. */
-async function copyFromButton(event: MouseEvent): Promise<void> {
+async function copyFromButton(event: MouseEvent, channel: string | undefined): Promise<void> {
   const button = (event.target as Element).closest<HTMLElement>("[data-copy]");
-  const code = button?.closest(".code")?.querySelector("pre");
-  if (!button || !code) return;
-  button.textContent = (await copyText(code.textContent)) ? "Copied" : "Can't copy";
+  const code = button?.closest(".code")?.querySelector("pre")?.textContent;
+  if (!button || code === undefined) return;
+  const label = (button.dataset["label"] ??= button.textContent);
+  const text = button.dataset["copy"] === "address" ? withAddress(code, channel) : code;
+  button.textContent = (await copyText(text)) ? "Copied" : "Can't copy";
   setTimeout(() => {
-    button.textContent = "Copy";
+    button.textContent = label;
   }, feedbackMs);
 }
 
 /** Pages by task, or the results of the search. */
 function Contents({ data }: { readonly data: DocsData }): JSX.Element {
-  const { url } = useSite();
   const [query, setQuery] = useState("");
   const { index, problem, load } = useIndex();
   useEffect(() => {
@@ -100,24 +104,42 @@ function Contents({ data }: { readonly data: DocsData }): JSX.Element {
       </div>
       {isSearching && <Results index={index} problem={problem} query={query} />}
       {!isSearching && (
-        <nav aria-label="Documentation">
-          {data.contents.map(({ name, pages }) => (
-            <div key={name}>
-              <h2>{name}</h2>
-              <ul>
-                {pages.map(({ id, title }) => (
-                  <li key={id}>
-                    <a href={url(`/docs/${id}`)} aria-current={id === data.id ? "page" : undefined}>
-                      {title}
-                    </a>
-                  </li>
-                ))}
-              </ul>
-            </div>
-          ))}
-        </nav>
+        <>
+          <nav class="hide-phone" aria-label="Documentation">
+            <Pages data={data} />
+          </nav>
+          <details class="phone-only">
+            <summary>All pages</summary>
+            <nav aria-label="Documentation">
+              <Pages data={data} />
+            </nav>
+          </details>
+        </>
       )}
     </div>
+  );
+}
+
+/** All pages by task. */
+function Pages({ data }: { readonly data: DocsData }): JSX.Element {
+  const { url } = useSite();
+  return (
+    <>
+      {data.contents.map(({ name, pages }) => (
+        <div key={name}>
+          <h2>{name}</h2>
+          <ul>
+            {pages.map(({ id, title }) => (
+              <li key={id}>
+                <a href={url(`/docs/${id}`)} aria-current={id === data.id ? "page" : undefined}>
+                  {title}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </>
   );
 }
 

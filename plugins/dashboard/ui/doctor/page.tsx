@@ -96,8 +96,11 @@ function useRuns(): Runs {
     return undefined;
   };
   const start = (): Promise<ApiError | undefined> => (running.current ??= runChecks());
-  // The stream calls this when it opens, and again after a lost connection or a sign-in.
-  useEffect(() => subscribe({ refresh: async () => (hasRun.current ? undefined : start()) }), []);
+  useEffect(() => {
+    void start();
+    // The stream calls this when it opens, and again after a lost connection or a sign-in.
+    return subscribe({ refresh: async () => (hasRun.current ? undefined : start()) });
+  }, []);
   return { run, error, isRunning, start };
 }
 

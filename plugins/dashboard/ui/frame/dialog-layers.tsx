@@ -1,4 +1,4 @@
-/** Everything modal above the page: questions, the sheet "More", shortcuts, palette. @module */
+/** Everything above the page: toasts, questions, the sheet "More", shortcuts, palette. @module */
 import type { JSX } from "preact";
 import { Button, IconButton, LinkButton } from "../parts/button.tsx";
 import { Modal } from "../parts/modal.tsx";
@@ -7,16 +7,22 @@ import { useSite } from "../site.tsx";
 import { openDialogs, type Confirmation } from "./dialogs.ts";
 import { closeLayer, layer } from "./layer-state.ts";
 import { barPages, helpPages, mainPages } from "./navigation.ts";
+import { forgetChoices } from "./palette-recent.ts";
 import { Palette } from "./palette.tsx";
 import { SignOut, ThemeSegment } from "./rail.tsx";
 import { ShortcutSheet } from "./shortcut-sheet.tsx";
 import { SignInDialog } from "./sign-in-dialog.tsx";
+import { onSignedOut } from "./sign-out.ts";
+import { Toasts } from "./toast-list.tsx";
 import { TokenDialog } from "./token-dialog.tsx";
 
-/** Draws the open dialogs. */
+onSignedOut(forgetChoices);
+
+/** Draws the toasts and the open dialogs. */
 export function DialogLayers(): JSX.Element {
   return (
     <>
+      <Toasts />
       {layer.value === "more" && <MoreSheet />}
       {layer.value === "shortcuts" && <ShortcutSheet />}
       {layer.value === "palette" && <Palette />}

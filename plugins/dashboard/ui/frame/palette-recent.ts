@@ -1,23 +1,58 @@
 /** Remembers the latest choices of the command palette in this browser. @module */
+import { base } from "../live/base.ts";
+import type { Choice } from "./palette-choices.ts";
 
 const storageKey = "doorward-recent";
-const maxKept = 10;
+const maxKept = 5;
 
-/** @returns The names of the latest choices, newest first. */
-export function readRecent(): readonly string[] {
+/** A choice in the storage. Actions have no address: their name finds them. */
+interface Kept {
+  readonly name: string;
+  readonly icon: string;
+  readonly to?: string;
+}
+
+const isKept = (entry: unknown): entry is Kept => {
+  const { name, icon, to } = (entry ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof name !== "string" || typeof icon !== "string") return false;
+  return (
+    to === undefined || (typeof to === "string" && to.startsWith(`${base()}/`) && !/^\/\//.test(to))
+  );
+};
+
+function read(): readonly Kept[] {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(storageKey) ?? "[]");
-    return Array.isArray(kept) ? kept.filter((name) => typeof name === "string") : [];
+    return Array.isArray(kept) ? kept.filter(isKept) : [];
   } catch {
     return []; // The browser denies storage, or something else wrote the entry.
   }
 }
 
-export function rememberChoice(name: string): void {
-  const names = [name, ...readRecent().filter((one) => one !== name)].slice(0, maxKept);
+/** @returns The latest choices, newest first. */
+export function recentChoices(fixed: readonly Choice[]): readonly Choice[] {
+  return read().flatMap(({ name, icon, to }) => {
+    const known = fixed.find((choice) => choice.name === name);
+    const target = to ?? known?.to;
+    return target === undefined ? [] : [{ group: "Recent", name, icon, to: target }];
+  });
+}
+
+export function rememberChoice({ name, icon, to }: Choice): void {
+  const kept: Kept = { name, icon, ...(typeof to === "string" && { to }) };
+  const others = read().filter((one) => one.name !== name || one.to !== kept.to);
   try {
-    localStorage.setItem(storageKey, JSON.stringify(names));
+    localStorage.setItem(storageKey, JSON.stringify([kept, ...others].slice(0, maxKept)));
   } catch {
     // Without storage, the palette lists no recent choices.
+  }
+}
+
+/** Forgets them at sign-out: they may contain titles of conversations. */
+export function forgetChoices(): void {
+  try {
+    localStorage.removeItem(storageKey);
+  } catch {
+    // Without storage, there is nothing to forget.
   }
 }

@@ -2,11 +2,12 @@
 import type { JSX } from "preact";
 import { sendRequest } from "../live/api.ts";
 import { openSetup } from "../live/owner.ts";
+import { signOutReasonLabel } from "../text/sign-in-labels.ts";
 import { TokenDialog } from "./token-dialog.tsx";
 
 interface SignInDialogProps {
-  /** Why the session ended; empty if that is unknown. */
-  readonly reason: string;
+  /** Why the session ended, as a code; undefined if that is unknown. */
+  readonly reason: string | undefined;
   readonly done: (signedIn: boolean) => void;
 }
 
@@ -17,7 +18,7 @@ export function SignInDialog({ reason, done }: SignInDialogProps): JSX.Element {
   return (
     <TokenDialog
       title="Your session has ended"
-      text={`${reason} ${keptText}`.trim()}
+      text={reason === undefined ? keptText : `${signOutReasonLabel(reason)} ${keptText}`}
       verb="Sign in"
       cancel="Not now"
       keep

@@ -11,8 +11,6 @@ export interface Toast extends ToastText {
   readonly id: number;
 }
 
-const shownMs = 4000;
-const shownWithActionMs = 8000;
 let count = 0;
 
 /** The toasts on the page, oldest first. */
@@ -21,14 +19,4 @@ export const toasts = signal<readonly Toast[]>([]);
 /** Shows a toast. It is never the only place of an error. */
 export function toast(text: ToastText): void {
   toasts.value = [...toasts.value.slice(-3), { ...text, id: ++count }];
-}
-
-export function dismissToast(id: number): void {
-  toasts.value = toasts.value.filter((one) => one.id !== id);
-}
-
-/** @returns Milliseconds until a toast goes, or undefined if it stays. */
-export function toastTime({ tone, action }: Toast): number | undefined {
-  if (tone === "bad") return undefined;
-  return action ? shownWithActionMs : shownMs;
 }

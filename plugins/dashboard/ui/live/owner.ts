@@ -3,12 +3,10 @@ import { signal } from "@preact/signals";
 import { base } from "./base.ts";
 import { sendRequest, type ApiError, type ApiResult } from "./api.ts";
 
-/** Used if the stream closed before the server could send the reason. */
-const unknownReason = "";
-
 /** The open dialog "Your session has ended". `done` receives whether the user signed in. */
 interface SignInPrompt {
-  readonly reason: string;
+  /** Code of the server; undefined if the stream closed before the server could send it. */
+  readonly reason: string | undefined;
   readonly done: (signedIn: boolean) => void;
 }
 
@@ -18,7 +16,7 @@ export const signInPrompt = signal<SignInPrompt | undefined>(undefined);
 let signingIn: Promise<boolean> | undefined;
 /** True after "Not now": background requests then do not open the dialog again. */
 let isDeclined = false;
-let signOutReason = unknownReason;
+let signOutReason: string | undefined;
 const signedInListeners = new Set<() => void>();
 
 interface RequestOrder {
@@ -77,12 +75,12 @@ export async function load<T>(
   return undefined;
 }
 
-/** Sets the reason shown by the sign-in dialog. Without an argument, resets it. */
-export function setSignOutReason(sentence = unknownReason): void {
-  signOutReason = sentence;
+/** Sets the reason that the sign-in dialog explains. Without an argument, resets it. */
+export function setSignOutReason(reason?: string): void {
+  signOutReason = reason;
   // A request may have opened the dialog before the server has sent the reason.
   const prompt = signInPrompt.value;
-  if (prompt && sentence !== "") signInPrompt.value = { ...prompt, reason: sentence };
+  if (prompt && reason !== undefined) signInPrompt.value = { ...prompt, reason };
 }
 
 /** Allows the sign-in dialog again after the user declined it. */
@@ -106,7 +104,7 @@ function signInWithDialog(): Promise<boolean> {
   }).then((isIn) => {
     signInPrompt.value = undefined;
     signingIn = undefined;
-    signOutReason = unknownReason;
+    signOutReason = undefined;
     isDeclined = !isIn;
     if (isIn) for (const act of signedInListeners) act();
     return isIn;

@@ -1,7 +1,6 @@
 /** Keeps a page current: one stream of server-sent events, and what reloads after them. @module */
 import { signal } from "@preact/signals";
 import type { FeedEvents } from "../../api/views.ts";
-import { signOutReasonLabel } from "../text/labels.ts";
 import type { ApiError } from "./api.ts";
 import { base } from "./base.ts";
 import { setServerTime } from "./clock.ts";
@@ -214,7 +213,7 @@ class PageStream {
         // Another tab may not have received the new cookie yet.
         if (reason === "rotated" || reason === "replaced")
           await new Promise((done) => setTimeout(done, minRefreshIntervalMs));
-        setSignOutReason(signOutReasonLabel(reason));
+        setSignOutReason(reason);
         void this.refreshAndReopen(0);
       },
     };

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import type { ProgramView } from "../../api/views.ts";
 import { Badge } from "../parts/states.tsx";
-import { programDetails, programState } from "../text/labels.ts";
+import { programDetails, programState } from "../text/program-labels.ts";
 
 /** State, process, work and standard error of the program. */
 export function ApplicationCard({ program }: { readonly program: ProgramView }): JSX.Element {

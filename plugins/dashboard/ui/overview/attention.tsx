@@ -8,8 +8,8 @@ import { Icon } from "../parts/icon.tsx";
 import { requestAsOwner } from "../live/owner.ts";
 import { toast } from "../frame/toasts.ts";
 import { useSite } from "../site.tsx";
-import { rejectionDetail, rejectionTitle, uniqueFixes } from "../text/rejections.ts";
-import { blockedLabel, deafLabel, programState } from "../text/labels.ts";
+import { deafLabel, programState } from "../text/program-labels.ts";
+import { blockedLabel, rejectionDetail, rejectionTitle, uniqueFixes } from "../text/rejections.ts";
 
 interface Finding {
   /** Changes when the problem occurs again; a dismissed problem then returns. */
@@ -84,15 +84,31 @@ function useDismissed() {
   return { ids, dismiss };
 }
 
-/** One row for each problem; nothing if there is none. */
-export function Attention({ status }: { readonly status: StatusView }): JSX.Element | null {
+/** The problems that were not dismissed. */
+interface Findings {
+  readonly items: readonly Finding[];
+  readonly dismiss: (id: string) => void;
+}
+
+export function useFindings(status: StatusView): Findings {
   const { ids, dismiss } = useDismissed();
-  const findings = findingsOf(status).filter(({ id }) => !ids.has(id));
-  if (findings.length === 0) return null;
+  return { items: findingsOf(status).filter(({ id }) => !ids.has(id)), dismiss };
+}
+
+interface AttentionProps {
+  readonly findings: Findings;
+  /** Server time of the status. */
+  readonly now: number;
+}
+
+/** One row for each problem; nothing if there is none. */
+export function Attention({ findings, now }: AttentionProps): JSX.Element | null {
+  const { items, dismiss } = findings;
+  if (items.length === 0) return null;
   return (
     <section class="attention" aria-label="Needs attention">
-      {findings.map((finding) => (
-        <Row key={finding.id} finding={finding} now={status.now} dismiss={dismiss} />
+      {items.map((finding) => (
+        <Row key={finding.id} finding={finding} now={now} dismiss={dismiss} />
       ))}
     </section>
   );

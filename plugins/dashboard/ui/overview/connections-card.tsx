@@ -5,7 +5,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
 import { formatCount } from "../text/format.ts";
-import { browserLabel } from "../text/labels.ts";
+import { browserLabel } from "../text/client-labels.ts";
 
 interface ConnectionsCardProps {
   readonly view: ConnectionsView;

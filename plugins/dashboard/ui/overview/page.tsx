@@ -2,10 +2,11 @@
 import type { JSX } from "preact";
 import type { FiguresView } from "../../api/figure-views.ts";
 import type { ConnectionsView, StatusView } from "../../api/views.ts";
+import { later } from "../live/later.ts";
 import { useResource } from "../live/resource.ts";
 import { PageHead } from "../parts/states.tsx";
 import { ApplicationCard } from "./application-card.tsx";
-import { Attention } from "./attention.tsx";
+import { Attention, useFindings } from "./attention.tsx";
 import { ConnectionsCard } from "./connections-card.tsx";
 import { StateCard } from "./state-card.tsx";
 import { Tiles } from "./tiles.tsx";
@@ -17,6 +18,9 @@ export interface OverviewData {
   /** Undefined without a channel. */
   readonly connections: ConnectionsView | undefined;
 }
+
+/** Only services with a shared store have nodes. */
+const nodesCard = later(() => import("./nodes-card.tsx"));
 
 const figuresIntervalMs = 5000;
 
@@ -41,18 +45,21 @@ export function OverviewPage({ data }: { readonly data: OverviewData }): JSX.Ele
   });
   const status = value.value;
   const { program, channel, refusals, now } = status;
+  const findings = useFindings(status);
+  const loaded = nodesCard.module.value;
   const failedSignIns = refusals.reduce((sum, { times }) => sum + times, 0);
   return (
     <div class="page-in">
       <PageHead title="Overview" />
-      <StateCard status={status} refresh={refresh} />
-      <Attention status={status} />
+      <StateCard status={status} problems={findings.items.length} refresh={refresh} />
+      <Attention findings={findings} now={now} />
       <Tiles figures={figures.value.value} channel={channel} failedSignIns={failedSignIns} />
       <Traffic figures={figures.value.value} />
       <div class={program ? "cols" : "stack"}>
         {data.connections && <NewestConnections first={data.connections} now={now} />}
         {program && <ApplicationCard program={program} />}
       </div>
+      {status.store?.nodes && loaded && <loaded.NodesCard nodes={status.store.nodes} now={now} />}
     </div>
   );
 }

@@ -9,24 +9,27 @@ import { Icon, Mark } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { Since } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
-import { storeLabel } from "../text/labels.ts";
+import { storeLabel } from "../text/store-label.ts";
 import { canSwitch, switchChannel } from "./channel-switch.ts";
 
 /** @returns One line about the whole launcher, worst news first. */
-function headline({ state, channel, program }: StatusView): string {
+function headline({ state, channel, program }: StatusView, problems: number): string {
   if (state === "rotating") return "The launcher token is being replaced";
   if (program && program.state !== "running") return "The application has stopped";
   if (channel && !channel.enabled) return "The channel is off";
-  return "Everything is running";
+  if (problems === 0) return "Everything is running";
+  return problems === 1 ? "Running, with 1 problem" : `Running, with ${problems} problems`;
 }
 
 interface StateCardProps {
   readonly status: StatusView;
+  /** Number of problems below the card. */
+  readonly problems: number;
   /** Loads the status again. */
   readonly refresh: () => Promise<unknown>;
 }
 
-export function StateCard({ status, refresh }: StateCardProps): JSX.Element {
+export function StateCard({ status, problems, refresh }: StateCardProps): JSX.Element {
   const { channel, startedAt, now } = status;
   const [problem, setProblem] = useState<string>();
   const turn = async (on: boolean): Promise<void> => {
@@ -40,7 +43,7 @@ export function StateCard({ status, refresh }: StateCardProps): JSX.Element {
         <Mark size={34} />
       </span>
       <div class="grow">
-        <h2 id="state">{headline(status)}</h2>
+        <h2 id="state">{headline(status, problems)}</h2>
         <ChannelText channel={channel} />
         <p class="facts-line">
           <span>

@@ -80,7 +80,7 @@ export function Secret({ secret, inputRef, ...rest }: SecretProps): JSX.Element 
       />
       <button
         type="button"
-        class="reveal"
+        class="reveal scripted"
         aria-pressed={isShown}
         aria-label={`${isShown ? "Hide" : "Show"} ${secret}`}
         onClick={() => setShown(!isShown)}

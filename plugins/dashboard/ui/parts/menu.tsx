@@ -1,19 +1,8 @@
 /** A menu that a button opens. @module */
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
+import { later } from "../live/later.ts";
 import { IconButton } from "./button.tsx";
-import { Icon } from "./icon.tsx";
-
-/** An entry of a menu; `"-"` separates groups. Dangerous entries come last. */
-type MenuItem =
-  | "-"
-  | {
-      readonly name: string;
-      readonly icon: string;
-      readonly danger?: boolean;
-      /** A link with the base path, instead of `act`. */
-      readonly href?: string;
-      readonly act?: () => unknown;
-    };
+import type { MenuItem } from "./menu-list.tsx";
 
 interface MenuProps {
   readonly label: string;
@@ -23,60 +12,14 @@ interface MenuProps {
   readonly items: readonly MenuItem[];
 }
 
-const gap = 4;
-const margin = 8;
+const list = later(() => import("./menu-list.tsx"));
 
 /** Opens below its button, or above it where the window ends. Arrow keys move, Esc returns. */
 export function Menu({ label, icon = "ellipsis", compact, items }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();
   const anchor = useRef<HTMLSpanElement>(null);
-  const box = useRef<HTMLDivElement>(null);
-  const entries = (): HTMLElement[] => [
-    ...(box.current?.querySelectorAll<HTMLElement>('[role="menuitem"]') ?? []),
-  ];
-  const close = (): void => {
-    setOpen(false);
-    anchor.current?.querySelector("button")?.focus();
-  };
-  useLayoutEffect(() => {
-    if (!isOpen || !box.current || !anchor.current) return;
-    place(box.current, anchor.current.getBoundingClientRect());
-    entries()[0]?.focus();
-  }, [isOpen]);
-  useEffect(() => {
-    if (!isOpen) return;
-    const away = (event: Event): void => {
-      if (!anchor.current?.contains(event.target as Node)) setOpen(false);
-    };
-    const follow = (): void => {
-      if (box.current && anchor.current) place(box.current, anchor.current.getBoundingClientRect());
-    };
-    addEventListener("pointerdown", away);
-    addEventListener("scroll", follow, true);
-    return () => {
-      removeEventListener("pointerdown", away);
-      removeEventListener("scroll", follow, true);
-    };
-  }, [isOpen]);
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === "Tab") return setOpen(false);
-    if (event.key === "Escape") {
-      event.stopPropagation();
-      event.preventDefault();
-      return close();
-    }
-    const all = entries();
-    const at = all.indexOf(document.activeElement as HTMLElement);
-    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
-    if (next === undefined) return;
-    event.preventDefault();
-    all[(next + all.length) % all.length]?.focus();
-  };
-  const choose = (act: (() => unknown) | undefined): void => {
-    close();
-    act?.();
-  };
+  const found = isOpen ? list.module.value : undefined;
   return (
     <span class="anchor" ref={anchor}>
       <IconButton
@@ -85,55 +28,21 @@ export function Menu({ label, icon = "ellipsis", compact, items }: MenuProps) {
         compact={compact === true}
         aria-haspopup="menu"
         aria-expanded={isOpen}
-        aria-controls={isOpen ? id : undefined}
-        onClick={() => setOpen(!isOpen)}
+        aria-controls={found ? id : undefined}
+        onClick={() => {
+          list.use();
+          setOpen(!isOpen);
+        }}
       />
-      {isOpen && (
-        <div class="menu" role="menu" id={id} aria-label={label} ref={box} onKeyDown={onKeyDown}>
-          {items.map((item, at) => (
-            <Entry key={at} item={item} choose={choose} />
-          ))}
-        </div>
+      {found && (
+        <found.MenuList
+          id={id}
+          label={label}
+          items={items}
+          anchor={anchor}
+          close={() => setOpen(false)}
+        />
       )}
     </span>
   );
-}
-
-interface EntryProps {
-  readonly item: MenuItem;
-  readonly choose: (act: (() => unknown) | undefined) => void;
-}
-
-function Entry({ item, choose }: EntryProps) {
-  if (item === "-") return <hr />;
-  const kind = item.danger ? "danger" : "";
-  const content = (
-    <>
-      <Icon name={item.icon} small />
-      {item.name}
-    </>
-  );
-  if (item.href !== undefined) {
-    return (
-      <a href={item.href} role="menuitem" class={kind}>
-        {content}
-      </a>
-    );
-  }
-  return (
-    <button type="button" role="menuitem" class={kind} onClick={() => choose(item.act)}>
-      {content}
-    </button>
-  );
-}
-
-/** Places the menu in the window, since its parents may cut off what is outside them. */
-function place(menu: HTMLElement, button: DOMRect): void {
-  const { width, height } = menu.getBoundingClientRect();
-  const isMirrored = getComputedStyle(menu).direction === "rtl";
-  const below = button.bottom + gap;
-  const top = below + height > innerHeight ? Math.max(margin, button.top - height - gap) : below;
-  const left = isMirrored ? button.left : button.right - width;
-  menu.style.top = `${top}px`;
-  menu.style.left = `${Math.max(margin, Math.min(innerWidth - width - margin, left))}px`;
 }

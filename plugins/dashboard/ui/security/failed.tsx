@@ -9,7 +9,7 @@ import { Button, LinkButton } from "../parts/button.tsx";
 import { Badge } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
-import { blockedLabel } from "../text/labels.ts";
+import { blockedLabel } from "../text/rejections.ts";
 import { attemptsOf, type Attempt } from "./attempts.ts";
 
 interface FailedProps {

@@ -7,7 +7,6 @@ import { PageHead } from "../parts/states.tsx";
 import { FailedAttempts } from "./failed.tsx";
 import { SignInLink } from "./sign-in-link.tsx";
 import { SignIns } from "./sign-ins.tsx";
-import { ShownTokenDialog } from "./token-actions.tsx";
 import { Tokens } from "./tokens.tsx";
 
 /** Data of the security page. It contains no token. */
@@ -40,7 +39,6 @@ export function SecurityPage({ data }: { readonly data: SecurityData }): JSX.Ele
           <FailedAttempts status={status.value.value} refresh={status.refresh} />
         </div>
       </div>
-      <ShownTokenDialog />
     </div>
   );
 }

@@ -2,18 +2,12 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { second, serverNow } from "../live/clock.ts";
+import { later } from "../live/later.ts";
 import { requestAsOwner } from "../live/owner.ts";
 import { Button } from "../parts/button.tsx";
-import { CopyButton } from "../parts/copy.tsx";
-import { Notice } from "../parts/states.tsx";
-import { countdownLabel, isLocalOnly, reachable } from "./attempts.ts";
-import { Qr } from "../parts/qr.tsx";
+import type { Link } from "./live-link.tsx";
 
-interface Link {
-  readonly url: string;
-  /** Unix milliseconds. */
-  readonly until: number;
-}
+const shownLink = later(() => import("./live-link.tsx"));
 
 interface SignInLinkProps {
   /** URLs at which the dashboard listens. */
@@ -25,7 +19,9 @@ export function SignInLink({ addresses }: SignInLinkProps): JSX.Element {
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const isValid = link !== undefined && link.until > Math.max(second.value, serverNow());
+  const view = shownLink.module.value;
   const create = async (): Promise<void> => {
+    shownLink.use();
     setBusy(true);
     setProblem(undefined);
     const answer = await requestAsOwner<{ url: string; expiresAt: string }>(
@@ -45,7 +41,7 @@ export function SignInLink({ addresses }: SignInLinkProps): JSX.Element {
     <section class="card phone-card" aria-labelledby="link-title">
       <h2 id="link-title">Sign in on your phone</h2>
       {link && isValid ? (
-        <LiveLink link={link} addresses={addresses} cancel={cancel} />
+        view && <view.LiveLink link={link} addresses={addresses} cancel={cancel} />
       ) : (
         <>
           <p class="muted small">
@@ -62,59 +58,5 @@ export function SignInLink({ addresses }: SignInLinkProps): JSX.Element {
         {problem}
       </p>
     </section>
-  );
-}
-
-interface LiveLinkProps extends SignInLinkProps {
-  readonly link: Link;
-  readonly cancel: () => Promise<void>;
-}
-
-function LiveLink({ link, addresses, cancel }: LiveLinkProps): JSX.Element {
-  const isLocal = isLocalOnly(link.url);
-  return (
-    <>
-      {isLocal ? (
-        <LocalOnly addresses={addresses} />
-      ) : (
-        <Qr text={link.url} label="QR code with the sign-in link" />
-      )}
-      <p class="muted small">
-        {isLocal ? "For another browser of this machine. " : "Scan it with the camera. "}
-        Single use, expires in{" "}
-        <b class="num" role="timer">
-          {countdownLabel(link.until, Math.max(second.value, serverNow()))}
-        </b>
-        . If you sign out here, the other browser is signed out too.
-      </p>
-      <div class="row wrap">
-        <CopyButton text={link.url} label="Copy link" compact />
-        <Button kind="ghost" compact onClick={cancel}>
-          Cancel link
-        </Button>
-      </div>
-    </>
-  );
-}
-
-/** A phone cannot open a loopback address. */
-function LocalOnly({ addresses }: SignInLinkProps): JSX.Element {
-  const [other] = reachable(addresses);
-  return (
-    <Notice tone="info">
-      <b>Other devices can't reach this address.</b>
-      <p>
-        {other === undefined ? (
-          <>
-            Set <code>"public": true</code> and <code>"tls"</code> in{" "}
-            <code>launcher-config.json</code>, then open this page at the address of this machine.
-          </>
-        ) : (
-          <>
-            Open this page at <a href={other}>{other}</a> and create the link there.
-          </>
-        )}
-      </p>
-    </Notice>
   );
 }

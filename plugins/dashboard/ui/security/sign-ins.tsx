@@ -11,7 +11,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Badge } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { formatDuration } from "../text/format.ts";
-import { browserLabel } from "../text/labels.ts";
+import { browserLabel } from "../text/client-labels.ts";
 
 interface SignInsProps {
   readonly sessions: readonly SessionView[];

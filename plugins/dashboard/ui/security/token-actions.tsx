@@ -10,8 +10,8 @@ import { Button } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { Switch } from "../parts/field.tsx";
 import { Modal } from "../parts/modal.tsx";
-import { tokenLabel } from "../text/labels.ts";
-import { violatedRules } from "../text/token-rules.ts";
+import { tokenLabel } from "../text/token-labels.ts";
+import { tokenRuleTexts, violatedRules } from "../text/token-rules.ts";
 import { newTokenText, replaceText, tokenNoun, type Changeable } from "./token-texts.ts";
 
 /** A token on the screen. */
@@ -136,7 +136,7 @@ function ChoiceFields({ choice, hasGrace }: ChoiceProps): JSX.Element {
             }}
           />
           <p class="hint" id="own-rules" role="status">
-            {violated ? `Required: ${violated.text}.` : "All rules are met."}
+            {violated ? `Required: ${tokenRuleTexts[violated.id]}.` : "All rules are met."}
           </p>
         </div>
       )}

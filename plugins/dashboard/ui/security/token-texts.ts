@@ -1,6 +1,6 @@
 // Texts about each token.
 import type { TokenRow } from "../../api/views.ts";
-import { tokenLabel, tokenSourceLabel } from "../text/labels.ts";
+import { tokenLabel, tokenSourceLabel } from "../text/token-labels.ts";
 
 /** A token that the page can change. */
 export type Changeable = "launcher" | "pico" | "openai";

@@ -1,14 +1,14 @@
 /** Card of the tokens: purpose, place, age and strength of each. @module */
 import type { JSX } from "preact";
 import type { TokenRow } from "../../api/views.ts";
+import { later } from "../live/later.ts";
 import { Button } from "../parts/button.tsx";
 import { Copyable } from "../parts/copy.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Badge } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
-import { tokenLabel } from "../text/labels.ts";
-import { replaceToken, showToken } from "./token-actions.tsx";
+import { tokenLabel } from "../text/token-labels.ts";
 import {
   concernText,
   isChangeable,
@@ -19,6 +19,9 @@ import {
   tokenPurpose,
 } from "./token-texts.ts";
 
+/** Dialogs that replace and show tokens. */
+const dialogs = later(() => import("./token-actions.tsx"));
+
 interface TokensProps {
   readonly tokens: readonly TokenRow[];
   readonly now: number;
@@ -26,6 +29,7 @@ interface TokensProps {
 
 export function Tokens({ tokens, now }: TokensProps): JSX.Element {
   const { url } = useSite();
+  const loaded = dialogs.module.value;
   return (
     <section class="card" aria-labelledby="tokens-title">
       <header>
@@ -41,6 +45,7 @@ export function Tokens({ tokens, now }: TokensProps): JSX.Element {
           <Token key={token.name} token={token} now={now} />
         ))}
       </div>
+      {loaded && <loaded.ShownTokenDialog />}
     </section>
   );
 }
@@ -97,7 +102,11 @@ function Actions({ token }: { readonly token: TokenRow }): JSX.Element | null {
   return (
     <div class="row">
       {name !== "launcher" && !isNew && (
-        <Button compact aria-label={`Show the ${tokenNoun(name)}`} onClick={() => showToken(name)}>
+        <Button
+          compact
+          aria-label={`Show the ${tokenNoun(name)}`}
+          onClick={() => dialogs.use(({ showToken }) => showToken(name))}
+        >
           Show…
         </Button>
       )}
@@ -105,7 +114,7 @@ function Actions({ token }: { readonly token: TokenRow }): JSX.Element | null {
         <Button
           compact
           aria-label={`${isNew ? "Create" : "Replace"} the ${tokenNoun(name)}`}
-          onClick={() => replaceToken(name, isNew)}
+          onClick={() => dialogs.use(({ replaceToken }) => replaceToken(name, isNew))}
         >
           {isNew ? "Create…" : "Replace…"}
         </Button>

@@ -28,6 +28,7 @@ export function SettingsPage({ data }: { readonly data: SettingsData }): JSX.Ele
   const form = useSettingsForm(value, refresh);
   const [query, setQuery] = useState("");
   useSaveKey(form);
+  useTarget(value.value !== undefined);
   return (
     <div class="page-in">
       <PageHead
@@ -186,6 +187,21 @@ function SaveBar({ form }: { readonly form: SettingsForm }): JSX.Element {
       )}
     </>
   );
+}
+
+/** Moves the focus to the setting that the address names, for example `#launcher-port`. */
+function useTarget(isLoaded: boolean): void {
+  useEffect(() => {
+    const focus = (): void => {
+      const id = location.hash.slice(1);
+      const field = id === "" ? null : document.getElementById(id);
+      field?.scrollIntoView({ block: "center" });
+      field?.focus();
+    };
+    focus();
+    addEventListener("hashchange", focus);
+    return () => removeEventListener("hashchange", focus);
+  }, [isLoaded]);
 }
 
 /** Ctrl S or ⌘ S saves. */

@@ -119,7 +119,7 @@ function Conflict({ setting, draft, form }: DraftProps): JSX.Element {
 /** A setting that this page cannot change, with the reason. */
 export function FixedRow({ setting }: { readonly setting: Setting }): JSX.Element {
   return (
-    <div class="set fixed">
+    <div class="set fixed" id={setting.id} tabIndex={-1}>
       <div>
         <p class="label">{setting.name}</p>
         <Hint setting={setting} />

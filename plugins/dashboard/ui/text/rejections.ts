@@ -1,6 +1,6 @@
 // Describes rejected channel connections: a title, the client and a fix.
 import type { RejectedConnectionView, RejectionView } from "../../api/views.ts";
-import { timesLabel, lookUp } from "./labels.ts";
+import { lookUp } from "./look-up.ts";
 
 const methods: Readonly<Record<string, string>> = {
   header: "Authorization header",
@@ -66,6 +66,9 @@ function rejectionFix({
   return lookUp(fixes, code);
 }
 
+/** Returns a suffix for repeated events: ` · 3 times`, empty for one. */
+const timesLabel = (times: number): string => (times > 1 ? ` · ${times} times` : "");
+
 /** Describes the client: token method, address, origin and number of attempts. */
 export function rejectionDetail({ via, address, origin, times }: RejectionView): string {
   const client = [lookUp(methods, via), address, origin].filter((part) => part !== undefined);
@@ -90,3 +93,7 @@ export function toRejectedConnection(rejection: RejectionView): RejectedConnecti
     ...(blockedUntil !== undefined && { blockedUntil }),
   };
 }
+
+/** Describes the remaining block of an address. Both times are Unix milliseconds. */
+export const blockedLabel = (until: number, now: number): string =>
+  until > now ? `Blocked for ${Math.ceil((until - now) / 1000)} s.` : "No longer blocked.";

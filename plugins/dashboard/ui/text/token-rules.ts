@@ -1,31 +1,22 @@
 // Rules for tokens chosen by the user, and for the actions that require a token again.
+/** Sentences of the rules. Apart from the rules, since the script of the setup needs only those. */
+export const tokenRuleTexts = {
+  length: "16 to 256 characters",
+  ascii: "ASCII letters, digits and symbols, no spaces",
+  repeated: "at least two different characters",
+  prefix: "no ott_ at the start",
+} as const;
+
 interface TokenRule {
-  readonly id: string;
-  readonly text: string;
+  readonly id: keyof typeof tokenRuleTexts;
   readonly holds: (token: string) => boolean;
 }
 
 export const tokenRules: readonly TokenRule[] = [
-  {
-    id: "length",
-    text: "16 to 256 characters",
-    holds: (token) => token.length >= 16 && token.length <= 256,
-  },
-  {
-    id: "ascii",
-    text: "ASCII letters, digits and symbols, no spaces",
-    holds: (token) => /^[!-~]+$/.test(token),
-  },
-  {
-    id: "repeated",
-    text: "at least two different characters",
-    holds: (token) => new Set(token).size > 1,
-  },
-  {
-    id: "prefix",
-    text: "no ott_ at the start",
-    holds: (token) => token !== "" && !token.startsWith("ott_"),
-  },
+  { id: "length", holds: (token) => token.length >= 16 && token.length <= 256 },
+  { id: "ascii", holds: (token) => /^[!-~]+$/.test(token) },
+  { id: "repeated", holds: (token) => new Set(token).size > 1 },
+  { id: "prefix", holds: (token) => token !== "" && !token.startsWith("ott_") },
 ];
 
 /** Returns the rules that a trimmed token violates. */

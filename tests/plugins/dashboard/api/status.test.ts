@@ -233,9 +233,11 @@ describe("GET /", () => {
     const answered: Plugin<{ offers: { channels: Channels } }> = {
       name: "channels",
       api: 1,
-      start: () => ({
-        channels: { traffic: () => ({ received: 1, sent: 1, answers }) } as unknown as Channels,
-      }),
+      start: () => {
+        const traffic = () => ({ received: 1, sent: 1, answers });
+        const recordTimes = () => () => undefined;
+        return { channels: { traffic, recordTimes } as unknown as Channels };
+      },
     };
     await using server = await startDashboard({ before: [answered as unknown as AnyPlugin] });
     const session = await signIn(server);

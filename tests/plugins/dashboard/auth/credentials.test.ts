@@ -109,7 +109,7 @@ describe("GET /login?link=", () => {
       const answer = await server.open(`/login?link=${link}`);
       expect(answer.status).toBe(200);
       const text = await answer.text();
-      expect(text).toContain(`<input type="hidden" name="token" value="${link}">`);
+      expect(text).toContain(`<input type="hidden" name="token" value="${link}"/>`);
       expect(text.match(/<button/g)).toHaveLength(1);
       await server.request(`/login?link=${link}`, { method: "HEAD" });
     }

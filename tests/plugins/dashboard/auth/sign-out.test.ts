@@ -57,7 +57,7 @@ describe("POST /logout", () => {
     }
   });
 
-  test("accepts an announced empty body of any type", async () => {
+  test("accepts an empty chunked body with any Content-Type", async () => {
     await using server = await startDashboard();
     for (const type of [null, "application/json", "text/plain"]) {
       const headers = {

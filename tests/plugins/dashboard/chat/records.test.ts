@@ -40,6 +40,27 @@ describe("createRecorder", () => {
     });
   });
 
+  test("leaves the times to the server, if it has measured them", () => {
+    const part = { updates: 0, final: true };
+    const parts = [
+      { ...part, id: "t", kind: "thought", fromMs: 40, toMs: 40 },
+      { ...part, id: "c", kind: "tool_calls", fromMs: 45, toMs: 45 },
+      { ...part, id: "a", kind: "text", fromMs: 95, toMs: 140, updates: 3 },
+    ] as const;
+    const address = { channel: "pico", session: "s", id: "q", at: 1 };
+    const ended = { acceptedMs: 5, firstTextMs: 95, endedMs: 150, usage: { output: 7 } };
+    const timeline = describeRequest(undefined, undefined, {
+      ...{ ...address, ...ended, parts, left: 0 },
+    });
+    expect(timeline).toMatchObject({ total: 150, firstText: 95, tokens: 7 });
+    expect(timeline.entries.map(({ name, from, ms }) => [name, from, ms])).toEqual([
+      ["Delivered", 0, 5],
+      ["Thought", 0, 40],
+      ["Tool", 45, 50],
+      ["Answer", 95, 45],
+    ]);
+  });
+
   test("keeps 200 requests, 300 frames of each, and reads long ones", () => {
     const recorder = createRecorder(() => 0);
     const long = "x".repeat(100_000);

@@ -4,11 +4,11 @@ import { describe, expect, test } from "vitest";
 import type { ServerFrame } from "../../../../lib/pico-wire/index.ts";
 import type { Turn } from "../../../../plugins/dashboard/api/conversation-views.ts";
 import { createGrouper } from "../../../../plugins/dashboard/ui/chat/state/groups.ts";
+import { receive } from "../../../../plugins/dashboard/ui/chat/state/receive.ts";
 import {
   addSent,
   addTurns,
   emptyThread,
-  receive,
   setDelivery,
   type Thread,
 } from "../../../../plugins/dashboard/ui/chat/state/thread.ts";

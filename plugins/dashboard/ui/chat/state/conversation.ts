@@ -1,5 +1,5 @@
 /** A conversation that is open on the page: its messages, its link and its history. @module */
-import { batch, signal, type ReadonlySignal } from "@preact/signals";
+import { batch, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Client, LinkChange, LinkError } from "../../../../../lib/pico-link/browser.ts";
 import type { ConversationsView, ConversationView } from "../../../api/conversation-views.ts";
 import type { ApiError } from "../../live/api.ts";
@@ -11,12 +11,13 @@ import {
   addTurns,
   emptyThread,
   forgetOpenRuns,
-  receive,
+  forgetReplaced,
   setDelivery,
   type ShownFile,
   type Thread,
   type UserMessage,
 } from "./thread.ts";
+import type { Choices } from "./versions.ts";
 
 /** The connection of a conversation. */
 export interface LinkView {
@@ -45,8 +46,10 @@ export interface Conversation {
   readonly history: ReadonlySignal<HistoryView>;
   /** Sends a message. Without a connection, it waits for the next one. */
   send(content: string, files: readonly ShownFile[]): void;
-  /** Sends a message that failed again, as the newest one. */
-  resend(message: UserMessage): void;
+  /** Sends a new version of a message. A message that failed is sent instead of itself. */
+  replace(message: UserMessage, content: string, files: readonly ShownFile[]): void;
+  /** The versions that are shown instead of the newest ones. */
+  readonly choices: Signal<Choices>;
   /** Stops all answers of the conversation. */
   stop(): void;
   showTyping(): void;
@@ -80,11 +83,14 @@ export function openStored(id: string): Conversation {
   return opened;
 }
 
+type UnsentMessage = Pick<UserMessage, "content" | "files" | "replaces">;
+
 class OpenConversation implements Conversation {
   readonly session: string;
   readonly thread = signal<Thread>(emptyThread);
   readonly link = signal<LinkView>({ state: "connecting", reason: "" });
   readonly history = signal<HistoryView>({ state: "loading" });
+  readonly choices = signal<Choices>(new Map());
   readonly isReadOnly: boolean;
   private client: Client | undefined;
   /** Number of links opened so far; older ones are ignored. */
@@ -92,7 +98,7 @@ class OpenConversation implements Conversation {
   private typedAt = 0;
   private isClosed = false;
   /** Messages without a confirmation, by request id. */
-  private readonly unconfirmed = new Map<string, Pick<UserMessage, "content" | "files">>();
+  private readonly unconfirmed = new Map<string, UnsentMessage>();
   private isLoading = false;
 
   constructor(session: string, isReadOnly: boolean) {
@@ -101,7 +107,7 @@ class OpenConversation implements Conversation {
   }
 
   async connect(): Promise<void> {
-    const { openLink } = await import("./link.ts");
+    const { openLink, receive } = await import("./link.ts");
     if (this.isClosed || this.client) return;
     const number = ++this.links;
     const client = openLink(this.session, {
@@ -118,25 +124,27 @@ class OpenConversation implements Conversation {
   }
 
   send(content: string, files: readonly ShownFile[]): void {
-    const requestId = `${Date.now().toString(36)}-${++nextId}`;
-    this.unconfirmed.set(requestId, { content, files });
-    this.change((thread) => addSent(thread, { requestId, content, files, at: serverNow() }));
-    this.typedAt = 0;
-    this.transmit(requestId);
+    this.transmitNew({ content, files });
   }
 
-  resend({ key, content, files }: UserMessage): void {
+  replace(message: UserMessage, content: string, files: readonly ShownFile[]): void {
+    const { key, requestId, delivery, replaces } = message;
+    if (delivery !== "failed") {
+      const run = this.thread.value.runs.get(requestId);
+      if (run && run.endedAt === undefined) this.stop(requestId);
+      return this.transmitNew({ content, files, replaces: requestId });
+    }
     batch(() => {
       this.change((thread) => ({
         ...thread,
-        messages: thread.messages.filter((message) => message.key !== key),
+        messages: thread.messages.filter((other) => other.key !== key),
       }));
-      this.send(content, files);
+      this.transmitNew({ content, files, ...(replaces !== undefined && { replaces }) });
     });
   }
 
-  stop(): void {
-    this.client?.stopAnswer().catch(({ message }: LinkError) => this.note(message));
+  stop(requestId?: string): void {
+    this.client?.stopAnswer(requestId).catch(({ message }: LinkError) => this.note(message));
   }
 
   showTyping(): void {
@@ -216,18 +224,34 @@ class OpenConversation implements Conversation {
     this.change((thread) => addNote(thread, text, serverNow()));
   }
 
+  private transmitNew(message: UnsentMessage): void {
+    const requestId = `${Date.now().toString(36)}-${++nextId}`;
+    this.unconfirmed.set(requestId, message);
+    batch(() => {
+      this.choices.value = new Map();
+      this.change((thread) => addSent(thread, { requestId, ...message, at: serverNow() }));
+    });
+    this.typedAt = 0;
+    this.transmit(requestId);
+  }
+
   private transmit(id: string): void {
     const message = this.unconfirmed.get(id);
     const { client } = this;
     if (!message || !client || client.state() === "stopped") return this.wait(id);
     if (client.state() !== "open") this.wait(id);
-    const media = message.files.map(({ url = "", name }) => ({ url, filename: name }));
-    client.send({ id, content: message.content, ...(media.length > 0 && { media }) }).then(
+    const { content, files, replaces } = message;
+    const media = files.map(({ url = "", name }) => ({ url, filename: name }));
+    const replaced = replaces !== undefined && { replaces };
+    client.send({ id, content, ...(media.length > 0 && { media }), ...replaced }).then(
       () => this.settle(id, "delivered"),
       ({ code, message: reason }: LinkError) => {
         // The page closed the link or the sign-in ended; the next link sends it again.
         if (code === "stopped" && client.state() === "stopped") this.wait(id);
-        else this.settle(id, "failed", reason);
+        else {
+          this.settle(id, "failed", reason);
+          if (code === "unknown_turn") this.change((thread) => forgetReplaced(thread, id));
+        }
       },
     );
   }

@@ -10,6 +10,8 @@ import { base } from "../../live/base.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import { recorder } from "./recorder.ts";
 
+export { receive } from "./receive.ts";
+
 /** Handlers of a link, and one for the raw frames. */
 interface ChatLinkHandlers extends LinkHandlers {
   /** Receives every text frame in both directions. */
@@ -43,7 +45,11 @@ async function probe(): Promise<Response> {
   }
   const { channel } = answer.body;
   if (!channel) return Response.json({ error: "no_channel" }, { status: 404 });
-  if (!channel.enabled) return Response.json({ error: "not_found" }, { status: 404 });
+  if (!channel.enabled) {
+    const canTurnOn = channel.enabledManagedBy === undefined && channel.etag !== undefined;
+    const error = canTurnOn ? "not_found" : "channel_managed";
+    return Response.json({ error }, { status: 404 });
+  }
   if (channel.connections < channel.maxConnections) return Response.json({});
   return Response.json({ error: "too_many_connections" }, { status: 503 });
 }

@@ -3,7 +3,6 @@ import { computed, signal, type Signal } from "@preact/signals";
 import type {
   ConversationsView,
   ConversationSummary,
-  ConversationView,
   SearchHit,
   SearchView,
 } from "../../../api/conversation-views.ts";
@@ -88,19 +87,11 @@ export class ConversationList {
     });
   }
 
-  /** @returns The error, or undefined after success. */
-  async rename(id: string, title: string): Promise<ApiError | undefined> {
-    const answer = await requestAsOwner<Pick<ConversationView, "conversation">>(
-      "PATCH",
-      `${path}/${id}`,
-      { title },
-    );
-    if ("error" in answer) return answer.error;
-    const { conversation } = answer.body;
+  /** Shows a changed conversation. */
+  update(conversation: ConversationSummary): void {
     this.known.value = this.known.value.map((one) =>
-      one.id === id ? { ...one, ...conversation } : one,
+      one.id === conversation.id ? { ...one, ...conversation } : one,
     );
-    return undefined;
   }
 
   /**

@@ -50,6 +50,14 @@ export class ChatStore {
     this.drafts = openDrafts(typeof indexedDB === "undefined" ? undefined : indexedDB);
   }
 
+  /** Returns a conversation of the list; undefined until the server has its first message. */
+  summaryOf({ session, history }: Conversation): ConversationSummary | undefined {
+    const { id } = history.value;
+    return this.list.items.value.find((one) =>
+      id === undefined ? one.channel === channel && one.session === session : one.id === id,
+    );
+  }
+
   /** Begins to follow the page. Call it once, in the browser. */
   start(): void {
     this.names.value = knownNames();
@@ -168,9 +176,10 @@ export class ChatStore {
   /** The conversation in front counts as read. */
   private markRead(): void {
     const { conversation } = this.current.value;
-    const items = this.list.items.value;
-    const id = conversation?.history.value.id;
-    if (id !== undefined && items.length > 0 && !document.hidden) this.list.read(id);
+    // The line "New messages" needs the marks until the messages are loaded.
+    if (conversation?.history.value.state !== "ready" || document.hidden) return;
+    const summary = this.summaryOf(conversation);
+    if (summary) this.list.read(summary.id);
   }
 }
 

@@ -1,10 +1,5 @@
 /** The messages of a conversation on the page, as plain data. @module */
-import type {
-  ServerFrame,
-  ServerMessage,
-  ServerMessageFrame,
-  UserTurn,
-} from "../../../../../lib/pico-wire/index.ts";
+import type { ServerMessage } from "../../../../../lib/pico-wire/index.ts";
 import type { Turn } from "../../../api/conversation-views.ts";
 
 /** A file of a message. Without a `url`, it was too large to be repeated. */
@@ -34,6 +29,8 @@ export interface UserMessage extends Common {
   readonly files: readonly ShownFile[];
   /** Name of the person, if another one than the owner. */
   readonly sender?: string;
+  /** `requestId` of the message that this one is a new version of. */
+  readonly replaces?: string | undefined;
   /** Undefined for messages of other devices and of the history. */
   readonly delivery?: Delivery;
   /** The sentence of the error, with `failed`. */
@@ -91,8 +88,8 @@ export const emptyThread: Thread = {
   canStop: false,
 };
 
-const userKey = (id: string): string => `user ${id}`;
-const appKey = (id: string): string => `app ${id}`;
+export const userKey = (id: string): string => `user ${id}`;
+export const appKey = (id: string): string => `app ${id}`;
 
 /** Replaces the message with the same key, or adds it at its position. */
 function put(messages: readonly Message[], message: Message): readonly Message[] {
@@ -105,54 +102,41 @@ function put(messages: readonly Message[], message: Message): readonly Message[]
   return isNewest ? [...messages, message] : messages.toSpliced(before + 1, 0, message);
 }
 
-const putIn = (thread: Thread, message: Message): Thread => ({
+export const putIn = (thread: Thread, message: Message): Thread => ({
   ...thread,
   messages: put(thread.messages, message),
 });
 
-function patchUser(thread: Thread, requestId: string, change: Partial<UserMessage>): Thread {
+export function patchUser(thread: Thread, requestId: string, change: Partial<UserMessage>): Thread {
   const at = thread.messages.findLastIndex(({ key }) => key === userKey(requestId));
   const message = thread.messages[at];
   if (message?.kind !== "user") return thread;
   return { ...thread, messages: thread.messages.with(at, { ...message, ...change }) };
 }
 
-function setRun(thread: Thread, requestId: string, run: Run): Thread {
+export function setRun(thread: Thread, requestId: string, run: Run): Thread {
   return { ...thread, runs: new Map(thread.runs).set(requestId, run) };
 }
 
-function beginRun(thread: Thread, requestId: string, at: number, isReported: boolean): Thread {
+export function beginRun(
+  thread: Thread,
+  requestId: string,
+  at: number,
+  isReported: boolean,
+): Thread {
   const run = thread.runs.get(requestId);
   if (run && run.endedAt === undefined) return thread;
   return setRun(thread, requestId, { startedAt: run?.startedAt ?? at, isReported });
 }
 
-function endRun(
-  thread: Thread,
-  requestId: string,
-  end: Partial<Run> & { endedAt: number },
-): Thread {
-  const run = thread.runs.get(requestId) ?? { startedAt: end.endedAt, isReported: true };
-  // The server repeats the ends of the last answers after a resume.
-  if (run.endedAt !== undefined && run.outcome !== undefined) return thread;
-  return setRun(thread, requestId, { ...run, ...end, endedAt: run.endedAt ?? end.endedAt });
-}
-
 /** A message that this browser sends. */
 export function addSent(
   thread: Thread,
-  { requestId, content, files, at }: Pick<UserMessage, "requestId" | "content" | "files" | "at">,
+  sent: Pick<UserMessage, "requestId" | "content" | "files" | "at" | "replaces">,
 ): Thread {
-  const message: UserMessage = {
-    kind: "user",
-    key: userKey(requestId),
-    requestId,
-    content,
-    files,
-    at,
-    delivery: "sending",
-  };
-  const added = putIn(thread, message);
+  const { requestId, at } = sent;
+  const key = userKey(requestId);
+  const added = putIn(thread, { ...sent, kind: "user", key, delivery: "sending" });
   return thread.canStop ? beginRun(added, requestId, at, true) : added;
 }
 
@@ -170,6 +154,10 @@ export function setDelivery(
   return { ...changed, runs };
 }
 
+/** The server does not know the replaced message, so a second attempt must not name it. */
+export const forgetReplaced = (thread: Thread, requestId: string): Thread =>
+  patchUser(thread, requestId, { replaces: undefined });
+
 export function addNote(thread: Thread, content: string, at: number): Thread {
   const key = `note ${at} ${thread.messages.length}`;
   return putIn(thread, { kind: "note", key, at, content });
@@ -181,7 +169,7 @@ export const forgetOpenRuns = (thread: Thread): Thread => ({
   runs: new Map([...thread.runs].filter(([, { endedAt }]) => endedAt !== undefined)),
 });
 
-const fileOf = (file: {
+export const fileOf = (file: {
   url?: string;
   filename?: string;
   type?: string;
@@ -192,126 +180,28 @@ const fileOf = (file: {
   ...((file.content_type ?? file.type) && { type: file.content_type ?? file.type ?? "" }),
 });
 
-function kindOf({ kind, thought }: Pick<ServerMessage, "kind" | "thought">): AppMessage["kind"] {
+export function kindOf({
+  kind,
+  thought,
+}: Pick<ServerMessage, "kind" | "thought">): AppMessage["kind"] {
   if (kind === "thought" || thought) return "thought";
   return kind === "tool_calls" ? "tools" : "text";
 }
 
-function contextUseOf(usage: unknown): number | undefined {
-  if (typeof usage !== "object" || usage === null) return undefined;
-  const { used_tokens: used, total_tokens: total } = usage as Record<string, unknown>;
-  if (typeof used !== "number" || typeof total !== "number" || total <= 0) return undefined;
-  return Math.min(1, Math.max(0, used / total));
-}
-
-let unnamed = 0;
-
-function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number): Thread {
-  const { payload, seq, timestamp: at = now } = frame;
-  const { message_id: id, request_id: requestId, model_name: model } = payload;
-  const key = appKey(id || `unnamed ${++unnamed}`);
-  const known = thread.messages.findLast((message) => message.key === key);
-  const before = known && known.kind !== "user" && known.kind !== "note" ? known : undefined;
-  const kind = kindOf(payload);
-  const isFinal = payload.final ?? true;
-  const number = before?.seq ?? seq;
-  const message: AppMessage = {
-    kind,
-    key,
-    at: before?.at ?? at,
-    content: payload.content,
-    isFinal,
-    calls: payload.tool_calls ?? [],
-    files: (payload.attachments ?? []).map(fileOf),
-    ...(number !== undefined && { seq: number }),
-    ...(requestId !== undefined && { requestId }),
-    ...(before && isFinal && { endedAt: before.endedAt ?? at }),
-    ...(model !== undefined && { model }),
-  };
-  const contextUse = contextUseOf(payload.context_usage);
-  const changed: Thread = {
-    ...putIn(thread, message),
-    ...(contextUse !== undefined && { contextUse }),
-    isTyping: false,
-  };
-  if (requestId === undefined) return changed;
-  const run = changed.runs.get(requestId);
-  if (!isFinal) return run ? changed : beginRun(changed, requestId, at, false);
-  const isOver = kind === "text" && run?.isReported === false && run.endedAt === undefined;
-  return isOver ? endRun(changed, requestId, { endedAt: at }) : changed;
-}
-
-function receiveTurn(thread: Thread, turn: UserTurn, seq: number | undefined, at: number): Thread {
-  const { request_id: requestId, content, media, attachments, sender } = turn;
-  const number = seq !== undefined && { seq };
-  const isKnown = thread.messages.some(({ key }) => key === userKey(requestId));
-  if (isKnown) return patchUser(thread, requestId, { ...number });
-  const message: UserMessage = {
-    kind: "user",
-    key: userKey(requestId),
-    requestId,
-    content,
-    files: [...media, ...attachments].map(fileOf),
-    at,
-    ...number,
-    ...nameOf(sender),
-  };
-  return beginRun(putIn(thread, message), requestId, at, true);
-}
-
 /** The owner is "You"; other people have their names. */
-const nameOf = (sender: { id: string; name?: string } | undefined): Pick<UserMessage, "sender"> =>
+export const nameOf = (
+  sender: { id: string; name?: string } | undefined,
+): Pick<UserMessage, "sender"> =>
   sender === undefined || sender.id === "owner" ? {} : { sender: sender.name ?? sender.id };
-
-function tokensOf(usage: unknown): Pick<Run, "tokens"> {
-  if (typeof usage !== "object" || usage === null) return {};
-  const { input_tokens: input, output_tokens: output } = usage as Record<string, unknown>;
-  const tokens = Number(input ?? 0) + Number(output ?? 0);
-  return tokens > 0 ? { tokens } : {};
-}
-
-/** Applies a frame of the server. Frames that show nothing leave the thread as it is. */
-export function receive(thread: Thread, frame: ServerFrame, now: number): Thread {
-  switch (frame.type) {
-    case "message.create":
-    case "message.update":
-    case "media.create":
-      return receiveMessage(thread, frame, now);
-    case "message.delete": {
-      const key = appKey(frame.payload.message_id);
-      return { ...thread, messages: thread.messages.filter((message) => message.key !== key) };
-    }
-    case "message.user":
-      return receiveTurn(thread, frame.payload, frame.seq, frame.timestamp ?? now);
-    case "message.ack": {
-      const { seq } = frame;
-      return seq === undefined ? thread : patchUser(thread, frame.payload.request_id, { seq });
-    }
-    case "answer.end": {
-      const { request_id: id, outcome, finish_reason: finishReason, code, usage } = frame.payload;
-      return endRun(thread, id, {
-        endedAt: frame.timestamp ?? now,
-        outcome,
-        finishReason,
-        ...(code !== undefined && { code }),
-        ...tokensOf(usage),
-      });
-    }
-    case "typing.start":
-    case "typing.stop":
-      return { ...thread, isTyping: frame.type === "typing.start" };
-    default:
-      return thread;
-  }
-}
 
 function fromTurn(turn: Turn): Message {
   const { id, seq, at, content, model, attachments = [] } = turn;
   const files = attachments.map(fileOf);
   if (turn.role === "user") {
     const requestId = turn.requestId ?? id;
-    const key = userKey(requestId);
-    return { kind: "user", key, requestId, seq, at, content, files, ...nameOf(turn.sender) };
+    const common = { key: userKey(requestId), requestId, seq, at, content, files };
+    const replaced = turn.replaces !== undefined && { replaces: turn.replaces };
+    return { kind: "user", ...common, ...nameOf(turn.sender), ...replaced };
   }
   return {
     kind: kindOf({ ...(turn.kind && { kind: turn.kind }) }),

@@ -1,0 +1,32 @@
+/** Acts of the menu of a conversation, loaded when one is chosen. @module */
+import { confirm } from "../frame/dialogs.ts";
+import { toast } from "../frame/toasts.ts";
+import { copyText } from "../parts/copy.tsx";
+import type { ChatStore } from "./state/store.ts";
+
+/** @param path - Path of the conversation with the base path. */
+export async function copyLink(path: string): Promise<void> {
+  const isCopied = await copyText(location.origin + path);
+  toast(isCopied ? { text: "Link copied" } : { text: "Can't copy the link", tone: "bad" });
+}
+
+/** Asks first. The conversation can be restored for some seconds. */
+export async function remove(
+  store: ChatStore,
+  id: string,
+  title: string,
+  session: string,
+): Promise<void> {
+  const isSure = await confirm({
+    title: "Delete conversation?",
+    text: `“${title}” and its messages are deleted from this server.`,
+    verb: "Delete",
+    danger: true,
+  });
+  if (!isSure) return;
+  const undo = store.list.remove(id, ({ message }) =>
+    toast({ text: `“${title}” was not deleted: ${message}`, tone: "bad" }),
+  );
+  store.close(session);
+  toast({ text: "Conversation deleted", action: { name: "Undo", act: undo } });
+}

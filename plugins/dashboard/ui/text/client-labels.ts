@@ -1,0 +1,41 @@
+// Labels of clients and browsers.
+
+const methods: Readonly<Record<string, string>> = {
+  header: "header",
+  subprotocol: "subprotocol",
+  query: "token in URL",
+  dashboard: "this dashboard",
+};
+
+/** Returns the label of the authentication method of a channel client. */
+export function methodLabel(method: string): string {
+  return methods[method] ?? method;
+}
+
+const browsers: readonly (readonly [RegExp, string])[] = [
+  [/Edg\/(\d+)/, "Edge"],
+  [/OPR\/(\d+)/, "Opera"],
+  [/Firefox\/(\d+)/, "Firefox"],
+  [/(?:Headless)?Chrom\w*\/(\d+)/, "Chrome"],
+  [/Version\/(\d+).*Safari/, "Safari"],
+  [/curl\/([\d.]+)/, "curl"],
+];
+const systems: readonly (readonly [RegExp, string])[] = [
+  [/Android/, "Android"],
+  [/iPhone|iPad/, "iOS"],
+  [/Windows/, "Windows"],
+  [/Mac OS X/, "macOS"],
+  [/CrOS/, "ChromeOS"],
+  [/Linux/, "Linux"],
+];
+
+/** Returns `Firefox 140 on Linux`, or the start of an unknown user agent. */
+export function browserLabel(userAgent: string): string {
+  const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1];
+  for (const [pattern, name] of browsers) {
+    const version = pattern.exec(userAgent)?.[1];
+    if (version !== undefined)
+      return `${name} ${version}${system === undefined ? "" : ` on ${system}`}`;
+  }
+  return userAgent.slice(0, 60);
+}
