@@ -42,6 +42,17 @@ const toToolMessage = ({ id, name, arguments: text }: ToolCall): InputMessage =>
   toolCalls: [{ id, type: "function", function: { name, arguments: text } }],
 });
 
+/** The message with the result of a call. */
+const toResultMessage = ({ id, result = "", error }: ToolCall) => ({
+  id: `${id}:result`,
+  role: "tool",
+  toolCallId: id,
+  content: error ?? result,
+});
+
+const hasResult = ({ result, error }: ToolCall): boolean =>
+  result !== undefined || error !== undefined;
+
 export class RunEvents implements RunReader {
   private readonly events: EventWriter;
   private readonly input: RunInput;
@@ -63,7 +74,7 @@ export class RunEvents implements RunReader {
       this.answered.add(id);
       if (isRemoved) continue;
       if (text !== "") this.sent.set(id, { kind, text, isOpen: false });
-      this.others.push(...calls.map(toToolMessage));
+      for (const call of calls) this.note(call);
     }
     this.snapshot();
   }
@@ -104,14 +115,18 @@ export class RunEvents implements RunReader {
     }
   }
 
-  toolCalls(_id: string, calls: readonly ToolCall[]): void {
-    for (const call of calls) {
-      const { id: toolCallId, name: toolCallName, arguments: delta } = call;
-      this.others.push(toToolMessage(call));
-      this.event({ type: "TOOL_CALL_START", toolCallId, toolCallName });
-      if (delta !== "") this.event({ type: "TOOL_CALL_ARGS", toolCallId, delta });
-      this.event({ type: "TOOL_CALL_END", toolCallId });
-    }
+  toolCall(call: ToolCall): void {
+    const { id: toolCallId, name: toolCallName, arguments: delta } = call;
+    this.others.push(toToolMessage(call));
+    this.event({ type: "TOOL_CALL_START", toolCallId, toolCallName });
+    if (delta !== "") this.event({ type: "TOOL_CALL_ARGS", toolCallId, delta });
+    this.event({ type: "TOOL_CALL_END", toolCallId });
+  }
+
+  toolResult(call: ToolCall): void {
+    const { id: messageId, role, toolCallId, content } = toResultMessage(call);
+    this.others.push({ id: messageId, role, toolCallId, content });
+    this.event({ type: "TOOL_CALL_RESULT", messageId, toolCallId, content, role });
   }
 
   turn({ id: messageId, content, sender }: InboundMessage): void {
@@ -135,6 +150,12 @@ export class RunEvents implements RunReader {
       this.event({ type: "RUN_FINISHED", threadId, runId, outcome: { type }, ...known });
     }
     this.events.end();
+  }
+
+  /** A call that the client may have. A later message may only add its result. */
+  private note(call: ToolCall): void {
+    if (!this.others.some(({ id }) => id === call.id)) this.others.push(toToolMessage(call));
+    if (hasResult(call)) this.others.push(toResultMessage(call));
   }
 
   private open(messageId: string, kind: TextKind): SentMessage {

@@ -52,6 +52,7 @@ export function agUi({ envPrefix = "SERVICE" }: AgUiOptions = {}): Plugin<AgUiSh
         name: "ag_ui",
         path: "/ag-ui",
         envPrefix,
+        admitsPages: true,
         missingToken: agUiErrors.AG_UI_TOKEN_MISSING,
       });
       const find = createRoutes(protocol);

@@ -2,19 +2,19 @@
 import { isObject } from "../../lib/util.ts";
 import type { Media, PreviousTurn } from "../channels/index.ts";
 import {
-  assertTurn,
-  boundPrevious,
-  invalidType,
   isMessageId,
-  joinParts,
   missing,
   own,
+  readContent,
   readImage,
+  readItems,
   readList,
+  readName,
   readObject,
+  readRole,
   readText,
   shortDigest,
-  toMetadata,
+  toTurn,
   unsupported,
   type JsonObject,
   type Turn,
@@ -26,6 +26,7 @@ export interface InputMessage {
   readonly role: string;
   readonly content?: unknown;
   readonly toolCalls?: unknown;
+  readonly toolCallId?: string;
 }
 
 export interface RunInput {
@@ -34,7 +35,9 @@ export interface RunInput {
   /** As the client sent them, for snapshots. */
   readonly messages: readonly InputMessage[];
   /** The last message of the user; undefined if there is none. */
-  readonly turn: (Turn & { readonly messageId: string }) | undefined;
+  readonly turn: Turn | undefined;
+  /** The id of that message for the application. */
+  readonly turnId: string;
 }
 
 const roles: Readonly<Record<string, PreviousTurn["role"] | "ignored">> = {
@@ -51,8 +54,7 @@ const toTurnId = (id: string): string =>
   isMessageId(`ag:${id}`) ? `ag:${id}` : `ag:${shortDigest(id)}`;
 
 /** Media that the application cannot receive are skipped, as the protocol demands. */
-function readPart(part: unknown, param: string): string | Media | undefined {
-  if (!isObject(part)) throw invalidType(param, "an object");
+function readPart(part: JsonObject, param: string): string | Media | undefined {
   if (own(part, "type") === "text") return readText(part, "text", `${param}.text`) ?? "";
   const source = readObject(part, "source", `${param}.source`);
   if (own(part, "type") !== "image" || !source) return undefined;
@@ -68,26 +70,15 @@ interface ReadMessage {
   readonly turn: PreviousTurn | undefined;
 }
 
-function readMessage(message: unknown, index: number): ReadMessage {
-  const param = `messages[${index}]`;
-  if (!isObject(message)) throw invalidType(param, "an object");
+function readMessage(message: JsonObject, param: string): ReadMessage {
   const id = readText(message, "id", `${param}.id`);
   if (id === undefined) throw missing(`${param}.id`);
-  const given = readText(message, "role", `${param}.role`) ?? "";
-  const role = Object.hasOwn(roles, given) ? roles[given] : undefined;
-  if (!role) throw unsupported(`${param}.role`, `${param}.role is unknown.`);
+  const role = readRole(message, param, roles);
   const present = Object.entries(message).filter(([, value]) => value !== null);
-  const echoed = { ...Object.fromEntries(present), id, role: given };
-  if (role === "ignored") return { message: echoed, turn: undefined };
-  const content = own(message, "content") ?? "";
-  const name = readText(message, "name", `${param}.name`);
-  const named = { role, ...(name !== undefined && { name: name.slice(0, 256) }) };
-  if (typeof content === "string") return { message: echoed, turn: { ...named, content } };
-  if (!Array.isArray(content)) throw invalidType(`${param}.content`, "a string or a list of parts");
-  const parts = content.map((part, at) => readPart(part, `${param}.content[${at}]`));
-  const { content: text, media } = joinParts(parts, `${param}.content`);
-  const turn = { ...named, content: text, ...(media.length > 0 && { media }) };
-  return { message: echoed, turn };
+  const read = { ...(Object.fromEntries(present) as object as InputMessage), id };
+  if (role === "ignored") return { message: read, turn: undefined };
+  const content = readContent(message, param, readPart);
+  return { message: read, turn: { role, ...readName(message, param), ...content } };
 }
 
 function assertVersion(body: JsonObject): void {
@@ -100,7 +91,7 @@ function readOptionalList(body: JsonObject, key: string): readonly unknown[] {
   return own(body, key) === undefined ? [] : readList(body, key);
 }
 
-function readName(body: JsonObject, key: string): string {
+function readId(body: JsonObject, key: string): string {
   const name = readText(body, key);
   if (name === undefined || name === "") throw missing(key);
   return name;
@@ -126,25 +117,17 @@ function readRest(body: JsonObject): JsonObject {
 
 /** @throws Refusal for the first field that is wrong. */
 export function parseInput(body: JsonObject): RunInput {
-  const threadId = readName(body, "threadId");
-  const runId = readName(body, "runId");
+  const threadId = readId(body, "threadId");
+  const runId = readId(body, "runId");
   assertVersion(body);
   if (readOptionalList(body, "resume").length > 0)
     throw unsupported("resume", "Interrupted runs cannot be resumed.");
-  const read = readList(body, "messages").map(readMessage);
-  const rest = readRest(body);
+  const read = readItems(readList(body, "messages"), "messages", readMessage);
+  const rest = { runId, ...readRest(body) };
   const messages = read.map(({ message }) => message);
-  const at = read.findLastIndex(({ turn }) => turn?.role === "user");
-  if (at === -1) return { threadId, runId, messages, turn: undefined };
-  const last = read[at]!.turn!;
-  assertTurn(last, `messages[${at}]`);
-  const { previous, cut } = boundPrevious(read.slice(0, at).flatMap(({ turn }) => turn ?? []));
-  const turn = {
-    messageId: toTurnId(messages[at]!.id),
-    content: last.content,
-    media: last.media ?? [],
-    previous,
-    metadata: toMetadata({ key: "ag_ui", rest: { runId, ...rest }, cut }),
-  };
-  return { threadId, runId, messages, turn };
+  const index = read.findLastIndex(({ turn }) => turn?.role === "user");
+  if (index === -1) return { threadId, runId, messages, turn: undefined, turnId: "" };
+  const turns = read.slice(0, index + 1).flatMap(({ turn }) => turn ?? []);
+  const turn = toTurn(turns, { param: "messages", key: "ag_ui", rest, index });
+  return { threadId, runId, messages, turn, turnId: toTurnId(messages[index]!.id) };
 }

@@ -1,15 +1,13 @@
 // Serves /ag-ui: runs, which clients may join again, and their stop.
 import {
-  assertOpen,
-  EventWriter,
-  readCallBody,
-  readHops,
-  readOptionalBody,
-  readText,
+  decodeName,
+  openEvents,
   Refusal,
   sessionOf,
-  streamRun,
-  unsupported,
+  startRun,
+  stopAnswers,
+  streamAnswer,
+  withBody,
   type Call,
   type JoinedRun,
   type JsonReply,
@@ -22,14 +20,6 @@ import { RunEvents } from "./events.ts";
 import { parseInput, type RunInput } from "./input.ts";
 
 const stopPath = /^\/ag-ui\/([^/]+)\/stop$/;
-
-function decodeThread(encoded: string): string {
-  try {
-    return decodeURIComponent(encoded);
-  } catch {
-    throw unsupported("threadId", "The URL contains an invalid escape.");
-  }
-}
 
 class RunRoutes {
   private readonly protocol: Protocol<AgUiConfig>;
@@ -47,56 +37,27 @@ class RunRoutes {
     return { method: "POST", run: (call) => this.stop(call, encoded) };
   };
 
-  private async run(call: Call): Promise<undefined> {
-    const { runs } = this.protocol;
-    const body = await readCallBody(this.protocol, call);
-    if (!body) return undefined;
-    try {
-      const input = parseInput(body.value);
-      const session = await sessionOf(this.protocol, input.threadId, "threadId");
-      assertOpen(this.protocol);
+  private run(call: Call): Promise<undefined> {
+    return withBody(this.protocol, call, parseInput, async (input, release) => {
+      const session = await sessionOf(this.protocol, call, input.threadId, "threadId");
       const kept = this.findKept(session, input);
-      if (kept) {
-        body.release();
-        return await this.stream(call, input, runs.join(kept), true);
+      const { turn, turnId: id } = input;
+      if (!kept && turn) {
+        const message = { session, id, turn, settled: release };
+        return this.stream(call, input, startRun(this.protocol, call, message), false);
       }
-      if (input.turn) {
-        const joined = this.start(call, input.turn, session, body.release);
-        return await this.stream(call, input, joined, false);
-      }
-      body.release();
-      return this.repeat(call, input);
-    } catch (error) {
-      body.release();
-      throw error;
-    }
+      release();
+      if (!kept) return this.repeat(call, input);
+      return this.stream(call, input, this.protocol.runs.join(kept, call.access.sender), true);
+    });
   }
 
   /** The answer that the client does not begin: the one to its message, or the one in progress. */
-  private findKept(session: string, { turn }: RunInput): KeptRun | undefined {
+  private findKept(session: string, { turn, turnId }: RunInput): KeptRun | undefined {
     const { runs } = this.protocol;
-    if (turn) return runs.find(session, turn.messageId);
+    if (turn) return runs.find(session, turnId);
     const latest = runs.latest(session);
     return latest?.run.end ? undefined : latest;
-  }
-
-  private start(
-    { request }: Call,
-    { messageId: id, content, media, previous, metadata }: NonNullable<RunInput["turn"]>,
-    session: string,
-    settled: () => void,
-  ): JoinedRun {
-    return this.protocol.runs.start({
-      session,
-      id,
-      content,
-      media,
-      hops: readHops(request),
-      ...(previous.length > 0 && { previous }),
-      metadata,
-      isRepeatable: true,
-      settled,
-    });
   }
 
   private async stream(
@@ -105,18 +66,11 @@ class RunRoutes {
     joined: JoinedRun,
     isJoined: boolean,
   ): Promise<undefined> {
-    const { clock, config } = this.protocol;
     const names = this.runIds.get(joined.run) ?? new Set();
     this.runIds.set(joined.run, names.add(input.runId));
     const present = isJoined ? joined.run.present() : undefined;
     try {
-      return await streamRun({
-        response: call.response,
-        joined,
-        headers: call.cors,
-        clock,
-        stallMs: () => config().write_timeout * 1_000,
-        stopsOnClose: () => false,
+      return await streamAnswer(this.protocol, call, joined, {
         isParallel: true,
         skipsSent: isJoined,
         open: (events) => new RunEvents(events, input, present),
@@ -129,10 +83,8 @@ class RunRoutes {
   }
 
   /** Replies to a request without a new message and without an answer in progress. */
-  private repeat({ response, cors }: Call, input: RunInput): undefined {
-    const { clock, config } = this.protocol;
-    const stallMs = (): number => config().write_timeout * 1_000;
-    const events = new EventWriter({ response, clock, stallMs, onDrain: () => undefined }, cors);
+  private repeat(call: Call, input: RunInput): undefined {
+    const events = openEvents(this.protocol, call);
     new RunEvents(events, input, []).over({
       outcome: "completed",
       finishReason: "stop",
@@ -142,16 +94,14 @@ class RunRoutes {
   }
 
   private async stop(call: Call, encoded: string): Promise<JsonReply | undefined> {
-    const { runs } = this.protocol;
-    const session = await sessionOf(this.protocol, decodeThread(encoded), "threadId");
-    const body = await readOptionalBody(this.protocol, call);
-    if (!body) return undefined;
-    const runId = readText(body, "runId");
-    const latest = runs.latest(session);
-    const isOther = runId !== undefined && !(latest && this.runIds.get(latest.run)?.has(runId));
-    const results = isOther ? [] : runs.stopSession(session);
-    const stopped = results.map(({ id, status }) => ({ id: id.replace(/^ag:/, ""), status }));
-    return { value: { success: true, stopped } };
+    const { protocol, runIds } = this;
+    const session = await sessionOf(protocol, call, decodeName(encoded, "threadId"), "threadId");
+    return stopAnswers(protocol, call, {
+      session,
+      param: "runId",
+      matches: ({ run }, wanted) => runIds.get(run)?.has(wanted) === true,
+      toClientId: (id) => id.replace(/^ag:/, ""),
+    });
   }
 }
 

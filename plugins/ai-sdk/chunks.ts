@@ -27,13 +27,16 @@ const finishReasons: Readonly<Record<string, string>> = {
 /** Returns the type of a file, also if the application named only its first part. */
 export const mediaTypeOf = ({ type }: Media): string => (type.includes("/") ? type : `${type}/*`);
 
-function readInput(text: string): unknown {
+/** Reads JSON. Other text stays text. */
+function readValue(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return text;
   }
 }
+
+const executed = { dynamic: true, providerExecuted: true } as const;
 
 export class ChunkReader implements RunReader {
   private readonly events: EventWriter;
@@ -80,16 +83,16 @@ export class ChunkReader implements RunReader {
   }
 
   /** The page executes nothing: the application has called the tool. */
-  toolCalls(_id: string, calls: readonly ToolCall[]): void {
-    for (const { id: toolCallId, name: toolName, arguments: text } of calls)
-      this.chunk({
-        type: "tool-input-available",
-        toolCallId,
-        toolName,
-        input: readInput(text),
-        dynamic: true,
-        providerExecuted: true,
-      });
+  toolCall({ id: toolCallId, name: toolName, arguments: text }: ToolCall): void {
+    const input = readValue(text);
+    this.chunk({ type: "tool-input-available", toolCallId, toolName, input, ...executed });
+  }
+
+  toolResult({ id: toolCallId, result = "", error: errorText }: ToolCall): void {
+    if (errorText !== undefined)
+      return this.chunk({ type: "tool-output-error", toolCallId, errorText, ...executed });
+    const output = readValue(result);
+    this.chunk({ type: "tool-output-available", toolCallId, output, ...executed });
   }
 
   turn({ id, content: text, sender, door }: InboundMessage): void {

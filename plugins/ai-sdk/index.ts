@@ -52,6 +52,7 @@ export function aiSdk({ envPrefix = "SERVICE" }: AiSdkOptions = {}): Plugin<AiSd
         name: "ai_sdk",
         path: "/ai",
         envPrefix,
+        admitsPages: true,
         missingToken: aiSdkErrors.AI_SDK_TOKEN_MISSING,
       });
       const find = createRoutes(protocol, scope.needs.channels);

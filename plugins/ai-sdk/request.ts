@@ -1,35 +1,36 @@
 // Parses the body of a request of the chat transport.
-import { isObject } from "../../lib/util.ts";
 import type { Media, PreviousTurn } from "../channels/index.ts";
 import {
-  assertTurn,
-  boundPrevious,
   invalidType,
   isMessageId,
-  joinParts,
   missing,
   own,
-  readImage,
+  readItems,
   readList,
   readObject,
+  readParts,
+  readRole,
   readText,
   Refusal,
+  requireImage,
   shortDigest,
-  toMetadata,
+  toTurn,
   unsupported,
+  withoutFields,
   type JsonObject,
   type Turn,
 } from "../doors/index.ts";
 
 /** A message for the application. */
-interface ChatRequest extends Turn {
+export interface ChatRequest {
   /** Id of the chat, as the client names it. */
   readonly chat: string;
   readonly messageId: string;
+  readonly turn: Turn;
 }
 
 const readFields = new Set(["id", "messages", "message", "trigger", "messageId"]);
-const roles = ["system", "user", "assistant"] as const;
+const roles = { system: "system", user: "user", assistant: "assistant" } as const;
 
 /** Between the id of a message and the mark of a repetition with other content. */
 const repetition = "~";
@@ -45,34 +46,21 @@ export function assertChat(chat: string): string {
   throw unsupported("id", "The id of the chat must not be empty, . or ..");
 }
 
-function readFile(part: JsonObject, param: string): Media {
-  const type = readText(part, "mediaType", `${param}.mediaType`) ?? "";
-  const url = readText(part, "url", `${param}.url`) ?? "";
-  const image = /^image(?:\/|$)/.test(type) ? readImage(url) : undefined;
-  if (image) return image;
-  const message =
-    `${param} must be an image: an https: address, or a data: URL in base64 of a PNG, JPEG, GIF ` +
-    "or WebP image of at most 20 MiB.";
-  throw new Refusal("invalid_image_url", message, { param });
-}
-
-function readPart(part: unknown, param: string): string | Media | undefined {
-  if (!isObject(part)) throw invalidType(param, "an object");
+function readPart(part: JsonObject, param: string): string | Media | undefined {
   const type = own(part, "type");
   if (type === "text") return readText(part, "text", `${param}.text`) ?? "";
-  return type === "file" ? readFile(part, param) : undefined;
+  if (type !== "file") return undefined;
+  const mediaType = readText(part, "mediaType", `${param}.mediaType`) ?? "";
+  const url = readText(part, "url", `${param}.url`);
+  if (/^image(?:\/|$)/.test(mediaType)) return requireImage(url, `${param}.url`);
+  throw new Refusal("invalid_image_url", `${param} must be an image.`, { param });
 }
 
-function readMessage(message: unknown, param: string): PreviousTurn {
-  if (!isObject(message)) throw invalidType(param, "an object");
-  const given = readText(message, "role", `${param}.role`) ?? "";
-  const role = roles.find((each) => each === given);
-  if (!role) throw unsupported(`${param}.role`, `${param}.role must be user, assistant or system.`);
+function readMessage(message: JsonObject, param: string): PreviousTurn {
+  const role = readRole(message, param, roles);
   const parts = own(message, "parts");
   if (!Array.isArray(parts)) throw invalidType(`${param}.parts`, "a list");
-  const read = parts.map((part, index) => readPart(part, `${param}.parts[${index}]`));
-  const { content, media } = joinParts(read, `${param}.parts`);
-  return { role, content, ...(media.length > 0 && { media }) };
+  return { role, ...readParts(parts, `${param}.parts`, readPart) };
 }
 
 /** The whole conversation, or only its last message. */
@@ -103,24 +91,16 @@ export function parseChat(body: JsonObject, newId: () => string): ChatRequest {
   const isRegenerated = trigger === "regenerate-message";
   if (!isRegenerated && trigger !== "submit-message")
     throw unsupported("trigger", "trigger must be submit-message or regenerate-message.");
-  const turns = messages.map((message, index) => readMessage(message, `messages[${index}]`));
-  const last = turns.at(-1)!;
-  assertTurn(last, `messages[${turns.length - 1}]`);
-  const { previous, cut } = boundPrevious(turns.slice(0, -1));
-  const rest = Object.fromEntries(
-    Object.entries(body).filter(([key, value]) => !readFields.has(key) && value !== null),
-  );
+  const turns = readItems(messages, "messages", readMessage);
+  const rest = withoutFields(body, readFields);
   const isRepeated = isRegenerated || readText(body, "messageId") !== undefined;
   return {
     chat,
     messageId: messageIdOf(messages.at(-1) as JsonObject, { isRepeated, newId }),
-    content: last.content,
-    media: last.media ?? [],
-    previous,
-    metadata: toMetadata({
+    turn: toTurn(turns, {
+      param: "messages",
       key: "ai_sdk",
       rest: { ...rest, ...(isRegenerated && { regenerate: true }) },
-      cut,
     }),
   };
 }

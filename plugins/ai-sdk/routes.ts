@@ -1,17 +1,17 @@
 // Serves the addresses below /ai/chat: a message, its stream, its stop and the conversation.
-import type { Channels, StopResult } from "../channels/index.ts";
+import type { Channels } from "../channels/index.ts";
 import {
-  assertOpen,
+  decodeName,
   isCut,
-  readCallBody,
-  readHops,
-  readOptionalBody,
-  readText,
   sessionOf,
   shortDigest,
-  streamRun,
+  startRun,
+  stopAnswers,
+  streamAnswer,
   toEndRefusal,
+  withBody,
   type Call,
+  type JsonObject,
   type JoinedRun,
   type JsonReply,
   type KeptRun,
@@ -21,7 +21,7 @@ import {
 import { ChunkReader } from "./chunks.ts";
 import type { AiSdkConfig } from "./config.ts";
 import { toUiMessages } from "./messages.ts";
-import { assertChat, parseChat } from "./request.ts";
+import { assertChat, parseChat, type ChatRequest } from "./request.ts";
 
 const chatPath = /^\/ai\/chat\/([^/]+)\/(stream|stop|messages)$/;
 /** A page that has received the end does not need it again, but it may have lost it on the way. */
@@ -38,17 +38,6 @@ const streamHeaders = {
 const answerId = (session: string, requestId: string): string =>
   `m-${shortDigest(`${session}\0${requestId}`)}`;
 
-/** The id of a chat in a URL is encoded, so that it may contain any character. */
-function decodeChat(encoded: string): string {
-  let chat = "";
-  try {
-    chat = decodeURIComponent(encoded);
-  } catch {
-    // An invalid escape: rejected like an empty name.
-  }
-  return assertChat(chat);
-}
-
 class ChatRoutes {
   private readonly protocol: Protocol<AiSdkConfig>;
   private readonly channels: Channels;
@@ -62,52 +51,29 @@ class ChatRoutes {
     if (path === "/ai/chat") return { method: "POST", run: (call) => this.send(call) };
     const [, encoded, address] = chatPath.exec(path) ?? [];
     if (encoded === undefined) return undefined;
-    const session = (): Promise<string> => sessionOf(this.protocol, decodeChat(encoded), "id");
-    if (address === "stop")
-      return { method: "POST", run: async (call) => this.stop(call, await session()) };
-    const run = async (call: Call): Promise<JsonReply | undefined> =>
-      address === "stream"
-        ? this.resume(call, await session())
-        : this.listMessages(await session());
-    return { method: "GET", run };
+    const run = async (call: Call): Promise<JsonReply | undefined> => {
+      const chat = assertChat(decodeName(encoded, "id"));
+      const session = await sessionOf(this.protocol, call, chat, "id");
+      if (address === "stop") return this.stop(call, session);
+      return address === "stream" ? this.resume(call, session) : this.listMessages(session);
+    };
+    return { method: address === "stop" ? "POST" : "GET", run };
   };
 
-  private async send(call: Call): Promise<undefined> {
-    const { runs, newId } = this.protocol;
-    const body = await readCallBody(this.protocol, call);
-    if (!body) return undefined;
-    try {
-      const { chat, messageId: id, content, media, ...parsed } = parseChat(body.value, newId);
-      const session = await sessionOf(this.protocol, chat, "id");
-      assertOpen(this.protocol);
-      const { previous, metadata } = parsed;
-      const joined = runs.start({
-        session,
-        id,
-        content,
-        media,
-        hops: readHops(call.request),
-        ...(previous.length > 0 && { previous }),
-        ...(Object.keys(metadata).length > 0 && { metadata }),
-        isRepeatable: true,
-        settled: body.release,
-      });
-      return await this.stream(call, joined, answerId(session, id));
-    } catch (error) {
-      body.release();
-      throw error;
-    }
+  private send(call: Call): Promise<undefined> {
+    const { protocol } = this;
+    const parse = (body: JsonObject): ChatRequest => parseChat(body, protocol.newId);
+    return withBody(protocol, call, parse, async (parsed, settled) => {
+      const { chat, messageId: id, turn } = parsed;
+      const session = await sessionOf(protocol, call, chat, "id");
+      const joined = startRun(protocol, call, { session, id, turn, settled });
+      return this.stream(call, joined, answerId(session, id));
+    });
   }
 
-  private stream({ response, cors }: Call, joined: JoinedRun, id: string): Promise<undefined> {
-    const { clock, config } = this.protocol;
-    return streamRun({
-      response,
-      joined,
-      headers: { ...cors, ...streamHeaders },
-      clock,
-      stallMs: () => config().write_timeout * 1_000,
-      stopsOnClose: () => false,
+  private stream(call: Call, joined: JoinedRun, id: string): Promise<undefined> {
+    return streamAnswer(this.protocol, call, joined, {
+      headers: streamHeaders,
       isParallel: true,
       open: (events) => new ChunkReader(events, id),
     });
@@ -117,7 +83,11 @@ class ChatRoutes {
     const { runs } = this.protocol;
     const kept = runs.latest(session);
     if (kept && this.isResumable(kept))
-      return this.stream(call, runs.join(kept), answerId(session, kept.request.id));
+      return this.stream(
+        call,
+        runs.join(kept, call.access.sender),
+        answerId(session, kept.request.id),
+      );
     call.response.writeHead(204, call.cors);
     call.response.end();
     return undefined;
@@ -131,18 +101,14 @@ class ChatRoutes {
     return !state.isSeen || this.protocol.clock.monotonic() - state.endedAt! < replayMs;
   }
 
-  /** Stops the answer with this id, or all answers of the session. */
-  private async stop(call: Call, session: string): Promise<JsonReply | undefined> {
-    const { runs } = this.protocol;
-    const body = await readOptionalBody(this.protocol, call);
-    if (!body) return undefined;
-    const wanted = readText(body, "activeStreamId");
-    const kept = runs.latest(session);
-    const isOther =
-      wanted !== undefined && (!kept || answerId(session, kept.request.id) !== wanted);
-    const results: readonly StopResult[] = isOther ? [] : runs.stopSession(session);
-    const stopped = results.map(({ id, status }) => ({ id: answerId(session, id), status }));
-    return { value: { success: true, stopped } };
+  private stop(call: Call, session: string): Promise<JsonReply | undefined> {
+    const toClientId = (id: string): string => answerId(session, id);
+    return stopAnswers(this.protocol, call, {
+      session,
+      param: "activeStreamId",
+      matches: ({ request }, wanted) => toClientId(request.id) === wanted,
+      toClientId,
+    });
   }
 
   private async listMessages(session: string): Promise<JsonReply> {

@@ -73,6 +73,7 @@ export async function readJson(
     }
     const value = parseObject(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
     if (value === undefined) throw invalidJson();
+    chunks.length = 0; // `release` keeps the list alive
     return { value, release };
   } catch (error) {
     release();

@@ -14,6 +14,7 @@ export const refusals = {
   loop: [400],
   invalid_api_key: [401],
   origin_not_allowed: [403],
+  session_forbidden: [403],
   unknown_url: [404],
   method_not_allowed: [405],
   body_timeout: [408],

@@ -43,3 +43,9 @@ export function readList(object: JsonObject, key: string): readonly unknown[] {
   if (!Array.isArray(value)) throw invalidType(key, "a list");
   return value;
 }
+
+/** Copies the fields that are not in `names`, without those that are null. */
+export const withoutFields = (body: JsonObject, names: ReadonlySet<string>): JsonObject =>
+  Object.fromEntries(
+    Object.entries(body).filter(([key, value]) => !names.has(key) && value !== null),
+  );

@@ -8,11 +8,12 @@ import type {
   ToolCall,
 } from "../channels/index.ts";
 import type { DoorSubscriber } from "../pico-server/index.ts";
+import { CallLog } from "./call-log.ts";
+import { pieceOf, upToOf } from "./pieces.ts";
 
 /** Texts of one answer, in UTF-16 code units. A longer answer fails. */
 const maxAnswerLength = 16 * 1024 * 1024;
 
-const maxPieceLength = 64 * 1024;
 /** Messages of other clients that wait for a slow reader. */
 const maxTurns = 64;
 
@@ -45,7 +46,9 @@ export interface RunReader {
   /** The reader has received the whole text of the message. */
   closed(id: string, kind: TextKind): void;
   attachments(id: string, media: readonly Media[]): void;
-  toolCalls(id: string, calls: readonly ToolCall[]): void;
+  toolCall(call: ToolCall): void;
+  /** The call has a result or an error. `toolCall` came before. */
+  toolResult(call: ToolCall): void;
   /** Another client of the session sent a message. */
   turn?(message: InboundMessage): void;
   over(end: RunEnd): void;
@@ -69,19 +72,6 @@ interface Progress {
   staleText: string | undefined;
   isDone: boolean;
 }
-
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
-
-/** A part small enough for the progress of a slow reader to be visible. */
-function pieceOf(text: string, from: number, upTo: number): string {
-  const end = Math.min(upTo, from + maxPieceLength);
-  const cut = end < upTo && isHighSurrogate(text.charCodeAt(end - 1)) ? 1 : 0;
-  return text.slice(from, end - cut);
-}
-
-/** The end of the text that a reader may have: a surrogate pair is not divided. */
-const upToOf = (text: string): number =>
-  text.length - (isHighSurrogate(text.charCodeAt(text.length - 1)) ? 1 : 0);
 
 /** One answer. Subscribe it to the session before the message is delivered. */
 export class AnswerRun implements DoorSubscriber {
@@ -219,6 +209,8 @@ export class AnswerRun implements DoorSubscriber {
 
 /** The position of one reader in an answer. It queues nothing: a slow reader gets larger parts. */
 export class Follower {
+  /** Made at the first tool call. */
+  private calls: CallLog | undefined;
   private readonly run: AnswerRun;
   private readonly reader: RunReader;
   private readonly options: FollowOptions;
@@ -231,7 +223,8 @@ export class Follower {
     this.reader = reader;
     this.options = options;
     if (!options.skipsSent) return;
-    for (const { id, text, isClosed } of run.messages) {
+    for (const { id, text, calls, isClosed } of run.messages) {
+      for (const call of calls) (this.calls ??= new CallLog()).add(id, call);
       const sent = isClosed ? text.length : upToOf(text);
       this.progress.set(id, { sent, staleText: undefined, isDone: isClosed });
     }
@@ -310,6 +303,7 @@ export class Follower {
     if (!reader.isWritable()) return false;
     const progress = this.progressOf(message.id);
     if (!message.isRemoved && !this.pumpText(message, progress)) return false;
+    if (!message.isRemoved) this.pumpCalls(message);
     if (!message.isClosed) return true;
     progress.isDone = true;
     if (!message.isRemoved) this.finishMessage(message, progress);
@@ -336,12 +330,19 @@ export class Follower {
     return !isClosed || reader.isWritable();
   }
 
-  private finishMessage({ id, kind, text, calls, media }: RunMessage, progress: Progress): void {
+  private pumpCalls({ id, calls }: RunMessage): void {
+    for (const call of calls) {
+      const news = (this.calls ??= new CallLog()).add(id, call);
+      if (news.isCall) this.reader.toolCall(call);
+      if (news.isResult) this.reader.toolResult(call);
+    }
+  }
+
+  private finishMessage({ id, kind, text, media }: RunMessage, progress: Progress): void {
     const { reader } = this;
     const { staleText } = progress;
     if (staleText !== undefined && staleText.trimEnd() !== text.trimEnd())
       reader.replaced(id, kind, text);
-    if (calls.length > 0) reader.toolCalls(id, calls);
     if (media.length > 0) reader.attachments(id, media);
   }
 }

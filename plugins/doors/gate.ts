@@ -1,17 +1,37 @@
 // Checks a request before its body is read: origin, limiter, token, rate, parallel requests.
 import type { IncomingMessage } from "node:http";
-import { codeOf, type Clock } from "../../kernel/index.ts";
+import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import type { Http, Limiter } from "../http/index.ts";
-import { isOriginAllowed, isOwnHost } from "../pico-server/handshake/origins.ts";
+import { hostIdentityKinds } from "../pico-server/handshake/admission.ts";
+import { toPerson, type Person } from "../pico-server/handshake/identity.ts";
+import {
+  isFromSameOrigin,
+  isOriginAllowed,
+  isOwnHost,
+  ownOrigin,
+} from "../pico-server/handshake/origins.ts";
 import { createKeyedBuckets } from "../pico-server/connection/rate-limit.ts";
 import type { Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
 import { Refusal } from "./refusal.ts";
 
+/** A client that may use the protocol: with the token, or as a person whom the host names. */
+export interface Access extends Person {
+  /** Set with the token: false after it was replaced. */
+  readonly isCurrent?: () => boolean;
+  /** Set for a person: aborts when the host ends their session. */
+  readonly ending?: AbortSignal;
+  /** Set for a person: call it when the request has ended. */
+  readonly release?: Release;
+}
+
 interface GateOptions {
   readonly http: Http;
   readonly tokens: Tokens;
   readonly clock: Clock;
+  readonly log: Log;
+  /** Whether pages of a host with its own session check need no token. */
+  readonly admitsPages: boolean;
   /** Name of the token, also in the sender `token:NAME`. */
   readonly token: string;
   readonly config: () => CommonConfig;
@@ -19,16 +39,16 @@ interface GateOptions {
 
 /** The checks of one protocol. Each rejects with a `Refusal`. */
 export interface Gate {
+  /** Returns the person if the host names one, and the request is from a page of its origin. */
+  admitPage(request: IncomingMessage): Access | undefined;
   /** Checks the `Origin` header. Returns the headers that let an allowed page read the response. */
   cors(request: IncomingMessage): Readonly<Record<string, string>>;
   /** Headers of the response to a preflight request of an allowed page. */
   preflight(request: IncomingMessage): Readonly<Record<string, string>>;
-  /** Compares the token. Returns its version. */
-  authenticate(request: IncomingMessage): Promise<number>;
+  /** Compares the token. */
+  authenticate(request: IncomingMessage): Promise<Access>;
   /** Counts the request. Call the result once, when it has ended. */
   enter(request: IncomingMessage): () => void;
-  /** False after the token was replaced or removed. */
-  isCurrent(version: number): boolean;
 }
 
 const exposedHeaders = "x-doorward-session, x-doorward-ignored, x-request-id, retry-after";
@@ -69,6 +89,22 @@ class RequestGate implements Gate {
     });
   }
 
+  admitPage(request: IncomingMessage): Access | undefined {
+    const { http, admitsPages, log } = this.options;
+    const { authorization, origin } = request.headers;
+    if (!admitsPages || authorization !== undefined) return undefined;
+    if (http.listener(request) !== "dashboard") return undefined;
+    const peer = http.peer(request);
+    if (!isFromSameOrigin({ request, peer, origin, isUpgrade: false })) return undefined;
+    const found = http.identityOf(request);
+    if (!found || !hostIdentityKinds.has(found.kind)) return undefined;
+    const { kind, identity } = found;
+    http.markAuthenticated(request);
+    const ending = new AbortController();
+    const release = identity.onEnd(() => ending.abort());
+    return { ...toPerson(kind, identity, log), ending: ending.signal, release };
+  }
+
   cors(request: IncomingMessage): Readonly<Record<string, string>> {
     const { origin } = request.headers;
     if (origin === undefined) return {};
@@ -94,7 +130,7 @@ class RequestGate implements Gate {
     };
   }
 
-  async authenticate(request: IncomingMessage): Promise<number> {
+  async authenticate(request: IncomingMessage): Promise<Access> {
     const { http, tokens, token } = this.options;
     const candidate = readBearer(request);
     if (candidate === undefined) {
@@ -115,7 +151,9 @@ class RequestGate implements Gate {
       throw wrongToken(message, 'Bearer error="invalid_token"');
     }
     http.markAuthenticated(request);
-    return verdict.match;
+    const version = verdict.match;
+    const isCurrent = (): boolean => tokens.info(token).version === version;
+    return { sender: { id: `token:${token}` }, scope: undefined, isCurrent };
   }
 
   enter(request: IncomingMessage): () => void {
@@ -128,17 +166,11 @@ class RequestGate implements Gate {
     return () => void (this.inProgress -= 1);
   }
 
-  isCurrent(version: number): boolean {
-    const { tokens, token } = this.options;
-    return tokens.info(token).version === version;
-  }
-
   private isAllowed(request: IncomingMessage, origin: string): boolean {
     const { http, config } = this.options;
     const patterns = config().allow_origins;
-    const { host, secure } = http.peer(request);
-    const isOwn = isOwnHost(host, http.addresses());
-    const self = isOwn ? `${secure ? "https" : "http"}://${host}` : undefined;
+    const peer = http.peer(request);
+    const self = isOwnHost(peer.host, http.addresses()) ? ownOrigin({ peer }) : undefined;
     return patterns.length > 0 && isOriginAllowed(patterns, origin, self);
   }
 }

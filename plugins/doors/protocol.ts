@@ -40,6 +40,8 @@ interface ProtocolOptions {
   readonly envPrefix: string;
   /** @param prefix - Undefined if the token store does not read the environment. */
   readonly missingToken: (prefix: string | undefined) => Error;
+  /** Whether people whom the host names need no token, on pages of the same origin. */
+  readonly admitsPages?: boolean;
 }
 
 /** Shared by the routes of a protocol. */
@@ -65,7 +67,7 @@ export async function startProtocol<C extends CommonConfig>(
 ): Promise<Protocol<C>> {
   const { needs, clock, log, random, config, lifecycle } = scope;
   const { tokens, http, picoServer } = needs;
-  const { name, path } = options;
+  const { name, path, admitsPages = false } = options;
   await tokens.claim(name, { exposed: http.isPublic() });
   await assertToken(config(), tokens, options);
   let isServing = false;
@@ -74,7 +76,6 @@ export async function startProtocol<C extends CommonConfig>(
     door,
     clock,
     log,
-    sender: { id: `token:${name}` },
     answerMs: () => config().answer_s * 1_000,
     maxRequests: () => config().max_requests,
   });
@@ -99,7 +100,7 @@ export async function startProtocol<C extends CommonConfig>(
     runs,
     door,
     newId: () => Buffer.from(random(16)).toString("hex"),
-    gate: createGate({ http, tokens, clock, token: name, config }),
+    gate: createGate({ http, tokens, clock, log, token: name, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
     serve: (server) =>
       http.request(path, (...exchange) => void server.handle(...exchange), {

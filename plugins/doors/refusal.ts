@@ -19,3 +19,7 @@ export class Refusal extends Error {
     this.headers = headers;
   }
 }
+
+/** The token was replaced, or the session of a person with the host has ended. */
+export const accessEnded = (): Refusal =>
+  new Refusal("invalid_api_key", "The token was replaced, or you have signed out.");

@@ -16,7 +16,6 @@ interface RunsOptions {
   readonly door: PicoDoor;
   readonly clock: Clock;
   readonly log: Log;
-  readonly sender: Sender;
   readonly answerMs: () => number;
   readonly maxRequests: () => number;
 }
@@ -26,6 +25,7 @@ interface RunRequest extends Pick<
   InboundMessage,
   "session" | "id" | "content" | "media" | "previous" | "metadata" | "hops"
 > {
+  readonly sender: Sender;
   /** A request with the same id and content receives the same answer. */
   readonly isRepeatable: boolean;
   /** Called once the application has accepted or rejected the message. */
@@ -99,14 +99,14 @@ export class Runs {
       request.settled();
       if (known.digest !== digest)
         throw new Refusal("id_reused", "Another message already used this id or Idempotency-Key.");
-      return this.join(known);
+      return this.join(known, request.sender);
     }
     if (this.active.size >= Math.max(minActive, this.options.maxRequests())) {
       const headers = { "Retry-After": "5" };
       request.settled();
       throw new Refusal("rate_limited", "Too many replies are in progress.", { headers });
     }
-    return this.join(this.open(request, key, digest));
+    return this.join(this.open(request, key, digest), request.sender);
   }
 
   /** Returns the answer to a message, if it is kept. */
@@ -119,10 +119,26 @@ export class Runs {
     return this.kept.get(this.latestKeys.get(session) ?? "");
   }
 
-  /** Stops all messages of a session. Clients receive the text so far. */
-  stopSession(session: string): readonly StopResult[] {
-    const { door, sender } = this.options;
-    const results = door.stop(session, undefined, sender);
+  /**
+   * Stops answers of a session. Clients receive the text so far.
+   *
+   * @param by - The client who stops them.
+   * @param matches - Selects among the kept answers. Without it, every message of the session is
+   *   stopped, also those of other protocols.
+   */
+  async stop(
+    session: string,
+    by: Sender,
+    matches?: (kept: KeptRun) => boolean,
+  ): Promise<readonly StopResult[]> {
+    const { door } = this.options;
+    const ids = matches
+      ? [...this.kept.values()]
+          .filter((entry) => entry.request.session === session && matches(entry))
+          .map(({ request }) => request.id)
+      : [undefined];
+    const stops = ids.map(async (id) => door.stop(session, id, by));
+    const results = (await Promise.all(stops)).flat();
     for (const { id } of results) {
       const entry = this.kept.get(`${session}\0${id}`);
       if (entry) entry.state.isStopped = true;
@@ -131,8 +147,8 @@ export class Runs {
   }
 
   /** Adds a client to an answer. */
-  join(kept: KeptRun): JoinedRun {
-    const { door, sender } = this.options;
+  join(kept: KeptRun, client: Sender): JoinedRun {
+    const { door } = this.options;
     const { run, accepted, request, state } = kept as ActiveRun;
     state.readers += 1;
     let isInside = true;
@@ -144,7 +160,7 @@ export class Runs {
         isInside = false;
         state.readers -= 1;
         if (stops && state.readers === 0 && !run.end)
-          door.stop(request.session, request.id, sender);
+          void door.stop(request.session, request.id, client);
       },
       noteSeen: () => void (state.isSeen = true),
     };
@@ -164,8 +180,8 @@ export class Runs {
   }
 
   private open(request: RunRequest, key: string, digest: string): ActiveRun {
-    const { door, clock, sender, answerMs } = this.options;
-    const { session, id, isRepeatable } = request;
+    const { door, clock, answerMs } = this.options;
+    const { session, id, sender, isRepeatable } = request;
     let timer: unknown;
     let unsubscribe: Release | undefined;
     const state = { readers: 0, endedAt: undefined, isSeen: false, isStopped: false } as RunState;
@@ -182,7 +198,7 @@ export class Runs {
     timer = clock.setTimeout(() => {
       const message = `The reply did not end within ${seconds} s.`;
       run.fail(new Refusal("no_answer", message, { headers: { "x-should-retry": "false" } }));
-      door.stop(session, id, sender);
+      void door.stop(session, id, sender);
     }, answerMs());
     const accepted = this.deliver(request, run);
     const entry = { run, accepted, digest, request: { session, id }, state };
@@ -191,10 +207,10 @@ export class Runs {
   }
 
   private async deliver(request: RunRequest, run: AnswerRun): Promise<void> {
-    const { door, clock, sender, log } = this.options;
+    const { door, clock, log } = this.options;
     const { isRepeatable: _, settled, ...message } = request;
     try {
-      const status = await door.deliver({ ...message, sender, at: clock.now() }, { dedupe: true });
+      const status = await door.deliver({ ...message, at: clock.now() }, { dedupe: true });
       if (status === "accepted") return run.accepted();
       const text = "The application has this message already, but its reply is no longer kept.";
       run.fail(new Refusal("id_reused", text, { headers: { "x-should-retry": "false" } }));

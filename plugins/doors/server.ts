@@ -3,24 +3,20 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { PicoDoor } from "../pico-server/index.ts";
 import { sendJson } from "../pico-server/http/send-json.ts";
-import { readJson, type JsonBody } from "./body.ts";
 import type { CommonConfig } from "./config.ts";
 import { statusOf, toRefusal } from "./errors.ts";
-import type { JsonObject } from "./fields.ts";
-import type { Gate } from "./gate.ts";
+import type { Access, Gate } from "./gate.ts";
 import { Refusal } from "./refusal.ts";
-import { toSession } from "./session.ts";
 
 type HeaderMap = Readonly<Record<string, string>>;
 
-/** One request with a valid token. */
+/** One request of a client that may use the protocol. */
 export interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** CORS headers of an allowed page. */
   readonly cors: HeaderMap;
-  /** Version of the token. */
-  readonly version: number;
+  readonly access: Access;
 }
 
 /** A response of status 200. */
@@ -68,23 +64,28 @@ export class ProtocolServer {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { gate } = this.options;
     let cors: HeaderMap = {};
+    let access: Access | undefined;
     try {
       const route = this.findRoute(request);
-      cors = gate.cors(request);
+      const page = gate.admitPage(request);
+      access = page;
+      if (!page) cors = gate.cors(request);
       if (request.method === "OPTIONS") {
         response.writeHead(204, { ...cors, ...gate.preflight(request) });
         return void response.end();
       }
-      const version = await gate.authenticate(request);
+      access = page ?? (await gate.authenticate(request));
       const leave = gate.enter(request);
       try {
-        const body = await route.run({ request, response, cors, version });
+        const body = await route.run({ request, response, cors, access });
         if (body) sendJson(response, 200, body.value, { ...cors, ...body.headers });
       } finally {
         leave();
       }
     } catch (error) {
       this.refuse(request, response, error, cors);
+    } finally {
+      access?.release?.();
     }
   }
 
@@ -113,53 +114,4 @@ export class ProtocolServer {
       ...(request.complete ? {} : { Connection: "close" }),
     });
   }
-}
-
-/** Reads the body. @returns Undefined if the client has left. */
-export async function readCallBody(
-  { config, clock, door, gate }: ProtocolServerOptions,
-  { request, version }: Call,
-): Promise<JsonBody | undefined> {
-  const maxBytes = config().max_body;
-  const body = await readJson(request, { maxBytes, clock, budget: door });
-  if (!body || gate.isCurrent(version)) return body;
-  // The token was replaced while the body arrived.
-  body.release();
-  throw new Refusal("invalid_api_key", "The token was replaced in the meantime.");
-}
-
-/** Reads a body that may be absent. @returns Undefined if the client has left. */
-export async function readOptionalBody(
-  options: ProtocolServerOptions,
-  call: Call,
-): Promise<JsonObject | undefined> {
-  const { headers } = call.request;
-  if (!headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0)) return {};
-  const body = await readCallBody(options, call);
-  body?.release();
-  return body?.value;
-}
-
-/** Rejects messages that cannot be delivered now. */
-export function assertOpen({ isOpen }: ProtocolServerOptions): void {
-  if (isOpen()) return;
-  throw new Refusal("not_running", "Doorward is starting or stopping.", {
-    headers: { "Retry-After": "1" },
-  });
-}
-
-/**
- * @param name - The name that the client gave.
- * @param param - The field or header that contains it.
- * @returns The session of the channel.
- */
-export async function sessionOf(
-  { name: prefix, config, door }: ProtocolServerOptions,
-  name: string,
-  param: string,
-): Promise<string> {
-  const isShared = config().sessions === "shared";
-  const session = toSession(name, { prefix, isShared, param });
-  if (!(await door.isToken(name))) return session;
-  throw new Refusal("unsupported_value", "The session name must not be a token.");
 }

@@ -2,6 +2,8 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
 import { toEndRefusal } from "./errors.ts";
+import { accessEnded } from "./refusal.ts";
+import type { Access } from "./gate.ts";
 import type { FollowOptions, Follower, RunReader } from "./follow.ts";
 import type { JoinedRun } from "./runs.ts";
 import { EventWriter } from "./sse.ts";
@@ -12,6 +14,7 @@ const beginMs = 15_000;
 export interface StreamOptions extends FollowOptions {
   readonly response: ServerResponse;
   readonly joined: JoinedRun;
+  readonly access: Pick<Access, "ending">;
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly stallMs: () => number;
@@ -30,7 +33,8 @@ function lazyReader(open: () => RunReader, isWritable: () => boolean): RunReader
     replaced: (id, kind, whole) => open().replaced(id, kind, whole),
     closed: (id, kind) => open().closed(id, kind),
     attachments: (id, media) => open().attachments(id, media),
-    toolCalls: (id, calls) => open().toolCalls(id, calls),
+    toolCall: (call) => open().toolCall(call),
+    toolResult: (call) => open().toolResult(call),
     turn: (message) => open().turn?.(message),
     over: (end) => open().over(end),
   };
@@ -38,7 +42,7 @@ function lazyReader(open: () => RunReader, isWritable: () => boolean): RunReader
 
 /** Rejects with the error of the run if the response has not begun. */
 export function streamRun(options: StreamOptions): Promise<undefined> {
-  const { response, joined, headers, clock, stallMs, stopsOnClose, open } = options;
+  const { response, joined, access, headers, clock, stallMs, stopsOnClose, open } = options;
   return new Promise((resolve, reject) => {
     let begun: RunReader | undefined;
     let timer: unknown = undefined;
@@ -51,6 +55,7 @@ export function streamRun(options: StreamOptions): Promise<undefined> {
       ...lazyReader(begin, () => begun?.isWritable() ?? true),
       over(end) {
         clock.clearTimeout(timer);
+        access.ending?.removeEventListener("abort", onEnding);
         response.off("close", onClose);
         joined.leave(false);
         if (!begun && end.outcome === "failed") return reject(toEndRefusal(end));
@@ -61,13 +66,20 @@ export function streamRun(options: StreamOptions): Promise<undefined> {
     };
     const onClose = (): void => {
       clock.clearTimeout(timer);
+      access.ending?.removeEventListener("abort", onEnding);
       follower.stop();
       joined.leave(stopsOnClose());
       resolve(undefined);
     };
+    // The answer continues: only this client no longer receives it.
+    const onEnding = (): void => {
+      follower.stop();
+      reader.over({ outcome: "failed", finishReason: "error", messages: 0, error: accessEnded() });
+    };
     const follower: Follower = joined.run.attach(reader, options);
     response.once("close", onClose);
     if (response.destroyed) return onClose();
+    access.ending?.addEventListener("abort", onEnding);
     timer = clock.setTimeout(begin, beginMs);
     void joined.accepted.then(() => {
       if (!joined.run.end && !response.destroyed) begin();

@@ -1,8 +1,8 @@
-// Checks the message of a request, and bounds the turns that the client sends before it.
+// Reads the messages of a request: roles, texts, images, and the turns before the last one.
 import { isObject } from "../../lib/util.ts";
 import type { Media, PreviousTurn } from "../channels/index.ts";
-import { missing, unsupported } from "./fields.ts";
-import { maxImages } from "./media.ts";
+import { invalidType, missing, own, readText, unsupported, type JsonObject } from "./fields.ts";
+import { maxImages, readImage } from "./media.ts";
 import { boundFields } from "./metadata.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -19,24 +19,105 @@ export interface Turn {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** Joins the texts with line breaks, and collects the images. */
-export function joinParts(
-  parts: readonly (string | Media | undefined)[],
+/** Reads each item of a list, which must be an object. */
+export const readItems = <T>(
+  list: readonly unknown[],
   param: string,
-): Pick<Turn, "content" | "media"> {
-  const texts = parts.filter((part) => typeof part === "string");
+  read: (item: JsonObject, param: string) => T,
+): readonly T[] =>
+  list.map((item, index) => {
+    const at = `${param}[${index}]`;
+    if (!isObject(item)) throw invalidType(at, "an object");
+    return read(item, at);
+  });
+
+/** Returns the meaning of the role in `roles`. */
+export function readRole<T extends string>(
+  message: JsonObject,
+  param: string,
+  roles: Readonly<Record<string, T>>,
+): T {
+  const given = readText(message, "role", `${param}.role`);
+  if (given === undefined) throw missing(`${param}.role`);
+  const role = Object.hasOwn(roles, given) ? roles[given] : undefined;
+  if (role) return role;
+  throw unsupported(`${param}.role`, `The role ${JSON.stringify(given.slice(0, 60))} is unknown.`);
+}
+
+/**
+ * Reads a text, or a list of parts. Texts are joined with line breaks.
+ *
+ * @param readPart - Returns undefined for a part that the application cannot receive.
+ */
+export function readContent(
+  message: JsonObject,
+  param: string,
+  readPart: (part: JsonObject, param: string) => string | Media | undefined,
+): Pick<PreviousTurn, "content" | "media"> {
+  const content = own(message, "content") ?? "";
+  if (typeof content === "string") return { content };
+  if (Array.isArray(content)) return readParts(content, `${param}.content`, readPart);
+  throw invalidType(`${param}.content`, "a string or a list of parts");
+}
+
+export function readParts(
+  list: readonly unknown[],
+  param: string,
+  readPart: (part: JsonObject, param: string) => string | Media | undefined,
+): Pick<PreviousTurn, "content" | "media"> {
+  const parts = readItems(list, param, readPart);
   const media = parts.filter((part): part is Media => isObject(part));
   if (media.length > maxImages)
     throw unsupported(param, `A message may have at most ${maxImages} images.`);
-  return { content: texts.join("\n"), media };
+  const content = parts.filter((part) => typeof part === "string").join("\n");
+  return { content, ...(media.length > 0 && { media }) };
 }
 
-/** Throws unless the turn is a message of the user that is neither empty nor too large. */
-export function assertTurn({ role, content, media }: PreviousTurn, param: string): void {
-  if (role !== "user") {
-    const message = "The last message must have the role user.";
-    throw unsupported(`${param}.role`, message);
-  }
+export function readName(message: JsonObject, param: string): Pick<PreviousTurn, "name"> {
+  const name = readText(message, "name", `${param}.name`);
+  return name === undefined ? {} : { name: name.slice(0, 256) };
+}
+
+/** Reads an image that the client must be able to send. */
+export function requireImage(url: string | undefined, param: string): Media {
+  const media = readImage(url ?? "");
+  if (media) return media;
+  const message =
+    `${param} must be an https: address, or a data: URL in base64 of a PNG, JPEG, GIF or WebP ` +
+    "image of at most 20 MiB.";
+  throw new Refusal("invalid_image_url", message, { param });
+}
+
+interface TurnOptions {
+  /** The field with the messages. */
+  readonly param: string;
+  /** Key of the protocol in the metadata. */
+  readonly key: string;
+  /** Fields that Doorward does not apply. */
+  readonly rest: Readonly<Record<string, unknown>>;
+  /** The user that the client claims to have. */
+  readonly user?: string | undefined;
+  /** Position of the message in the request, if turns before it were added. */
+  readonly index?: number;
+}
+
+/** Makes a message of the last turn. Throws unless the user wrote it. */
+export function toTurn(turns: readonly PreviousTurn[], options: TurnOptions): Turn {
+  const { param, key, rest, user, index = turns.length - 1 } = options;
+  const last = turns.at(-1)!;
+  assertUserTurn(last, `${param}[${index}]`);
+  const { previous, cut } = boundPrevious(turns.slice(0, -1));
+  const metadata = {
+    ...(Object.keys(rest).length > 0 && { [key]: boundFields(rest) }),
+    ...(user !== undefined && { user: user.slice(0, 256) }),
+    ...(cut > 0 && { previous_cut: cut }),
+  };
+  return { content: last.content, media: last.media ?? [], previous, metadata };
+}
+
+function assertUserTurn({ role, content, media }: PreviousTurn, param: string): void {
+  if (role !== "user")
+    throw unsupported(`${param}.role`, "The last message must have the role user.");
   if (Buffer.byteLength(content) > maxContentBytes) {
     const message = "The last message may have at most 1 MiB of text.";
     throw new Refusal("too_large", message, { param: `${param}.content` });
@@ -45,7 +126,7 @@ export function assertTurn({ role, content, media }: PreviousTurn, param: string
 }
 
 /** Keeps the latest turns. Turns without text and images, such as tool calls, are left out. */
-export function boundPrevious(turns: readonly PreviousTurn[]): {
+function boundPrevious(turns: readonly PreviousTurn[]): {
   readonly previous: readonly PreviousTurn[];
   readonly cut: number;
 } {
@@ -58,23 +139,4 @@ export function boundPrevious(turns: readonly PreviousTurn[]): {
     first -= 1;
   }
   return { previous: shown.slice(first), cut: first };
-}
-
-interface MetadataOptions {
-  /** Key of the protocol. */
-  readonly key: string;
-  readonly rest: Readonly<Record<string, unknown>>;
-  /** The user that the client claims to have. */
-  readonly user?: string | undefined;
-  /** Turns that were left out. */
-  readonly cut: number;
-}
-
-/** Builds the data of the request that the application receives. */
-export function toMetadata({ key, rest, user, cut }: MetadataOptions): Turn["metadata"] {
-  return {
-    ...(Object.keys(rest).length > 0 && { [key]: boundFields(rest) }),
-    ...(user !== undefined && { user: user.slice(0, 256) }),
-    ...(cut > 0 && { previous_cut: cut }),
-  };
 }

@@ -1,11 +1,15 @@
 // Carries one answer to one HTTP response, streamed or whole, and stops it if the client leaves.
 import {
-  EventWriter,
-  streamRun,
+  openEvents,
+  streamAnswer,
   toEndRefusal,
+  type Call,
+  type EventWriter,
+  type JoinedRun,
+  type Protocol,
   type RunEnd,
-  type StreamOptions,
 } from "../doors/index.ts";
+import type { OpenaiConfig } from "./config.ts";
 import { PlainText, type TextSink } from "./plain-text.ts";
 
 /** How a protocol shows an answer. */
@@ -14,29 +18,43 @@ export interface ResponseFormat {
   stream(events: EventWriter): TextSink;
 }
 
-interface ExchangeOptions extends Omit<StreamOptions, "open"> {
+interface ExchangeOptions {
+  readonly joined: JoinedRun;
   readonly format: ResponseFormat;
+  readonly headers: Readonly<Record<string, string>>;
   readonly isStreamed: boolean;
-  readonly showsThoughts: boolean;
 }
 
 /** Rejects with the error of the run if the response has not begun. */
-export function exchange(options: ExchangeOptions): Promise<object | undefined> {
-  const { isStreamed, showsThoughts, format } = options;
-  if (!isStreamed) return waitForAnswer(options);
-  const open = (events: EventWriter): PlainText =>
-    new PlainText(format.stream(events), showsThoughts);
-  return streamRun({ ...options, hidesThoughts: !showsThoughts, open });
+export function exchange(
+  protocol: Protocol<OpenaiConfig>,
+  call: Call,
+  { joined, format, headers, isStreamed }: ExchangeOptions,
+): Promise<object | undefined> {
+  const { config } = protocol;
+  const showsThoughts = config().thoughts !== "hide";
+  const stopsOnClose = (): boolean => config().disconnect === "stop";
+  if (!isStreamed) return waitForAnswer(call, joined, { format, showsThoughts, stopsOnClose });
+  return streamAnswer(protocol, call, joined, {
+    headers,
+    stopsOnClose,
+    hidesThoughts: !showsThoughts,
+    open: (events) => new PlainText(format.stream(events), showsThoughts),
+  });
+}
+
+interface WaitOptions {
+  readonly format: ResponseFormat;
+  readonly showsThoughts: boolean;
+  readonly stopsOnClose: () => boolean;
 }
 
 /** @returns The answer, or undefined if the client has left. */
-function waitForAnswer({
-  response,
-  joined,
-  format,
-  showsThoughts,
-  stopsOnClose,
-}: ExchangeOptions): Promise<object | undefined> {
+function waitForAnswer(
+  { response }: Call,
+  joined: JoinedRun,
+  { format, showsThoughts, stopsOnClose }: WaitOptions,
+): Promise<object | undefined> {
   return new Promise((resolve, reject) => {
     const texts = { text: "", thought: "" };
     const sink: TextSink = {
@@ -65,17 +83,11 @@ function waitForAnswer({
 
 /** Sends a finished answer that no application wrote. */
 export function streamText(
-  text: string,
-  {
-    response,
-    format,
-    headers,
-    clock,
-    stallMs,
-  }: Pick<ExchangeOptions, "response" | "format" | "headers" | "clock" | "stallMs">,
+  protocol: Protocol<OpenaiConfig>,
+  call: Call,
+  { format, text }: { readonly format: ResponseFormat; readonly text: string },
 ): void {
-  const events = new EventWriter({ response, clock, stallMs, onDrain: () => undefined }, headers);
-  const sink = format.stream(events);
+  const sink = format.stream(openEvents(protocol, call));
   sink.text(text);
   sink.over({ outcome: "completed", finishReason: "stop", messages: 1 });
 }

@@ -1,6 +1,6 @@
 // Checks the fields of a request body that Doorward does not apply.
 import { isObject } from "../../lib/util.ts";
-import { invalidType, own, unsupported, type JsonObject } from "../doors/index.ts";
+import { invalidType, own, unsupported, withoutFields, type JsonObject } from "../doors/index.ts";
 
 const isList = (value: unknown): boolean => Array.isArray(value);
 const isNumber = (value: unknown): boolean => typeof value === "number";
@@ -62,10 +62,8 @@ export function assertFields(body: JsonObject): void {
 export function splitIgnored(
   body: JsonObject,
   read: ReadonlySet<string>,
-): { readonly ignored: string; readonly rest: Record<string, unknown> } {
-  const rest = Object.fromEntries(
-    Object.entries(body).filter(([key, value]) => !read.has(key) && value !== null),
-  );
+): { readonly ignored: string; readonly rest: JsonObject } {
+  const rest = withoutFields(body, read);
   const names = Object.keys(rest).filter((name) => /^[a-z_]{1,40}$/.test(name));
   const list = names.toSorted().slice(0, 40).join(", ");
   return { ignored: list.length > 512 ? list.slice(0, list.lastIndexOf(",", 512)) : list, rest };

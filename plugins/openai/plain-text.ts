@@ -46,10 +46,11 @@ export class PlainText implements RunReader {
   }
 
   /** Clients would run calls of the form that the protocol has, so they are only described. */
-  toolCalls(id: string, calls: readonly ToolCall[]): void {
-    for (const { name, arguments: text } of calls)
-      this.append("thought", id, `Tool call: ${name}(${text.slice(0, maxArguments)})`);
+  toolCall({ id, name, arguments: text }: ToolCall): void {
+    this.append("thought", id, `Tool call: ${name}(${text.slice(0, maxArguments)})`);
   }
+
+  toolResult(): void {}
 
   over(end: RunEnd): void {
     this.sink.over(end);

@@ -1,22 +1,19 @@
 // Parses the body of a request for a response.
-import { isObject } from "../../lib/util.ts";
 import type { Media, PreviousTurn } from "../channels/index.ts";
 import {
-  assertTurn,
-  boundPrevious,
   invalidType,
-  joinParts,
   missing,
   own,
+  readContent,
   readFlag,
+  readItems,
+  readRole,
   readText,
   Refusal,
-  toMetadata,
   unsupported,
   type JsonObject,
 } from "../doors/index.ts";
-import { assertFields, splitIgnored } from "./fields.ts";
-import { assertModel, readImageUrl, readRole, type ParsedRequest } from "./request.ts";
+import { assertRequest, readImageUrl, readRequest, roles, type ParsedRequest } from "./request.ts";
 
 export interface ParsedResponseRequest extends ParsedRequest {
   readonly instructions: string | undefined;
@@ -34,67 +31,46 @@ const appliedFields = new Set([
   "user",
 ]);
 
-function readPart(part: unknown, param: string): string | Media | undefined {
-  if (!isObject(part)) throw invalidType(param, "an object");
+function readPart(part: JsonObject, param: string): string | Media | undefined {
   const type = own(part, "type");
   if (type === "input_text" || type === "output_text")
     return readText(part, "text", `${param}.text`);
-  if (type === "input_image") return readImageUrl(own(part, "image_url"), `${param}.image_url`);
+  if (type === "input_image") return readImageUrl(part, "image_url", `${param}.image_url`);
   throw unsupported(`${param}.type`, `${param}.type must be input_text or input_image.`);
 }
 
-function readItem(item: unknown, index: number): PreviousTurn {
-  const param = `input[${index}]`;
-  if (!isObject(item)) throw invalidType(param, "an object");
+function readItem(item: JsonObject, param: string): PreviousTurn {
   const type = own(item, "type") ?? "message";
   if (type !== "message") throw unsupported(`${param}.type`, "Only items of messages are read.");
-  const role = readRole(item, param);
-  const content = own(item, "content") ?? "";
-  if (typeof content === "string") return { role, content };
-  if (!Array.isArray(content)) throw invalidType(`${param}.content`, "a string or a list of parts");
-  const parts = content.map((part, at) => readPart(part, `${param}.content[${at}]`));
-  const { content: text, media } = joinParts(parts, `${param}.content`);
-  return { role, content: text, ...(media.length > 0 && { media }) };
+  return { role: readRole(item, param, roles), ...readContent(item, param, readPart) };
 }
 
 function readInput(body: JsonObject): readonly PreviousTurn[] {
-  const input = own(body, "input");
-  if (input === undefined) throw missing("input");
+  const input = own(body, "input") ?? [];
   if (typeof input === "string") return [{ role: "user", content: input }];
   if (!Array.isArray(input)) throw invalidType("input", "a string or a list of items");
   if (input.length === 0) throw missing("input");
-  return input.map(readItem);
+  return readItems(input, "input", readItem);
 }
 
 /** @throws Refusal for the first field that is wrong. */
 export function parseResponseRequest(body: JsonObject, model: string): ParsedResponseRequest {
-  assertModel(body, model);
-  assertFields(body);
+  assertRequest(body, model);
   for (const key of ["conversation", "prompt"])
     if (own(body, key) !== undefined) throw unsupported(key, `The field ${key} cannot be used.`);
   if (readFlag(body, "background"))
     throw unsupported("background", "Responses cannot be made in the background.");
-  const turns = readInput(body);
-  const last = turns.at(-1)!;
-  assertTurn(last, `input[${turns.length - 1}]`);
   const instructions = readText(body, "instructions");
   const system = instructions ? [{ role: "system", content: instructions } as const] : [];
-  const { previous, cut } = boundPrevious([...system, ...turns.slice(0, -1)]);
-  const user = readText(body, "user");
-  const { ignored, rest } = splitIgnored(body, appliedFields);
+  const turns = [...system, ...readInput(body)];
+  const options = { param: "input", applied: appliedFields, turns, added: system.length };
+  const request = readRequest(body, options);
   return {
-    content: last.content,
-    media: last.media ?? [],
-    previous,
-    stream: readFlag(body, "stream"),
+    ...request,
     includeUsage: true,
-    user,
-    metadata: toMetadata({ key: "openai", rest, user, cut }),
-    ignored,
-    messageCount: turns.length + system.length,
     instructions,
     previousId: readText(body, "previous_response_id"),
-    echo: { metadata: own(body, "metadata") ?? {}, user: user ?? null },
+    echo: { metadata: own(body, "metadata") ?? {}, user: request.user ?? null },
   };
 }
 

@@ -1,13 +1,12 @@
 // Serves the addresses below /v1: models, chat completions and responses.
 import {
-  assertOpen,
-  readCallBody,
-  readHops,
+  decodeName,
   Refusal,
   sessionOf,
+  startRun,
   toHeaderText,
+  withBody,
   type Call,
-  type JsonBody,
   type JsonObject,
   type JsonReply,
   type Protocol,
@@ -29,7 +28,7 @@ interface Delivery {
   /** The session of the channel. */
   readonly session: string;
   readonly format: ResponseFormat;
-  readonly body: JsonBody;
+  readonly release: () => void;
 }
 
 /** A parsed request. `known`: the session of the response that it continues. */
@@ -41,15 +40,6 @@ interface ParsedOperation {
 }
 
 const modelPath = /^\/v1\/models\/([^/]+)$/;
-
-function decodeModel(path: string): string | undefined {
-  const [, encoded] = modelPath.exec(path) ?? [];
-  try {
-    return encoded === undefined ? undefined : decodeURIComponent(encoded);
-  } catch {
-    return "";
-  }
-}
 
 export class OpenaiRoutes {
   private readonly protocol: Protocol<OpenaiConfig>;
@@ -69,7 +59,7 @@ export class OpenaiRoutes {
   readonly find = (path: string): Route | undefined => {
     if (path === "/v1/models")
       return { method: "GET", run: async () => ({ value: this.listModels() }) };
-    const model = decodeModel(path);
+    const [, model] = modelPath.exec(path) ?? [];
     if (model !== undefined)
       return { method: "GET", run: async () => ({ value: this.findModel(model) }) };
     if (path !== "/v1/chat/completions" && path !== "/v1/responses") return undefined;
@@ -85,34 +75,30 @@ export class OpenaiRoutes {
     return { id: model, object: "model", created: this.startedAt, owned_by: "doorward" };
   }
 
-  private findModel(id: string): object {
-    if (id === this.protocol.config().model) return this.model();
+  private findModel(encoded: string): object {
+    if (decodeName(encoded, "model") === this.protocol.config().model) return this.model();
     throw new Refusal("model_not_found", "There is no model of this name.", { param: "model" });
   }
 
-  private async complete(call: Call, path: string): Promise<JsonReply | undefined> {
-    const { config, newId } = this.protocol;
-    const { request } = call;
-    const body = await readCallBody(this.protocol, call);
-    if (!body) return undefined;
-    try {
-      const { parsed, format, known, responseId } = this.parse(path, body.value);
-      const task = recogniseTask(request, parsed);
+  private complete(call: Call, path: string): Promise<JsonReply | undefined> {
+    const { protocol } = this;
+    const parse = (body: JsonObject): ParsedOperation => this.parse(path, body);
+    return withBody(protocol, call, parse, async (operation, release) => {
+      const { parsed, format, known, responseId } = operation;
+      const task = recogniseTask(call.request, parsed);
       if (task) this.countTask(task.kind);
-      if (task && config().tasks === "local") {
-        body.release();
+      if (task && protocol.config().tasks === "local") {
+        release();
         return this.replyToTask(call, task, parsed, format);
       }
       // A task has a session of its own, so the conversation does not contain it.
-      const name = task ? `task-${newId()}` : known;
-      const ids = readIds(request, { user: parsed.user, newId, known: name });
-      const session = await sessionOf(this.protocol, ids.name, ids.param);
+      const name = task ? `task-${protocol.newId()}` : known;
+      const { user } = parsed;
+      const ids = readIds(call.request, { user, newId: protocol.newId, known: name });
+      const session = await sessionOf(protocol, call, ids.name, ids.param);
       if (responseId !== undefined) this.responses.add(responseId, ids.name);
-      return await this.deliver(call, { parsed, ids, session, format, body });
-    } catch (error) {
-      body.release();
-      throw error;
-    }
+      return this.deliver(call, { parsed, ids, session, format, release });
+    });
   }
 
   private parse(path: string, body: JsonObject): ParsedOperation {
@@ -135,16 +121,14 @@ export class OpenaiRoutes {
   }
 
   private replyToTask(
-    { response, cors }: Call,
+    call: Call,
     task: Task,
-    { content, stream }: ParsedRequest,
+    { turn, stream }: ParsedRequest,
     format: ResponseFormat,
   ): JsonReply | undefined {
-    const { clock, config } = this.protocol;
-    const text = replyToTask(task, content);
-    const stallMs = (): number => config().write_timeout * 1_000;
+    const text = replyToTask(task, turn.content);
     if (stream) {
-      streamText(text, { response, format, headers: cors, clock, stallMs });
+      streamText(this.protocol, call, { format, text });
       return undefined;
     }
     const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
@@ -152,40 +136,19 @@ export class OpenaiRoutes {
   }
 
   private async deliver(
-    { request, response, cors }: Call,
-    { parsed, ids, session, format, body }: Delivery,
+    call: Call,
+    { parsed, ids, session, format, release }: Delivery,
   ): Promise<JsonReply | undefined> {
-    const { config, clock, runs } = this.protocol;
-    assertOpen(this.protocol);
-    const { content, media, previous, metadata, ignored, stream } = parsed;
+    const { turn, ignored, stream: isStreamed } = parsed;
     const { messageId: id, isRepeatable } = ids;
+    const message = { session, id, turn, isRepeatable, settled: release };
+    const joined = startRun(this.protocol, call, message);
     const headers = {
       "X-Doorward-Session": toHeaderText(ids.name),
       "X-Request-Id": id,
       ...(ignored !== "" && { "X-Doorward-Ignored": ignored }),
     };
-    const joined = runs.start({
-      session,
-      id,
-      content,
-      media,
-      hops: readHops(request),
-      ...(previous.length > 0 && { previous }),
-      ...(Object.keys(metadata).length > 0 && { metadata }),
-      isRepeatable,
-      settled: body.release,
-    });
-    const value = await exchange({
-      response,
-      joined,
-      format,
-      headers: { ...cors, ...headers },
-      clock,
-      isStreamed: stream,
-      showsThoughts: config().thoughts !== "hide",
-      stopsOnClose: () => config().disconnect === "stop",
-      stallMs: () => config().write_timeout * 1_000,
-    });
+    const value = await exchange(this.protocol, call, { joined, format, headers, isStreamed });
     return value && { value, headers };
   }
 }

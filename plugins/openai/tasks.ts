@@ -36,7 +36,7 @@ const libreChatTitle = (text: string): boolean =>
 /** @returns The task, or undefined for a turn of a person. */
 export function recogniseTask(
   request: IncomingMessage,
-  { content, stream, messageCount }: ParsedRequest,
+  { turn: { content }, stream, messageCount }: ParsedRequest,
 ): Task | undefined {
   const name = readHeader(request, "x-doorward-task");
   if (name !== undefined)

@@ -1,6 +1,8 @@
-// Runs calls of the OpenAI library for Node: one JSON object per line in, one per line out.
+// Runs calls of the OpenAI library for Node: one JSON object per line in, one per line out. The
+// first argument names the package.
 import { createInterface } from "node:readline";
-import OpenAI from "openai";
+
+const { default: OpenAI } = await import(process.argv[2]);
 
 const describe = (error) => ({
   error: {

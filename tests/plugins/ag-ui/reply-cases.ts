@@ -91,6 +91,31 @@ export const replyCases: readonly Case[] = [
     },
   ],
   [
+    "receives a tool call with its result",
+    async (message) => {
+      const [call] = toolCalls;
+      await message.reply({ content: "", kind: "tool_calls", toolCalls });
+      const done = [{ ...call!, result: "blue" }];
+      await message.reply({ content: "", kind: "tool_calls", toolCalls: done });
+    },
+    async ({ agent }) => {
+      const created = agent();
+      const { types } = await send(created);
+      expect(types).toEqual([
+        "RUN_STARTED",
+        "TOOL_CALL_START",
+        "TOOL_CALL_ARGS",
+        "TOOL_CALL_END",
+        "TOOL_CALL_RESULT",
+        "RUN_FINISHED",
+      ]);
+      const result = { role: "tool", toolCallId: "c1", content: "blue" };
+      expect(created.messages).toContainEqual(expect.objectContaining(result));
+      // The client sends the result along with the next message.
+      await send(created);
+    },
+  ],
+  [
     "receives an attachment",
     ({ reply }) =>
       reply({ content: "see", attachments: [{ type: "image/png", bytes: Buffer.from("png") }] }),

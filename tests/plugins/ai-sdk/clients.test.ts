@@ -53,6 +53,22 @@ describe.skipIf(!isInstalled).each(versions)("chat of the AI SDK %s", (version) 
     ]);
   });
 
+  test("receives 204 ten seconds after an end that it has seen", async () => {
+    await using seen = await startAiSdk();
+    const chat = createChat(library, { id: "e", base: seen.base });
+    await chat.sendMessage({ text: "hi" });
+    const resume = async (): Promise<number> => {
+      const response = await fetch(`${seen.base}/chat/e/stream`, { headers: authorization });
+      await response.text();
+      return response.status;
+    };
+    expect(await resume()).toBe(200);
+    seen.state.aheadMs = 10_001;
+    expect(await resume()).toBe(204);
+    await chat.resumeStream();
+    expect([chat.status, textOf(chat)]).toEqual(["ready", "you said hi"]);
+  });
+
   test("finds the conversation after a shutdown and a restart", () =>
     withHome(async ({ path: home }) => {
       const stopped = await startAiSdk({ home });

@@ -100,6 +100,25 @@ export const replyCases: readonly Case[] = [
     },
   ],
   [
+    "receives the results of tool calls",
+    async ({ reply }) => {
+      const look = { id: "c1", name: "look", arguments: "{}" };
+      const ask = { id: "c2", name: "ask", arguments: "{}" };
+      const calls = { content: "", kind: "tool_calls" } as const;
+      await reply({ ...calls, toolCalls: [look, ask] });
+      await reply({ ...calls, toolCalls: [{ ...look, result: '{"color":"blue"}' }] });
+      await reply({ ...calls, toolCalls: [{ ...ask, error: "No network" }] });
+      await reply({ content: "done" });
+    },
+    async (context) => {
+      const tools = partsOf(await send(context)).filter(({ type }) => type === "dynamic-tool");
+      expect(tools).toMatchObject([
+        { toolName: "look", state: "output-available", output: { color: "blue" } },
+        { toolName: "ask", state: "output-error", errorText: "No network" },
+      ]);
+    },
+  ],
+  [
     "receives a file",
     ({ reply }) =>
       reply({
@@ -183,7 +202,7 @@ export const replyCases: readonly Case[] = [
         type: "data-doorward-turn",
         data: { text: "also", door: "other" },
       });
-      service.channels.stop({ channel: "pico", session });
+      void service.channels.stop({ channel: "pico", session });
       await sent;
     },
   ],

@@ -28,7 +28,8 @@ class Collector implements RunReader {
     this.closedIds.push(id);
   }
   attachments(): void {}
-  toolCalls(): void {}
+  toolCall(): void {}
+  toolResult(): void {}
   over(): void {
     this.ends += 1;
   }

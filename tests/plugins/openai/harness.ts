@@ -80,16 +80,24 @@ export type Service = Awaited<ReturnType<typeof startOpenai>>;
 
 const clients = fileURLToPath(new URL("../../clients", import.meta.url));
 const python = join(clients, ".venv", "bin", "python");
-const hasNpm = existsSync(join(clients, "node_modules", "openai"));
+const hasPackage = (name: string): boolean => existsSync(join(clients, "node_modules", name));
 const hint = "npm ci --prefix tests/clients";
 const pipHint =
   "python3 -m venv tests/clients/.venv; tests/clients/.venv/bin/pip install -r tests/clients/requirements.txt";
 
+/** Version 7 of the library needs Node 22 or newer. This process may have an older one. */
+const node22 = process.env["TEST_NODE_22"];
+const npmDriver = join(clients, "openai-driver.mjs");
+
 /** Client library -> the command of its driver; undefined if the library is not installed. */
 export const drivers = {
   npm: optional(
-    hasNpm ? [process.execPath, join(clients, "openai-driver.mjs")] : undefined,
+    hasPackage("openai") ? [process.execPath, npmDriver, "openai"] : undefined,
     `the npm package openai (${hint})`,
+  ),
+  "npm on Node 22": optional(
+    hasPackage("openai-7") && node22 !== undefined ? [node22, npmDriver, "openai-7"] : undefined,
+    `the npm package openai (${hint}) and Node 22 (TEST_NODE_22=/path/to/node)`,
   ),
   Python: optional(
     existsSync(python) ? [python, join(clients, "openai-driver.py")] : undefined,

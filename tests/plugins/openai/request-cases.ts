@@ -181,7 +181,7 @@ export const requestCases: readonly Case[] = [
     async ({ stream, service }) => {
       const session = { channel: "pico", session: "openai/to-stop" };
       const streamed = stream({ user: "to-stop" });
-      await expect.poll(() => service.channels.stop(session).length).toBe(1);
+      await expect.poll(() => service.channels.stop(session)).toHaveLength(1);
       expect(await streamed).toMatchObject({ finish: "stop" });
     },
   ],
