@@ -15,3 +15,21 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 /** Formats Unix milliseconds as `2026-11-22 07:14:39 UTC`. */
 export const formatUtc = (timestampMs: number): string =>
   `${new Date(timestampMs).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+
+/** Markup of markdown and what remains of it, in this order. */
+const markup: readonly (readonly [RegExp, string])[] = [
+  [/^ {0,3}(?:```|~~~).*$/gm, ""],
+  [/!?\[([^\]]*)\]\([^()\s]*\)/g, "$1"],
+  [/^ {0,3}(?:#{1,6}|>|[-*+]|\d{1,3}[.)])[ \t]+/gm, ""],
+  [/`+([^`]+)`+/g, "$1"],
+  [/(\*\*|__|~~)(?=\S)(.*?\S)\1/g, "$2"],
+  [/(?<![\w*])\*(?=[^\s*])([^*]*[^\s*])\*(?![\w*])/g, "$1"],
+  [/(?<!\w)_(?=[^\s_])([^_]*[^\s_])_(?!\w)/g, "$1"],
+];
+
+/**
+ * Removes the usual markup of markdown, for titles. Other text stays, such as `2 * 3` or
+ * `snake_case`.
+ */
+export const withoutMarkdown = (text: string): string =>
+  markup.reduce((plain, [pattern, rest]) => plain.replace(pattern, rest), text);

@@ -17,7 +17,7 @@ const textOf = (value: unknown, otherwise = ""): string =>
   typeof value === "string" ? value : otherwise;
 
 /** Checks the Redis server, its settings and the secret. */
-async function redisCheck({ home, env, prefix, store }: Survey): Promise<CheckView> {
+async function redisCheck({ home, env, prefix, store, running }: Survey): Promise<CheckView> {
   const own = createCheck("conversation-store", "Nodes share their conversations");
   const config = {
     url: textOf(store.url),
@@ -31,6 +31,12 @@ async function redisCheck({ home, env, prefix, store }: Survey): Promise<CheckVi
     const { version, replicas, warning } = await inspectStoreServer(config, secrets);
     if (warning !== undefined)
       return own.warning(`${warning}.`, "set appendonly yes in redis.conf, or store.replicas");
+    const different = running?.differentNodes ?? [];
+    if (different.length > 0)
+      return own.warning(
+        `The settings of the channel differ on ${different.join(", ")}.`,
+        'set "channels.pico" to the same values on all nodes',
+      );
     return own.ok(`Redis ${version} answers and has ${replicas} replicas.`);
   } catch (error) {
     return own.failed((error as Error).message, "see docs/scaling.md");

@@ -168,6 +168,7 @@ export async function resolveProgram(
     restart: read.restart,
     timeoutS: read.timeout_s,
     stopGraceS: read.stop_grace_s,
+    ...(read.suggestions && { suggestions: read.suggestions }),
   };
 }
 

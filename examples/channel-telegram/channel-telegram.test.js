@@ -111,7 +111,7 @@ describe("allowlist", () => {
     assert.deepEqual(eve.events.waiting, []);
   });
 
-  test("allows nobody by default and sends nothing to other chats", async (t) => {
+  test("allows no user by default and sends nothing to other chats", async (t) => {
     const { kernel, ann } = await serve(t, echo, { config: { allow: [] } });
     ann.say("hello");
     assert.match((await ann.events.next("the refusal")).text, /allow the Telegram user 7\.$/);

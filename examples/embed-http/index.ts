@@ -1,4 +1,4 @@
-// Embeds Doorward in an HTTP server with its own WebSockets. The channel is served under /door; all
+// Embeds Doorward in an HTTP server with its own WebSockets. The channel has its own base path; all
 // other paths stay yours.
 import { createServer } from "node:http";
 import { createKernel } from "doorward";

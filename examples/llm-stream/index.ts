@@ -22,7 +22,7 @@ const kernel = createKernel(
     http({ port: Number(process.env["PORT"] ?? 8080) }),
     picoServer(),
     application(async (message) => {
-      message.accept(); // it is safe with us: the answer may take minutes
+      message.accept(); // the message is safe here: the reply may take minutes
       await message.reply({ kind: "thought", content: "Let me see." });
       const answer = message.stream({ model: "example-1", cancelWhenAlone: true });
       for await (const token of generate(message.content, answer.signal)) answer.write(token);

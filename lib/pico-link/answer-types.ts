@@ -17,6 +17,8 @@ export interface LinkTurn {
   readonly sender?: { readonly id: string; readonly name?: string };
   /** Name of the protocol that the message arrived through: `pico`. */
   readonly door: string;
+  /** `requestId` of the turn that this one is a new version of. */
+  readonly replaces?: string;
   /** Unix milliseconds. */
   readonly at: number;
 }

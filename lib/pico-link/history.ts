@@ -19,6 +19,8 @@ export interface HistoryTurn {
   readonly complete?: false;
   /** The id that its client gave a turn of the role `user`. */
   readonly requestId?: string;
+  /** `requestId` of the turn that this turn of the role `user` is a new version of. */
+  readonly replaces?: string;
   /** Id of the message that this turn answers. */
   readonly inReplyTo?: string;
   /** The calls of a turn of the kind `tool_calls`, as the application sent them. */

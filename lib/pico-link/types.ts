@@ -297,6 +297,11 @@ export interface LinkOutgoing {
   /** The number of bridges that the message has crossed. */
   readonly hops?: number;
   /**
+   * Id of an earlier message of the conversation, which the application has accepted. This message
+   * is a new version of it and of everything that followed. The server keeps the earlier version.
+   */
+  readonly replaces?: string;
+  /**
    * Identifies the message in its session, so that a repeated one is not accepted twice: at most
    * 256 bytes without control characters. @defaultValue 32 random hexadecimal digits
    */

@@ -20,6 +20,8 @@ export interface UserTurn {
   readonly sender?: { readonly id: string; readonly name?: string };
   /** Name of the protocol that the message arrived through: `pico`. */
   readonly door: string;
+  /** `request_id` of the turn that this one is a new version of. */
+  readonly replaces?: string;
 }
 
 /** An image or file of a turn. `decodeServer` omits those without `url`. */

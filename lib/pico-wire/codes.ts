@@ -125,6 +125,11 @@ export const messageErrors = {
     status: 409,
     message: "Another message used this id before; use a new id for each message.",
   },
+  unknown_turn: {
+    status: 422,
+    message:
+      'The session has no message with the id in "replaces"; send the message without "replaces".',
+  },
   loop: {
     status: 409,
     message: "The message has crossed more than 4 bridges, so it probably runs in a circle.",

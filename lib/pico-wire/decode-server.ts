@@ -144,6 +144,7 @@ function readAppend(payload: JsonObject): AppendPayload {
 
 function readTurn(payload: JsonObject, base: string | undefined): UserTurn {
   const sender = asObject(ownValue(payload, "sender"));
+  const replaces = readName(payload, "replaces", isId);
   return {
     message_id: requireName(payload, "message_id"),
     request_id: requireName(payload, "request_id"),
@@ -152,6 +153,7 @@ function readTurn(payload: JsonObject, base: string | undefined): UserTurn {
     attachments: readAttachments(ownValue(payload, "attachments"), base),
     ...(sender && { sender: { id: readDisplayText(sender, "id"), ...readTexts(sender, "name") } }),
     door: readDisplayText(payload, "door"),
+    ...(replaces !== undefined && { replaces }),
   };
 }
 

@@ -174,8 +174,9 @@ function readMessage(payload: JsonObject): MessagePayload {
   const hops = ownValue(payload, "hops") ?? 0;
   if (!isCount(hops) || hops > 255)
     throw new WireError("invalid_message", '"hops" must be a whole number from 0 to 255.');
+  const replaces = readName(payload, "replaces", isId);
   const result = readMedia(ownValue(payload, "media"), ownValue(payload, "attachments"));
   if (result.media.length === 0 && content.trim() === "")
     throw wireError(result.skipped ? "invalid_media" : "empty_content");
-  return { content, ...result, hops };
+  return { content, ...result, hops, ...(replaces !== undefined && { replaces }) };
 }

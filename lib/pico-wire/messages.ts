@@ -56,6 +56,11 @@ export interface MessagePayload {
   readonly skipped?: readonly SkippedAttachment[];
   /** Bridges that the message has crossed, 0 to 255; 0 if the client names none. */
   readonly hops: number;
+  /**
+   * Id of an earlier client message of the session. This message and its answer are a new version
+   * of that message and of everything that followed it.
+   */
+  readonly replaces?: string;
 }
 
 /** A file that a server message refers to. */

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import type { TakenId } from "../conversations/index.ts";
-import type { InboundMessage, DeliveryCallbacks } from "./service.ts";
+import type { Address, InboundMessage, DeliveryCallbacks } from "./service.ts";
 
 const retentionMs = 600_000;
 /** Ids in the newer of the two maps of a session; the older map has as many. */
@@ -23,7 +23,7 @@ export interface DeliveryRecord {
   waiting: DeliveryCallbacks[] | undefined;
 }
 
-type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
+export type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
 
 /** Text of at most this length is compared directly, because a digest is longer. */
 const maxInlineLength = 42;
@@ -56,6 +56,8 @@ interface SessionRecords {
   newer: Map<string, DeliveryRecord>;
   older: Map<string, DeliveryRecord>;
   usedAt: number;
+  /** True if all ids are here that the store of conversations has kept. */
+  isComplete: boolean;
   /** True if the session was used since `makeRoom` last skipped it. */
   isUsed: boolean;
 }
@@ -108,19 +110,23 @@ export class Dedupe {
     return record;
   }
 
-  /** True if the ids of this session are known. */
-  hasSession({ channel, session }: MessageKey): boolean {
-    return this.channels.get(channel)?.has(session) ?? false;
+  /** True if all ids of this session are known. */
+  hasSession({ channel, session }: Address): boolean {
+    return this.channels.get(channel)?.get(session)?.isComplete ?? false;
   }
 
   /** Forgets all ids of a session: the store knows them. */
-  forgetSession({ channel, session }: Pick<MessageKey, "channel" | "session">): void {
+  forgetSession({ channel, session }: Address): void {
     const records = this.channels.get(channel)?.get(session);
     if (records) this.drop(records);
   }
 
-  /** Adds the ids of a session that the store of conversations has kept. */
-  restore({ channel, session: name }: MessageKey, ids: readonly TakenId[]): void {
+  /**
+   * Adds ids of a session that the store of conversations has kept.
+   *
+   * @param isComplete - These are all ids of the session.
+   */
+  restore({ channel, session: name }: Address, ids: readonly TakenId[], isComplete: boolean): void {
     const now = this.time();
     const session = this.channels.get(channel)?.get(name) ?? this.open(channel, name, now);
     for (const { id, digest, ageMs, stopped = false } of ids) {
@@ -136,6 +142,7 @@ export class Dedupe {
       session.newer.set(id, record);
     }
     session.isUsed = true;
+    session.isComplete ||= isComplete;
     if (this.count > maxTotal) this.makeRoom();
   }
 
@@ -164,6 +171,7 @@ export class Dedupe {
       newer: new Map(),
       older: new Map(),
       usedAt: now,
+      isComplete: false,
       isUsed: false,
     };
     channel.set(name, session);

@@ -1,6 +1,7 @@
 /** Hands each message to the node that has its session, where several nodes share a store. */
-import { codeOf, type Log, type Release } from "../../kernel/index.ts";
+import { codeOf, type Awaitable, type Log, type Release } from "../../kernel/index.ts";
 import type { Desk } from "../conversations/index.ts";
+import { channelsErrors } from "./errors.ts";
 import type { Inbound } from "./inbound.ts";
 import type { Address, DeliveryCallbacks, InboundMessage, Sender, StopResult } from "./service.ts";
 
@@ -15,6 +16,14 @@ interface WaitingMessage {
   readonly message: InboundMessage;
   readonly callbacks: DeliveryCallbacks;
   readonly options: { readonly dedupe?: boolean };
+  /** True if a client has stopped it and its node has not answered. */
+  isStopped?: boolean;
+}
+
+/** Messages that wait until it is known which node has their session. */
+interface ClaimQueue {
+  readonly items: WaitingMessage[];
+  readonly done: Promise<void>;
 }
 
 /** Milliseconds before a message is handed over again. */
@@ -30,10 +39,9 @@ const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}
  */
 export class DeskQueue {
   private readonly options: DeskQueueOptions;
-  /** Messages that wait until it is known which node has their session. */
-  private readonly waiting = new Map<string, WaitingMessage[]>();
+  private readonly waiting = new Map<string, ClaimQueue>();
   /** Session -> messages whose outcome another node will report. */
-  private readonly passed = new Map<string, Set<InboundMessage>>();
+  private readonly passed = new Map<string, Set<WaitingMessage>>();
 
   constructor(options: DeskQueueOptions) {
     const { desk, inbound } = options;
@@ -41,7 +49,7 @@ export class DeskQueue {
     desk.listen({
       passed: (message, outcome, deliverOptions) =>
         inbound.deliver(message, outcome, deliverOptions),
-      stopped: (address, id, by) => void inbound.stopMessages(address, id, by),
+      stopped: (address, id, by) => this.stopHere(address, id, by),
       lost: (address) => this.lost(address),
       isBusy: (address) => inbound.isBusy(address.channel, address.session),
       taken: (address) => inbound.forgetIds(address),
@@ -56,16 +64,17 @@ export class DeskQueue {
     const item = { message, callbacks, options };
     const key = keyOf(message);
     const waiting = this.waiting.get(key);
-    if (waiting) return void waiting.push(item);
+    if (waiting) return void waiting.items.push(item);
     const claimed = this.options.desk.claim(message);
     if (claimed === "own") return this.deliverHere(item);
-    const queue = [item];
-    this.waiting.set(key, queue);
-    void this.run(key, queue, claimed);
+    const items = [item];
+    const done = this.run(key, items, claimed);
+    this.waiting.set(key, { items, done });
   }
 
-  /** True if messages of the session (default: of any session of the channel) are elsewhere. */
+  /** True if a message of the session (default: of any session of the channel) runs or waits. */
   isBusy(channel: string, session?: string): boolean {
+    if (this.options.inbound.isBusy(channel, session)) return true;
     for (const keys of [this.waiting.keys(), this.passed.keys()])
       for (const key of keys)
         if (
@@ -78,13 +87,50 @@ export class DeskQueue {
   }
 
   /** Stops messages here and, if another node has the session, there. */
-  stop(to: Address, id?: string, by?: Sender): readonly StopResult[] {
+  stopMessages(to: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[]> {
     const results = this.options.inbound.stopMessages(to, id, by);
-    const isKnown = results.some(({ status }) => status !== "unknown");
-    if (isKnown || !this.options.desk.stop(to, id, by)) return results;
-    const passed = [...(this.passed.get(keyOf(to)) ?? [])].map((message) => message.id);
-    const ids = id === undefined ? passed : [id];
-    return ids.map((each) => ({ id: each, status: "stopping" }));
+    if (results.some(({ status }) => status !== "unknown")) return results;
+    return this.stopAnywhere(to, id, by);
+  }
+
+  /** Asks the node that has the session, once it is known which node that is. */
+  private async stopAnywhere(
+    to: Address,
+    id: string | undefined,
+    by: Sender | undefined,
+  ): Promise<readonly StopResult[]> {
+    const { desk, log } = this.options;
+    await this.waiting.get(keyOf(to))?.done;
+    let results: readonly StopResult[] | undefined;
+    try {
+      results = await desk.stop(to, id, by);
+    } catch (err) {
+      const stopped = this.stopPassed(to, id);
+      if (stopped.length > 0) return stopped;
+      log.warn({ ...to, err }, "the node that has a session could not be asked to stop a message");
+    }
+    const isKnown = results?.some(({ status }) => status !== "unknown");
+    return isKnown ? results! : this.stopHere(to, id, by);
+  }
+
+  /** Loads the ids of the session first: a message may wait for them, or be over. */
+  private stopHere(
+    to: Address,
+    id: string | undefined,
+    by: Sender | undefined,
+  ): Awaitable<readonly StopResult[]> {
+    const { inbound } = this.options;
+    const loading = inbound.loadIds(to, id);
+    if (!loading) return inbound.stopMessages(to, id, by);
+    return loading.then(() => inbound.stopMessages(to, id, by));
+  }
+
+  /** The node of these messages does not answer: they are rejected instead of handed over again. */
+  private stopPassed(to: Address, id: string | undefined): readonly StopResult[] {
+    const passed = [...(this.passed.get(keyOf(to)) ?? [])];
+    const matching = passed.filter(({ message }) => id === undefined || message.id === id);
+    for (const item of matching) item.isStopped = true;
+    return matching.map(({ message }) => ({ id: message.id, status: "stopping" }));
   }
 
   /** Hands over one message after the other. */
@@ -122,9 +168,9 @@ export class DeskQueue {
     const { message, callbacks, options } = item;
     const key = keyOf(message);
     const passed = this.passed.get(key) ?? new Set();
-    this.passed.set(key, passed.add(message));
+    this.passed.set(key, passed.add(item));
     const settled = (report: () => void): void => {
-      passed.delete(message);
+      passed.delete(item);
       if (passed.size === 0 && this.passed.get(key) === passed) this.passed.delete(key);
       this.settle(report, this.options.log);
     };
@@ -135,7 +181,8 @@ export class DeskQueue {
     );
   }
 
-  private again({ message, callbacks, options }: WaitingMessage): void {
+  private again({ message, callbacks, options, isStopped = false }: WaitingMessage): void {
+    if (isStopped) return callbacks.rejected(channelsErrors.stopped());
     this.options.after(retryMs, () => this.deliver(message, callbacks, options));
   }
 

@@ -11,6 +11,8 @@ export const channelsErrors = errorTable({
   application_invalid: (what: string) =>
     `The application is ${what}, not a function: pass one that receives a message, like ` +
     "application(async ({ content, reply }) => { await reply({ content }); }).",
+  suggestions_invalid: (expected: string) =>
+    `"suggestions" of the application must be ${expected}, such as ["What can you do?"].`,
   no_application:
     "No application receives messages; add application() or echo() to the plugin list.",
   id_reused: "Another message already used this id; give each message its own id.",

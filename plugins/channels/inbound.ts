@@ -1,6 +1,6 @@
 /** Delivers inbound messages to the application and reports the outcome to their channel. */
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import { Dedupe, type DeliveryRecord } from "./dedupe.ts";
+import { Dedupe, type DeliveryRecord, type MessageKey } from "./dedupe.ts";
 import { DedupedDelivery, settleAgain, type DedupeContext } from "./deduped-delivery.ts";
 import { channelsErrors } from "./errors.ts";
 import { Run, type ActiveApplication, type RunOptions } from "./runs.ts";
@@ -24,10 +24,12 @@ import {
 /** A delivery of a session whose ids are being loaded. */
 interface WaitingDelivery {
   run(): void;
+  /** Delivers again: the id of another message was looked up. */
+  again(): void;
   reject(error: unknown): void;
 }
 
-const keyOf = ({ channel, session }: InboundMessage): string => `${channel}\0${session}`;
+const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 /** Deliveries of a session keep their order while its ids are loaded. */
 class KnownIds {
@@ -44,21 +46,25 @@ class KnownIds {
   }
 
   /** True if the ids of the session are being loaded. Begins to load them if that is necessary. */
-  mustWait(message: InboundMessage, isDeduplicated: boolean): boolean {
+  mustWait(message: MessageKey, isDeduplicated: boolean): boolean {
     if (this.loading.size > 0 && this.loading.has(keyOf(message))) return true;
     if (!isDeduplicated || this.dedupe.hasSession(message)) return false;
-    const { channel, session } = message;
-    const ids = this.taken.known({ channel, session });
-    if (!(ids instanceof Promise)) {
-      this.dedupe.restore(message, ids);
+    if (this.dedupe.find(message)) return false;
+    const { channel, session, id } = message;
+    const known = this.taken.known({ channel, session }, id);
+    if (!(known instanceof Promise)) {
+      this.restore(message, known);
       return false;
     }
     const waiting: WaitingDelivery[] = [];
     this.loading.set(keyOf(message), waiting);
-    void ids.then(
+    void known.then(
       (loaded) => {
-        this.dedupe.restore(message, loaded);
-        this.finish(message, waiting, ({ run }) => run());
+        const isComplete = this.restore(message, loaded);
+        const [first] = waiting;
+        this.finish(message, waiting, (delivery) =>
+          isComplete || delivery === first ? delivery.run() : delivery.again(),
+        );
       },
       (error: unknown) => this.finish(message, waiting, ({ reject }) => reject(error)),
     );
@@ -66,12 +72,33 @@ class KnownIds {
   }
 
   /** Call after `mustWait` has returned true. */
-  wait(message: InboundMessage, delivery: WaitingDelivery): void {
+  wait(message: Address, delivery: WaitingDelivery): void {
     this.loading.get(keyOf(message))!.push(delivery);
   }
 
+  /**
+   * Loads the ids of a session, or one of them, after the messages that wait for theirs.
+   *
+   * @returns A promise that never rejects; undefined if the ids are known.
+   */
+  load(message: MessageKey): Promise<void> | undefined {
+    if (!this.mustWait(message, true)) return undefined;
+    return new Promise((run) => {
+      const again = (): void => void Promise.resolve(this.load(message)).then(() => run());
+      this.wait(message, { run, again, reject: () => run() });
+    });
+  }
+
+  /** @returns True if all ids of the session are known now. */
+  private restore(address: Address, known: Awaited<ReturnType<TakenIds["known"]>>): boolean {
+    const isComplete = !("found" in known);
+    const one = isComplete || !known.found ? [] : [known.found];
+    this.dedupe.restore(address, isComplete ? known : one, isComplete);
+    return isComplete;
+  }
+
   private finish(
-    message: InboundMessage,
+    message: Address,
     waiting: readonly WaitingDelivery[],
     use: (delivery: WaitingDelivery) => void,
   ): void {
@@ -102,6 +129,18 @@ interface InboundOptions extends Omit<RunOptions, "deliveries" | "current"> {
 /** How long a stopped message may occupy its session, unless the application says otherwise. */
 const defaultStopGraceS = 10;
 
+const maxSuggestions = 4;
+const maxSuggestionLength = 80;
+
+function assertSuggestions(suggestions: readonly string[]): void {
+  const isValid = (text: unknown): boolean =>
+    typeof text === "string" && text.trim() !== "" && text.length <= maxSuggestionLength;
+  if (!Array.isArray(suggestions) || suggestions.length > maxSuggestions)
+    throw channelsErrors.suggestions_invalid(`a list of at most ${maxSuggestions} texts`);
+  if (!suggestions.every(isValid))
+    throw channelsErrors.suggestions_invalid(`texts of 1 to ${maxSuggestionLength} characters`);
+}
+
 /** Delivers messages to the application: each session in order, different sessions in parallel. */
 export class Inbound {
   readonly isBusy: SessionQueues<Run>["has"];
@@ -110,7 +149,10 @@ export class Inbound {
   private readonly options: InboundOptions;
   private readonly runOptions: RunOptions;
   private current:
-    | (Pick<ActiveApplication, "application" | "stopGraceMs"> & { readonly width: number })
+    | (Pick<ActiveApplication, "application" | "stopGraceMs"> & {
+        readonly width: number;
+        readonly suggestions: readonly string[] | undefined;
+      })
     | undefined;
   private stopping: AbortController | undefined;
   private hasWarned = false;
@@ -139,17 +181,22 @@ export class Inbound {
 
   handle(
     application: Application,
-    { perSession = 1, stopGraceS = defaultStopGraceS }: ApplicationOptions = {},
+    { perSession = 1, stopGraceS = defaultStopGraceS, suggestions }: ApplicationOptions = {},
   ): Release {
     if (typeof application !== "function")
       throw channelsErrors.application_invalid(application === null ? "null" : typeof application);
     if (this.current) throw channelsErrors.application_taken();
+    if (suggestions) assertSuggestions(suggestions);
     const width = Math.max(1, perSession);
-    const registration = { application, width, stopGraceMs: stopGraceS * 1_000 };
+    const registration = { application, width, stopGraceMs: stopGraceS * 1_000, suggestions };
     this.current = registration;
     return () => {
       if (this.current === registration) this.current = undefined;
     };
+  }
+
+  suggestions(): readonly string[] | undefined {
+    return this.current?.suggestions;
   }
 
   deliver(
@@ -160,6 +207,7 @@ export class Inbound {
     if (this.knownIds?.mustWait(inboundMessage, isDeduplicated))
       this.knownIds.wait(inboundMessage, {
         run: () => this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated),
+        again: () => this.deliver(inboundMessage, deliveryCallbacks, { dedupe: isDeduplicated }),
         reject: (error) => deliveryCallbacks.rejected(error),
       });
     else this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated);
@@ -222,6 +270,15 @@ export class Inbound {
     }
     if (id === undefined || results.length > 0) return results;
     return [{ id, status: this.dedupe.find({ channel, session, id }) ? "over" : "unknown" }];
+  }
+
+  /**
+   * Loads the ids of a session that the store knows, at least this one.
+   *
+   * @returns A promise that never rejects; undefined if they are known.
+   */
+  loadIds(address: Address, id = ""): Promise<void> | undefined {
+    return this.knownIds?.load({ channel: address.channel, session: address.session, id });
   }
 
   /** Ends the messages of a session that another node has taken over. */

@@ -13,7 +13,7 @@ import { DeskQueue } from "./desk-queue.ts";
 import { createHistory } from "./history.ts";
 import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
-import { addAnswer, createTrafficCounts, type TrafficCounts } from "./traffic.ts";
+import { addAnswer, createTrafficCounts, recordTimes, type TrafficCounts } from "./traffic.ts";
 import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
 
 export { application } from "./application.ts";
@@ -48,6 +48,8 @@ export type {
   OutboundMessage,
   AdapterReceipt,
   Receipt,
+  RequestTimes,
+  RequestTimesPart,
   Sender,
   StopResult,
   StopStatus,
@@ -80,11 +82,9 @@ function assertAdapter(adapter: Partial<ChannelAdapter> | undefined): void {
 }
 
 /** The way of messages to the application: directly, or through the node that has the session. */
-interface InboundRoute {
-  readonly deliver: Inbound["deliver"];
-  readonly stop: Inbound["stopMessages"];
-  readonly isBusy: Inbound["isBusy"];
-}
+type InboundRoute = Pick<Inbound, "deliver" | "isBusy"> & {
+  readonly stopMessages: Channels["stop"];
+};
 
 interface HandleOptions {
   readonly name: string;
@@ -128,7 +128,7 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
       emit("channels:session-left", () => ({ channel: name, session }));
     },
     stop: (session, id, by) =>
-      isAttached() ? inbound.stop({ channel: name, session }, id, by) : [],
+      isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : [],
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
     close() {
       if (isAttached()) detach();
@@ -139,18 +139,7 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
 /** Without a shared store, this adds no step to the way of a message. */
 function createRoute({ uses, log, after }: ChannelsScope, inbound: Inbound): InboundRoute {
   const desk = uses.conversations?.desk;
-  if (!desk)
-    return {
-      deliver: (...delivery) => inbound.deliver(...delivery),
-      stop: (...stop) => inbound.stopMessages(...stop),
-      isBusy: inbound.isBusy,
-    };
-  const queue = new DeskQueue({ desk, inbound, log, after });
-  return {
-    deliver: (...delivery) => queue.deliver(...delivery),
-    stop: (...stop) => queue.stop(...stop),
-    isBusy: (...session) => inbound.isBusy(...session) || queue.isBusy(...session),
-  };
+  return desk ? new DeskQueue({ desk, inbound, log, after }) : inbound;
 }
 
 interface SendingOptions {
@@ -173,6 +162,7 @@ function createSending(
     adapter: (name) => adapters.get(name),
     running: isRunning,
     receipts,
+    counts,
     newId() {
       counts.sent += 1; // Each sent message gets one id.
       return newId();
@@ -214,6 +204,7 @@ function createInbound(
       const { channel, session, id, door } = message;
       const { outcome, code } = end;
       adapters.get(channel)?.ended?.(session, id, end);
+      counts.recorder?.ended(message, end);
       if (outcome === "completed") addAnswer(counts, { at: clock.now(), ms });
       emit("channels:answer-ended", () => ({
         channel,
@@ -238,8 +229,10 @@ function createInbound(
         );
       }
     },
+    accepted: (message) => counts.recorder?.accepted(message),
     received(message) {
       counts.received += 1;
+      counts.recorder?.received(message);
       emit("channels:message-received", () => {
         const { channel, session, id, sender, at } = message;
         const user = sender && { sender: sender.id };
@@ -319,7 +312,10 @@ export function channels(): Plugin<ChannelsShape> {
         stream: (to, streamOptions) => stream(to, streamOptions),
         history,
         traffic: () => counts,
-        stop: (to, id, by) => route.stop(to, id, by),
+        recordTimes: () => recordTimes(counts, scope.clock),
+        times: () => counts.recorder?.list() ?? [],
+        suggestions: () => inbound.suggestions(),
+        stop: (to, id, by) => route.stopMessages(to, id, by),
         busySessions: (channel) => inbound.busySessions(channel),
         attach(adapter) {
           assertAdapter(adapter);

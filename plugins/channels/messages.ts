@@ -38,6 +38,11 @@ export interface ToolCall {
   readonly name: string;
   /** Arguments of the call as JSON text, as the model wrote them. */
   readonly arguments: string;
+  /** The text or JSON text that the tool returned. Absent while it runs, or if the application does
+   *  not say. Send it in an update of the message, or in a later message with the same call. */
+  readonly result?: string;
+  /** Why the call failed. Replaces `result`. */
+  readonly error?: string;
 }
 /** Use of a language model's context window, in tokens. */
 export interface ContextUsage {
@@ -167,6 +172,11 @@ export interface InboundMessage extends Address {
   readonly sender?: Sender;
   /** Id of the sent message that this one replies to, if the client names it. */
   readonly inReplyTo?: string;
+  /**
+   * Id of an earlier message of this session. This message is a new version of it, and everything
+   * that followed it belongs to the earlier version. The channel has checked that it exists.
+   */
+  readonly replaces?: string;
   /** Name of the protocol that the message arrived through, if the channel has several. */
   readonly door?: string;
   /** Earlier turns that the client sent along, oldest first: at most 256, with 1 MiB of text. */

@@ -2,19 +2,21 @@
 import { codeOf, type Awaitable } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import { maxHops } from "./inbound.ts";
+import type { TrafficCounts } from "./traffic.ts";
 import type { AdapterReceipt, Address, ChannelAdapter, Channels, Receipt } from "./service.ts";
 
 interface OutboundOptions {
   readonly adapter: (channel: string) => ChannelAdapter | undefined;
   readonly running: () => boolean;
   readonly receipts: ReceiptTracker;
+  readonly counts: Pick<TrafficCounts, "recorder">;
   readonly newId: () => string;
 }
 
 export function createOutbound(
   options: OutboundOptions,
 ): Pick<Channels, "send" | "update" | "remove" | "typing"> {
-  const { adapter, running, receipts, newId } = options;
+  const { adapter, running, receipts, counts, newId } = options;
 
   function adapterFor({ channel }: Address): ChannelAdapter {
     if (!running()) throw channelsErrors.not_running();
@@ -60,12 +62,14 @@ export function createOutbound(
       const id = newId();
       return ask(to, id, (channel) => {
         if ((message.hops ?? 0) > maxHops) throw channelsErrors.loop();
+        counts.recorder?.sent(to, id, message);
         return channel.send(to.session, id, message);
       });
     },
     update: (to, id, message) =>
       ask(to, id, (channel) => {
         if (!channel.update) throw channelsErrors.unsupported(to.channel, "update");
+        counts.recorder?.sent(to, id, message);
         return channel.update(to.session, id, message);
       }),
     remove: (to, id) =>

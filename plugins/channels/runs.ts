@@ -37,6 +37,7 @@ export interface RunOptions {
   readonly failed: (message: InboundMessage, error: unknown) => void;
   /** Adds the message to the conversation. */
   readonly turn: (message: InboundMessage) => Awaitable<void>;
+  readonly accepted: (message: InboundMessage) => void;
   /** Runs once, after the handler has settled and all its streams have ended. */
   readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => void;
   /** Runs when a stopped message has not ended in time. */
@@ -81,6 +82,7 @@ class ReceivedMessage implements Message {
   readonly stream: Message["stream"];
   declare readonly sender?: NonNullable<InboundMessage["sender"]>;
   declare readonly inReplyTo?: string;
+  declare readonly replaces?: string;
   declare readonly door?: string;
   declare readonly previous?: NonNullable<InboundMessage["previous"]>;
   declare readonly metadata?: NonNullable<InboundMessage["metadata"]>;
@@ -88,7 +90,7 @@ class ReceivedMessage implements Message {
 
   constructor(run: Run, message: InboundMessage) {
     const { channel, session, id, content, media, at, hops } = message;
-    const { sender, inReplyTo, door, previous, metadata } = message;
+    const { sender, inReplyTo, replaces, door, previous, metadata } = message;
     this.#run = run;
     this.channel = channel;
     this.session = session;
@@ -102,6 +104,7 @@ class ReceivedMessage implements Message {
     this.stream = (options) => run.openStream(options);
     if (sender !== undefined) this.sender = sender;
     if (inReplyTo !== undefined) this.inReplyTo = inReplyTo;
+    if (replaces !== undefined) this.replaces = replaces;
     if (door !== undefined) this.door = door;
     if (previous !== undefined) this.previous = previous;
     if (metadata !== undefined) this.metadata = metadata;
@@ -218,7 +221,9 @@ export class Run implements Task {
   }
 
   private confirm(): void {
-    if (this.options.deliveries.accept(this.delivery)) this.release();
+    if (!this.options.deliveries.accept(this.delivery)) return;
+    this.options.accepted(this.message);
+    this.release();
   }
 
   signal(): AbortSignal {

@@ -13,6 +13,7 @@ import type {
   Sender,
   StopResult,
   StreamOptions,
+  Usage,
 } from "./messages.ts";
 
 export type * from "./messages.ts";
@@ -27,6 +28,9 @@ export interface ApplicationOptions {
   readonly perSession?: number;
   /** Seconds after which a stopped message no longer occupies its session. @defaultValue `10` */
   readonly stopGraceS?: number;
+  /** Messages that chat pages offer to begin with: at most four, each of 1 to 80 characters.
+   *  @defaultValue those of the page */
+  readonly suggestions?: readonly string[];
 }
 
 /** The channels service. Calls that send reject with `not_running`, `too_large`, `rate_limited`,
@@ -45,6 +49,7 @@ export interface Channels {
    * @returns A function that removes it.
    * @throws application_invalid if it is not a function.
    * @throws application_taken if the kernel already has an application.
+   * @throws suggestions_invalid if there are too many suggestions, or one is too long or blank.
    */
   handle(application: Application, options?: ApplicationOptions): Release;
   /** Sends a message. `final: false` announces updates, the last of which has `final: true`;
@@ -68,8 +73,10 @@ export interface Channels {
    *
    * @param id - Id of the message. @defaultValue all
    * @param by - The person who stops it.
+   * @returns The effect on each message. It is a promise only if several nodes share the
+   *   conversations, and it never rejects: the status is `unknown` if a node cannot be asked.
    */
-  stop(to: Address, id?: string, by?: Sender): readonly StopResult[];
+  stop(to: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
   /** Lists the sessions of a channel in which a message of a client runs or waits. */
   busySessions(channel: string): readonly string[];
   /**
@@ -79,8 +86,62 @@ export interface Channels {
    * @throws store_unavailable if the store cannot be read.
    */
   history(to: Address, options?: HistoryOptions): Promise<Page<Turn>>;
+  /** The `suggestions` of the application; undefined if it has none. */
+  suggestions(): readonly string[] | undefined;
+  /**
+   * Records the times of the newest 200 messages, without their content.
+   *
+   * @returns A function that ends the recording.
+   */
+  recordTimes(): Release;
+  /** The recorded times, oldest first; empty while no plugin records them. */
+  times(): readonly RequestTimes[];
   /** Counts the messages of all channels. */
   traffic(): ChannelTraffic;
+}
+
+/** The times of one message of a client. `…Ms` are milliseconds since it arrived. */
+export interface RequestTimes extends Address {
+  /** Id of the message. */
+  readonly id: string;
+  /** Unix milliseconds of the arrival. */
+  readonly at: number;
+  /** Name of the protocol that the message arrived through. */
+  readonly door?: string;
+  /** The application accepted it. */
+  readonly acceptedMs?: number;
+  /** The first text of the answer was sent. */
+  readonly firstTextMs?: number;
+  /** The answer ended. */
+  readonly endedMs?: number;
+  /** How it ended. */
+  readonly outcome?: AnswerEnd["outcome"];
+  /** Code of the error, with the outcome `failed`. */
+  readonly code?: string;
+  /** Tokens of the answer, if the application named them. */
+  readonly usage?: Usage;
+  /** Name of the language model. */
+  readonly model?: string;
+  /** The messages of the answer, in order: at most 100. */
+  readonly parts: readonly RequestTimesPart[];
+  /** Number of later messages and updates that `parts` lacks. */
+  readonly left: number;
+}
+
+/** The times of one message of the application. */
+export interface RequestTimesPart {
+  /** Id of the message. */
+  readonly id: string;
+  /** Kind of its content. */
+  readonly kind: "text" | "thought" | "tool_calls";
+  /** It was sent. */
+  readonly fromMs: number;
+  /** It was updated for the last time. */
+  readonly toMs: number;
+  /** How often it was updated. */
+  readonly updates: number;
+  /** True if its text is complete. */
+  readonly final: boolean;
 }
 
 /** Messages since the start. Updates of a message are not messages of their own. */
@@ -139,7 +200,7 @@ export interface ChannelHandle {
   /** Reports that the last client of the session has disconnected. */
   sessionIdle(session: string): void;
   /** Stops a message of the session, or all of them, as `Channels.stop` does. */
-  stop(session: string, id?: string, by?: Sender): readonly StopResult[];
+  stop(session: string, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
   /** Returns true while the application processes a message of this session (default: of any
    *  session), even after it has acknowledged the message. */
   isBusy(session?: string): boolean;

@@ -1,4 +1,14 @@
-// Counts the messages of all channels, and keeps the times of the newest answers.
+// Counts the messages of all channels, and keeps the times of the newest answers and requests.
+import type { Clock, Release } from "../../kernel/index.ts";
+import type {
+  Address,
+  AnswerEnd,
+  InboundMessage,
+  OutboundMessage,
+  RequestTimes,
+  RequestTimesPart,
+} from "./service.ts";
+
 interface AnswerTime {
   readonly at: number;
   readonly ms: number;
@@ -8,14 +18,158 @@ export interface TrafficCounts {
   received: number;
   sent: number;
   readonly answers: AnswerTime[];
+  /** Undefined while no plugin records times, so that messages cost nothing. */
+  recorder: TimesRecorder | undefined;
 }
 
 const maxAnswers = 1_000;
 
-export const createTrafficCounts = (): TrafficCounts => ({ received: 0, sent: 0, answers: [] });
+export const createTrafficCounts = (): TrafficCounts => ({
+  received: 0,
+  sent: 0,
+  answers: [],
+  recorder: undefined,
+});
 
 /** Keeps the newest 1,000 times. */
 export function addAnswer({ answers }: TrafficCounts, answer: AnswerTime): void {
   answers.push(answer);
   if (answers.length > maxAnswers) answers.shift();
+}
+
+const maxRequests = 200;
+const maxParts = 100;
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** The times of one message. All have the same keys, so that V8 reads them fast. */
+class Recorded implements Address {
+  readonly channel: string;
+  readonly session: string;
+  readonly id: string;
+  readonly door: string | undefined;
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** Milliseconds of the monotonic clock. */
+  readonly startedAt: number;
+  acceptedMs: number | undefined = undefined;
+  firstTextMs: number | undefined = undefined;
+  endedMs: number | undefined = undefined;
+  end: AnswerEnd | undefined = undefined;
+  parts: Mutable<RequestTimesPart>[] | undefined = undefined;
+  left = 0;
+
+  constructor({ channel, session, id, door }: InboundMessage, clock: Clock) {
+    this.channel = channel;
+    this.session = session;
+    this.id = id;
+    this.door = door;
+    this.at = clock.now();
+    this.startedAt = clock.monotonic();
+  }
+
+  isOf({ channel, session }: Address, id: string): boolean {
+    return this.id === id && this.session === session && this.channel === channel;
+  }
+
+  view(): RequestTimes {
+    const { channel, session, id, at, parts = [], left, end } = this;
+    const { door, acceptedMs, firstTextMs, endedMs } = this;
+    const { outcome, code, usage, model } = end ?? {};
+    return {
+      ...{ channel, session, id, at },
+      ...(door !== undefined && { door }),
+      ...(acceptedMs !== undefined && { acceptedMs }),
+      ...(firstTextMs !== undefined && { firstTextMs }),
+      ...(endedMs !== undefined && { endedMs }),
+      ...(outcome !== undefined && { outcome }),
+      ...(code !== undefined && { code }),
+      ...(usage !== undefined && { usage }),
+      ...(model !== undefined && { model }),
+      parts: parts.map((part) => ({ ...part })),
+      left,
+    };
+  }
+}
+
+/** Records the times of the newest 200 messages, and of at most 100 parts of each answer. */
+class TimesRecorder {
+  /** Plugins that have asked for times. */
+  users = 1;
+  private readonly clock: Clock;
+  /** A ring: a map that loses its first key with each new one becomes slow. */
+  private readonly ring: Recorded[] = [];
+  private next = 0;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  received(message: InboundMessage): void {
+    this.ring[this.next] = new Recorded(message, this.clock);
+    this.next = (this.next + 1) % maxRequests;
+  }
+
+  accepted(message: InboundMessage): void {
+    const found = this.find(message, message.id);
+    if (found) found.acceptedMs ??= this.since(found);
+  }
+
+  /** A message about a request was sent, or has grown. */
+  sent(to: Address, id: string, message: OutboundMessage & { readonly final?: boolean }): void {
+    const { inReplyTo, kind = "text", final = true, placeholder = false } = message;
+    const found = inReplyTo === undefined ? undefined : this.find(to, inReplyTo);
+    if (!found || placeholder) return;
+    const ms = this.since(found);
+    if (kind === "text" && message.content !== "") found.firstTextMs ??= ms;
+    const parts = (found.parts ??= []);
+    const known = parts.findLast((part) => part.id === id);
+    if (known) {
+      known.updates += 1;
+      known.toMs = ms;
+      known.final ||= final;
+    } else if (parts.length < maxParts)
+      parts.push({ id, kind, fromMs: ms, toMs: ms, updates: 0, final });
+    else found.left += 1;
+  }
+
+  ended(message: InboundMessage, end: AnswerEnd): void {
+    const found = this.find(message, message.id);
+    if (!found) return;
+    found.endedMs = this.since(found);
+    found.end = end;
+  }
+
+  /** @returns The times, oldest first. */
+  list(): readonly RequestTimes[] {
+    const { ring, next } = this;
+    return [...ring.slice(next), ...ring.slice(0, next)].map((recorded) => recorded.view());
+  }
+
+  /** Begins with the newest, because most calls are about it. */
+  private find(to: Address, id: string): Recorded | undefined {
+    const { ring, next } = this;
+    for (let back = 1; back <= ring.length; back++) {
+      const found = ring[(next - back + maxRequests) % maxRequests];
+      if (found?.isOf(to, id)) return found;
+    }
+    return undefined;
+  }
+
+  private since({ startedAt }: Recorded): number {
+    return Math.round((this.clock.monotonic() - startedAt) * 10) / 10;
+  }
+}
+
+/** Records times until the returned function has run as often as this one. */
+export function recordTimes(counts: TrafficCounts, clock: Clock): Release {
+  if (counts.recorder) counts.recorder.users += 1;
+  const recorder = (counts.recorder ??= new TimesRecorder(clock));
+  let isReleased = false;
+  return () => {
+    if (isReleased) return;
+    isReleased = true;
+    recorder.users -= 1;
+    if (recorder.users === 0) counts.recorder = undefined;
+  };
 }

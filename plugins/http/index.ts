@@ -189,8 +189,8 @@ function createRouting(
   { clock, log, emit }: Scope<HttpShape>,
   { basePath, hostName, identify, isTrusted, faults, listeners }: RoutingOptions,
 ): Routing {
-  const requests = createRouteTable<RequestHandler>(listeners);
-  const upgrades = createRouteTable<UpgradeHandler>(listeners);
+  const requests = createRouteTable<RequestHandler>(listeners.planned);
+  const upgrades = createRouteTable<UpgradeHandler>(listeners.planned);
   const peer = createPeerResolver(isTrusted, log);
   const identities = createIdentities(peer);
   const host = identify && createHostIdentities(identify, log, clock);

@@ -1,8 +1,6 @@
-/** Opens the listeners of this process, tracks their connections and closes them at shutdown. */
-import { get, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+/** Opens and closes the listeners of this process. */
+import { get, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Duplex } from "node:stream";
-import { Server as TlsServer } from "node:tls";
 import type { Log } from "../../kernel/index.ts";
 import { cacheServerUrls, isLoopback, serverUrls } from "./addresses.ts";
 import {
@@ -13,7 +11,7 @@ import {
 import { httpErrors } from "./errors.ts";
 import type { ClientFault } from "./log-limiter.ts";
 import type { Router } from "./router.ts";
-import { createHttpServer, type Tls } from "./server.ts";
+import { createHttpServer, trackConnections, type ServerShutdown, type Tls } from "./server.ts";
 import type { Http, Listener } from "./service.ts";
 
 const probeTimeoutMs = 1_000;
@@ -85,7 +83,8 @@ export function listen(server: Server, { port, host, remedy }: BindOptions): Pro
 export interface ListenerSet {
   /** Plans a listener. @throws HTTP_LISTENER_TAKEN if it is planned already. */
   plan(listener: Listener, bind: BindOptions): void;
-  isPlanned(listener: Listener): boolean;
+  /** The listeners that `plan` has added. */
+  readonly planned: { has(listener: Listener): boolean };
   /** Opens all planned listeners in order. A failure closes those that are open. */
   open(router: Router, tls: Tls | undefined, opened: (url: URL) => void): Promise<void>;
   addresses(listener: Listener): URL[];
@@ -132,7 +131,7 @@ export function createListenerSet(options: ListenersOptions): ListenerSet {
   }
 
   const listeners: ListenerSet = {
-    isPlanned: (listener) => entries.has(listener),
+    planned: entries,
 
     plan(listener, bind) {
       if (entries.has(listener)) throw httpErrors.HTTP_LISTENER_TAKEN(listener);
@@ -165,122 +164,6 @@ export function createListenerSet(options: ListenersOptions): ListenerSet {
   return listeners;
 }
 
-/** A set for thousands of short-lived items. */
-interface ItemSet<T extends object> {
-  has(item: T): boolean;
-  /** The item must not be in the set already. */
-  add(item: T): void;
-  delete(item: T): void;
-  all(): T[];
-}
-
-type IndexedItem = Record<symbol, number | undefined>;
-
-/**
- * Creates a set on an array: each item stores its index, and the last item replaces a deleted one.
- * A `Set` keeps memory: when a `Set` in V8's old generation grows, its new table is old as well,
- * and the previous table keeps its items alive until the next full collection.
- */
-function createItemSet<T extends object>(): ItemSet<T> {
-  const index = Symbol("index");
-  const items: (T | undefined)[] = [];
-  let count = 0;
-  const indexOf = (item: T): number | undefined => (item as IndexedItem)[index];
-  const setIndex = (item: T, value: number | undefined): void =>
-    void ((item as IndexedItem)[index] = value);
-
-  return {
-    has: (item) => indexOf(item) !== undefined,
-    add(item) {
-      items[count] = item;
-      setIndex(item, count);
-      count += 1;
-    },
-    delete(item) {
-      const position = indexOf(item);
-      if (position === undefined) return;
-      count -= 1;
-      const last = items[count]!;
-      items[position] = last;
-      setIndex(last, position);
-      setIndex(item, undefined);
-      items[count] = undefined; // not popped: a shrunk array is reallocated when it grows again
-    },
-    all: () => items.slice(0, count) as T[],
-  };
-}
-
-const finishTimeoutMs = 1_000;
-
-interface ServerShutdown {
-  /** Accepts no new connections, and no further requests on open ones. */
-  stopAccepting(): void;
-  /** Waits up to one second for current responses, then closes all sockets, upgraded ones too. */
-  finish(): Promise<void>;
-}
-
-function collectSockets(server: Server, event: "connection" | "secureConnection"): ItemSet<Duplex> {
-  const sockets = createItemSet<Duplex>();
-  /** One function for all sockets, because each idle WebSocket would keep its own closure. */
-  function onClose(this: Duplex): void {
-    sockets.delete(this);
-  }
-  server.on(event, (socket: Duplex) => {
-    if (sockets.has(socket)) return; // `serveAsPlain` emits the event a second time
-    sockets.add(socket);
-    socket.on("close", onClose);
-  });
-  return sockets;
-}
-
-/** Tracks a server from its first connection on, so that shutdown closes all of them. */
-function trackConnections(server: Server): ServerShutdown {
-  const rawSockets = collectSockets(server, "connection");
-  /** The sockets that requests refer to; with TLS they differ from the raw ones. */
-  const sockets =
-    server instanceof TlsServer ? collectSockets(server, "secureConnection") : rawSockets;
-  const responses = createItemSet<ServerResponse>();
-  /** One function for all responses, as above. */
-  function onResponseClose(this: ServerResponse): void {
-    responses.delete(this);
-    if (closed) server.closeIdleConnections();
-  }
-  let closed: Promise<void> | undefined;
-
-  server.prependListener("request", (_: IncomingMessage, response: ServerResponse) => {
-    responses.add(response);
-    if (closed) response.setHeader("Connection", "close");
-    response.on("close", onResponseClose);
-  });
-
-  const waitForClose = (response: ServerResponse): Promise<void> =>
-    new Promise((done) => void response.once("close", () => done()));
-
-  return {
-    stopAccepting() {
-      if (!server.listening) return;
-      closed = new Promise((done) => void server.close(() => done()));
-      for (const response of responses.all())
-        if (!response.headersSent) response.setHeader("Connection", "close");
-      server.closeIdleConnections();
-    },
-
-    async finish() {
-      const busy = new Set<Duplex>(responses.all().map(({ req }) => req.socket));
-      for (const socket of sockets.all()) if (!busy.has(socket)) socket.destroy();
-      // A Node timer, because sockets ignore the injected clock of a test.
-      const timer = setTimeout(
-        () => sockets.all().forEach((socket) => void socket.destroy()),
-        finishTimeoutMs,
-      );
-      await Promise.all(responses.all().map(waitForClose));
-      clearTimeout(timer);
-      for (const socket of [...sockets.all(), ...rawSockets.all()]) socket.destroy();
-      await closed;
-    },
-  };
-}
-
 type Addresses = Pick<Http, "url" | "addresses" | "isPublic" | "sharesOrigin" | "open">;
 
 interface AddressOptions {
@@ -309,7 +192,7 @@ export function createAddresses({
   return {
     url: (path) => `${basePath}${path.startsWith("/") ? "" : "/"}${path}`,
     addresses: (listener = "dashboard") => {
-      if (listener === "gateway" && listeners.isPlanned("gateway"))
+      if (listener === "gateway" && listeners.planned.has("gateway"))
         return listeners.addresses("gateway");
       return server ? hostUrls(server) : listeners.addresses("dashboard");
     },

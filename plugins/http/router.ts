@@ -277,18 +277,14 @@ export interface RouteTable<H> {
  * Creates a route table. Unless a listener is planned for the gateway, the dashboard listener also
  * serves its routes; its own routes precede them.
  */
-export function createRouteTable<H>(listeners: {
-  isPlanned(listener: Listener): boolean;
-}): RouteTable<H> {
+export function createRouteTable<H>(planned: { has(listener: Listener): boolean }): RouteTable<H> {
   const tables = { dashboard: new Map<string, Route<H>>(), gateway: new Map<string, Route<H>>() };
 
   function exact(listener: Listener, path: string): Route<H> | undefined {
     const route = tables[listener].get(path);
     return (
       route ??
-      (listener === "dashboard" && !listeners.isPlanned("gateway")
-        ? tables.gateway.get(path)
-        : undefined)
+      (listener === "dashboard" && !planned.has("gateway") ? tables.gateway.get(path) : undefined)
     );
   }
 
@@ -297,7 +293,7 @@ export function createRouteTable<H>(listeners: {
 
     paths: () => [
       ...tables.dashboard.keys(),
-      ...(listeners.isPlanned("gateway") ? [] : tables.gateway.keys()),
+      ...(planned.has("gateway") ? [] : tables.gateway.keys()),
     ],
 
     add(kind, path, handle, options) {

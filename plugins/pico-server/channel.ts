@@ -5,7 +5,7 @@ import type { ChannelHandle } from "../channels/index.ts";
 import type { LogListeners, SessionLog } from "../conversations/index.ts";
 import { createMemorySessionLog } from "../conversations/log/index.ts";
 import type { TokenStoreEvents } from "../token-store/index.ts";
-import { messageRateOf, type PicoServerConfig } from "./config.ts";
+import type { PicoServerConfig } from "./config.ts";
 import { Connection } from "./connection/connection.ts";
 import type { ConnectionContext, RuntimeContext } from "./connection/context.ts";
 import { createMemoryBudget, type MemoryBudget } from "./connection/memory-budget.ts";
@@ -13,9 +13,11 @@ import {
   connectionInfo,
   createConnectionList,
   createRegistry,
+  toConnectionSecret,
   type ConnectionRegistry,
   type Peer,
 } from "./connection/registry.ts";
+import { messageRateOf } from "./connection/rate-limit.ts";
 import { createUpgrader } from "./connection/web-socket.ts";
 import { memoizeLast } from "./frame-encoding.ts";
 import {
@@ -31,8 +33,7 @@ import { createEventStream } from "./http/event-stream.ts";
 import { createRouter, type EventStreamRequest, type HeaderMap } from "./http/router.ts";
 import { countClose, createCounters, readMetrics } from "./metrics.ts";
 import type { PicoServer, PicoServerEvents, PicoServerShape } from "./service.ts";
-import { createChannelAdapter } from "./session/channel-adapter.ts";
-import { RecentEnds } from "./session/recent-ends.ts";
+import { createChannelAdapter, RecentEnds } from "./session/channel-adapter.ts";
 import { DoorHub } from "./doors.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
 import { watchStore } from "./store-watch.ts";
@@ -89,6 +90,7 @@ export class PicoChannel {
       onReceipt: (session, id, status, reason) =>
         this.channel.receipt(session, { id, status, ...(reason && { reason }) }),
       renewed: (session) => this.connections.close("restart", (peer) => peer.usesSession(session)),
+      replaced: (session, isSame) => this.connections.replaceOf(session, isSame),
     };
     this.sessions =
       uses.conversations?.open("pico", listeners) ??
@@ -140,6 +142,8 @@ export class PicoChannel {
       newId,
       reportRejection,
       connections,
+      replaceElsewhere: (session, conn, user) =>
+        sessions.replaceElsewhere?.(session, toConnectionSecret(conn, user)),
       upgrader: createUpgrader(() => config().max_payload),
       opened: (...opened) => this.addConnection(...opened),
     });
@@ -213,6 +217,7 @@ export class PicoChannel {
   /** Closes all connections if the channel is off; otherwise applies changed timeouts. */
   readonly onConfig = async (next: PicoServerConfig): Promise<void> => {
     await assertSettings(next, this.checks);
+    this.scope.uses.conversations?.announce?.(JSON.stringify(next));
     if (next.enabled) this.connections.reschedule();
     else this.connections.close("going_away");
   };
@@ -220,12 +225,11 @@ export class PicoChannel {
   service(): PicoServer {
     const { connections, counters, admissionControl, sessions, sessionGuard, budget } = this;
     const { needs, config } = this.scope;
-    const { stop } = this.channel;
     const deliver: ChannelHandle["deliver"] = (message, options) => {
       this.messagesIn += 1;
       return this.channel.deliver(message, options);
     };
-    const channel = { deliver, stop };
+    const channel = { deliver, stop: this.channel.stop };
     const { http } = needs;
     const { list, disconnect } = createConnectionList(connections);
     const listener = (): "gateway" | "dashboard" =>
@@ -308,11 +312,10 @@ export class PicoChannel {
     handshakeRequest: HandshakeRequest,
     admission: Admission,
   ): void {
-    const { context } = this;
-    const peer = createEventStream(context, {
+    const peer = createEventStream(this.context, {
       response,
       headers,
-      id: context.runtime.newId(),
+      id: this.context.runtime.newId(),
       session,
       after,
       features,

@@ -1,7 +1,6 @@
 // The `channels.pico` section: its schema, and values derived from it.
 import * as z from "zod";
 import { isOriginPattern } from "./handshake/origins.ts";
-import type { Rate } from "./connection/rate-limit.ts";
 
 const MiB = 1024 * 1024;
 
@@ -156,25 +155,6 @@ export const picoSchema = z.strictObject({
 export type PicoServerConfig = z.output<typeof picoSchema>;
 /** The section as users write it. */
 export type PicoServerInput = z.input<typeof picoSchema>;
-
-const messageRate = ({ message_rate, message_burst }: PicoServerConfig): Rate => ({
-  perSecond: message_rate,
-  burst: message_burst,
-});
-
-/**
- * Returns a function for the current message rate. It creates a new object only when the
- * configuration changes.
- */
-export function messageRateOf(config: () => PicoServerConfig): () => Rate {
-  let seen = config();
-  let rate = messageRate(seen);
-  return () => {
-    const current = config();
-    if (current !== seen) rate = messageRate((seen = current));
-    return rate;
-  };
-}
 
 /** @returns Milliseconds between two pings, always less than the read timeout. */
 export const pingEveryMs = ({ ping_interval, read_timeout }: PicoServerConfig): number =>

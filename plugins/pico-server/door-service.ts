@@ -1,5 +1,5 @@
 // The access of other plugins to the sessions of the pico channel, for protocols of their own.
-import type { Release } from "../../kernel/index.ts";
+import type { Awaitable, Release } from "../../kernel/index.ts";
 import type {
   AnswerEnd,
   InboundMessage,
@@ -36,7 +36,7 @@ export interface PicoDoor {
    */
   subscribe(session: string, subscriber: DoorSubscriber): Release;
   /** Stops a message of the session, or all of them, like `ChannelHandle.stop`. */
-  stop(session: string, id?: string, by?: Sender): readonly StopResult[];
+  stop(session: string, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
   /** Whether the text is a token, so that it must not become a session id. */
   isToken(text: string): Promise<boolean>;
   /** Counts bytes that the application has not accepted. Returns `false` without room for them. */

@@ -74,7 +74,7 @@ export class DoorHub {
       deliver: (message, options) =>
         channel.deliver({ ...message, channel: "pico", door: name }, options),
       stop: (session, id, by) => channel.stop(session, id, by),
-      isToken: (text) => sessionGuard.isToken(text),
+      isToken: (text) => sessionGuard.isToken(text, false),
       reserve: (bytes) => budget.reserve(bytes),
       release: (bytes) => budget.release(bytes),
       subscribe: (session, subscriber) => {

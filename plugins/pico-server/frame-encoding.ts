@@ -221,6 +221,50 @@ export function encodeTextMessage(
   );
 }
 
+/** The turn of a person with text only. */
+interface TextTurn {
+  readonly session: string;
+  /** Id of the turn. */
+  readonly id: string;
+  /** Id that the client gave the message. */
+  readonly request: string;
+  readonly content: string;
+  /** Id and name of the person. */
+  readonly sender: { readonly id: string; readonly name?: string | undefined } | undefined;
+  readonly door: string;
+}
+
+/** Encodes the turn as `encode` does. Undefined if a part of it needs JSON escapes. */
+export function encodeTextTurn(
+  { session, id, request, content, sender, door }: TextTurn,
+  at: number,
+): string | undefined {
+  if (!isPlain(content) || !isPlain(request) || !isPlain(session) || !isPlain(door))
+    return undefined;
+  const { id: senderId = "", name = "" } = sender ?? {};
+  if (!isPlain(senderId) || !isPlain(name)) return undefined;
+  const namePart = sender?.name === undefined ? "" : `,"name":"${name}"`;
+  const senderPart = sender ? `,"sender":{"id":"${senderId}"${namePart}}` : "";
+  return (
+    `{"type":"message.user","payload":{"message_id":"${id}","request_id":"${request}",` +
+    `"content":"${content}","media":[],"attachments":[]${senderPart},"door":"${door}"},` +
+    `"session_id":"${session}","timestamp":${formatTimestamp(at)}}`
+  );
+}
+
+/**
+ * Encodes a frame with the number of an entry that removes a message, as `encode` and
+ * `frameWithPosition` do.
+ */
+export function encodeRemoval(id: string, { session, cursor }: SequencedEntry): EncodedFrame {
+  const type = "message.delete";
+  const text =
+    isPlain(session) && isPlain(id)
+      ? `{"type":"${type}","payload":{"message_id":"${id}"},"session_id":"${session}"`
+      : encode({ type, payload: { message_id: id }, session_id: session }).slice(0, -1);
+  return frameText(text + positionSuffix(cursor));
+}
+
 /** Encodes a response to one client as `encode` does, with the timestamp at the end. */
 export function encodeResponse(frame: ServerFrame, now: number): string {
   if (frame.type !== "message.ack" || frame.seq !== undefined)
@@ -279,6 +323,11 @@ export class EncodedEntry implements LogEntry {
 
   get frame(): Uint8Array {
     return payloadOf(this.framed);
+  }
+
+  get text(): string | undefined {
+    const { framed } = this;
+    return typeof framed === "string" ? framed.slice(headerLength(framed)) : undefined;
   }
 
   rest(): void {

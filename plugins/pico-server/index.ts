@@ -66,6 +66,7 @@ export function picoServer({
         log.warn({}, `The pico channel is off. To turn it on, pass ${setting}.`);
       }
       const channel = new PicoChannel(scope, checks);
+      scope.uses.conversations?.announce?.(JSON.stringify(config()));
       channel.registerRoutes();
       scope.on("token-store:rotated", channel.onTokenRotated);
       scope.on("token-store:removed", channel.onTokenRemoved);

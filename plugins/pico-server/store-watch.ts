@@ -9,7 +9,7 @@ interface StoreWatchScope {
   readonly after: (ms: number, run: () => void) => Release;
 }
 
-const checkEveryMs = 5_000;
+const checkEveryMs = 1_000;
 /** Milliseconds after which clients are closed: their token may have been revoked elsewhere. */
 const maxAwayMs = 60_000;
 

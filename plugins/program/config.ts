@@ -6,6 +6,8 @@ const argument = z
   .max(32_768)
   .refine((text) => !text.includes("\0"), "text without NUL characters");
 
+const suggestionRule = "one line of 1 to 80 characters that is not blank";
+
 /**
  * Schema of `handler` in `config.json` for a program.
  * Cannot be edited over HTTP, because the program runs with the rights of the owner.
@@ -25,6 +27,11 @@ export const handlerSchema = z.strictObject({
   timeout_s: z.number().min(0).max(86_400).default(120),
   /** Seconds after a stop in which the program must end its reply. */
   stop_grace_s: z.number().min(1).max(3_600).default(10),
+  /** Messages that the chat page offers to begin with. Default: those of the page. */
+  suggestions: z
+    .array(z.string().refine((text) => /^(?=.*\S).{1,80}$/.test(text), suggestionRule))
+    .max(4, "a list of at most 4 texts")
+    .optional(),
 });
 /** Validated `handler` section of a program. */
 export type HandlerConfig = z.output<typeof handlerSchema>;

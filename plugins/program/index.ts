@@ -3,6 +3,7 @@
 // all sessions: `supervisor` and `process` run it, `pending-messages` tracks the messages it
 // received, `replies` passes its output to the channels.
 import type { Plugin, Scope } from "../../kernel/index.ts";
+import type { ApplicationOptions, Message } from "../channels/index.ts";
 import { createHistoryLines } from "./history.ts";
 import { createOutputLog, type OutputLog } from "./output-log.ts";
 import { PendingMessages } from "./pending-messages.ts";
@@ -42,6 +43,8 @@ export interface ProgramOptions {
    * its later output about the message is dropped. @defaultValue 10
    */
   readonly stopGraceS?: number;
+  /** Messages that chat pages offer to begin with: at most four. @defaultValue those of the page */
+  readonly suggestions?: readonly string[];
   /**
    * Removes secrets from the command and the stderr lines that pages show. The log redacts
    * separately. @defaultValue no change
@@ -99,7 +102,7 @@ class ProgramApplication {
   private readonly supervisor: Supervisor;
   private readonly pendingMessages: PendingMessages;
   private readonly replies: Replies;
-  private readonly stopGraceS: number;
+  private readonly handling: ApplicationOptions;
   private readonly settled = { answered: 0, failed: 0, stopped: 0 };
   /** Undefined until the running program says what it can do. */
   private capabilities: readonly string[] | undefined;
@@ -109,10 +112,10 @@ class ProgramApplication {
 
   constructor(scope: Scope<ProgramShape>, options: ProgramOptions) {
     const { command, cwd, env, restart = "always", timeoutS = 120 } = options;
-    const { stopGraceS = 10, redact = (text: string) => text } = options;
+    const { stopGraceS = 10, suggestions, redact = (text: string) => text } = options;
     const { needs, clock, log, after } = scope;
     this.scope = scope;
-    this.stopGraceS = stopGraceS;
+    this.handling = { perSession: maxPerSession, stopGraceS, ...(suggestions && { suggestions }) };
     this.commandLine = redact(command.join(" "));
     this.outputLog = createOutputLog({ clock, log, redact });
     this.supervisor = new Supervisor({
@@ -162,13 +165,8 @@ class ProgramApplication {
   register(): void {
     const { supervisor, pendingMessages, scope } = this;
     scope.onStop(() => supervisor.kill());
-    const { stopGraceS } = this;
-    scope.onStop(
-      scope.needs.channels.handle((message) => pendingMessages.accept(message), {
-        perSession: maxPerSession,
-        stopGraceS,
-      }),
-    );
+    const accept = (message: Message): Promise<void> => pendingMessages.accept(message);
+    scope.onStop(scope.needs.channels.handle(accept, this.handling));
     // The event names the person, and `message.signal` would cost a signal for each message.
     scope.on("channels:stop-asked", ({ id, by, ...address }) => {
       for (const request of pendingMessages.stop(address, id, by)) this.replies.stopped(request);

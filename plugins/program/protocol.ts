@@ -10,6 +10,7 @@ import type {
   PreviousTurn,
   Usage,
 } from "../channels/index.ts";
+import { toolCall, toToolCall } from "./tool-call.ts";
 
 const name = z.string().min(1).max(256);
 const addressFields = { channel: name.optional(), session_id: name.optional() };
@@ -27,10 +28,6 @@ const contextUsage = z.object({
   compress_at_tokens: count,
   summarize_at_tokens: count,
   used_percent: count,
-});
-const toolCall = z.object({
-  id: z.string(),
-  function: z.object({ name: z.string(), arguments: z.string() }),
 });
 const tokenCount = z.int().min(0).optional().catch(undefined);
 /** A program may use these names for something else, so another form counts as absent. */
@@ -72,7 +69,11 @@ const createSchema = z.object({
 });
 const updateSchema = z.object({
   type: z.literal("message.update"),
-  payload: z.object({ ...contentFields, message_id: name }),
+  payload: z.object({
+    ...contentFields,
+    message_id: name,
+    tool_calls: z.array(toolCall).optional(),
+  }),
 });
 const appendSchema = z.object({
   type: z.literal("message.append"),
@@ -210,18 +211,13 @@ export function toEnd(payload: {
 /** Converts the payload of a program into a message for a channel. */
 export function toOutbound(payload: MessagePayload): OutboundMessage {
   const { content, attachments, model_name: model, context_usage: usage } = payload;
-  const { kind, tool_calls: calls, placeholder } = payload as CreateFrame["payload"];
+  const { tool_calls: calls } = payload;
+  const { kind, placeholder } = payload as CreateFrame["payload"];
   return {
     content,
     ...(kind && { kind }),
     ...(placeholder && { placeholder }),
-    ...(calls && {
-      toolCalls: calls.map(({ id, function: { name: toolName, arguments: text } }) => ({
-        id,
-        name: toolName,
-        arguments: text,
-      })),
-    }),
+    ...(calls && { toolCalls: calls.map(toToolCall) }),
     ...(attachments && { attachments: attachments.map(toMedia) }),
     ...(model !== undefined && { model }),
     ...(usage && { contextUsage: toContextUsage(usage) }),
@@ -266,7 +262,7 @@ export const encodeLine = (frame: object): string =>
 /** @returns The message as a line for the program, which refers to it by `id`. */
 export function encodeMessage(id: string, message: Message): string {
   const { channel, session, at, content, media, sender, hops } = message;
-  const { door, previous = [], metadata } = message;
+  const { replaces, door, previous = [], metadata } = message;
   return encodeLine({
     type: "message.send",
     id,
@@ -277,6 +273,7 @@ export function encodeMessage(id: string, message: Message): string {
       content,
       ...mediaFields(media),
       client_id: message.id,
+      ...(replaces !== undefined && { replaces }),
       ...(sender !== undefined && { sender: { id: sender.id, name: sender.name } }),
       ...(door !== undefined && { door }),
       ...(previous.length > 0 && { previous: previous.map(toTurn) }),

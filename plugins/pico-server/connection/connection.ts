@@ -12,7 +12,7 @@ import {
 } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
-import { encodeResponse, frameText, pingFrame } from "../frame-encoding.ts";
+import { encodeResponse, frameBytes, frameText, pingFrame } from "../frame-encoding.ts";
 import { noFeatures, type Features } from "../session/features.ts";
 import type { Admission } from "../handshake/admission.ts";
 import type { SessionScope } from "../session/session-scope.ts";
@@ -29,11 +29,10 @@ import {
 import type { ConnectionContext, DeliverMessage, DisconnectedEvent } from "./context.ts";
 import { Inbound } from "./inbound.ts";
 import type { InboundOwner } from "./inbound-owner.ts";
-import { Liveness, recentlySuspended, recheckMs } from "./liveness.ts";
+import { Liveness, recentlySuspended, recheckMs, unscheduled } from "./liveness.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
 import type { ByteCounts, ConnectionInfo, Peer, Traffic } from "./registry.ts";
 import { WebSocketSink } from "./sink.ts";
-import { unscheduled } from "./timer-wheel.ts";
 import {
   discardArrivals,
   watchArrivals,
@@ -299,10 +298,15 @@ export class Connection
     this.ws.resume();
   }
 
-  streamReplayed(): void {
-    if (!this.features.ends || !this.resumes) return;
-    const { ends, runtime } = this.context;
-    for (const frame of ends.recent(this.session, runtime.clock.now())) this.respond(frame);
+  streamReplayed(count: number, kept: StreamStart["ends"]): void {
+    if (!this.features.ends || (!this.resumes && count === 0)) return;
+    const { ends, runtime, counters } = this.context;
+    for (const frame of kept ?? []) {
+      counters.framesOut["answer.end"] += 1;
+      this.outbox.send(frameBytes(frame));
+    }
+    if (!kept)
+      for (const frame of ends.recent(this.session, runtime.clock.now())) this.respond(frame);
   }
 
   failed(error: unknown): void {

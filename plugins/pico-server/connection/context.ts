@@ -6,10 +6,10 @@ import type { PicoServerConfig } from "../config.ts";
 import type { Peer } from "./registry.ts";
 import type { Counters } from "../metrics.ts";
 import type { PicoServerEvents } from "../service.ts";
-import type { RecentEnds } from "../session/recent-ends.ts";
+import type { RecentEnds } from "../session/channel-adapter.ts";
 import type { Rate } from "./rate-limit.ts";
 import type { SequencedEntry, SessionLog } from "../../conversations/index.ts";
-import type { WheelClock } from "./timer-wheel.ts";
+import type { WheelClock } from "./liveness.ts";
 
 export type DeliverMessage = ChannelHandle["hand"];
 export type DisconnectedEvent = PicoServerEvents["pico-server:disconnected"];

@@ -1,5 +1,4 @@
 /** Reads the frames of one connection, delivers its messages, and pauses reading under load. */
-import { codeOf } from "../../../kernel/index.ts";
 import {
   WireError,
   messageErrors,
@@ -7,22 +6,22 @@ import {
   type ErrorCode,
   type MessagePayload,
 } from "../../../lib/pico-wire/index.ts";
-import type { InboundMessage } from "../../channels/index.ts";
+import type { InboundMessage, StopResult } from "../../channels/index.ts";
 import {
   decodeFrame,
   DeliveryAck,
+  isStoreError,
   toChannelMedia,
   toMessageError,
   toSkippedNotice,
   toStoppedMessages,
   unknownTypeError,
 } from "../session/mapping.ts";
-import { tokenSessionError } from "../session/session-guard.ts";
 import { sessionForbiddenError } from "../session/session-scope.ts";
-import { readArrivals, type Arrivals } from "./arrivals.ts";
 import type { ConnectionContext } from "./context.ts";
+import { findRejection } from "./frame-checks.ts";
 import type { InboundOwner } from "./inbound-owner.ts";
-import type { BudgetMember } from "./memory-budget.ts";
+import { readArrivals, type Arrivals, type BudgetMember } from "./memory-budget.ts";
 import {
   createStrikeCounter,
   createTokenBucket,
@@ -49,6 +48,12 @@ const minWeightLimit = 16 * 1024 * 1024;
  */
 const deadlineMs = 5_000;
 const deadlineRetryMs = 5_000;
+
+/** @returns The id of the message that this one is a new version of. */
+const replacedBy = ({ type, payload }: ClientFrame & { payload?: unknown }): string | undefined =>
+  type === "message.send" || type === "media.send"
+    ? (payload as MessagePayload).replaces
+    : undefined;
 
 /** Ids of a rejected frame, as far as they could be read. */
 interface FrameIds {
@@ -78,7 +83,7 @@ export class Inbound implements BudgetMember {
   private arrivals: Arrivals | undefined = undefined;
   private deadlineStartedAt: number | undefined = undefined;
   private isPausedByBudget = false;
-  /** True while the session id of a frame is compared with the tokens. Later frames wait. */
+  /** True while the stores are asked about a frame. Later frames wait. */
   private isChecking = false;
   private isStopped = false;
   /** True while `drain` is running; prevents re-entrant calls. */
@@ -215,12 +220,13 @@ export class Inbound implements BudgetMember {
   ): void {
     const { owner } = this;
     const { runtime, delivery } = this.context;
-    const { content, hops, skipped } = payload;
+    const { content, hops, skipped, replaces } = payload;
     const id = givenId ?? runtime.newId();
     const media = toChannelMedia(payload.media);
     const at = runtime.clock.now();
     const { sender } = owner;
-    const message = { channel: "pico", session, id, content, media, sender, at, hops };
+    const plain = { channel: "pico", session, id, content, media, sender, at, hops };
+    const message: InboundMessage = replaces === undefined ? plain : { ...plain, replaces };
     const isKnown = owner.acknowledges && givenId !== undefined;
     this.pending += 1;
     delivery.budget.grow(this, bytes);
@@ -239,8 +245,9 @@ export class Inbound implements BudgetMember {
     const { session_id: name = own } = frame;
     const session = scope === undefined ? name : scope.resolve(name);
     if (session === undefined) this.rejectFrame(sessionForbiddenError(frame));
-    else if (this.owner.usesSession(session)) this.process(frame, session, data.byteLength);
-    else void this.checkSession(frame, session, data.byteLength);
+    else if (this.owner.usesSession(session) && replacedBy(frame) === undefined)
+      this.process(frame, session, data.byteLength);
+    else void this.processChecked(frame, session, data.byteLength);
   }
 
   private rejectFrame(error: WireError): void {
@@ -252,22 +259,23 @@ export class Inbound implements BudgetMember {
     if (this.malformedStrikes(runtime.clock.now())) this.owner.close("bad_request");
   }
 
-  /** Runs before the connection uses a session for the first time. */
-  private async checkSession(frame: ClientFrame, session: string, bytes: number): Promise<void> {
-    const { budget, isToken } = this.context.delivery;
+  /** Asks the stores about a frame, and reads no further frame until they have answered. */
+  private async processChecked(frame: ClientFrame, session: string, bytes: number): Promise<void> {
+    const { context, owner } = this;
+    const { budget } = context.delivery;
     this.isChecking = true;
     this.pending += 1;
     budget.grow(this, bytes);
     try {
-      const isRejected = await isToken(session, this.owner.tokenVersion !== undefined);
+      const error = await findRejection(context, frame, session, owner, replacedBy(frame));
       this.isChecking = false;
       if (this.isStopped) return;
-      if (isRejected) this.rejectFrame(tokenSessionError(frame));
+      if (error) this.rejectFrame(error);
       else this.process(frame, session, bytes);
     } catch (error) {
       this.isChecking = false;
-      if (codeOf(error) === "store_unavailable") this.reject("busy", { requestId: frame.id });
-      else this.owner.failed(error);
+      if (isStoreError(error)) this.reject("busy", { requestId: frame.id });
+      else owner.failed(error);
     } finally {
       this.settled(bytes);
     }
@@ -292,9 +300,14 @@ export class Inbound implements BudgetMember {
 
   private stopMessages(session: string, frameId: string | undefined, id: string | undefined): void {
     const { owner, context } = this;
-    const stopped = toStoppedMessages(context.delivery.stop(session, id, owner.sender));
-    const payload = { ...(frameId !== undefined && { request_id: frameId }), stopped };
-    owner.respond({ type: "stop.ack", session_id: session, payload });
+    const acknowledge = (results: readonly StopResult[]): void => {
+      const stopped = toStoppedMessages(results);
+      const payload = { ...(frameId !== undefined && { request_id: frameId }), stopped };
+      if (!this.isStopped) owner.respond({ type: "stop.ack", session_id: session, payload });
+    };
+    const results = context.delivery.stop(session, id, owner.sender);
+    if (results instanceof Promise) void results.then(acknowledge);
+    else acknowledge(results);
   }
 
   private hasQueued(): boolean {

@@ -1,4 +1,6 @@
 // Token buckets for message rates, and a counter of offences within a sliding window.
+import type { PicoServerConfig } from "../config.ts";
+
 /** Takes one token. Returns false when the bucket is empty. */
 export type TokenBucket = (now: number) => boolean;
 
@@ -6,6 +8,25 @@ export type TokenBucket = (now: number) => boolean;
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
+}
+
+const messageRate = ({ message_rate, message_burst }: PicoServerConfig): Rate => ({
+  perSecond: message_rate,
+  burst: message_burst,
+});
+
+/**
+ * Returns a function for the current message rate. It creates a new object only when the
+ * configuration changes.
+ */
+export function messageRateOf(config: () => PicoServerConfig): () => Rate {
+  let seen = config();
+  let rate = messageRate(seen);
+  return () => {
+    const current = config();
+    if (current !== seen) rate = messageRate((seen = current));
+    return rate;
+  };
 }
 
 /** The rate may change at any time: the bucket reads it on every call. */

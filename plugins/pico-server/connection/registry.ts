@@ -4,7 +4,7 @@ import type { Clock, Release } from "../../../kernel/index.ts";
 import type { CloseName } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import type { PicoConnection } from "../service.ts";
-import { createTimerWheel, type Timer, type WheelClock } from "./timer-wheel.ts";
+import { createTimerWheel, type Timer, type WheelClock } from "./liveness.ts";
 
 /** The part of a connection's data that changes while it is open. */
 export type Traffic = Pick<
@@ -68,14 +68,22 @@ export interface ConnectionRegistry {
   /**
    * Closes the connection with this secret and frees its slot immediately for the client that
    * reconnected. Does nothing to a connection of another user.
+   *
+   * @returns False if there is no such connection.
    */
-  replace(conn: string, user: string): void;
+  replace(conn: string, user: string): boolean;
+  /** Does the same for a client that has connected to another node. */
+  replaceOf(session: string, isSame: (secret: string) => boolean): void;
+  /** With `try_later`, the clients come back spread over a time that grows with their number. */
   close(name: CloseName, which?: (connection: Peer) => boolean): void;
   /** Closes connections that used an older token, spread over `graceS` seconds. */
   endBefore(version: number, graceS: number): void;
   /** Resolves after the last connection has closed. */
   empty(): Promise<void>;
 }
+
+/** Identifies a connection on all nodes. A secret. */
+export const toConnectionSecret = (conn: string, user: string): string => `${user}\0${conn}`;
 
 interface RegistryOptions {
   readonly clock: Clock;
@@ -107,6 +115,15 @@ export function createRegistry({
     return 1_000 + ((high * 256 + low) / 65_536) * spreadMs;
   }
 
+  function replace(conn: string, user: string): boolean {
+    const old = byConn.get(conn);
+    if (old?.sender.id !== user) return false;
+    byConn.delete(conn);
+    replaced.add(old);
+    old.close("replaced");
+    return true;
+  }
+
   return {
     count: () => all.size - replaced.size,
     list: () => all.values(),
@@ -130,15 +147,16 @@ export function createRegistry({
       if (all.size > 0) return;
       waiters.splice(0).forEach((done) => done());
     },
-    replace(conn, user) {
-      const old = byConn.get(conn);
-      if (old?.sender.id !== user) return;
-      byConn.delete(conn);
-      replaced.add(old);
-      old.close("replaced");
+    replace,
+    replaceOf(session, isSame) {
+      for (const [conn, peer] of byConn)
+        if (peer.usesSession(session) && isSame(toConnectionSecret(conn, peer.sender.id)))
+          return void replace(conn, peer.sender.id);
     },
     close(name, which = () => true) {
-      for (const connection of [...all.values()].filter(which)) connection.close(name);
+      const chosen = [...all.values()].filter(which);
+      for (const connection of chosen)
+        connection.close(name, name === "try_later" ? retryMs(chosen.length) : undefined);
     },
     endBefore(version, graceS) {
       const old = [...all.values()].filter(({ tokenVersion = version }) => tokenVersion < version);

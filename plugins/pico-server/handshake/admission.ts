@@ -11,7 +11,7 @@ import {
   type TokenMethod,
   type OfferedCredentials,
 } from "./request.ts";
-import { corsHeaders, isOriginAllowed, isOwnHost } from "./origins.ts";
+import { corsHeaders, isFromSameOrigin, isOriginAllowed, isOwnHost, ownOrigin } from "./origins.ts";
 import type { Rejection } from "./rejection.ts";
 
 export interface Admission extends Person {
@@ -67,8 +67,8 @@ interface TokenMatch {
  * of a host with its own session check.
  */
 const trustedIdentityKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
-/** Kinds that may also post messages and read event streams. */
-const hostIdentityKinds: ReadonlySet<string> = new Set(["host", "owner"]);
+/** Kinds that may also send requests and read event streams. */
+export const hostIdentityKinds: ReadonlySet<string> = new Set(["host", "owner"]);
 
 const malformedProtocolMessage =
   "token64. must be followed by the token in base64url without padding.";
@@ -84,20 +84,6 @@ export const corsHeadersFor = (
   handshakeRequest.origin !== undefined && admissionControl.allowsOrigin(handshakeRequest)
     ? corsHeaders(handshakeRequest.origin)
     : {};
-
-const ownOrigin = ({ peer }: HandshakeRequest): string =>
-  `${peer.secure ? "https" : "http"}://${peer.host}`;
-
-/**
- * Browsers send no `Origin` with a GET request of the same origin. Pages cannot set
- * `Sec-Fetch-Site`.
- */
-function isFromSameOrigin(handshakeRequest: HandshakeRequest): boolean {
-  const { origin, isUpgrade, request } = handshakeRequest;
-  if (origin !== undefined) return origin === ownOrigin(handshakeRequest);
-  const isRead = !isUpgrade && request.method === "GET";
-  return isRead && request.headers["sec-fetch-site"] === "same-origin";
-}
 
 function distinctTokens(offered: OfferedCredentials["tokens"]): OfferedToken[] {
   const distinct: OfferedToken[] = [];

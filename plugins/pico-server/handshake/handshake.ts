@@ -40,6 +40,8 @@ interface HandshakeOptions {
   readonly log: Log;
   readonly config: () => PicoServerConfig;
   readonly connections: Pick<ConnectionRegistry, "count" | "knows" | "replace">;
+  /** Closes the connection of this client on another node, if several nodes share the sessions. */
+  readonly replaceElsewhere: (session: string, conn: string, user: string) => void;
   readonly newId: () => string;
   readonly sessionGuard: Pick<SessionGuard, "check">;
   readonly reportRejection: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
@@ -192,7 +194,8 @@ export function createHandshake(
       (ws) => {
         options.opened({ ws, socket, session, extension }, handshakeRequest, admission);
         // The new connection has subscribed already, so the session never was without a subscriber.
-        connections.replace(conn, admission.sender.id);
+        const isHere = connections.replace(conn, admission.sender.id);
+        if (!isHere && conn !== "") options.replaceElsewhere(session, conn, admission.sender.id);
       },
     );
   }

@@ -1,5 +1,7 @@
 // Decides which web origins may use the channel.
+import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
+import type { Peer } from "../../http/index.ts";
 
 const defaultPorts: Readonly<Record<string, string>> = { "http:": ":80", "https:": ":443" };
 const originPattern = /^([a-z][a-z0-9+.-]*:)\/\/((?:[a-z0-9_.*-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/;
@@ -46,6 +48,28 @@ export function isOriginAllowed(
     if (pattern === "self") return self !== undefined && seen === normaliseOrigin(self);
     return matchesPattern(pattern, seen);
   });
+}
+
+/** A request as far as its origin matters. */
+interface PageRequest {
+  readonly request: Pick<IncomingMessage, "method" | "headers">;
+  readonly peer: Pick<Peer, "secure" | "host">;
+  readonly origin: string | undefined;
+  readonly isUpgrade: boolean;
+}
+
+export const ownOrigin = ({ peer }: Pick<PageRequest, "peer">): string =>
+  `${peer.secure ? "https" : "http"}://${peer.host}`;
+
+/**
+ * Browsers send no `Origin` with a GET request of the same origin. Pages cannot set
+ * `Sec-Fetch-Site`.
+ */
+export function isFromSameOrigin(page: PageRequest): boolean {
+  const { origin, isUpgrade, request } = page;
+  if (origin !== undefined) return origin === ownOrigin(page);
+  const isRead = !isUpgrade && request.method === "GET";
+  return isRead && request.headers["sec-fetch-site"] === "same-origin";
 }
 
 /**

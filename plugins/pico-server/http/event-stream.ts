@@ -6,16 +6,16 @@ import {
   encode,
   formatCursor,
   type CloseName,
+  type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
 import type { CloseFrame } from "../connection/connection.ts";
 import type { ConnectionContext } from "../connection/context.ts";
-import { recentlySuspended, recheckMs } from "../connection/liveness.ts";
+import { recentlySuspended, recheckMs, unscheduled } from "../connection/liveness.ts";
 import { Outbox, type OutboxOwner } from "../connection/outbox.ts";
 import type { ConnectionInfo, Peer, Traffic } from "../connection/registry.ts";
 import { createResponseSink } from "../connection/sink.ts";
-import { unscheduled } from "../connection/timer-wheel.ts";
 import { encodeGrowth, frameTypeOf, memoizeLast } from "../frame-encoding.ts";
 import type { Features } from "../session/features.ts";
 import { SentTexts } from "../session/sent-texts.ts";
@@ -102,7 +102,8 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   }
 
   start(): void {
-    this.reader.start({ after: this.after, resumes: true, turns: this.features.turns });
+    const { turns, ends } = this.features;
+    this.reader.start({ after: this.after, resumes: true, turns, ends });
   }
 
   close(name: CloseName, retryMs?: number): void {
@@ -178,13 +179,14 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     else this.outbox.send(encodeEventOnce(entry), entry);
   }
 
-  replayed(): void {
-    if (!this.features.ends || this.after === undefined) return;
+  replayed(_: SessionReader, count: number, kept: StreamStart["ends"]): void {
+    if (!this.features.ends || (this.after === undefined && count === 0)) return;
     const { ends, runtime, counters } = this.context;
     const timestamp = runtime.clock.now();
-    for (const frame of ends.recent(this.session, timestamp)) {
+    const encodeEnd = (frame: ServerFrame): string => encode({ ...frame, timestamp });
+    for (const data of kept ?? ends.recent(this.session, timestamp).map(encodeEnd)) {
       counters.framesOut["answer.end"] += 1;
-      this.send(encodeEvent(encode({ ...frame, timestamp })));
+      this.send(encodeEvent(data));
     }
   }
 

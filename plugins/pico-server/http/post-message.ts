@@ -139,6 +139,9 @@ class MessagePoster {
         (await this.checkSession(message, session, admission.version !== undefined)) ??
         admissionControl.expired(handshakeRequest, admission);
       if (rejection) return rejection;
+      const { replaces } = message.payload;
+      if (replaces !== undefined && !(await this.options.sessions.hasTurn(session, replaces)))
+        return { code: "unknown_turn", message: messageErrors.unknown_turn.message };
       if (seconds > 0 && connections.count() >= config().max_connections)
         return { code: "too_many_connections" };
       const { skipped } = message.payload;
@@ -179,7 +182,7 @@ class MessagePoster {
     sender: Sender,
   ): Promise<DeliveryStatus> {
     const { runtime, delivery } = this.options;
-    const { content, media, hops } = payload;
+    const { content, media, hops, replaces } = payload;
     const message = {
       channel: "pico",
       session,
@@ -189,6 +192,7 @@ class MessagePoster {
       sender,
       at: runtime.clock.now(),
       hops,
+      ...(replaces !== undefined && { replaces }),
     };
     return delivery.deliver(message, { dedupe: id !== undefined });
   }

@@ -43,7 +43,7 @@ export function createStopHandler(options: StopOptions): StopHandler {
       if (name === undefined) return { code: "invalid_session_id", message: missingSession };
       const session = resolveSession(admission, name, newId);
       if (session === undefined) return sessionForbidden(admission);
-      const stopped = toStoppedMessages(delivery.stop(session, id, admission.sender));
+      const stopped = toStoppedMessages(await delivery.stop(session, id, admission.sender));
       return { status: 200, body: { stopped } };
     } catch (error) {
       if (error instanceof WireError) return { code: error.code, message: error.message };

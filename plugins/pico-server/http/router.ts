@@ -13,8 +13,7 @@ import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
 import { createHistoryHandler, type HistoryOptions } from "./history.ts";
-import { messageRateOf } from "../config.ts";
-import { createKeyedBuckets } from "../connection/rate-limit.ts";
+import { createKeyedBuckets, messageRateOf } from "../connection/rate-limit.ts";
 import { readFeatures, type Features } from "../session/features.ts";
 import {
   createPostHandler,

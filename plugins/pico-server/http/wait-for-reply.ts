@@ -6,7 +6,7 @@ import type { Peer } from "../connection/registry.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { frameTypeOf, splitNumberedFrame } from "../frame-encoding.ts";
 import type { Cursor, SequencedEntry, SessionLog, Subscriber } from "../../conversations/index.ts";
-import { unscheduled } from "../connection/timer-wheel.ts";
+import { unscheduled } from "../connection/liveness.ts";
 
 /** Longest time in seconds that a request may wait for replies. */
 export const maxWaitSeconds = 60;

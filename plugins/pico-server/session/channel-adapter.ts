@@ -9,11 +9,14 @@ import type {
   OutboundMessage,
   AdapterReceipt,
   ToolCall,
+  Usage,
 } from "../../channels/index.ts";
 import {
   encode,
   isId,
   limits,
+  type AnswerEndFrame,
+  type AnswerEndPayload,
   type Attachment,
   type ServerFrame,
   type ServerMessage,
@@ -21,7 +24,6 @@ import {
 import { picoErrors } from "../errors.ts";
 import { GrowingTexts } from "./growing-texts.ts";
 import { toMessageError } from "./mapping.ts";
-import type { RecentEnds } from "./recent-ends.ts";
 import { TurnEntry } from "./turn-entry.ts";
 import type { AppendResult, SessionLog, TextGrowth } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
@@ -45,10 +47,12 @@ const noAttachments: readonly Media[] = [];
 type FrameType = ServerFrame["type"];
 type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
 
-const toolCall = ({ id, name, arguments: text }: ToolCall): object => ({
+const toolCall = ({ id, name, arguments: text, result, error }: ToolCall): object => ({
   id,
   type: "function",
   function: { name, arguments: text },
+  ...(result !== undefined && { result }),
+  ...(error !== undefined && { error }),
 });
 
 /** `JSON.stringify` drops undefined values. */
@@ -92,6 +96,78 @@ function toPayload(id: string, message: OutboundUpdate, final: boolean | undefin
     ...(model !== undefined && { model_name: model }),
     ...(attachments.length > 0 && { attachments: attachments.map(attachment) }),
   };
+}
+
+/** Sessions whose ends are kept, and ends of one session. */
+const maxSessions = 1_024;
+const maxEnds = 32;
+
+const answerUsage = ({ input, output, reasoning, cached }: Usage): object => ({
+  input_tokens: input,
+  output_tokens: output,
+  reasoning_tokens: reasoning,
+  cached_tokens: cached,
+});
+
+const toEndPayload = (id: string, end: AnswerEnd): AnswerEndPayload => ({
+  request_id: id,
+  outcome: end.outcome,
+  ...(end.code !== undefined && { code: end.code }),
+  finish_reason: end.finishReason,
+  ...(end.usage && { usage: answerUsage(end.usage) }),
+});
+
+/** Creates the frame that reports the end of an answer. */
+const toEndFrame = (session: string, id: string, end: AnswerEnd): AnswerEndFrame => ({
+  type: "answer.end",
+  session_id: session,
+  payload: toEndPayload(id, end),
+});
+
+interface RecentEnd {
+  readonly frame: AnswerEndFrame;
+  readonly at: number;
+}
+
+/**
+ * Keeps the ends of answers for clients that asked for them, if the log does not: one that resumes
+ * receives the latest. Sessions without an interested client cost nothing: their
+ * ends are not even encoded.
+ */
+export class RecentEnds {
+  private readonly keepMs: number;
+  /** Least recently watched first. */
+  private readonly sessions = new Map<string, RecentEnd[]>();
+
+  /** @param keepMs - How long a client may be away and still receive what it missed. */
+  constructor(keepMs: number) {
+    this.keepMs = keepMs;
+  }
+
+  /** A client of this session asked for the ends of answers. */
+  watch(session: string): void {
+    const ends = this.sessions.get(session) ?? [];
+    this.sessions.delete(session);
+    this.sessions.set(session, ends);
+    const [oldest] = this.sessions.size > maxSessions ? this.sessions.keys() : [];
+    if (oldest !== undefined) this.sessions.delete(oldest);
+  }
+
+  /** @returns The frame to send; undefined if no client has asked for it. */
+  add(session: string, id: string, end: AnswerEnd, now: number): AnswerEndFrame | undefined {
+    const ends = this.sessions.get(session);
+    if (!ends) return undefined;
+    const frame = toEndFrame(session, id, end);
+    ends.push({ frame, at: now });
+    if (ends.length > maxEnds) ends.shift();
+    return frame;
+  }
+
+  /** @returns The frames that a returning client may have missed, oldest first. */
+  recent(session: string, now: number): readonly AnswerEndFrame[] {
+    const ends = this.sessions.get(session) ?? [];
+    return ends.filter(({ at }) => now - at <= this.keepMs).map(({ frame }) => frame);
+  }
 }
 
 interface ChannelAdapterOptions {
@@ -157,7 +233,10 @@ class PicoChannelAdapter implements ChannelAdapter {
   }
 
   ended(session: string, id: string, end: AnswerEnd): void {
-    const frame = this.ends.add(session, id, end, this.clock.now());
+    const { sessions } = this;
+    const frame = sessions.wantsEnds
+      ? sessions.wantsEnds(session) && toEndFrame(session, id, end)
+      : this.ends.add(session, id, end, this.clock.now());
     if (frame) this.broadcast(session, frame);
   }
 

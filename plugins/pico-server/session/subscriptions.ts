@@ -27,8 +27,12 @@ export type StreamStart = Replay & { readonly top: Cursor };
 export interface ReaderListener {
   begin(reader: SessionReader, start: StreamStart): void;
   accept(reader: SessionReader, entry: SequencedEntry): void;
-  /** The frames to replay have been passed to `accept`. */
-  replayed(reader: SessionReader): void;
+  /**
+   * All frames to replay, `count` of them with numbers, have been passed to `accept`.
+   *
+   * @param ends - The ends of the latest answers, if the log keeps them.
+   */
+  replayed(reader: SessionReader, count: number, ends?: Replay["ends"]): void;
   failed(error: unknown): void;
 }
 
@@ -41,6 +45,8 @@ interface ReadFrom {
   readonly resumes: boolean;
   /** The reader receives the turns of people. */
   readonly turns: boolean;
+  /** The reader receives the ends of answers. */
+  readonly ends: boolean;
 }
 
 /**
@@ -53,6 +59,8 @@ export class SessionReader implements Subscriber {
   private readonly owner: ReaderListener;
   /** Numbered frames that arrived while the replay was read; undefined after that. */
   private buffered: SequencedEntry[] | undefined = [];
+  /** A shared store may deliver entries up to this cursor again, after it was read. */
+  private replayedTo: Cursor | undefined;
   private isOpen = true;
 
   constructor(log: SessionLog, session: string, owner: ReaderListener) {
@@ -61,16 +69,24 @@ export class SessionReader implements Subscriber {
     this.owner = owner;
   }
 
-  start({ after, defaultStart, resumes, turns }: ReadFrom): void {
-    const subscribed = this.log.subscribe(this.session, this, { resumes, turns });
+  start({ after, defaultStart, ...options }: ReadFrom): void {
+    const subscribed = this.log.subscribe(this.session, this, options);
     if (subscribed instanceof Promise)
       void this.startLater(subscribed, after, defaultStart).catch((error) => this.fail(error));
     else this.readFrom(after, defaultStart);
   }
 
   onEntry(entry: SequencedEntry): void {
-    if (!this.buffered) this.owner.accept(this, entry);
-    else if (entry.numbered) this.buffered.push(entry);
+    if (this.buffered) {
+      if (entry.numbered) this.buffered.push(entry);
+      return;
+    }
+    if (this.replayedTo && entry.numbered) {
+      const { epoch, seq } = this.replayedTo;
+      if (entry.cursor.epoch === epoch && entry.cursor.seq <= seq) return;
+      this.replayedTo = undefined;
+    }
+    this.owner.accept(this, entry);
   }
 
   stop(): void {
@@ -114,8 +130,9 @@ export class SessionReader implements Subscriber {
       owner.accept(this, { session, cursor: top, frame, numbered: false });
     const buffered = this.buffered;
     this.buffered = undefined;
+    this.replayedTo = top;
     for (const entry of buffered ?? []) if (entry.cursor.seq > top.seq) owner.accept(this, entry);
-    owner.replayed(this);
+    owner.replayed(this, frames.length, replay.ends);
   }
 }
 
@@ -139,8 +156,12 @@ export interface SubscriptionsOwner {
   readonly features: Features;
   /** Called for the session of the extension only. */
   streamStarted(start: StreamStart): void;
-  /** The frames to replay were sent. Called for the session of the extension only. */
-  streamReplayed(): void;
+  /**
+   * `count` numbered frames were sent again. Called for the session of the extension only.
+   *
+   * @param ends - The ends of the latest answers, if the log keeps them.
+   */
+  streamReplayed(count: number, ends: Replay["ends"]): void;
 }
 
 /**
@@ -169,10 +190,10 @@ export class Subscriptions implements ReaderListener {
 
   /** Reads the session of a client of the extension from its cursor on. */
   resume(session: string, after: Cursor | undefined): void {
-    const { append, turns } = this.owner.features;
+    const { append, turns, ends } = this.owner.features;
     if (append) this.texts = new SentTexts();
     this.resumer = new SessionReader(this.log, session, this);
-    this.resumer.start({ after, defaultStart: "acknowledged", resumes: true, turns });
+    this.resumer.start({ after, defaultStart: "acknowledged", resumes: true, turns, ends });
   }
 
   /**
@@ -186,7 +207,8 @@ export class Subscriptions implements ReaderListener {
     if (readers.length === maxSessionsPerConnection) readers.shift()!.stop();
     readers.push(reader);
     // the replay may exceed the send queue and close this object
-    reader.start({ after: undefined, resumes: false, turns: this.owner.features.turns });
+    const { turns, ends } = this.owner.features;
+    reader.start({ after: undefined, resumes: false, turns, ends });
   }
 
   /** True if the connection subscribes to this session. Counts as a use of it. */
@@ -236,8 +258,8 @@ export class Subscriptions implements ReaderListener {
     else this.owner.send(whole(entry), entry);
   }
 
-  replayed(reader: SessionReader): void {
-    if (reader === this.resumer) this.owner.streamReplayed();
+  replayed(reader: SessionReader, count: number, ends: Replay["ends"]): void {
+    if (reader === this.resumer) this.owner.streamReplayed(count, ends);
   }
 
   /** The client sends this message, so it will not receive it as the turn of another device. */
