@@ -3,12 +3,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { interleave } from "./compare.mjs";
+import { interleave } from "./rounds.mjs";
 
-/* node bench/exports.mjs: what each entry point of the package costs who imports it: the
- * JavaScript that is loaded, ours and that of libraries, the time that takes, and the
- * compiler's. Measured on the built package, in processes of their own; of several runs the
- * fastest. */
+/* node bench/exports.mjs: the cost of each entry point of the package: the JavaScript that it loads
+ * (of Doorward and of libraries), the load time and the time of the type check. Measured on the built
+ * package in separate processes; the fastest of several runs. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const rounds = 7;
@@ -20,7 +19,7 @@ const node = (/** @type {string[]} */ args, /** @type {string} */ cwd) =>
     stdio: ["ignore", "pipe", "inherit"],
   });
 
-/** Says the files that the loader was asked for, whole or by `require`, and their bytes. */
+/** Prints the files that `import` and `require` loaded, with their sizes. */
 const hooks = `
 import { statSync, writeSync } from "node:fs";
 export function load(url, context, next) {
@@ -37,8 +36,8 @@ process.on("exit", () => {
   }
 });`;
 
-/** @param {string} project @param {string} entry @returns {{ own: number, libraries: number }}
- *  bytes */
+/** @param {string} project @param {string} entry
+ * @returns {{ own: number, libraries: number }} in bytes */
 function sizeOf(project, entry) {
   const lines = node(
     ["--import", "./register.mjs", "--input-type=module", "-e", `await import("${entry}");`],
@@ -66,13 +65,13 @@ function sizeOf(project, entry) {
   return sum;
 }
 
-/** Milliseconds until everything is loaded, beyond an empty program. @param {string} entry */
+/** Returns a function that measures the load time in milliseconds. @param {string} entry */
 const loadTime = (entry) => async () => {
   const code = `const t = performance.now(); await import("${entry}"); console.log(performance.now() - t);`;
   return Number(node(["--input-type=module", "-e", code], root));
 };
 
-/** Seconds that the compiler takes for a program that imports the entry.
+/** Returns the seconds that the compiler needs for a program that imports the entry.
  * @param {string} project @param {string} entry */
 async function checkTime(project, entry) {
   const tsc = createRequire(import.meta.url)
@@ -98,10 +97,10 @@ async function checkTime(project, entry) {
     node([tsc, "-p", "."], project);
     times.push((performance.now() - began) / 1_000);
   }
-  return Math.min(...times); // what else runs on the machine only adds
+  return Math.min(...times); // other processes can only add time
 }
 
-/** Of each entry point, and of nothing but the types of Node for the compiler. */
+/** Measures each entry point, and the type check of an empty program. */
 export async function measureExports() {
   const { name, exports } = createRequire(import.meta.url)("../package.json");
   const entries = Object.keys(exports)

@@ -1,16 +1,16 @@
-// What the figures were measured on, and where each process runs.
+// Describes the machine and assigns processes to its cores.
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { cpus, loadavg } from "node:os";
 
-/** Files this process may open; Node and Go raise it to what is allowed by themselves. */
-export const mostFiles = () => {
+/** Returns the limit of open files. Node and Go raise the soft limit to this hard limit. */
+export const maxOpenFiles = () => {
   const [, hard] = /^Max open files +\S+ +(\d+)/m.exec(readText("/proc/self/limits")) ?? [];
   return Number(hard ?? 1_024);
 };
 
-/** The processors this process may use, "0-3,8" as the system writes it. */
+/** Lists the cores that this process may use. The system writes them as "0-3,8". */
 function allowedCores() {
   const [, list = ""] = /^Cpus_allowed_list:\s*(\S+)/m.exec(readText("/proc/self/status")) ?? [];
   return list
@@ -23,18 +23,17 @@ function allowedCores() {
 }
 
 const cores = allowedCores();
-/** A core for the servers and another one for the load; undefined: there is no `taskset`, or one
- *  core only. */
+/** One core for the servers and one for the load. Undefined without `taskset` or with a single core. */
 const places =
   cores.length > 1 && succeeds("taskset", ["-V"])
     ? { server: cores[0], load: cores.at(-1) }
     : undefined;
 
-/** As `spawn`, on the core of its role where that can be had.
- * @param {"server" | "load"} role @param {string} command @param {readonly string[]} args
+/** Like `spawn`, on the core of its role if possible. The role `any` uses all cores.
+ * @param {"server" | "load" | "any"} role @param {string} command @param {readonly string[]} args
  * @param {import("node:child_process").SpawnOptions} options */
 export const spawnOn = (role, command, args, options) =>
-  places
+  places && role !== "any"
     ? spawn("taskset", ["-c", String(places[role]), command, ...args], options)
     : spawn(command, args, options);
 
@@ -43,10 +42,10 @@ export const load = () =>
     .map((value) => value.toFixed(1))
     .join(" ");
 
-/** What a reader must know beside the figures. */
+/** Describes what the figures depend on. */
 export function describeMachine() {
   const [cpu] = cpus();
-  const versions = ["ws", "socket.io", "@hocuspocus/server"].flatMap(
+  const versions = ["ws", "socket.io", "@hocuspocus/server", "bun"].flatMap(
     (name) => versionOf(name) ?? [],
   );
   return [
@@ -55,14 +54,14 @@ export function describeMachine() {
     places
       ? `servers on core ${places.server}, the load on core ${places.load}`
       : "servers and load share all cores",
-    "the channel's message rates are off (message_rate: 0); everything else is on",
+    "all features on, except the message rate limit of the channel (message_rate: 0)",
   ].join("\n");
 }
 
 const fromHere = createRequire(import.meta.url);
 
-/** `name version` of an installed package. Its own `package.json` may not be exported, so that its folder is searched.
- * @param {string} name */
+/** Returns `NAME VERSION` of an installed package. Searches the folder, because a package may not export
+ * its `package.json`. @param {string} name */
 export function versionOf(name) {
   const file = (fromHere.resolve.paths(name) ?? [])
     .map((path) => `${path}/${name}/package.json`)

@@ -1,13 +1,22 @@
-/** @typedef {import("./compare.mjs").Series} Series */
+/** @typedef {import("./rounds.mjs").Series} Series */
 /**
  * @typedef {object} Target
  * @property {string} what
  * @property {number} aim
  * @property {"at least" | "at most"} bound
- * @property {readonly number[]} values one of each run
+ * @property {readonly number[]} values One per round
  * @property {string} unit
- * @property {readonly number[]} [byProcessor] the same from the servers' processor time: steadier where others work too
+ * @property {readonly number[]} [byProcessor] The same ratio of processor times, which is more stable
+ *   on a busy machine
+ *
+ * @typedef {object} Record The medians of one comparison
+ * @property {string} title
+ * @property {string} unit
+ * @property {readonly { server: string, values: Readonly<{ [name: string]: number }> }[]} rows
  */
+
+/** The comparisons of this run, for `--json`. @type {Record[]} */
+export const records = [];
 
 /** @param {readonly number[]} values */
 export const median = (values) => {
@@ -18,8 +27,8 @@ export const median = (values) => {
     : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
 };
 
-/** Quotients of the runs that followed each other. @param {readonly number[]} above @param
- *  {readonly number[]} below */
+/** Divides the results of consecutive rounds. @param {readonly number[]} above
+ * @param {readonly number[]} below */
 export const ratios = (above, below) =>
   above.slice(0, below.length).map((value, at) => value / (below[at] ?? Number.NaN));
 
@@ -36,20 +45,20 @@ export const figure = (value) => {
 /** @param {number} value */
 export const times = (value) => (Number.isFinite(value) ? `${value.toFixed(2)}x` : "-");
 
-/** "least / median / greatest". @param {readonly number[]} values @param {(value: number) =>
- *  string} [show] */
+/** Formats minimum, median and maximum. @param {readonly number[]} values
+ * @param {(value: number) => string} [show] */
 export const spread = (values, show = figure) =>
   values.length === 0
     ? "-"
     : [Math.min(...values), median(values), Math.max(...values)].map(show).join(" / ");
 
-/** A load generator that works nearly all the time may be the slower side. */
+/** Above this share, the load generator may be slower than the server. */
 const tooBusy = 0.95;
 
 /**
- * Rates and processor time of several servers, beside those of one of them.
- * @param {string} title @param {string} unit of the rate, "messages/s" @param {string} base name of that one
- * @param {readonly Series[]} all
+ * Formats the rates and processor times of several servers, and their ratios to one of them.
+ * @param {string} title @param {string} unit Of the rate, such as "messages/s"
+ * @param {string} base Name of the server to compare with @param {readonly Series[]} all
  */
 export function comparison(title, unit, base, all) {
   const below = samplesOf(all, base);
@@ -64,20 +73,47 @@ export function comparison(title, unit, base, all) {
       `${(busy * 100).toFixed(0)} %${busy > tooBusy ? " (!)" : ""}`,
     ];
   });
-  const runs = Math.min(...all.map(({ samples }) => samples.length));
+  const count = Math.min(...all.map(({ samples }) => samples.length));
   const head = ["server", unit, `of ${base}`, "server CPU, µs each", `of ${base}`, "load CPU"];
-  return `${title}; least / median / greatest of ${runs}\n\n${grid([head, ...rows])}\n`;
+  records.push({
+    title,
+    unit,
+    rows: all.map(({ name, samples }) => ({
+      server: name,
+      values: { rate: median(samples.map(rate)), cost: median(samples.map(cost)) },
+    })),
+  });
+  const table = grid([head, ...rows]);
+  return `${title}; min / median / max of ${count}\n\n${table}\n${versions(unit, all)}`;
 }
 
-/** @param {import("./compare.mjs").Sample} sample */
+/** Compares each server with its other version, if there is one.
+ * @param {string} unit @param {readonly Series[]} all */
+function versions(unit, all) {
+  const rows = all.flatMap(({ name, against, samples }) => {
+    if (against === undefined) return [];
+    const before = samplesOf(all, against);
+    return [
+      [
+        name,
+        against,
+        spread(ratios(samples.map(rate), before.map(rate)), times),
+        spread(ratios(samples.map(cost), before.map(cost)), times),
+      ],
+    ];
+  });
+  if (rows.length === 0) return "";
+  return `\n${grid([["server", "compared with", unit, "server CPU each"], ...rows])}\n`;
+}
+
+/** @param {import("./rounds.mjs").Sample} sample */
 const rate = ({ rate }) => rate;
-/** @param {import("./compare.mjs").Sample} sample */
+/** @param {import("./rounds.mjs").Sample} sample */
 const cost = ({ cost }) => cost;
 /** @param {readonly Series[]} all @param {string} name */
 const samplesOf = (all, name) => all.find((series) => series.name === name)?.samples ?? [];
 
-/** Markdown, with columns as wide as their widest cell. @param {readonly (readonly string[])[]}
- *  lines */
+/** Formats a Markdown table. @param {readonly (readonly string[])[]} lines The first is the head */
 export function grid(lines) {
   const widths = (lines[0] ?? []).map((_, column) =>
     Math.max(...lines.map((line) => (line[column] ?? "").length)),
@@ -98,10 +134,11 @@ export function readings(rows) {
     unit,
     String(values.length),
   ]);
-  return `${grid([["measured", "least / median / greatest", "unit", "runs"], ...lines])}\n`;
+  return `${grid([["measured", "min / median / max", "unit", "rounds"], ...lines])}\n`;
 }
 
-/** How many times as fast as another server: at least that. @param {string} what @param {number} aim
+/** Requires at least `aim` times the rate of another server.
+ * @param {string} what @param {number} aim
  * @param {readonly Series[]} all @param {string} name @param {string} base @returns {Target} */
 export function rateTarget(what, aim, all, name, base) {
   const [ours, theirs] = [samplesOf(all, name), samplesOf(all, base)];
@@ -115,13 +152,14 @@ export function rateTarget(what, aim, all, name, base) {
   };
 }
 
-/** How many times as long as another server: at most that. @type {typeof rateTarget} */
+/** Requires at most `aim` times the time of another server. @type {typeof rateTarget} */
 export const timeTarget = (what, aim, all, name, base) => ({
   ...rateTarget(what, aim, all, base, name),
   bound: "at most",
 });
 
-/** @param {readonly Target[]} targets without values: the other server was not there */
+/** Formats the targets. Those without values are left out: their peer is missing.
+ * @param {readonly Target[]} targets */
 export function verdicts(targets) {
   const rows = targets
     .filter(({ values }) => values.length > 0)
@@ -139,5 +177,5 @@ export function verdicts(targets) {
         spread(byProcessor, show),
       ];
     });
-  return grid([["target", "aim", "least / median / greatest", "", "by processor time"], ...rows]);
+  return grid([["target", "aim", "min / median / max", "", "by processor time"], ...rows]);
 }

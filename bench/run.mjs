@@ -1,21 +1,27 @@
-// npm run bench [-- workload ...] [--quick]: what the product costs beside others that do the same.
-// Each comparison is interleaved in one run: the ratios are what can be compared, figures of
-// different machines cannot.
+// npm run bench [-- workload ...]: compares Doorward with other servers, or with another commit of
+// itself. The servers of a comparison are measured in turn, so the ratios of one run are comparable.
+// Figures of different machines are not.
+import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { checkOut } from "./checkout.mjs";
 import { describeMachine, load } from "./machine.mjs";
-import { verdicts } from "./report.mjs";
+import { records, verdicts } from "./report.mjs";
 import { isBuilt } from "./servers.mjs";
 import { measureCurves } from "./workloads/curves.mjs";
 import { measureEcho, measureSessions } from "./workloads/echo.mjs";
+import { measureFanOut, measureStreams } from "./workloads/fan-out.mjs";
 import { measureFootprint } from "./workloads/footprint.mjs";
 import { measureHandshakes } from "./workloads/handshakes.mjs";
-import { measureFanOut, measureStreams } from "./workloads/hearing.mjs";
 import { measureIdle } from "./workloads/idle.mjs";
+import { measureLatency } from "./workloads/latency.mjs";
 import { measureLogins } from "./workloads/logins.mjs";
 import { measureMemory, measureStart } from "./workloads/start.mjs";
+import { measureNodes } from "./workloads/nodes.mjs";
+import { measureRolling } from "./workloads/rolling.mjs";
+import { measureProtocols } from "./workloads/protocols.mjs";
 import { measureStore } from "./workloads/store.mjs";
 
-/** @type {Record<string, (size: import("./compare.mjs").Size) =>
+/** @type {Record<string, (size: import("./rounds.mjs").Size) =>
  *  Promise<import("./report.mjs").Target[]>>} */
 const workloads = {
   start: measureStart,
@@ -25,27 +31,34 @@ const workloads = {
   handshakes: measureHandshakes,
   echo: measureEcho,
   sessions: measureSessions,
+  latency: measureLatency,
   fanout: measureFanOut,
   streams: measureStreams,
   curves: measureCurves,
   idle: measureIdle,
   store: measureStore,
+  nodes: measureNodes,
+  rolling: measureRolling,
+  protocols: measureProtocols,
 };
-const peers = ["ws", "raw writes", "socket.io", "hocuspocus", "gorilla"];
-/** Then rounds and workloads are left out. */
-const mostMinutes = 20;
-const usage = `npm run bench -- [workload ...] [--quick | --tiny] [--peers a,b]
+const peers = ["bare sse", "ws", "raw writes", "socket.io", "hocuspocus", "gorilla", "bun"];
+/** After this time, rounds and workloads are skipped. */
+const maxMinutes = 20;
+const usage = `npm run bench -- [workload ...] [options]
 
-workloads  ${Object.keys(workloads).join(", ")}; none: all
-           in all at most some ${mostMinutes} minutes: rounds are left out rather than time
---quick    fewer and shorter rounds, a fifth of the connections: a workload takes under a minute
---tiny     whether it works at all
---peers    of ${peers.join(", ")}; for installing them: npm ci --prefix bench
+workloads         ${Object.keys(workloads).join(", ")} (default all)
+                  After about ${maxMinutes} minutes, remaining rounds are skipped
+--quick           Fewer and shorter rounds, a fifth of the connections: under a minute per workload
+--tiny            Only check that the workload runs
+--peers A,B       Compare with these of ${peers.join(", ")}
+                  Install them first: npm ci --prefix bench
+--against COMMIT  Build this commit and compare with it instead of the peers
+--json FILE       Write the medians to FILE
 `;
 
-/** @param {string} complaint @returns {never} */
-function refuse(complaint) {
-  process.stderr.write(`${complaint}\n\n${usage}`);
+/** @param {string} message @returns {never} */
+function fail(message) {
+  process.stderr.write(`${message}\n\n${usage}`);
   process.exit(2);
 }
 
@@ -57,50 +70,50 @@ function readArguments() {
         quick: { type: "boolean" },
         tiny: { type: "boolean" },
         peers: { type: "string" },
+        against: { type: "string" },
+        json: { type: "string" },
         help: { type: "boolean" },
       },
     });
   } catch (error) {
-    return refuse(error instanceof Error ? error.message : String(error));
+    return fail(error instanceof Error ? error.message : String(error));
   }
 }
 
-const {
-  values: { quick, tiny, peers: list, help },
-  positionals: chosen,
-} = readArguments();
-if (help) {
+const { values: options, positionals: chosen } = readArguments();
+if (options.help) {
   process.stdout.write(usage);
   process.exit();
 }
 const unknown = chosen.filter((name) => !Object.hasOwn(workloads, name));
-if (unknown.length > 0) refuse(`no workload is called ${unknown.join(", ")}`);
-const wanted = list?.split(",");
-const strangers = wanted?.filter((name) => !peers.includes(name)) ?? [];
-if (strangers.length > 0) refuse(`no peer is called ${strangers.join(", ")}`);
-if (!isBuilt()) refuse("there is no dist/: npm run build");
+if (unknown.length > 0) fail(`Unknown workload: ${unknown.join(", ")}`);
+const wanted = options.peers?.split(",") ?? (options.against === undefined ? undefined : []);
+const unknownPeers = wanted?.filter((name) => !peers.includes(name)) ?? [];
+if (unknownPeers.length > 0) fail(`Unknown peer: ${unknownPeers.join(", ")}`);
+if (!isBuilt()) fail("dist/ is missing. Run: npm run build");
 
 const part = (/** @type {number} */ of) => (/** @type {number} */ full) =>
   Math.max(2, Math.ceil(full / of));
-const base = { peers: wanted, deadline: performance.now() + mostMinutes * 60_000 };
-/** @type {import("./compare.mjs").Size} */
-const size = tiny
+const against = options.against === undefined ? undefined : checkOut(options.against);
+const base = { peers: wanted, against, deadline: performance.now() + maxMinutes * 60_000 };
+/** @type {import("./rounds.mjs").Size} */
+const size = options.tiny
   ? { ...base, rounds: 1, seconds: 0.1, count: part(250) }
-  : quick
+  : options.quick
     ? { ...base, rounds: 3, seconds: 0.6, count: part(5) }
     : { ...base, rounds: 5, seconds: 2, count: part(1) };
 
-// With it Node 20 reads a bundle of certificates at each start, 80 to 150 ms for what no workload
-// uses.
-delete process.env.NODE_EXTRA_CA_CERTS;
+// With this variable, Node 20 reads certificates for 80 to 150 ms at each start. No workload uses them.
+delete process.env["NODE_EXTRA_CA_CERTS"];
 
-console.log(`${describeMachine()}\nload of the machine at the beginning: ${load()}\n`);
+const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`.trim();
+console.log(`${command}\n${describeMachine()}\nload of the machine at the start: ${load()}\n`);
 const targets = [];
 for (const [name, measure] of Object.entries(workloads)) {
   if (chosen.length > 0 && !chosen.includes(name)) continue;
   const began = performance.now();
   if (began > size.deadline) {
-    console.log(`## ${name}: left out, the time is over\n`);
+    console.log(`## ${name}: skipped after ${maxMinutes} minutes\n`);
     continue;
   }
   console.log(`## ${name}\n`);
@@ -109,3 +122,8 @@ for (const [name, measure] of Object.entries(workloads)) {
 }
 if (targets.length > 0) console.log(`## Targets\n\n${verdicts(targets)}\n`);
 console.log(`load of the machine at the end: ${load()}`);
+if (options.json !== undefined)
+  writeFileSync(
+    options.json,
+    `${JSON.stringify({ command, machine: describeMachine(), records }, undefined, 2)}\n`,
+  );

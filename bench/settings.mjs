@@ -1,18 +1,23 @@
-// What servers and clients must agree on.
+// Values that servers and load generators share.
 
 export const launcherToken = "bench-launcher-token-of-43-characters-0000000";
+export const protocolTokens = {
+  openai: "bench-openai-token-of-43-characters-000000000",
+  ai_sdk: "bench-ai-sdk-token-of-43-characters-000000000",
+  ag_ui: "bench-ag-ui-token-of-43-characters-0000000000",
+};
 export const picoToken = "bench-pico-token-of-43-characters-00000000000";
 
-/** A message of this content asks for a streamed answer; anything else comes back as it is. */
+/** A message that starts with this requests a streamed reply. All others are echoed. */
 export const askForStream = "stream ";
-/** Of text: what one token of a streamed answer is. */
+/** One token of a streamed reply. */
 export const token = " word";
-/** The end of a streamed answer. */
+/** The last token of a streamed reply. */
 export const lastToken = " the-end";
-/** Between two updates of a streamed answer: the same for every server. */
+/** Interval between updates of a streamed reply. */
 export const updateEveryMs = 112;
-/** Between two times that the application writes tokens. */
+/** Interval at which the application writes tokens. */
 export const tokensEveryMs = 20;
 
-/** The comparison is of servers that store nothing; `BENCH_STORE=sqlite` measures the file. */
+/** The peers store nothing, so conversations are kept in memory. `BENCH_STORE=sqlite` measures the file. */
 export const storeKind = process.env["BENCH_STORE"] ?? "memory";

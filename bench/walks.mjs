@@ -43,7 +43,9 @@ const pauseMs = 300;
 const idleMs = 2_500;
 const dist = new URL("../dist/", import.meta.url).href;
 /** Bundled packages. Readers no more follow a request into these than into node_modules. */
-const bundle = "plugins/dashboard/web-framework.js";
+const bundles = ["web-framework", "cookie-signer"].map(
+  (name) => `${dist}plugins/dashboard/${name}.js`,
+);
 const { version } = createRequire(import.meta.url)("../package.json");
 let connections = 1_000;
 
@@ -176,7 +178,7 @@ async function takeCoverage(session) {
   const { result } = await session.post("Profiler.takePreciseCoverage");
   return new Set(
     result
-      .filter(({ url }) => url.startsWith(dist) && url !== dist + bundle)
+      .filter(({ url }) => url.startsWith(dist) && !bundles.includes(url))
       .flatMap(({ url, functions }) =>
         functions
           .flatMap(({ ranges }) => ranges.filter(({ count }) => count > 0).slice(0, 1))

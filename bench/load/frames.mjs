@@ -1,10 +1,9 @@
-// WebSocket frames, prepared once to be written and counted as they arrive: nothing is parsed that
-// need not be.
+// Prepares WebSocket frames and counts received ones, without parsing their payload.
 
 const ping = 9;
 const close = 8;
 
-/** A client's frame, masked with zeros, so that its payload stands in it as it is.
+/** Encodes a frame of a client. The mask is zero, so the payload is not changed.
  * @param {string | Uint8Array} payload under 65,536 bytes @param {number} [opcode] 1: text, 2: binary */
 export function frame(payload, opcode = 1) {
   const body = Buffer.from(payload);
@@ -15,25 +14,25 @@ export function frame(payload, opcode = 1) {
   return Buffer.concat([body.length < 126 ? short : long, body]);
 }
 
-export const farewell = frame(Uint8Array.of(0x03, 0xe8), close);
+export const closeFrame = frame(Uint8Array.of(0x03, 0xe8), close);
 const pong = frame("", 10);
-/** Engine.IO has pings of its own, in text. */
+/** Engine.IO sends pings as text messages. */
 const textPing = "2".charCodeAt(0);
 const textPong = frame("3");
 
 /**
  * @typedef {object} Listener
- * @property {(frames: number) => void} heard whole messages
- * @property {(reply: Buffer) => void} reply to a ping
- * @property {() => void} closed the server has said goodbye
+ * @property {(frames: number) => void} onFrames Called with the number of complete messages
+ * @property {(pong: Buffer) => void} onPing Called with the frame that answers a ping
+ * @property {() => void} onClose Called for a close frame
  */
 
-/** Counts the frames of one server in what arrives, however it is cut. @param {Listener}
- *  listener */
-export function createCounter({ heard, reply, closed }) {
-  /** Bytes that are missing of the frame that has begun. */
+/** Returns a function that counts the frames in a byte stream, in chunks of any size.
+ * @param {Listener} listener */
+export function createCounter({ onFrames, onPing, onClose }) {
+  /** Bytes of the current frame that have not arrived yet. */
   let left = 0;
-  /** A beginning that is too short to say how long the frame is. */
+  /** The start of a frame, too short to know its length. */
   let rest = Buffer.alloc(0);
 
   /** @param {Buffer} bytes @param {number} end */
@@ -60,18 +59,19 @@ export function createCounter({ heard, reply, closed }) {
         break;
       }
       const opcode = (bytes[at] ?? 0) & 15;
-      if (opcode === close) return closed();
-      if (opcode === ping) reply(pong);
-      if (isTextPing(bytes, at)) reply(textPong);
-      // Those are small: they count when they are whole, and so they must be taken away.
+      if (opcode === close) return onClose();
+      if (opcode === ping) onPing(pong);
+      if (isTextPing(bytes, at)) onPing(textPong);
+      // A ping is counted like a message when it is complete. Subtract it here.
       if (opcode === ping || isTextPing(bytes, at)) frames -= 1;
       left = size;
     }
-    if (frames > 0) heard(frames);
+    if (frames > 0) onFrames(frames);
   };
 }
 
-/** Bytes of the frame that begins there; undefined: too little of it is there. Three bytes are enough to know a ping.
+/** Returns the length of the frame at `at`, or undefined if too few bytes have arrived. Three bytes are
+ * needed to recognize a ping.
  * @param {Buffer} bytes @param {number} at @param {number} end */
 function sizeAt(bytes, at, end) {
   if (end - at < 3) return end - at === 2 && bytes[at + 1] === 0 ? 2 : undefined;

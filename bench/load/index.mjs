@@ -6,8 +6,7 @@ import { spawnOn } from "../machine.mjs";
 /** @template {keyof Calls} N @typedef {Promise<Awaited<ReturnType<Calls[N]>>>} Answer */
 
 const program = fileURLToPath(new URL("process.mjs", import.meta.url));
-/** No call takes as long on a machine that has any time at all. */
-const mostSeconds = 120;
+const timeoutSeconds = 120;
 
 /**
  * @typedef {object} Generator
@@ -15,10 +14,11 @@ const mostSeconds = 120;
  * @property {() => Promise<void>} stop
  */
 
-/** A process that makes load for one server.
- * @param {import("../servers.mjs").Server} server @returns {Promise<Generator>} */
-export async function startGenerator({ wire, port, pid }) {
-  const child = spawnOn("load", process.execPath, [program], {
+/** Starts a process that puts load on one server.
+ * @param {Pick<import("../servers.mjs").Server, "protocol" | "port" | "pid">} server
+ * @param {"load" | "any"} [role] @returns {Promise<Generator>} */
+export async function startGenerator({ protocol, port, pid }, role = "load") {
+  const child = spawnOn(role, process.execPath, [program], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   const ended = once(child, "exit");
@@ -26,18 +26,21 @@ export async function startGenerator({ wire, port, pid }) {
   /** @type {Generator["ask"]} */
   const ask = (name, load) =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => over(`no answer in ${mostSeconds} s`), mostSeconds * 1_000);
-      const over = (/** @type {string} */ why) => {
-        forget();
+      const timer = setTimeout(
+        () => fail(`no response within ${timeoutSeconds} s`),
+        timeoutSeconds * 1_000,
+      );
+      const fail = (/** @type {string} */ why) => {
+        dispose();
         reject(new Error(`load generator, ${name}: ${why}`));
       };
-      const exited = () => over("it has ended");
+      const exited = () => fail("its process has ended");
       const answered = (/** @type {{ result?: any, failure?: string }} */ { result, failure }) => {
-        if (failure !== undefined) return over(failure);
-        forget();
+        if (failure !== undefined) return fail(failure);
+        dispose();
         resolve(result);
       };
-      function forget() {
+      function dispose() {
         clearTimeout(timer);
         child.off("message", answered).off("exit", exited);
       }
@@ -45,7 +48,7 @@ export async function startGenerator({ wire, port, pid }) {
       child.send({ name, load });
     });
 
-  await ask("meet", { wire, port, pid });
+  await ask("setTarget", { protocol, port, pid });
   return {
     ask,
     async stop() {

@@ -1,31 +1,40 @@
-// The load generator: a process of its own, so that it takes no time from whom it measures. It
-// speaks through plain sockets with bytes prepared once and counts what comes back: one that read
-// it would be the slower side.
-import { fanOut, streams } from "./hearing.mjs";
-import { openMany } from "./sockets.mjs";
-import { talk } from "./talk.mjs";
-import { handshakes, requests } from "./visits.mjs";
-import { watch } from "./processor.mjs";
+// The load generator. It runs in a process of its own so that it takes no processor time from the
+// server. It writes prepared bytes to plain sockets and counts the frames it receives: parsing them
+// would make it slower than the server.
+import {
+  answerBytes,
+  answers,
+  askText,
+  firstBytes,
+  leaveAnswers,
+  openAnswers,
+} from "./answers.mjs";
+import { fanOut, streams } from "./fan-out.mjs";
+import { openMany } from "./connections.mjs";
+import { exchange } from "./echo.mjs";
+import { latency } from "./latency.mjs";
+import { handshakes, requests } from "./requests.mjs";
+import { stopwatch } from "./processor.mjs";
 
-/** @typedef {import("./talk.mjs").Target} Target */
-/** @typedef {import("./talk.mjs").Result} Result */
+/** @typedef {import("./echo.mjs").Target} Target */
+/** @typedef {import("./echo.mjs").Result} Result */
 /** @template T @typedef {Omit<T, keyof Target>} Of */
 
-/** @type {import("./sockets.mjs").Client[]} */
+/** @type {import("./connections.mjs").Client[]} */
 const clients = [];
-/** @type {{ wire: Target["wire"], port: number, pid: number }} */
-let server = { wire: "pico", port: 0, pid: 0 };
+/** @type {{ protocol: Target["protocol"], port: number, pid: Target["pid"] }} */
+let server = { protocol: "pico", port: 0, pid: 0 };
 
 /** @typedef {typeof calls} Calls */
 const calls = {
-  /** Whom to measure. @param {typeof server} given */
-  meet: (given) => void (server = given),
+  /** Sets the server to measure. @param {typeof server} given */
+  setTarget: (given) => void (server = given),
 
-  /** Opens connections until there are so many: each with a session of its own that the server makes, or in sessions
-   * of so many. @param {{ connections: number, perSession?: number }} load */
-  async grow({ connections, perSession }) {
+  /** Opens connections until there are `connections`. Without `perSession`, the server creates a
+   * session for each. @param {{ connections: number, perSession?: number }} load */
+  async connect({ connections, perSession }) {
     const before = clients.length;
-    const { spent } = watch(server.pid);
+    const { usage } = stopwatch(server.pid);
     await openMany(clients, connections, (index) => {
       if (perSession === undefined) return server;
       return {
@@ -36,16 +45,25 @@ const calls = {
     for (const { socket } of clients.slice(before)) {
       socket.on("close", () => fail(new Error("a connection was lost")));
     }
-    return { done: clients.length - before, ...spent() };
+    return { done: clients.length - before, ...usage() };
   },
 
-  /** @param {Of<Parameters<typeof talk>[0]>} load */
-  talk: (load) => talk({ ...load, ...server, clients }),
+  answers,
+  answerBytes,
+  askText,
+  firstBytes,
+  leaveAnswers,
+  openAnswers,
+
+  /** @param {Of<Parameters<typeof exchange>[0]>} load */
+  exchange: (load) => exchange({ ...load, ...server, clients }),
+  /** @param {Of<Parameters<typeof latency>[0]>} load */
+  latency: (load) => latency({ ...load, ...server, clients }),
   /** @param {Of<Parameters<typeof fanOut>[0]>} load */
   fanOut: (load) => fanOut({ ...load, ...server, clients }),
   /** @param {Of<Parameters<typeof streams>[0]>} load */
   streams: (load) => streams({ ...load, ...server, clients }),
-  /** @param {{ busy: number, seconds: number, atMost: number }} load */
+  /** @param {{ concurrency: number, seconds: number, atMost: number }} load */
   handshakes: (load) => handshakes({ ...load, ...server }),
   /** @param {Omit<Parameters<typeof requests>[0], "port" | "pid">} load */
   requests: (load) => requests({ ...load, ...server }),

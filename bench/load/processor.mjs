@@ -1,8 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Seconds of processor time that the threads of a process have used; 0 where the system does not tell (`/proc`).
- * @param {number} pid */
-export function processorSeconds(pid) {
+/** Returns the processor time of all threads of the processes in seconds, or 0 without `/proc`.
+ * @param {number | readonly number[]} pids */
+export const processorSeconds = (pids) =>
+  [pids].flat().reduce((sum, pid) => sum + secondsOf(pid), 0);
+
+/** @param {number} pid */
+function secondsOf(pid) {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);
     return (
@@ -16,7 +20,7 @@ export function processorSeconds(pid) {
   }
 }
 
-/** A thread that has ended meanwhile counts nothing. @param {string} file */
+/** A thread that has ended since the folder was read counts as 0. @param {string} file */
 function nanoseconds(file) {
   try {
     return Number(readFileSync(file, "latin1").split(" ", 1)[0]);
@@ -26,24 +30,26 @@ function nanoseconds(file) {
 }
 
 /**
- * @typedef {object} Spent
- * @property {number} seconds
- * @property {number} server seconds of processor time of the server
- * @property {number} own and of the load generator
+ * @typedef {object} Usage
+ * @property {number} seconds Elapsed time
+ * @property {number} server Processor seconds of the server
+ * @property {number} own Processor seconds of the load generator
  */
 
 /**
- * A stopwatch for two processes.
- * @param {number} pid of the server
- * @param {number} [seconds] that the server shall work: where others work too, it takes longer until it has, up to four
- *   times; `over` resolves then
+ * Starts measuring the server and this process.
+ *
+ * `expired` resolves when the server has used `seconds` of processor time, but no later than after
+ * four times as many seconds: on a busy machine a round takes longer instead of measuring less.
+ * @param {number | readonly number[]} pid The process or processes of the server
+ * @param {number} [seconds] Undefined: `expired` never resolves
  */
-export function watch(pid, seconds) {
+export function stopwatch(pid, seconds) {
   const began = performance.now();
   const server = processorSeconds(pid);
   const own = process.cpuUsage();
-  /** @returns {Spent} */
-  const spent = () => {
+  /** @returns {Usage} */
+  const usage = () => {
     const { user, system } = process.cpuUsage(own);
     return {
       seconds: (performance.now() - began) / 1_000,
@@ -52,15 +58,15 @@ export function watch(pid, seconds) {
     };
   };
   let isOver = false;
-  const over = new Promise((resolve) => {
+  const expired = new Promise((resolve) => {
     if (seconds === undefined) return;
     const timer = setInterval(() => {
-      const so = spent();
-      if (so.server < seconds * 0.9 && so.seconds < seconds * (server > 0 ? 4 : 1)) return;
+      const { server: used, seconds: elapsed } = usage();
+      if (used < seconds * 0.9 && elapsed < seconds * (server > 0 ? 4 : 1)) return;
       clearInterval(timer);
       isOver = true;
       resolve(undefined);
     }, seconds * 25);
   });
-  return { spent, over, isOver: () => isOver };
+  return { usage, expired, isOver: () => isOver };
 }

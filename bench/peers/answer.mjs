@@ -1,8 +1,7 @@
-// What the application does, in every peer the same: a message comes back, or an answer is streamed
-// to its session.
+// The application, the same in every peer: echoes a message, or streams a reply to the session.
 import { askForStream, lastToken, token, tokensEveryMs, updateEveryMs } from "../settings.mjs";
 
-let made = 0;
+let created = 0;
 
 /** @param {"message.create" | "message.update"} type @param {string} session @param {object}
  *  payload */
@@ -13,12 +12,12 @@ export const answer = (type, session, payload) => ({
   timestamp: Date.now(),
 });
 
-export const newId = () => `message-${String((made += 1)).padStart(24, "0")}`;
+export const newId = () => `message-${String((created += 1)).padStart(24, "0")}`;
 
 /**
- * @param {{ payload: { content: string } }} message as it came
+ * @param {{ payload: { content: string } }} message
  * @param {string} session
- * @param {(answer: object) => void} send to everybody of the session
+ * @param {(answer: object) => void} send Sends to all connections of the session
  */
 export function respond({ payload: { content } }, session, send) {
   const message_id = newId();
@@ -38,7 +37,8 @@ export function respond({ payload: { content } }, session, send) {
   });
 }
 
-/** Writes tokens as a language model would: some at a time, evenly. @param {string} request `stream TOKENS PER_SECOND`
+/** Writes tokens at an even rate, as a language model does.
+ * @param {string} request `stream TOKENS PER_SECOND`
  * @param {(text: string) => void} write */
 export function writeTokens(request, write) {
   const [tokens = 0, perSecond = 1] = request.slice(askForStream.length).split(" ").map(Number);

@@ -1,5 +1,5 @@
-// Loaded into every Node server that is measured: on request, what nobody holds is given back
-// before memory is read.
+// Loaded into each measured Node server: runs the garbage collector on request, before memory is
+// read.
 import process from "node:process";
 import { setTimeout as wait } from "node:timers/promises";
 

@@ -1,4 +1,4 @@
-// A host with the launcher's plugins that serve, and an application that streams its answers.
+// A host with the plugins of the launcher and an application that streams its replies.
 import process from "node:process";
 import { launcherToken, picoToken } from "../settings.mjs";
 import { writeTokens } from "./answer.mjs";

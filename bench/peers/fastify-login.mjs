@@ -1,5 +1,4 @@
-// The least that a sign-in can cost with Fastify: one route that compares the token in constant
-// time.
+// The lower bound of a sign-in with Fastify: one route that compares the token in constant time.
 import { createHash, timingSafeEqual } from "node:crypto";
 import fastify from "fastify";
 import { launcherToken } from "../settings.mjs";

@@ -1,5 +1,5 @@
-// A sign-in with Fastify that does what every sign-in must: a session of random bytes in a signed
-// cookie, and one line in a log file and on the terminal that is there when the process dies.
+// A complete sign-in with Fastify: a random session id in a signed cookie, and a line that is written
+// synchronously to a log file and to the terminal.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import path from "node:path";
 import cookie from "@fastify/cookie";

@@ -7,14 +7,14 @@ const program = `${folder}dist/server`;
 /** @type {string | undefined | null} */
 let reason = null;
 
-/** The Go server, built once in a run; `absence` says why there is none. */
+/** Builds the Go server once per run. `missingReason` is set if that fails. */
 export function buildGorilla() {
   if (reason === null) reason = build();
-  return { program, absence: reason };
+  return { program, missingReason: reason };
 }
 
 function build() {
-  if (!succeeds("go", ["version"])) return "no Go toolchain";
+  if (!succeeds("go", ["version"])) return "the Go toolchain is not installed";
   process.stderr.write("  building the Go server\n");
   try {
     execFileSync("go", ["build", "-o", program, "."], {

@@ -1,9 +1,9 @@
-// Hocuspocus with documents as sessions; what is said travels in its "stateless" messages.
+// Hocuspocus with documents as sessions and "stateless" messages as messages.
 import process from "node:process";
 import { picoToken } from "../settings.mjs";
 import { respond } from "./answer.mjs";
 
-// A package of `bench/package.json`, which not everybody installs.
+// Belongs to `bench/package.json`, so the package may be missing.
 const { Server } = await import(/** @type {string} */ ("@hocuspocus/server"));
 const server = new Server(
   {

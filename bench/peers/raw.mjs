@@ -1,11 +1,10 @@
-// The least that telling everybody can cost: the same prepared bytes, written to one socket after
-// the other.
+// The lower bound of a fan-out: writes the same prepared bytes to each socket.
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import process from "node:process";
 import { answer, newId } from "./answer.mjs";
 
-const content = "hello, everybody";
+const content = "hello, all clients";
 const text = Buffer.from(
   JSON.stringify(answer("message.create", "session-000000", { message_id: newId(), content })),
 );

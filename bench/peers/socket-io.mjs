@@ -1,9 +1,9 @@
-// Socket.IO over WebSockets alone, with rooms as sessions.
+// Socket.IO without HTTP long-polling, with rooms as sessions.
 import { createServer } from "node:http";
 import process from "node:process";
 import { respond } from "./answer.mjs";
 
-// A package of `bench/package.json`, which not everybody installs.
+// Belongs to `bench/package.json`, so the package may be missing.
 const { Server } = await import(/** @type {string} */ ("socket.io"));
 const server = createServer();
 const io = new Server(server, {

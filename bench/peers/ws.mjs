@@ -1,5 +1,5 @@
-// A bare ws server: every upgrade is taken, JSON in, JSON out, once for everybody of the session,
-// and nothing else.
+// A bare ws server: parses JSON and sends the reply, serialized once, to all connections of the
+// session. It accepts every upgrade.
 import { createServer } from "node:http";
 import process from "node:process";
 import { WebSocketServer } from "ws";
@@ -9,10 +9,10 @@ const server = createServer();
 const channel = new WebSocketServer({ server, perMessageDeflate: false });
 /** @type {Map<string, Set<import("ws").WebSocket>>} */
 const sessions = new Map();
-let made = 0;
+let created = 0;
 
 channel.on("connection", (socket, { url = "" }) => {
-  const session = url.split("session_id=")[1] ?? `session-${(made += 1)}`;
+  const session = url.split("session_id=")[1] ?? `session-${(created += 1)}`;
   const members = sessions.get(session) ?? new Set();
   sessions.set(session, members.add(socket));
   socket.on("message", (data) => {

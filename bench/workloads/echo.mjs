@@ -1,7 +1,7 @@
-import { compare, withPairs } from "../compare.mjs";
+import { compare, withPairs } from "../rounds.mjs";
 import { comparison, rateTarget } from "../report.mjs";
 
-/** @typedef {import("../compare.mjs").Size} Size */
+/** @typedef {import("../rounds.mjs").Size} Size */
 
 const connections = 50;
 const all = /** @type {const} */ ([
@@ -11,20 +11,21 @@ const all = /** @type {const} */ ([
   "socket.io",
   "hocuspocus",
   "gorilla",
+  "bun",
 ]);
 
-/** Messages answered each second, one and sixteen of each connection on their way. @param {Size}
- *  size */
+/** Echoes messages, with 1 and 16 in flight on each connection. @param {Size} size */
 export const measureEcho = (size) =>
   withPairs(all, size, async (pairs) => {
     const targets = [];
-    for (const { generator } of pairs) await generator.ask("grow", { connections, perSession: 1 });
+    for (const { generator } of pairs)
+      await generator.ask("connect", { connections, perSession: 1 });
     for (const [inFlight, aim] of /** @type {const} */ ([
-      [1, 1.2],
+      [1, 1.3],
       [16, 2.5],
     ])) {
       const found = await compare(pairs, size, ({ generator }) =>
-        generator.ask("talk", { inFlight, seconds: size.seconds }),
+        generator.ask("exchange", { inFlight, seconds: size.seconds }),
       );
       const title = `echo, ${inFlight} in flight on each of ${connections} connections`;
       console.log(comparison(title, "messages/s", "ws", found));
@@ -35,22 +36,26 @@ export const measureEcho = (size) =>
     return targets;
   });
 
-/** As many sessions, each of one connection. @param {Size} size */
+/** Echoes messages in many sessions of one connection each. @param {Size} size */
 export const measureSessions = (size) =>
-  withPairs(["doorward", "ws", "socket.io", "hocuspocus", "gorilla"], size, async (pairs) => {
-    const sessions = size.count(1_000);
-    for (const { generator } of pairs)
-      await generator.ask("grow", { connections: sessions, perSession: 1 });
-    const found = await compare(pairs, size, ({ generator }) =>
-      generator.ask("talk", { inFlight: 1, seconds: size.seconds }),
-    );
-    console.log(
-      comparison(
-        `echo, ${sessions} sessions of one connection, 1 in flight`,
-        "messages/s",
-        "ws",
-        found,
-      ),
-    );
-    return [];
-  });
+  withPairs(
+    ["doorward", "ws", "socket.io", "hocuspocus", "gorilla", "bun"],
+    size,
+    async (pairs) => {
+      const sessions = size.count(1_000);
+      for (const { generator } of pairs)
+        await generator.ask("connect", { connections: sessions, perSession: 1 });
+      const found = await compare(pairs, size, ({ generator }) =>
+        generator.ask("exchange", { inFlight: 1, seconds: size.seconds }),
+      );
+      console.log(
+        comparison(
+          `echo, ${sessions} sessions of one connection, 1 in flight`,
+          "messages/s",
+          "ws",
+          found,
+        ),
+      );
+      return [];
+    },
+  );

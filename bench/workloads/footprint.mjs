@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { readings } from "../report.mjs";
 
-/** The size of what `npm install doorward` brings, without development dependencies. */
+/** Measures the size of `npm install doorward`, without development dependencies. */
 export async function measureFootprint() {
   const project = await mkdtemp(path.join(tmpdir(), "doorward-installed-"));
   const npm = (/** @type {string[]} */ ...args) =>

@@ -1,30 +1,28 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { interleave, present, withPairs } from "../compare.mjs";
+import { contestants, interleave, withContestants } from "../rounds.mjs";
 import { processorSeconds } from "../load/processor.mjs";
-import { mostFiles } from "../machine.mjs";
+import { maxOpenFiles } from "../machine.mjs";
 import { figure, grid, median, ratios, spread, times } from "../report.mjs";
 
-/** @typedef {{ kibibytes: number, work: number }} Idle of a connection; work: microseconds of
- *  processor time a second */
+/** @typedef {{ kibibytes: number, work: number }} Idle Memory of a connection, and microseconds of
+ *  processor time per second */
 
 const oneDigit = (/** @type {number} */ value) => value.toFixed(1);
 const spare = 200;
 const aimedAt = 10_000;
 
-/** What a connection on which nothing happens holds: resident memory beyond that of the server alone, after a
- * collection. @param {import("../compare.mjs").Size} size */
+/** Measures the memory of idle connections: resident memory after a garbage collection, without the
+ * server's own. @param {import("../rounds.mjs").Size} size */
 export async function measureIdle(size) {
   const counts = [1_000, 5_000, aimedAt, 18_000]
     .map(size.count)
-    .filter((count) => count + spare <= mostFiles());
-  const names = present(
-    /** @type {const} */ (["doorward", "ws", "socket.io", "hocuspocus", "gorilla"]),
-    size,
-  );
-  // What a server keeps does not change from run to run as its speed does: no warm-up.
+    .filter((count) => count + spare <= maxOpenFiles());
+  const servers = contestants(["doorward", "ws", "socket.io", "hocuspocus", "gorilla"], size);
+  const names = servers.map(({ label }) => label);
+  // Memory needs no warm-up, unlike speed.
   const found = await interleave(
     size.rounds,
-    names.map((name) => () => growing(name, counts, size)),
+    servers.map((server) => () => measureServer(server, counts, size)),
     size.deadline,
   );
   const at = (/** @type {string} */ name, /** @type {number} */ step) =>
@@ -43,7 +41,7 @@ export async function measureIdle(size) {
   ]);
   const last = `CPU a second, µs each of ${counts.at(-1)}`;
   const head = ["server", ...counts.flatMap((count) => [`KiB each of ${count}`, "of ws"]), last];
-  const title = `memory of an idle connection; least / median / greatest of ${found[0]?.length}`;
+  const title = `memory of an idle connection; min / median / max of ${found[0]?.length}`;
   console.log(`${title}\n\n${grid([head, ...rows])}\n`);
   const step = counts.indexOf(size.count(aimedAt));
   const values = ratios(memory("doorward", step), memory("ws", step));
@@ -51,21 +49,20 @@ export async function measureIdle(size) {
   return [{ what, aim: 1.3, bound: /** @type {const} */ ("at most"), values, unit: "x" }];
 }
 
-/** What each connection takes at each of the numbers.
- * @param {import("../servers.mjs").Name} name @param {readonly number[]} counts
- * @param {import("../compare.mjs").Size} size */
-const growing = (name, counts, size) =>
-  withPairs([name], size, async ([pair]) => {
+/** Measures one server at each number of connections.
+ * @param {import("../rounds.mjs").Contestant} contestant @param {readonly number[]} counts
+ * @param {import("../rounds.mjs").Size} size */
+const measureServer = (contestant, counts, size) =>
+  withContestants([contestant], async ([pair]) => {
     if (!pair) return [];
     const { server, generator } = pair;
-    // What the first ones bring about is no part of a connection: compiled code, tables, a grown
-    // heap.
-    await generator.ask("handshakes", { busy: 16, seconds: 2, atMost: size.count(1_000) });
+    // The first connections compile code and grow the heap, which does not belong to a connection.
+    await generator.ask("handshakes", { concurrency: 16, seconds: 2, atMost: size.count(1_000) });
     const before = await server.memory();
     /** @type {Idle[]} */
     const each = [];
     for (const connections of counts) {
-      await generator.ask("grow", { connections });
+      await generator.ask("connect", { connections });
       const kibibytes = ((await server.memory()) - before) / 1_024 / connections;
       const began = { worked: processorSeconds(server.pid), at: performance.now() };
       if (connections === counts.at(-1)) await wait(size.seconds * 1_000);

@@ -3,67 +3,78 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { interleave } from "../compare.mjs";
+import { interleave } from "../rounds.mjs";
 import { processorSeconds } from "../load/processor.mjs";
 import { ratios, readings } from "../report.mjs";
 import { freePort, makeHome, residentBytes, startLauncher } from "../servers.mjs";
 
-/** @typedef {import("../compare.mjs").Size} Size */
+/** @typedef {import("../rounds.mjs").Size} Size */
 
-/** From the spawn of the process until its port takes a connection, beside a Node that does nothing.
+/** Measures the time from the spawn of the process until its port accepts a connection, compared with
+ * an empty Node program.
  * @param {Size} size */
-export async function measureStart({ rounds, deadline }) {
-  const used = await makeHome();
+export async function measureStart({ rounds, deadline, against }) {
+  /** @type {{ label: string, root: string | undefined }[]} */
+  const versions = [{ label: "", root: undefined }];
+  if (against) versions.push({ label: `, ${against.commit}`, root: against.root });
+  const homes = await Promise.all(versions.map(() => makeHome()));
   try {
-    await leaveCompiled(used.home);
-    const [bare = [], first = [], later = []] = await interleave(
+    for (const [at, { root }] of versions.entries()) await compileIn(homes[at]?.home ?? "", root);
+    const [empty = [], ...starts] = await interleave(
       rounds * 3 - 2,
       [
         async () => ({ took: await emptyNode(), cpu: 0 }),
-        async () => {
-          const fresh = await makeHome();
-          return startIn(fresh.home).finally(fresh.remove);
-        },
-        () => startIn(used.home),
+        ...versions.flatMap(({ root }, at) => [
+          async () => {
+            const fresh = await makeHome();
+            return startIn(fresh.home, root).finally(fresh.remove);
+          },
+          () => startIn(homes[at]?.home ?? "", root),
+        ]),
       ],
       deadline,
     );
-    const took = (/** @type {readonly { took: number }[]} */ all) => all.map(({ took }) => took);
-    const cpu = (/** @type {readonly { cpu: number }[]} */ all) => all.map(({ cpu }) => cpu);
-    console.log(
-      readings([
-        { what: "node -e '', start to end", unit: "ms", values: took(bare) },
-        { what: "first start to listening", unit: "ms", values: took(first) },
-        {
-          what: "first start to listening",
-          unit: "x node",
-          values: ratios(took(first), took(bare)),
-        },
-        { what: "later start to listening", unit: "ms", values: took(later) },
-        {
-          what: "later start to listening",
-          unit: "x node",
-          values: ratios(took(later), took(bare)),
-        },
-        { what: "processor time of a later start", unit: "ms", values: cpu(later) },
-      ]),
-    );
-    const what = "later start to listening";
+    const rows = versions.flatMap(({ label }, at) => {
+      const [first = [], later = []] = starts.slice(2 * at);
+      const times = (/** @type {string} */ what, /** @type {typeof first} */ all) => [
+        { what, unit: "ms", values: all.map(took) },
+        { what, unit: "x node", values: ratios(all.map(took), empty.map(took)) },
+      ];
+      return [
+        ...times(`first start to listening${label}`, first),
+        ...times(`later start to listening${label}`, later),
+        { what: `processor time of a later start${label}`, unit: "ms", values: later.map(cpu) },
+      ];
+    });
+    const node = { what: "node -e '', start to end", unit: "ms", values: empty.map(took) };
+    console.log(readings([node, ...rows]));
+    const [first = [], later = []] = starts;
     return [
-      { what, aim: 250, bound: /** @type {const} */ ("at most"), values: took(later), unit: "ms" },
+      atMost("first start to listening", 350, first.map(took), "ms"),
+      atMost("later start to listening", 220, later.map(took), "ms"),
     ];
   } finally {
-    await used.remove();
+    await Promise.all(homes.map(({ remove }) => remove()));
   }
 }
 
-/** As a launcher that has run for some seconds leaves it. @param {string} home */
-async function leaveCompiled(home) {
+/** @param {{ took: number }} start */
+const took = ({ took }) => took;
+/** @param {{ cpu: number }} start */
+const cpu = ({ cpu }) => cpu;
+
+/** @param {string} what @param {number} aim @param {number[]} values @param {string} unit
+ * @returns {import("../report.mjs").Target} */
+const atMost = (what, aim, values, unit) => ({ what, aim, bound: "at most", values, unit });
+
+/** Runs a launcher until it has stored its compiled code. @param {string} home
+ * @param {string} [root] */
+async function compileIn(home, root) {
   const port = await freePort();
-  const launcher = startLauncher(home, port);
+  const launcher = startLauncher(home, port, {}, root);
   await launcher.listening(port);
-  const patience = performance.now() + 20_000;
-  while (!existsSync(path.join(home, "cache", "program")) && performance.now() < patience)
+  const deadline = performance.now() + 20_000;
+  while (!existsSync(path.join(home, "cache", "program")) && performance.now() < deadline)
     await wait(50);
   await launcher.stop();
 }
@@ -74,11 +85,11 @@ async function emptyNode() {
   return performance.now() - began;
 }
 
-/** @param {string} home */
-async function startIn(home) {
+/** @param {string} home @param {string} [root] */
+async function startIn(home, root) {
   const port = await freePort();
   const began = performance.now();
-  const launcher = startLauncher(home, port);
+  const launcher = startLauncher(home, port, {}, root);
   await launcher.listening(port);
   const took = performance.now() - began;
   const cpu = processorSeconds(launcher.pid) * 1_000;
@@ -86,33 +97,46 @@ async function startIn(home) {
   return { took, cpu };
 }
 
-/** Resident memory two seconds after the launcher listens, with nobody there; the channel is on.
- *  @param {Size} size */
-export async function measureMemory({ rounds, seconds, deadline }) {
+/** Measures the resident memory of an idle launcher with the channel on.
+ * @param {Size} size */
+export async function measureMemory({ rounds, seconds, deadline, against }) {
   const { home, remove } = await makeHome({ channels: { pico: { enabled: true } } });
+  /** @type {{ label: string, root: string | undefined }[]} */
+  const versions = [{ label: "", root: undefined }];
+  if (against) versions.push({ label: `, ${against.commit}`, root: against.root });
+  const measure = async (/** @type {string | undefined} */ root) => {
+    const port = await freePort();
+    const token = { SERVICE_CHANNELS_PICO_TOKEN: "f".repeat(64) };
+    const launcher = startLauncher(home, port, token, root);
+    try {
+      await launcher.listening(port);
+      await wait(seconds * 1_000);
+      return (await residentBytes(launcher.pid)) / 1_024 ** 2;
+    } finally {
+      await launcher.stop();
+    }
+  };
   try {
-    const [values = []] = await interleave(
+    const found = await interleave(
       rounds,
-      [
-        async () => {
-          const port = await freePort();
-          const launcher = startLauncher(home, port, {
-            SERVICE_CHANNELS_PICO_TOKEN: "f".repeat(64),
-          });
-          try {
-            await launcher.listening(port);
-            await wait(seconds * 1_000);
-            return (await residentBytes(launcher.pid)) / 1_024 ** 2;
-          } finally {
-            await launcher.stop();
-          }
-        },
-      ],
+      versions.map(
+        ({ root }) =>
+          () =>
+            measure(root),
+      ),
       deadline,
     );
-    const what = "resident memory, nobody there";
-    console.log(readings([{ what, unit: "MiB", values }]));
-    return [{ what, aim: 95, bound: /** @type {const} */ ("at most"), values, unit: "MiB" }];
+    const what = "resident memory, idle";
+    console.log(
+      readings(
+        versions.map(({ label }, at) => ({
+          what: what + label,
+          unit: "MiB",
+          values: found[at] ?? [],
+        })),
+      ),
+    );
+    return [atMost(what, 70, found[0] ?? [], "MiB")];
   } finally {
     await remove();
   }

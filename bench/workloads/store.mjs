@@ -1,9 +1,9 @@
-// The SQLite store of the conversations by itself: batches, and a large file.
+// Measures the SQLite store alone: batches of appends, and a large file.
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { interleave } from "../compare.mjs";
+import { interleave } from "../rounds.mjs";
 import { median, readings } from "../report.mjs";
 
 const folder = new URL("../../dist/plugins/conversations/stores/sqlite/", import.meta.url);
@@ -21,7 +21,7 @@ const channel = "pico";
 const epoch = "0123456789abcdef";
 const words = Array.from({ length: 20_000 }, (_, at) => `word${at.toString(36)}`);
 
-/** Some words of a language: a few of them are frequent. @param {number} count */
+/** Returns random words, of which a few are frequent. @param {number} count */
 const sentence = (count) =>
   Array.from({ length: count }, () => words[Math.floor(Math.random() ** 3 * words.length)]).join(
     " ",
@@ -39,7 +39,7 @@ const openStore = (home, durability) =>
     random: (/** @type {number} */ bytes) => randomBytes(bytes),
   });
 
-/** Numbered frames of about 512 bytes for many sessions. @param {number} sessions */
+/** Creates numbered frames of about 512 bytes for many sessions. @param {number} sessions */
 function createWriter(sessions) {
   const tops = new Uint32Array(sessions);
   let at = Date.now() - 1_000_000_000;
@@ -64,7 +64,7 @@ function createWriter(sessions) {
   };
 }
 
-/** Appends per second with this many on their way. @param {"process" | "power"} durability
+/** Measures appends per second in batches. @param {"process" | "power"} durability
  *  @param {number} inFlight @param {number} seconds */
 async function appends(durability, inFlight, seconds) {
   const home = await mkdtemp(path.join(tmpdir(), "doorward-store-"));
@@ -86,7 +86,7 @@ async function appends(durability, inFlight, seconds) {
   }
 }
 
-/** Milliseconds of each of some calls. @param {number} count
+/** Returns the sorted durations of calls in milliseconds. @param {number} count
  *  @param {(at: number) => Promise<unknown>} call */
 async function timesOf(count, call) {
   const found = [];
@@ -109,7 +109,8 @@ async function measureLarge(messages, conversations) {
     const batchOf = createWriter(conversations);
     let next = 0;
     const filling = performance.now();
-    let written = Promise.resolve();
+    /** @type {void | Promise<void>} */
+    let written = undefined;
     for (let done = 0; done < messages; done += 1_000) {
       const batch = batchOf(1_000, () => next++ % conversations);
       await written;
@@ -145,7 +146,7 @@ async function measureLarge(messages, conversations) {
   }
 }
 
-/** @param {import("../compare.mjs").Size} size */
+/** @param {import("../rounds.mjs").Size} size */
 export async function measureStore({ rounds, seconds, count, deadline }) {
   const kinds = /** @type {const} */ (["process", "power"]);
   const cases = kinds.flatMap((kind) => [1, 16, 64].map((n) => /** @type {const} */ ([kind, n])));

@@ -1,4 +1,4 @@
-// A gorilla/websocket server that does what the other peers do: JSON in, JSON out, once for everybody of the session.
+// A gorilla/websocket server: parses JSON and sends the reply, serialized once, to all connections of the session.
 package main
 
 import (
@@ -30,7 +30,7 @@ type message struct {
 	Timestamp int64   `json:"timestamp,omitempty"`
 }
 
-// A connection takes one writer at a time.
+// A connection allows one writer at a time.
 type member struct {
 	mutex sync.Mutex
 	conn  *websocket.Conn
@@ -51,7 +51,7 @@ var (
 	upgrader = websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	mutex    sync.Mutex
 	sessions = map[string]*session{}
-	made     atomic.Int64
+	created  atomic.Int64
 )
 
 func join(name string, m *member) *session {
@@ -80,7 +80,7 @@ func leave(name string, s *session, m *member) {
 	}
 }
 
-func (s *session) tell(answer message) {
+func (s *session) send(answer message) {
 	answer.Timestamp = time.Now().UnixMilli()
 	text, err := json.Marshal(answer)
 	if err != nil {
@@ -88,20 +88,20 @@ func (s *session) tell(answer message) {
 	}
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()
-	send := func(conn *websocket.Conn) error { return conn.WriteMessage(websocket.TextMessage, text) }
+	write := func(conn *websocket.Conn) error { return conn.WriteMessage(websocket.TextMessage, text) }
 	if len(s.members) > 1 {
 		prepared, err := websocket.NewPreparedMessage(websocket.TextMessage, text)
 		if err != nil {
 			return
 		}
-		send = func(conn *websocket.Conn) error { return conn.WritePreparedMessage(prepared) }
+		write = func(conn *websocket.Conn) error { return conn.WritePreparedMessage(prepared) }
 	}
 	for m := range s.members {
-		m.write(send)
+		m.write(write)
 	}
 }
 
-// The pace of settings.mjs.
+// The same intervals as in settings.mjs.
 const (
 	updateEvery = 112 * time.Millisecond
 	tokensEvery = 20 * time.Millisecond
@@ -120,13 +120,13 @@ func (s *session) stream(answer message, tokens, perSecond int) {
 		if time.Since(shown) >= updateEvery {
 			shown = time.Now()
 			answer.Payload.Content = text.String()
-			s.tell(answer)
+			s.send(answer)
 			answer.Type = "message.update"
 		}
 	}
 	answer.Payload.Content = text.String() + lastToken
 	answer.Payload.Final = true
-	s.tell(answer)
+	s.send(answer)
 }
 
 func serve(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +137,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	defer conn.Close()
 	name := r.URL.Query().Get("session_id")
 	if name == "" {
-		name = fmt.Sprintf("session-%d", made.Add(1))
+		name = fmt.Sprintf("session-%d", created.Add(1))
 	}
 	m := &member{conn: conn}
 	s := join(name, m)
@@ -147,18 +147,18 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		var asked message
-		if json.Unmarshal(data, &asked) != nil {
+		var request message
+		if json.Unmarshal(data, &request) != nil {
 			return
 		}
-		id := fmt.Sprintf("message-%024d", made.Add(1))
-		answer := message{Type: "message.create", SessionID: name, Payload: payload{MessageID: id, Content: asked.Payload.Content}}
+		id := fmt.Sprintf("message-%024d", created.Add(1))
+		answer := message{Type: "message.create", SessionID: name, Payload: payload{MessageID: id, Content: request.Payload.Content}}
 		var tokens, perSecond int
-		if n, _ := fmt.Sscanf(asked.Payload.Content, "stream %d %d", &tokens, &perSecond); n == 2 {
+		if n, _ := fmt.Sscanf(request.Payload.Content, "stream %d %d", &tokens, &perSecond); n == 2 {
 			go s.stream(answer, tokens, perSecond)
 			continue
 		}
-		s.tell(answer)
+		s.send(answer)
 	}
 }
 

@@ -1,16 +1,16 @@
-// What each kind of server wants to hear: the request, what opens a conversation, and a message in
-// it.
+// The bytes that each kind of server expects: the upgrade request, the greetings and a message.
 import { picoToken, storeKind } from "../settings.mjs";
 import { frame } from "./frames.mjs";
 
 /**
- * @typedef {object} Wire
- * @property {(port: number, session?: string) => string} request the upgrade
- * @property {(session?: string) => readonly (Buffer | undefined)[]} greetings what is sent after the answer, after the
- *   first frame, and so on; the connection is ready when the last of these has had its turn
+ * @typedef {object} Protocol
+ * @property {(port: number, session?: string) => string} request Returns the upgrade request
+ * @property {(session?: string) => readonly (Buffer | undefined)[]} greetings The first is sent after
+ *   the upgrade, each other one after another frame of the server; after the last one the connection
+ *   is ready
  * @property {(content: string, session?: string) => Buffer} message
- * @property {number} answers frames for each message
- * @property {string} [unique] what must be new in each message: digits of the same length
+ * @property {number} answers Frames that the server sends for each message
+ * @property {string} [unique] Digits that must be different in each message
  */
 
 /** @param {string} target @param {number} port */
@@ -31,7 +31,7 @@ const upgrade = (target, port) =>
 const send = (content) =>
   frame(JSON.stringify({ type: "message.send", id: "1", payload: { content } }));
 
-/** @type {Wire} */
+/** @type {Protocol} */
 const pico = {
   request: (port, session) =>
     upgrade(session === undefined ? "/pico" : `/pico?session_id=${session}`, port),
@@ -42,9 +42,9 @@ const pico = {
 
 const unique = "00000000";
 
-/** The same with the extension: nothing is lost, so that each message has an id and its
- * acknowledgement, and in a store also its number.
- * @type {Wire} */
+/** Pico with the extension: each message has an id and an acknowledgement, and with a store also its
+ * row `message.user`.
+ * @type {Protocol} */
 const picoExtended = {
   request: (port, session) =>
     upgrade(`/pico?pico_ext=1${session === undefined ? "" : `&session_id=${session}`}`, port),
@@ -55,7 +55,10 @@ const picoExtended = {
   unique,
 };
 
-/** Engine.IO 4 over a WebSocket from the start; its packets are text. @type {Wire} */
+/** Pico with the extension and a shared store, which adds the row `message.user`. @type {Protocol} */
+const picoStored = { ...picoExtended, answers: 3 };
+
+/** Engine.IO 4 without HTTP long-polling. Its packets are text. @type {Protocol} */
 const socketIo = {
   request: (port, session) => {
     const query = session === undefined ? "" : `&session_id=${session}`;
@@ -69,8 +72,8 @@ const socketIo = {
 
 const binary = 2;
 
-/** A string as Yjs writes it: its bytes behind their number, seven bits at a time. @param
- *  {string} text */
+/** Encodes a string as Yjs does: its length in groups of seven bits, then its bytes.
+ * @param {string} text */
 function varString(text) {
   const bytes = Buffer.from(text);
   const length = [];
@@ -79,8 +82,8 @@ function varString(text) {
   return Buffer.concat([Buffer.from([...length, left]), bytes]);
 }
 
-/** Hocuspocus 3: every message names its document; "stateless" ones are the application's own.
- *  @type {Wire} */
+/** Hocuspocus 3. Each message names its document; "stateless" messages belong to the application.
+ * @type {Protocol} */
 const hocuspocus = {
   request: (port) => upgrade("/", port),
   greetings: (session = "alone") => {
@@ -103,5 +106,5 @@ const hocuspocus = {
   answers: 1,
 };
 
-export const wires = { pico, picoExtended, socketIo, hocuspocus };
-/** @typedef {keyof typeof wires} WireName */
+export const protocols = { pico, picoExtended, picoStored, socketIo, hocuspocus };
+/** @typedef {keyof typeof protocols} ProtocolName */

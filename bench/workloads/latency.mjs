@@ -1,0 +1,86 @@
+import { median, grid, figure, records } from "../report.mjs";
+import { interleave, sampleOf, withPairs } from "../rounds.mjs";
+
+/** @typedef {import("../rounds.mjs").Size} Size */
+/** @typedef {import("../rounds.mjs").Pair} Pair */
+
+const connections = 50;
+const servers = /** @type {const} */ ([
+  "doorward",
+  "doorward, extension",
+  "ws",
+  "socket.io",
+  "gorilla",
+  "bun",
+]);
+const shares = [0.5, 0.8, 0.95];
+
+/**
+ * Measures the latency of echoes at 50 %, 80 % and 95 % of the maximum rate of each server. The maximum
+ * is measured first, with 16 messages in flight on each connection.
+ * @param {Size} size
+ */
+export const measureLatency = (size) =>
+  withPairs(servers, size, async (pairs) => {
+    for (const { generator } of pairs)
+      await generator.ask("connect", { connections, perSession: 1 });
+    const rates = await interleave(
+      Math.min(3, size.rounds),
+      pairs.map((pair) => () => rateOf(pair, size.seconds)),
+      size.deadline,
+    );
+    const maxima = rates.map(median);
+    for (const share of shares) {
+      const found = await interleave(
+        size.rounds,
+        pairs.map(
+          (pair, at) => () => latenciesOf(pair, (maxima[at] ?? 1) * share, size.seconds * 2),
+        ),
+        size.deadline,
+      );
+      show(
+        `latency at ${share * 100} % of the maximum rate`,
+        pairs.map(({ server }, at) => ({
+          name: server.name,
+          rate: (maxima[at] ?? 0) * share,
+          rounds: found[at] ?? [],
+        })),
+      );
+    }
+    return [];
+  });
+
+/** @param {Pair} pair @param {number} seconds */
+const rateOf = async ({ generator }, seconds) =>
+  sampleOf(await generator.ask("exchange", { inFlight: 16, seconds })).rate;
+
+/** @param {Pair} pair @param {number} perSecond @param {number} seconds */
+async function latenciesOf({ generator }, perSecond, seconds) {
+  const { latencies, delay } = await generator.ask("latency", { perSecond, seconds });
+  return [...latencies, delay];
+}
+
+/** @param {string} title
+ * @param {readonly { name: string, rate: number, rounds: readonly number[][] }[]} all */
+function show(title, all) {
+  const rows = all.map(({ name, rate, rounds }) => {
+    const [p50 = 0, p99 = 0, p999 = 0, max = 0, delay = 0] = [0, 1, 2, 3, 4].map((at) =>
+      median(rounds.map((round) => round[at] ?? 0)),
+    );
+    return { server: name, values: { rate, p50, p99, p999, max, delay } };
+  });
+  records.push({ title, unit: "ms", rows });
+  const head = [
+    "server",
+    "messages/s",
+    "p50, ms",
+    "p99, ms",
+    "p99.9, ms",
+    "max, ms",
+    "load delay p99, ms",
+  ];
+  const lines = rows.map(({ server, values }) => [server, ...Object.values(values).map(figure)]);
+  console.log(
+    `${title}; medians of ${all[0]?.rounds.length} rounds\n\n${grid([head, ...lines])}\n`,
+  );
+}
