@@ -11,5 +11,5 @@ export async function dashboardAddress({ stdout }) {
       return address[0];
     }
   }
-  throw new Error(`it ended without saying where it listens: ${seen}`);
+  throw new Error(`the launcher ended without printing its address: ${seen}`);
 }

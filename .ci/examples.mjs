@@ -1,6 +1,5 @@
-// The examples as a reader runs them: the tarball is installed in an empty project and each example
-// is compiled there. Then .ci/visits.mjs starts and uses them, under each of the Nodes that are
-// named, side by side.
+// Runs the examples as a reader does: installs the tarball in an empty project and compiles each
+// example there. Then .ci/use-examples.mjs starts and uses them, under each named Node in parallel.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -72,7 +71,7 @@ try {
 }
 
 async function visit(node) {
-  const script = fileURLToPath(new URL("visits.mjs", import.meta.url));
+  const script = fileURLToPath(new URL("use-examples.mjs", import.meta.url));
   const child = spawn(node, [script, project], { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr])

@@ -1,7 +1,7 @@
-// Builds the container image of docs/deploy/Dockerfile and runs it. No registry is asked for an
-// image: buildah builds on a base of this machine's Node, npm, dash and coreutils. The image runs
+// Builds the container image of docs/deploy/Dockerfile and runs it. No image is pulled from a
+// registry: buildah builds on a base of the installed Node, npm, dash and coreutils. The image runs
 // as its user in namespaces of its own, with a read-only root and without capabilities.
-// Without buildah or root, the step is skipped. With CI=true, buildah must work where it is.
+// Without buildah or root, the step is skipped. With CI=true, an installed buildah must work.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -79,7 +79,8 @@ async function buildAndRun() {
   }
 }
 
-/** What the image needs of its base: Node, npm, a shell, coreutils and their libraries. */
+/** Writes the parts of the base image that the image needs: Node, npm, a shell, coreutils and their
+ * libraries. */
 function writeBase(base) {
   for (const folder of ["bin", "lib", "lib64"]) {
     mkdirSync(path.join(base, "usr", folder), { recursive: true });
@@ -90,7 +91,9 @@ function writeBase(base) {
   const programs = packaged.filter((file) => /^(?:\/usr)?\/bin\/[^/]+$/.test(file));
   const copies = programs.map((file) => [realpathSync(file), path.basename(file)]);
   copies.push([realpathSync(process.execPath), "node"]);
-  const libraries = new Set();
+  // Packages of the build load the parts of libc that older programs need, such as librt.
+  const libc = output("dpkg-query", "--listfiles", "libc6").split("\n");
+  const libraries = new Set(libc.filter((file) => /^(?:\/usr)?\/lib\/.*\.so\.\d+$/.test(file)));
   for (const [file, name] of copies) {
     cpSync(file, path.join(base, "usr", "bin", name));
     for (const [library] of output("sh", "-c", 'ldd "$0" || true', file).matchAll(

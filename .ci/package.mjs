@@ -1,7 +1,7 @@
 // Tests the packages as users get them. The tarballs are installed in empty projects, by npm with
-// strict engine checks and by yarn 1, under this Node and every other one that the arguments name.
+// strict engine checks and by yarn 1, under this Node and each Node named in the arguments.
 // `npx doorward` starts there. Node imports each entry point, and the compiler checks it with the
-// declarations of all libraries in both ways of resolving.
+// declarations of all libraries in both module resolution modes.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";

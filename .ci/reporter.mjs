@@ -74,7 +74,7 @@ export default class Results {
   #write() {
     const notes = [
       ...this.#failures.map(([name, ...rest]) => [`FAILED: ${name}`, ...rest]),
-      ...this.#retried.map(([name, ...rest]) => [`passed in the second try: ${name}`, ...rest]),
+      ...this.#retried.map(([name, ...rest]) => [`passed in the second attempt: ${name}`, ...rest]),
       ...[...this.#open].map((name) => [`not finished: ${name}`]),
     ];
     const passed = [...this.#passed.values()].reduce((sum, more) => sum + more, 0);
@@ -90,7 +90,7 @@ export default class Results {
 
 const linesOf = (names) => [...names].map((name) => `${name}\n`).join("");
 
-/** What is said of an error, where, and its cause; bounded. */
+/** Formats an error with its diff, stack and cause, shortened. */
 function lines({ name, message = "", diff = "", stack = "", cause }) {
   const frames = stack
     .split("\n")

@@ -1,5 +1,4 @@
-// The built launcher under the Node that runs this file: it starts, says where, answers, and stops
-// when told to.
+// Starts the built launcher under the Node that runs this file, requests /healthz and stops it.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -20,7 +19,7 @@ try {
   if (answer.status !== 200) throw new Error(`/healthz answered ${answer.status}`);
   launcher.kill("SIGTERM");
   const [code, signal] = await once(launcher, "exit");
-  if (code !== 0) throw new Error(`it ended with ${signal ?? `exit code ${code}`}`);
+  if (code !== 0) throw new Error(`the launcher ended with ${signal ?? `exit code ${code}`}`);
   console.log(`started, answered and stopped under Node ${process.version}`);
 } finally {
   launcher.kill("SIGKILL");

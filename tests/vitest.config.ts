@@ -10,9 +10,7 @@ const alone = [
   "tests/security/{http,request-path,host-header}.test.ts",
   "tests/lib/files/atomic-write.test.ts",
   "tests/embedding/process.test.ts",
-  "tests/plugins/program/*.test.ts",
-  "tests/plugins/http/{server,stop}.test.ts",
-  "tests/plugins/tray/*.test.ts",
+  "tests/plugins/http/stop.test.ts",
 ];
 
 const longest = [

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -24,11 +24,15 @@ test.concurrent("runs every workload with the built-in peers", async () => {
     "streams",
     "idle",
     "curves",
+    "latency",
+    "nodes",
+    "protocols",
   ];
-  const report = await bench("--peers", "ws,raw writes", ...workloads);
+  const report = await bench("--peers", "ws,raw writes,bare sse", ...workloads);
   for (const name of workloads) expect(report).toContain(`\n## ${name}\n`);
   expect(report).toMatch(/^\| echo, 16 in flight, of bare ws +\| at least 2\.50x +\|/m);
   expect(report).toContain("server CPU, µs");
+  expect(report).toContain("p99.9, ms");
 });
 
 const peers = optional(
@@ -37,17 +41,25 @@ const peers = optional(
 );
 
 test.skipIf(!peers).concurrent("runs the peers of bench/package.json", async () => {
-  const report = await bench("--peers", "ws,socket.io,hocuspocus", "echo", "streams");
-  expect(report.match(/^\| (socket\.io|hocuspocus) +\| \d/gm)).toHaveLength(6);
+  const report = await bench("--peers", "ws,socket.io,hocuspocus,bun", "echo", "streams");
+  expect(report.match(/^\| (socket\.io|hocuspocus|bun) +\| \d/gm)).toHaveLength(8);
+});
+
+test("compares with another commit", async () => {
+  const commit = execFileSync("git", ["rev-parse", "--short=7", "HEAD"], { cwd: root })
+    .toString()
+    .trim();
+  const report = await bench("--against", "HEAD", "echo");
+  expect(report).toMatch(new RegExp(`^\\| doorward +\\| doorward, ${commit} +\\| \\d`, "m"));
 });
 
 test("rejects unknown workloads and peers and lists the known ones", async () => {
   await expect(bench("speed")).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("workloads  start, memory"),
+    stderr: expect.stringContaining("workloads         start, memory"),
   });
   await expect(bench("--peers", "nginx")).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("of ws, raw writes"),
+    stderr: expect.stringContaining("of bare sse, ws, raw writes"),
   });
 });

@@ -3,10 +3,13 @@ import { defineConfig } from "vitest/config";
 import { longestFirst } from "../support/longest-first.ts";
 
 const longest = [
+  "bench",
   "restarts",
+  "sqlite-store",
+  "redis/nodes",
+  "takeover",
   "fuzz",
   "atomic-write",
-  "bench",
   "cross-site",
   "crowd",
   "slow-peers",
@@ -20,12 +23,16 @@ delete process.env["NODE_EXTRA_CA_CERTS"];
 
 /**
  * Configures the tests that take long or load the machine: three files in parallel, because they
- * mostly wait, and the killed writers of the other suite with more rounds.
+ * mostly wait, and the killed writers and the laws of the other suite with more rounds.
  */
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL("../..", import.meta.url)),
-    include: ["tests/long/**/*.test.ts", "tests/lib/files/atomic-write.test.ts"],
+    include: [
+      "tests/long/**/*.test.ts",
+      "tests/lib/files/atomic-write.test.ts",
+      "tests/properties/*.test.ts",
+    ],
     testTimeout: 360_000,
     /**
      * Tests of times, descriptors or memory fail if the machine pauses for some seconds. The end of
@@ -38,6 +45,6 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 3,
     sequence: { sequencer: longestFirst(longest) },
-    env: { KILLS: "200" },
+    env: { KILLS: "200", LAWS: "all" },
   },
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createBus } from "../../kernel/bus.ts";
+import { runs } from "../support/runs.ts";
 
 // Random runs of the bus: events from outside, and listeners that emit more, throw or reject.
 type Reaction =
@@ -69,7 +70,7 @@ describe("Bus", () => {
         });
         expect(faults).toBe(expected);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -104,7 +105,7 @@ describe("Bus", () => {
           expect(orders[0]).toHaveLength(serial);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { codeOf, createKernel } from "../../kernel/index.ts";
 import { withKernel } from "../../kernel/testing.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
 import { createSampleChannel } from "../support/sample-channel.ts";
+import { runs } from "../support/runs.ts";
 
 const job = fc.record({
   session: fc.constantFrom("a", "b", "c"),
@@ -51,7 +52,7 @@ describe("message delivery", () => {
           }
         });
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     ));
 
   test("settles every delivery at a stop", () =>
@@ -74,7 +75,7 @@ describe("message delivery", () => {
             expect(["not_running", "internal"]).toContain(codeOf(one.reason));
         }
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     ));
 });
 

@@ -8,6 +8,7 @@ import {
   signIn,
   startDashboard,
 } from "../support/dashboard-server.ts";
+import { runs } from "../support/runs.ts";
 
 const LIFE = 7 * DAY;
 /**
@@ -43,7 +44,7 @@ describe("session cookie", () => {
           }
         },
       ),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     ));
 
   test("expires after 7 days even if the clock is set back", () =>
@@ -62,7 +63,7 @@ describe("session cookie", () => {
           }
         }
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     ));
 
   test("rejects the cookie after any change of its bytes", async () => {
@@ -99,7 +100,7 @@ describe("session cookie", () => {
         const other = edited(change);
         expect(await isSignedIn(server, { cookie: name + other })).toBe(other === value);
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 
@@ -138,6 +139,6 @@ describe("session cookie", () => {
           }
         },
       ),
-      { numRuns: 12 },
+      { numRuns: runs(12) },
     ));
 });

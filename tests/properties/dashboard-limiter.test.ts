@@ -8,6 +8,7 @@ import {
   startDashboard,
   type DashboardServer,
 } from "../support/dashboard-server.ts";
+import { runs } from "../support/runs.ts";
 
 const WINDOW = 60_000;
 
@@ -152,7 +153,7 @@ describe("wrong values per address", () => {
           }
           for (const compared of byAddress.values()) expectLaw(compared, 10);
         }),
-        { numRuns: 20 },
+        { numRuns: runs(20) },
       );
     },
   );
@@ -179,7 +180,7 @@ describe("wrong values per address", () => {
         }
         expectLaw(store.compared, most);
       }),
-      { numRuns: 8 },
+      { numRuns: runs(8) },
     ));
 });
 
@@ -215,6 +216,6 @@ describe("attempts that do not count", () => {
         await server.post("/login", { token: "another wrong one" });
         expect((await server.post("/login", { token: "yet another" })).status).toBe(429);
       }),
-      { numRuns: 15 },
+      { numRuns: runs(15) },
     ));
 });

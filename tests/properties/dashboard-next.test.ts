@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { safeRedirectPath } from "../../plugins/dashboard/auth/sign-in.ts";
+import { runs } from "../support/runs.ts";
 
 const HERE = "http://door.example:18800";
 /** Parts of addresses that lead to another origin. */
@@ -68,7 +69,7 @@ describe("redirect target after sign-in", () => {
         );
         expect(resolved.searchParams.has("token")).toBe(false);
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 
@@ -78,7 +79,7 @@ describe("redirect target after sign-in", () => {
         const next = safeRedirectPath(given);
         if (next.length <= 2_048) expect(safeRedirectPath(next)).toBe(next);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 });

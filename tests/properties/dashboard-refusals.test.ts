@@ -8,6 +8,7 @@ import {
   startDashboard,
   type DashboardServer,
 } from "../support/dashboard-server.ts";
+import { runs } from "../support/runs.ts";
 
 /** Everything in a response except its time. */
 async function bytesOf(answer: Response): Promise<string> {
@@ -53,7 +54,7 @@ describe("rejections of wrong tokens", () => {
       fc.asyncProperty(wrongToken, async (token) => {
         expect(await bytesOf(await ways[name]!(server, token))).toBe(expected);
       }),
-      { numRuns: 120 },
+      { numRuns: runs(120) },
     );
   });
 
@@ -65,7 +66,7 @@ describe("rejections of wrong tokens", () => {
         const error = token.trim().startsWith("ott_") ? "link_expired" : "invalid_token";
         expect([status, headers.get("location")]).toEqual([302, `/login?error=${error}`]);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -86,7 +87,7 @@ describe("rejections of wrong tokens", () => {
         fc.asyncProperty(wrongToken, async (code) => {
           expect(await bytesOf(await attempt(code))).toBe(expected);
         }),
-        { numRuns: 60 },
+        { numRuns: runs(60) },
       );
     }
   });
@@ -108,7 +109,7 @@ describe("rejections of wrong tokens", () => {
             expect([name, await bytesOf(await way(server, token))]).toEqual([name, expected]);
           },
         ),
-        { numRuns: 30 },
+        { numRuns: runs(30) },
       );
     }
   });

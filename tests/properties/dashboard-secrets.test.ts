@@ -16,6 +16,7 @@ import {
   type DashboardServer,
   type HeaderLines,
 } from "../support/dashboard-server.ts";
+import { runs } from "../support/runs.ts";
 
 /** Secrets of a run that must not appear anywhere else. */
 interface Run {
@@ -196,7 +197,7 @@ describe("dashboard", () => {
         for (const [made] of security.matchAll(/[0-9a-f]{64}/g)) run.secrets.add(made);
         expect(leaks(run)).toEqual([]);
       }),
-      { numRuns: 25 },
+      { numRuns: runs(25) },
     ));
 
   test("detects leaked secrets wherever they appear", async () => {

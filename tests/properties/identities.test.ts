@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { leaksOf, operation } from "./identity-world.ts";
+import { runs } from "../support/runs.ts";
 
 describe("identify", () => {
   test("keeps the sessions of several people apart", () =>
@@ -13,6 +14,6 @@ describe("identify", () => {
           expect(counts.received).toBeGreaterThan(0);
         },
       ),
-      { numRuns: 10, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: true },
+      { numRuns: runs(10), interruptAfterTimeLimit: 30_000, markInterruptAsFailure: true },
     ));
 });

@@ -12,6 +12,7 @@ import type {
 import { kernelMachine } from "../../kernel/lifecycle.ts";
 import { createCapturedLog, createStoppedClock } from "../../kernel/testing.ts";
 import { codeFrom, plugin, turn } from "../support/sample-plugins.ts";
+import { runs } from "../support/runs.ts";
 
 const commands: readonly LauncherCommand[] = [
   "accept-credentials",
@@ -306,7 +307,7 @@ describe("Kernel", () => {
         fc.array(action, { maxLength: 14 }),
         checkKernel,
       ),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 
@@ -339,7 +340,7 @@ describe("Kernel", () => {
       expect(released).toEqual(acquired.toReversed());
     };
     await fc.assert(fc.asyncProperty(fc.array(plan, { minLength: 1, maxLength: 5 }), check), {
-      numRuns: 150,
+      numRuns: runs(150),
     });
   });
 });

@@ -10,6 +10,7 @@ import {
   type TokenSecrets,
   type Tokens,
 } from "../../plugins/token-store/index.ts";
+import { runs } from "../support/runs.ts";
 
 const states: readonly LauncherState[] = ["unconfigured", "setup", "running", "rotating"];
 const command = fc.oneof(
@@ -41,7 +42,7 @@ describe("launcher states", () => {
           from = to;
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -129,7 +130,7 @@ describe("launcher states", () => {
           });
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../kernel/testing.ts";
 import { createLimiter } from "../../plugins/http/limiter.ts";
+import { runs } from "../support/runs.ts";
 
 interface Learned {
   readonly key: string;
@@ -97,7 +98,7 @@ describe("createLimiter", () => {
           expect(window.length).toBeLessThanOrEqual(attempts);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     ));
 
   test("never limits a key without wrong values", () =>
@@ -126,6 +127,6 @@ describe("createLimiter", () => {
           expect(limiter.blockedFor("a")).toBe(0);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     ));
 });

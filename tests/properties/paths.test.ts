@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { stripBasePath, parseTarget } from "../../plugins/http/requests.ts";
+import { runs } from "../support/runs.ts";
 
 const piece = fc.constantFrom(
   "/",
@@ -43,7 +44,7 @@ describe("request target paths", () => {
         expect(decoded.at(-1)).not.toMatch(/^\.{1,2}$/);
         expect(path).not.toMatch(/[\\<>"\s]/);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     ));
 
   test("keeps paths outside the base path outside, in any spelling", () =>
@@ -55,6 +56,6 @@ describe("request target paths", () => {
         expect(rest === undefined).toBe(path !== "/door" && !path.startsWith("/door/"));
         if (rest !== undefined) expect(rest.startsWith("/")).toBe(true);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     ));
 });

@@ -9,6 +9,7 @@ import {
   waitFor,
   type PicoTestServer,
 } from "../support/pico-server-harness.ts";
+import { runs } from "../support/runs.ts";
 
 const to = { channel: "pico", session: "s1" };
 
@@ -144,7 +145,7 @@ describe("texts that grow, are replaced or read slowly", () => {
     "end equal at the application and its clients",
     () =>
       fc.assert(fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), run), {
-        numRuns: 20,
+        numRuns: runs(20),
       }),
     120_000,
   );

@@ -9,6 +9,7 @@ import {
   type Frame,
   type PicoTestServer,
 } from "../support/pico-server-harness.ts";
+import { runs } from "../support/runs.ts";
 
 type NumberedFrame = Frame & { readonly seq?: number; readonly epoch?: string };
 interface Hello {
@@ -133,13 +134,13 @@ describe("pico channel with extension 1", () => {
       app: (message) => void taken.push(message),
       config: { max_connections: 3, message_rate: 0, read_timeout: 86_400 },
     });
-    let runs = 0;
+    let count = 0;
     await fc.assert(
       fc.asyncProperty(
         lostConnections,
         fc.array(step, { minLength: 3, maxLength: 25 }),
         async (lost, steps) => {
-          const session = `s${(runs += 1)}`;
+          const session = `s${(count += 1)}`;
           const model = modelClient(testServer, session);
           const said: string[] = [];
           const sent: string[] = [];
@@ -206,7 +207,7 @@ describe("pico channel with extension 1", () => {
           expect(at).toBe(sent.length);
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   }, 120_000);
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createLink, type Dial, type LinkMessage } from "../../lib/pico-link/index.ts";
 import { encode, type ServerFrame } from "../../lib/pico-wire/index.ts";
 import { createRandom, createTime } from "./pico-time.ts";
+import { runs } from "../support/runs.ts";
 
 /* A server without the extension, as a model: it never says `hello` and compares no ids. */
 
@@ -127,7 +128,7 @@ describe("createLink on a server without the extension", () => {
           client.stop();
         },
       ),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -150,7 +151,7 @@ describe("createLink on a server without the extension", () => {
           expect(all.length).toBeLessThanOrEqual(165);
           client.stop();
         }),
-        { numRuns: 20 },
+        { numRuns: runs(20) },
       );
     },
   );
@@ -196,7 +197,7 @@ describe("replies of a server without the extension", () => {
         expect(updates.filter(({ final }) => final).length).toBe(messages.length);
         client.stop();
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

@@ -9,6 +9,7 @@ import {
   type LinkGap,
 } from "../../lib/pico-link/index.ts";
 import { createWorld, type World } from "./pico-world.ts";
+import { runs } from "../support/runs.ts";
 
 interface Diary {
   readonly link: Link;
@@ -148,7 +149,7 @@ describe("createLink on one server process", () => {
           diary.link.stop();
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -168,7 +169,7 @@ describe("createLink on one server process", () => {
           diary.link.stop();
         },
       ),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });
@@ -206,7 +207,7 @@ describe("createLink across server restarts", () => {
           diary.link.stop();
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 });
@@ -232,7 +233,7 @@ describe("createLink attempts", () => {
         }
         diary.link.stop();
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 
@@ -267,7 +268,7 @@ describe("createLink attempts", () => {
           diary.link.stop();
         },
       ),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 
@@ -299,7 +300,7 @@ describe("createLink attempts", () => {
           expect(new Set(diary.failed.map(({ code }) => code)).size).toBeLessThanOrEqual(1);
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 });

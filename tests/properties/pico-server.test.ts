@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isOriginAllowed, isOriginPattern } from "../../plugins/pico-server/handshake/origins.ts";
 import { startPicoServer, token } from "../support/pico-server-harness.ts";
+import { runs } from "../support/runs.ts";
 
 interface Offered {
   readonly header?: string;
@@ -75,7 +76,7 @@ describe("picoServer admission", () => {
           200,
         );
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 

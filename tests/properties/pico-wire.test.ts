@@ -14,8 +14,9 @@ import {
   type Role,
 } from "../../lib/pico-wire/index.ts";
 import { fitsInBytes } from "../../lib/pico-wire/json.ts";
+import { runs } from "../support/runs.ts";
 
-const runs = { numRuns: 400 };
+const options = { numRuns: runs(400) };
 const party = fc.constantFrom<Role>("client", "server");
 
 function onlyWireErrors(input: string | Uint8Array, sender: Role): void {
@@ -106,16 +107,16 @@ describe("pico-wire codec", () => {
   test("throws only WireError for any text", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.json()), party, onlyWireErrors),
-      runs,
+      options,
     );
   });
   test("throws only WireError for any bytes", () => {
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), party, onlyWireErrors), runs);
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), party, onlyWireErrors), options);
   });
   test("throws only WireError for any frame-like input", () => {
     fc.assert(
       fc.property(almostFrame, party, (frame, from) => onlyWireErrors(JSON.stringify(frame), from)),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
   test("throws only WireError for truncated or damaged frames", () => {
@@ -133,7 +134,7 @@ describe("pico-wire codec", () => {
           onlyWireErrors(text.slice(0, at) + noise + text.slice(at + skip), "client");
         },
       ),
-      runs,
+      options,
     );
   });
 
@@ -258,7 +259,7 @@ describe("pico-wire codec", () => {
       fc.property(fc.record({ epoch: name, seq: fc.nat() }), (cursor) => {
         expect(parseCursor(formatCursor(cursor))).toEqual(cursor);
       }),
-      runs,
+      options,
     );
     for (const text of ["", ":", "e:", ":1", "e:-1", "e:1x", "e", "a\u0007:1"])
       expect(parseCursor(text)).toBeUndefined();
@@ -273,7 +274,7 @@ describe("pico-wire codec", () => {
           structuredClone(frame),
         );
       }),
-      runs,
+      options,
     );
   });
 
@@ -297,7 +298,7 @@ describe("pico-wire codec", () => {
           );
         },
       ),
-      runs,
+      options,
     );
   });
 
@@ -308,7 +309,7 @@ describe("pico-wire codec", () => {
         fc.nat(40),
         (t, most) => fitsInBytes(t, most) === encodeUtf8(t).length <= most,
       ),
-      runs,
+      options,
     );
   });
 });

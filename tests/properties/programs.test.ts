@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isAlive, startProgram, waitFor } from "../support/program-harness.ts";
+import { runs } from "../support/runs.ts";
 
 // Runs real programs with random schedules: they answer, reject or acknowledge each message, or
 // exit while they handle it.
@@ -95,7 +96,7 @@ describe("program", () => {
         }
         expect([...pids].filter(isAlive)).toEqual([]);
       }),
-      { numRuns: 8, endOnFailure: true },
+      { numRuns: runs(8), endOnFailure: true },
     );
   }, 120_000);
 });

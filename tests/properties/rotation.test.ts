@@ -10,6 +10,7 @@ import { channels } from "../../plugins/channels/index.ts";
 import { http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
+import { runs } from "../support/runs.ts";
 
 const TOKENS = 4;
 const value = (n: number): string => `token-number-${n}-of-the-pico-channel`;
@@ -110,6 +111,6 @@ async function play(steps: readonly Step[]): Promise<void> {
 describe("token rotation", () => {
   test("keeps exactly one token valid and closes older connections", async () => {
     const steps = fc.array(step, { minLength: 4, maxLength: 20 });
-    await fc.assert(fc.asyncProperty(steps, play), { numRuns: 12 });
+    await fc.assert(fc.asyncProperty(steps, play), { numRuns: runs(12) });
   }, 60_000);
 });

@@ -5,6 +5,7 @@ import { channels } from "../../plugins/channels/index.ts";
 import { channelsErrors } from "../../plugins/channels/errors.ts";
 import { createSampleChannel } from "../support/sample-channel.ts";
 import { turn } from "../support/sample-plugins.ts";
+import { runs } from "../support/runs.ts";
 
 const step = fc.record({
   text: fc.string({ maxLength: 5 }),
@@ -72,6 +73,6 @@ describe("streamed replies", () => {
           ).toBeLessThanOrEqual(10);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     ));
 });

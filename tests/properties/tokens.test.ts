@@ -11,6 +11,7 @@ import {
   type TokenSource,
 } from "../../plugins/token-store/index.ts";
 import { withTokens } from "../support/token-store-harness.ts";
+import { runs } from "../support/runs.ts";
 
 async function inHome<T>(visit: (home: string) => Promise<T>): Promise<T> {
   const home = await mkdtemp(join(tmpdir(), "doorward-tokens-"));
@@ -138,7 +139,7 @@ describe("token store", () => {
           });
         }),
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -222,7 +223,7 @@ describe("token store", () => {
             if (!before.includes(token)) expect(after.includes(token)).toBe(false);
         }),
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -268,7 +269,7 @@ describe("token store", () => {
             }
           }),
       ),
-      { numRuns: 250 },
+      { numRuns: runs(250) },
     );
   });
 
@@ -282,7 +283,7 @@ describe("token store", () => {
           }
         }),
       ),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 });

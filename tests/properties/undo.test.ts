@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createKernel, type AnyPlugin, type Scope } from "../../kernel/index.ts";
 import { createCapturedLog, createStoppedClock } from "../../kernel/testing.ts";
 import { plugin } from "../support/sample-plugins.ts";
+import { runs } from "../support/runs.ts";
 
 const registrations = [
   "listener",
@@ -109,7 +110,7 @@ describe("Scope cleanup", () => {
         expect(host).toBeGreaterThan(0);
         expect(late).toBe(0);
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 });

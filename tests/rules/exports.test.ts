@@ -61,14 +61,12 @@ function unusedExports(
     if (path.endsWith("/errors.ts") && name.endsWith("Errors")) return true;
     const word = new RegExp(`\\b${name}\\b`);
     return (
-      word.test(scripts) ||
       readers.some((reader) => {
         const wanted = reader.names.get(path);
         if (reader.path === path || !wanted) return false;
-        const isReexported =
-          reader.code.includes("export *") || reader.code.includes("export type *");
-        return wanted.has(name) || (wanted.has("*") && (isReexported || word.test(reader.code)));
-      })
+        if (wanted.has(name)) return true;
+        return wanted.has("*") && (/export (type )?\*/.test(reader.code) || word.test(reader.code));
+      }) || word.test(scripts)
     );
   };
   return files

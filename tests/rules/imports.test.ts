@@ -19,10 +19,10 @@ const packages: Readonly<Record<string, RegExp>> = {
   xstate: /^(kernel\/(lifecycle|testing)|plugins\/pico-client\/machine)\.ts$/,
   mitt: /^kernel\/bus\.ts$/,
   fastify: /^plugins\/dashboard\//, // only its types; see frameworkRule
-  "@fastify/cookie": /^plugins\/dashboard\/web-framework\.ts$/,
+  "@fastify/cookie": /^plugins\/dashboard\/(web-framework|cookie-signer)\.ts$/,
   "prom-client": /^plugins\/dashboard\/metrics\/exposition\.ts$/,
   ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
-  zod: /^plugins\/([^/]+\/config|dashboard\/(request|auth\/sign-in-keeper)|program\/protocol)\.ts$/,
+  zod: /^plugins\/([^/]+\/config|dashboard\/(request|auth\/sign-in-keeper)|program\/(protocol|tool-call))\.ts$/,
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
   yaml: /^lib\/files\//,
@@ -37,8 +37,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "pino-pretty": /^bin\//,
 };
 /** The kernel uses no server, file system or socket; browser code uses nothing from Node. */
-const withoutBuiltins =
-  /^(kernel\/|lib\/(pico-(wire|link)\/|util\.ts$)|plugins\/dashboard\/(browser|ui)\/)/;
+const withoutBuiltins = /^(kernel\/|lib\/(pico-(wire|link)\/|util\.ts$)|plugins\/dashboard\/ui\/)/;
 
 const packageRule: Rule = (file, wanted) => {
   if (wanted.path !== undefined) return undefined;
@@ -112,11 +111,15 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   // Shared by the plugins with HTTP protocols of other products; it is not a plugin itself.
   "plugins/doors/index.ts": new Set(["ag-ui", "ai-sdk", "openai"]),
   "plugins/pico-server/config.ts": new Set(["doors"]),
+  "plugins/pico-server/handshake/admission.ts": new Set(["doors"]),
+  "plugins/pico-server/handshake/identity.ts": new Set(["doors"]),
   "plugins/pico-server/handshake/origins.ts": new Set(["doors"]),
   "plugins/pico-server/http/send-json.ts": new Set(["doors"]),
   "plugins/pico-server/connection/rate-limit.ts": new Set(["doors"]),
 };
-const inBrowser = /^plugins\/dashboard\/(browser|ui)\//;
+/** The parts of the pages that the server uses: the renderer, and texts without components. */
+const serverUi = /^plugins\/dashboard\/ui\/(render\.tsx$|text\/)/;
+const inBrowser = /^plugins\/dashboard\/ui\//;
 
 const pluginRule: Rule = (file, wanted) => {
   const own = pluginOf(file)!;
@@ -135,10 +138,9 @@ const pluginRule: Rule = (file, wanted) => {
 };
 
 /** The chat page uses the client library, as any other client does. */
-const browserRule: Rule = (file, wanted) => {
+const browserRule: Rule = (_, wanted) => {
   const { path = "", typeOnly } = wanted;
-  if (inBrowser.test(path))
-    return file.includes("/ui/") && !path.includes("/ui/") ? "ui/ imports only ui/" : undefined;
+  if (inBrowser.test(path)) return undefined;
   if (path === "lib/pico-link/browser.ts") return undefined;
   if (typeOnly && path === "lib/pico-wire/index.ts") return undefined;
   return typeOnly && within("plugins/dashboard", wanted)
@@ -158,7 +160,7 @@ const layers: Readonly<Record<string, { order: readonly string[]; shared: RegExp
   conversations: { order: ["stores", "log"], shared: /^(errors|config)\.ts$/ },
   dashboard: {
     order: ["control", "api", "auth"],
-    shared: /^(request|reply|errors|config|assets|web-framework)\.ts$|^(pages|ui)\//,
+    shared: /^(request|reply|errors|config|assets|web-framework|cookie-signer)\.ts$|^ui\//,
   },
 };
 const layerRule: Rule = (file, { path = "", typeOnly }) => {
@@ -168,7 +170,7 @@ const layerRule: Rule = (file, { path = "", typeOnly }) => {
     string,
   ];
   if (typeOnly) return undefined;
-  if (inBrowser.test(path) && path.includes("/browser/")) return "the server loads no browser code";
+  if (inBrowser.test(path) && !serverUi.test(path)) return "the server loads no browser code";
   if (to === "index.ts") return "nothing in a plugin imports its index.ts";
   const { order, shared } = layers[own] ?? { order: [], shared: /^$/ };
   const at = order.indexOf(from.split("/")[0]!);
@@ -292,10 +294,9 @@ describe("violations", () => {
     ["plugins/one/a.ts", `import { one } from "./index.ts";`],
     ["plugins/http/index.ts", `import { WebSocketServer } from "ws";`],
     ["plugins/dashboard/index.ts", `import { decode } from "../../lib/pico-wire/index.ts";`],
-    ["plugins/dashboard/browser/a.ts", `import { x } from "../auth/cookies.ts";`],
-    ["plugins/dashboard/ui/text/a.ts", `import { x } from "../../browser/b.ts";`],
+    ["plugins/dashboard/ui/a.ts", `import { x } from "../auth/cookies.ts";`],
     ["plugins/dashboard/app.ts", `import fastify from "fastify";`],
-    ["plugins/dashboard/reply.ts", `import { x } from "./browser/b.ts";`],
+    ["plugins/dashboard/reply.ts", `import { x } from "./ui/live/b.ts";`],
     ["plugins/dashboard/auth/a.ts", `import { x } from "../api/b.ts";`],
     ["plugins/pico-server/session/a.ts", `import { x } from "../connection/b.ts";`],
     ["plugins/http/a.ts", `import { x } from "../conversations/log/index.ts";`],

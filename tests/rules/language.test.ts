@@ -6,7 +6,10 @@ import { filesUnder, projectFiles, read, root } from "./source.ts";
 /* Keeps the texts of the project in plain English. The banned words and patterns come from its
  * first years, when its texts used a private vocabulary. */
 
-const folders = ["kernel", "lib", "plugins", "config", "bin", "testkit", "scripts", "tests"];
+const folders = [
+  ...["kernel", "lib", "plugins", "config", "bin", "testkit"],
+  ...["scripts", "tests", "bench", "examples", ".ci"],
+];
 /** It quotes what it bans. */
 const self = "tests/rules/language.test.ts";
 /** "Door" and "gate" are product terms here: protocols that lead to one application, and the checks
@@ -130,15 +133,16 @@ function search(
   texts: readonly { line: number; text: string }[],
   rules: Readonly<Record<string, Pattern>>,
 ): Hit[] {
+  const searched = texts.map(({ line, text }) => ({ line, text, words: withoutTerms(path, text) }));
   return Object.entries(rules).flatMap(([id, { pattern, instead }]) =>
-    texts.flatMap(({ line, text }) =>
-      [...withoutTerms(path, text).matchAll(new RegExp(pattern, `g${pattern.flags}`))].map(
-        ({ index }) => ({
+    searched
+      .filter(({ words }) => pattern.test(words))
+      .flatMap(({ line, text, words }) =>
+        [...words.matchAll(new RegExp(pattern, `g${pattern.flags}`))].map(({ index }) => ({
           path,
           place: `${path}:${line} ${id}: "${text.slice(Math.max(0, index - 30), index + 60)}", write ${instead}`,
-        }),
+        })),
       ),
-    ),
   );
 }
 

@@ -178,9 +178,28 @@ describe("loaded modules", () => {
     expect(packages).toEqual(["mitt", "ws", "xstate", "zod"]);
   });
 
-  test("include the bundled web framework in the dashboard", async () => {
-    const { files, packages } = await loadedBy(`await import("doorward/plugins/dashboard");`);
-    expect(files).toContain(join(root, "dist/plugins/dashboard/web-framework.js"));
+  const framework = join(root, "dist/plugins/dashboard/web-framework.js");
+  const startDashboard = `${silent}
+    const { createKernel } = await import("doorward");
+    const { http } = await import("doorward/plugins/http");
+    const { dashboard } = await import("doorward/plugins/dashboard");
+    const { memory, tokenStore } = await import("doorward/plugins/token-store");
+    const store = tokenStore(memory({ launcher: "correct-horse-battery-staple" }));
+    const kernel = createKernel([store, http({ port: 0 }), dashboard()], { log });
+    await kernel.start();`;
+
+  test("exclude the web framework until a request reaches the dashboard", async () => {
+    const { files } = await loadedBy(`${startDashboard} await kernel.stop();`);
+    expect(files).not.toContain(framework);
+  });
+
+  test("include the bundled web framework after a request", async () => {
+    const { files, packages } = await loadedBy(`${startDashboard}
+      const [base] = kernel.services.http.addresses();
+      const { status } = await fetch(new URL("/login", base));
+      if (status !== 200) throw new Error(String(status));
+      await kernel.stop();`);
+    expect(files).toContain(framework);
     expect(packages).toEqual(["mitt", "xstate", "zod"]);
   });
 

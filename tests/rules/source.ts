@@ -53,9 +53,14 @@ export const filesUnder = (folders: readonly string[], fits: RegExp): string[] =
     )
     .sort();
 
-/** Reads the TypeScript sources of the package. */
-export const sources = (): Source[] =>
-  filesUnder(["kernel", "lib", "plugins", "config", "bin", "testkit"], /\.tsx?$/).map(readSource);
+let known: readonly Source[] | undefined;
+
+/** Reads the TypeScript sources of the package, once for all tests of a process. */
+export function sources(): readonly Source[] {
+  const folders = ["kernel", "lib", "plugins", "config", "bin", "testkit"];
+  known ??= filesUnder(folders, /\.tsx?$/).map(readSource);
+  return known;
+}
 
 function readSource(path: string): Source {
   const text = read(path);
@@ -64,14 +69,21 @@ function readSource(path: string): Source {
 }
 
 /* Comments, strings and braces. `regex` applies only after text that cannot end a value. */
-const token = /\/\/[^\n]*|\/\*[^]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`|[{}]|[^]/gy;
+const token =
+  /[^/"'`{}]+|\/\/[^\n]*|\/\*[^]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`|[{}]|[^]/y;
 const regex = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^\\/[\n])+\/[a-z]*/y;
 const blank = (text: string): string => text.replace(/[^\n]/g, " ");
 
 /** Replaces comments and template text by spaces and keeps the code in `${}`. */
 export function codeOnly(text: string): string {
-  let code = "";
+  const pieces: string[] = [];
+  /** End of the code so far. */
+  let tail = "";
   let at = 0;
+  const add = (piece: string): void => {
+    pieces.push(piece);
+    tail = (tail + piece).slice(-20);
+  };
   const match = (pattern: RegExp): string => {
     pattern.lastIndex = at;
     const found = pattern.exec(text)?.[0] ?? "";
@@ -82,9 +94,9 @@ export function codeOnly(text: string): string {
   const template = (): void => {
     while (at < text.length) {
       const words = match(/(?:\\[^]|\$(?!\{)|[^`$\\])*/y);
-      code += blank(words);
+      add(blank(words));
       const end = match(/`|\$\{/y);
-      code += end;
+      add(end);
       if (end !== "${") return;
       plain();
     }
@@ -92,10 +104,12 @@ export function codeOnly(text: string): string {
   /** Reads to the matching closing brace, or to the end. */
   const plain = (): void => {
     for (let depth = 1; at < text.length;) {
-      const mayBeRegex = /(?:^|[(,=:[!&|?{};+\n]|\breturn|=>)\s*$/.test(code.slice(-20));
-      const piece =
-        (mayBeRegex && /^\/[^/*]/.test(text.slice(at, at + 2)) ? match(regex) : "") || match(token);
-      code += piece.startsWith("//") || piece.startsWith("/*") ? blank(piece) : piece;
+      const mayBeRegex =
+        text[at] === "/" &&
+        /^\/[^/*]/.test(text.slice(at, at + 2)) &&
+        /(?:^|[(,=:[!&|?{};+\n]|\breturn|=>)\s*$/.test(tail);
+      const piece = (mayBeRegex ? match(regex) : "") || match(token);
+      add(piece.startsWith("//") || piece.startsWith("/*") ? blank(piece) : piece);
       if (piece === "`") template();
       if (piece === "{") depth += 1;
       if (piece === "}") depth -= 1;
@@ -103,7 +117,7 @@ export function codeOnly(text: string): string {
     }
   };
   while (at < text.length) plain();
-  return code;
+  return pieces.join("");
 }
 
 const statement = /^(?:import|export)\s+(type\s+)?([^;'"]*?)\s*\bfrom\s*["']([^"']+)["']/gm;

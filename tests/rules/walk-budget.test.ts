@@ -8,10 +8,10 @@ import { root } from "./source.ts";
  * these numbers and must not raise them. `npm run walks -- sign-in` lists the files. */
 
 const budget = [
-  ["sign-in", 24],
-  ["message", 34],
-  ["rotation", 49],
-  ["settings", 38],
+  ["sign-in", 23],
+  ["message", 30],
+  ["rotation", 48],
+  ["settings", 37],
 ] as const;
 
 const run = promisify(execFile);

@@ -1,9 +1,11 @@
 // Keeps conversations in maps and checks the contract of its caller.
+import { bytesOf } from "./fake-storage.ts";
 import type { Address } from "../../plugins/channels/index.ts";
 import {
   conversationsErrors,
   type ConversationSummary,
   type TakenId,
+  type Turn,
 } from "../../plugins/conversations/index.ts";
 import type {
   Batch,
@@ -60,6 +62,15 @@ function summaryOf(id: string): ConversationSummary {
   return { id, channel, session, ...summary };
 }
 
+function turnOf({ seq, at, frame }: NewEntry): Turn {
+  const text = typeof frame === "string" ? frame : new TextDecoder().decode(frame);
+  const { payload } = JSON.parse(text) as {
+    payload: { message_id: string; request_id: string; content: string };
+  };
+  const { message_id: id, request_id: requestId, content } = payload;
+  return { id, requestId, content, seq, at, role: "user" };
+}
+
 const unsupported = (): Promise<never> => Promise.reject(conversationsErrors.not_supported("list"));
 
 export function createFakeStorage(file: FakeFile = new Map()): ConversationStorage {
@@ -68,7 +79,9 @@ export function createFakeStorage(file: FakeFile = new Map()): ConversationStora
       const stream = file.get(keyOf(address));
       if (!stream) return undefined;
       const { epoch, seq, taken, positions } = stream;
-      const frames = stream.entries.slice(-windowFrames);
+      const frames = stream.entries
+        .slice(-windowFrames)
+        .map((entry) => ({ ...entry, frame: bytesOf(entry) }));
       return { epoch, seq, frames, taken: [...taken], ...positions };
     },
     async commit(batch) {
@@ -102,7 +115,10 @@ export function createFakeStorage(file: FakeFile = new Map()): ConversationStora
       if (!file.has(id)) throw conversationsErrors.not_found();
       return summaryOf(id);
     },
-    read: unsupported,
+    async read(id) {
+      const entries = file.get(id)?.entries.filter(({ op }) => op === "user") ?? [];
+      return { items: entries.map(turnOf) };
+    },
     search: unsupported,
     rename: unsupported,
     async forget(id) {

@@ -47,10 +47,15 @@ export function foldTurns(entries: readonly NewEntry[]): Turn[] {
   }
   return open.flatMap(({ first, latest }) => {
     const { seq, message, at, op } = first;
-    const { final, frame } = latest;
+    const { final } = latest;
+    const frame = bytesOf(latest);
     return toTurn({ seq, message, isUser: op === "user", final, at, frame }) ?? [];
   });
 }
+
+/** @returns The frame of an entry as a store reads it again. */
+export const bytesOf = ({ frame }: Pick<NewEntry, "frame">): Uint8Array =>
+  typeof frame === "string" ? Buffer.from(frame, "latin1") : frame;
 
 /** A storage that keeps everything until it is forgotten. Batches fail while `fails` is set. */
 export class FakeStorage implements ConversationStorage {
@@ -94,9 +99,9 @@ export class FakeStorage implements ConversationStorage {
     const frames = [];
     for (let seq = one.seq; frames.length < 256; seq--) {
       const entry = one.entries.findLast((each) => each.seq === seq);
-      bytes += entry?.frame.byteLength ?? 0;
+      bytes += entry?.frame.length ?? 0;
       if (entry === undefined || bytes > 512 * 1024) break;
-      frames.unshift({ seq, message: entry.message, frame: entry.frame });
+      frames.unshift({ seq, message: entry.message, frame: bytesOf(entry) });
     }
     const taken = one.taken
       .map(({ id, digest, at, stopped }) => ({

@@ -1,5 +1,7 @@
 // Starts a service with the protocols of other products.
-import { createKernel } from "../../kernel/index.ts";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { createKernel, type AnyPlugin, type Clock, type Plugin } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
 import { agUi } from "../../plugins/ag-ui/index.ts";
 import { aiSdk } from "../../plugins/ai-sdk/index.ts";
@@ -11,7 +13,7 @@ import {
 } from "../../plugins/channels/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
-import { http } from "../../plugins/http/index.ts";
+import { http, type HttpOptions } from "../../plugins/http/index.ts";
 import { openai } from "../../plugins/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { memory, tokenStore } from "../../plugins/token-store/index.ts";
@@ -27,6 +29,7 @@ export const tokens = {
 export type Handler = (message: Message) => Promise<unknown> | void;
 export const echo: Handler = ({ content, reply }) => reply({ content: `you said ${content}` });
 
+const noPlugin: AnyPlugin = { name: "nothing", api: 1, start: () => undefined };
 const common = { enabled: true, message_rate: 0, max_requests: 1_000 };
 
 export interface ServiceOptions {
@@ -34,24 +37,35 @@ export interface ServiceOptions {
   readonly config?: object;
   /** Folder of a durable store. @defaultValue none */
   readonly home?: string;
+  /** Session check of a host, on whose server the service then runs. */
+  readonly identify?: NonNullable<HttpOptions["identify"]>;
 }
 
-/** Starts a service with all protocols on a free port. A test may replace its `handler`. */
-export async function startProtocols({ config = {}, home }: ServiceOptions = {}) {
+/** Starts a service with all protocols on a free port. A test may replace its `handler`,
+ *  and set its monotonic clock ahead. */
+export async function startProtocols({ config = {}, home, identify }: ServiceOptions = {}) {
   const received: InboundMessage[] = [];
-  const state = { handler: echo };
+  const state = { handler: echo, aheadMs: 0 };
+  const clock: Clock = {
+    now: () => Date.now(),
+    monotonic: () => performance.now() + state.aheadMs,
+    setTimeout: (run, ms) => setTimeout(run, ms),
+    clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
+  };
   const { log, lines } = createCapturedLog();
+  const server = identify && createServer();
   const kernel = createKernel(
     [
       tokenStore(memory(tokens)),
       conversations(home === undefined ? {} : { home }),
       channels(),
-      http({ port: 0 }),
+      http(server ? { server, identify } : { port: 0 }),
       picoServer(),
       openai(),
       aiSdk(),
       agUi(),
-      dashboard({ version: "0.0.0" }),
+      // The dashboard serves every path, which a server of a host leaves to the host.
+      (identify ? noPlugin : dashboard({ version: "0.0.0" })) as Plugin,
       application(async (message) => {
         received.push(message);
         await state.handler(message);
@@ -59,8 +73,9 @@ export async function startProtocols({ config = {}, home }: ServiceOptions = {})
     ],
     {
       log,
+      clock,
       config: {
-        "channels.pico": { enabled: true, drain_timeout: 0 },
+        "channels.pico": { enabled: true, drain_timeout: 0, message_rate: 0 },
         "channels.openai": { ...common, ...config },
         "channels.ai_sdk": { ...common, ...config },
         "channels.ag_ui": { ...common, ...config },
@@ -68,15 +83,20 @@ export async function startProtocols({ config = {}, home }: ServiceOptions = {})
     },
   );
   await kernel.start();
-  const { channels: channelsService, http: server } = kernel.services;
+  const { channels: channelsService, http: httpService } = kernel.services;
+  if (server) await once(server.listen(0, "127.0.0.1"), "listening");
   return {
-    origin: server.addresses()[0]!.origin,
+    origin: httpService.addresses()[0]!.origin,
     channels: channelsService,
     received,
     state,
     lines,
     kernel,
-    [Symbol.asyncDispose]: () => kernel.stop(),
+    async [Symbol.asyncDispose]() {
+      await kernel.stop();
+      server?.closeAllConnections();
+      server?.close();
+    },
   };
 }
 export type ProtocolService = Awaited<ReturnType<typeof startProtocols>>;

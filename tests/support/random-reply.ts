@@ -30,8 +30,11 @@ export const randomHandler =
       else if (action === 1) streams.push(message.stream());
       else if (action === 2 && stream) stream.replace(pick(random, words));
       else if (action === 3) {
-        const toolCalls = [{ id: `c${step}`, name: "look", arguments: pick(random, ["{}", "{"]) }];
-        await message.reply({ content: "", kind: "tool_calls", toolCalls });
+        const call = { id: `c${step}`, name: "look", arguments: pick(random, ["{}", "{"]) };
+        const ends = [{}, { result: "blue" }, { result: '{"at":1}' }, { error: "No network" }];
+        await message.reply({ content: "", kind: "tool_calls", toolCalls: [call] });
+        const toolCalls = [{ ...call, ...pick(random, ends) }];
+        if (random() < 0.7) await message.reply({ content: "", kind: "tool_calls", toolCalls });
       } else if (action === 4) {
         const attachments = [{ type: "image", url: "https://example.org/a.png" }];
         await message.reply({ content: pick(random, words), attachments });

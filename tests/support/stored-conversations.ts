@@ -9,7 +9,7 @@ import {
 } from "../../plugins/conversations/stores/stored.ts";
 import type { Batch, ConversationStorage } from "../../plugins/conversations/stores/storage.ts";
 
-/** Operations wait while it is held, and fail while `isAway`. */
+/** Faults of a storage: after `hold`, operations wait; while `isAway` is true, they fail. */
 export class Faults {
   isAway = false;
   loads = 0;

@@ -2,15 +2,18 @@
 import { describe, expect, test } from "vitest";
 import { redisSecret } from "../../support/redis-nodes.ts";
 import { hasRedis, startRedis } from "../../support/redis-server.ts";
-import { checks } from "../../support/doctor-harness.ts";
+import { checks, type Options } from "../../support/doctor-harness.ts";
 import { withHome } from "../../support/token-store-harness.ts";
 
 describe.skipIf(!hasRedis)("the doctor check of Redis", () => {
-  const run = async (url: string, secret = redisSecret) => {
+  const run = async (url: string, secret = redisSecret, running?: Options["running"]) => {
     let found: object | undefined;
     await withHome(async (home) => {
       const env = { SERVICE_STORE_KIND: "redis", SERVICE_STORE_URL: url };
-      const all = await checks(home, { env: { ...env, SERVICE_STORE_SECRET: secret } });
+      const all = await checks(home, {
+        env: { ...env, SERVICE_STORE_SECRET: secret },
+        ...(running && { running }),
+      });
       found = all["conversation-store"];
     });
     return found;
@@ -21,6 +24,14 @@ describe.skipIf(!hasRedis)("the doctor check of Redis", () => {
     expect(await run(server.url)).toMatchObject({
       result: "ok",
       reason: expect.stringMatching(/Redis \d/),
+    });
+  });
+
+  test("warns of nodes with other settings of the channel", async () => {
+    await using server = await startRedis(["--appendonly", "yes"]);
+    expect(await run(server.url, redisSecret, { differentNodes: ["b", "c"] })).toMatchObject({
+      result: "warning",
+      reason: "The settings of the channel differ on b, c.",
     });
   });
 

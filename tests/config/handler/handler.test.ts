@@ -49,6 +49,12 @@ describe("parseHandler", () => {
     [{ comand: ["a"] }, '"handler.comand" is not a setting. Did you mean "command"?'],
     [{ command: ["a"], restart: "sometimes" }, '"handler.restart" must be'],
     [{ command: ["a"], timeout_s: -1 }, '"handler.timeout_s" must be'],
+    [{ command: ["a"], suggestions: [" "] }, '"handler.suggestions.0" must be one line'],
+    [{ command: ["a"], suggestions: ["x".repeat(81)] }, '"handler.suggestions.0" must be'],
+    [
+      { command: ["a"], suggestions: ["1", "2", "3", "4", "5"] },
+      '"handler.suggestions" must be a list of at most 4 texts',
+    ],
     [{ command: ["a"], env: { "A B": "" } }, '"handler.env'],
   ])("rejects %j with an example", (raw, sentence) => {
     expect(problem(raw)).toContain(sentence);

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { editYaml, parseYaml, readYaml } from "../../../lib/files/index.ts";
 import { temporaryFolder } from "./support.ts";
+import { runs } from "../../support/runs.ts";
 
 const path = ["channels", "pico", "token"];
 
@@ -78,7 +79,7 @@ describe("YAML files", () => {
       fc.property(fc.nat(whole.length), put, (at, text) => {
         expect(thrownBy(whole.slice(0, at) + text + whole.slice(at + 1))).not.toContain("Zq9");
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -292,7 +293,7 @@ describe("YAML files", () => {
           else expect(next).not.toContain("\r");
         },
       ),
-      { numRuns: 600 },
+      { numRuns: runs(600) },
     );
     expect(outcome.edited).toBeGreaterThan(outcome.refused);
   });

@@ -65,6 +65,7 @@ describe("decode: frames of pico_can", () => {
       attachments: [],
       sender: { id: "owner", name: "Ann" },
       door: "pico",
+      replaces: "l",
     };
     const [first] = payload.media;
     expect(server({ type: "message.user", seq: 3, epoch: "e", payload })).toEqual({

@@ -140,6 +140,7 @@ describe("decode: rejected frames", () => {
       send({ media: Array.from({ length: limits.media + 1 }, () => png) }),
       "invalid_media",
     ],
+    ["replaces that is not text", send({ content: "x", replaces: 5 }), "invalid_message"],
     ["negative hops", send({ content: "x", hops: -1 }), "invalid_message"],
     [
       "endless hops",

@@ -184,6 +184,21 @@ describe("Channels.attach and Channels.handle", () => {
     });
   });
 
+  test("offers the suggestions of the application, at most four short ones", async () => {
+    const start = (suggestions: unknown) =>
+      createKernel([channels(), application(() => {}, { suggestions } as never)]).start();
+    const invalid = { code: "suggestions_invalid" };
+    for (const wrong of ["x", [""], [1], ["x".repeat(81)], ["1", "2", "3", "4", "5"]])
+      await expect(start(wrong)).rejects.toMatchObject(invalid);
+    const suggestions = ["What is on today?"];
+    for (const options of [{ suggestions }, {}]) {
+      const kernel = createKernel([channels(), application(() => {}, options)]);
+      await kernel.start();
+      expect(kernel.services.channels.suggestions()).toEqual(options.suggestions);
+      await kernel.stop();
+    }
+  });
+
   test.each([
     [undefined, "name must be a text"],
     [{ name: "", send: () => undefined }, "name must be a text"],

@@ -9,6 +9,7 @@ import {
   type Application,
   type ApplicationOptions,
   type Message,
+  type StopResult,
   type StopStatus,
 } from "../../../plugins/channels/index.ts";
 import { gate, createSampleChannel, type SampleChannel } from "../../support/sample-channel.ts";
@@ -46,10 +47,11 @@ async function answering(
 }
 
 const turn = (): Promise<void> => new Promise(setImmediate);
-const stop = ({ inlet }: SampleChannel, id?: string): readonly [string, StopStatus][] =>
-  inlet()
-    .stop("s", id)
-    .map((result) => [result.id, result.status]);
+/** Without a store that several nodes share, the effect is known immediately. */
+function stop({ inlet }: SampleChannel, id?: string): readonly [string, StopStatus][] {
+  const results = inlet().stop("s", id) as readonly StopResult[];
+  return results.map((result) => [result.id, result.status]);
+}
 
 describe("Run", () => {
   test("ends after the handler and its streams", async () => {

@@ -162,6 +162,14 @@ describe("message.send", () => {
     await waitFor(() => harness.status().answered === 1);
   });
 
+  test("names the message that this one replaces", async () => {
+    await using harness = await startProgram("each((m) => answer(m, m.payload.replaces ?? '-'));");
+    await harness.deliver({ id: "a" });
+    await harness.deliver({ id: "b", replaces: "a" });
+    const replies = [await harness.seen.next("the reply"), await harness.seen.next("the second")];
+    expect(replies.map(({ message }) => message!.content)).toEqual(["-", "a"]);
+  });
+
   test("leaves out empty turns and metadata", async () => {
     await using harness = await startProgram("each((m) => answer(m, JSON.stringify(m.payload)));");
     await harness.deliver({ id: "a", previous: [], metadata: {} });

@@ -170,6 +170,26 @@ describe("messages of a program", () => {
     expect(await harness.seen.next("typing")).toMatchObject({ what: "typing", on: false });
   });
 
+  test("add the result of a tool call in an update", async () => {
+    await using harness = await startProgram(`each((m) => {
+      const call = { id: "c", function: { name: "look", arguments: "{}" } };
+      const fields = { message_id: "t", content: "", tool_calls: [call] };
+      answer(m, "", { ...fields, kind: "tool_calls", final: false });
+      const tool_calls = [{ ...call, result: { color: "blue" } }];
+      say({ type: "message.update", payload: { ...fields, tool_calls, final: true } });
+      answer(m, "done");
+    });`);
+    await harness.deliver({ id: "a" });
+    const call = { id: "c", name: "look", arguments: "{}" };
+    const first = await harness.seen.next("the call");
+    expect(first).toMatchObject({ message: { toolCalls: [call] } });
+    const { message } = await harness.seen.next("the result");
+    expect(message).toMatchObject({
+      kind: "tool_calls",
+      toolCalls: [{ ...call, result: '{"color":"blue"}' }],
+    });
+  });
+
   test("keep the kind of a thought in its updates", async () => {
     await using harness = await startProgram(`let first; each((m) => {
       if (first) return answer(first, "42");

@@ -35,7 +35,7 @@ describe("stop of a message that a program answers", () => {
     first.catch(() => undefined);
     await seen(harness, "message.send 1");
     expect(harness.status()).toMatchObject({ inWork: 1, queued: 1 });
-    harness.halt("b");
+    void harness.halt("b");
     expect(await second).toBe("stopped");
     expect(harness.status()).toMatchObject({ inWork: 1, queued: 0, stopped: 1, failed: 0 });
     await harness.deliver({ id: "c", content: "quick", session: "other" });
@@ -71,7 +71,7 @@ describe("stop of a message that a program answers", () => {
     const frames = [];
     for (let index = 0; index < 3; index += 1) frames.push(await harness.seen.next("a frame"));
     expect(frames.map(({ what }) => what)).toEqual(["typing", "send", "send"]);
-    harness.halt("a");
+    void harness.halt("a");
     expect(await harness.seen.next("the text")).toMatchObject({
       what: "update",
       id: frames[1]!.id,
@@ -106,7 +106,7 @@ describe("stop of a message that a program answers", () => {
     });`);
     rejected(harness.deliver({ id: "a" })).catch(() => undefined);
     const { id } = await harness.seen.next("the beginning");
-    harness.halt("a");
+    void harness.halt("a");
     expect((await harness.seen.next("the final frame")).message?.content).toBe("one");
     expect(await harness.seen.next("the deletion")).toMatchObject({ what: "remove", id });
     expect((await harness.ends.next("the end")).end).toMatchObject({ outcome: "stopped" });
@@ -143,7 +143,7 @@ describe("stop of a message that a program answers", () => {
     harness.kernel.on("channels:answer-deaf", (event) => void deaf.push(event));
     const sent = rejected(harness.deliver({ id: "a", content: "silent" }));
     await seen(harness, "message.send 1");
-    harness.halt("a");
+    void harness.halt("a");
     expect(await sent).toBe("stopped");
     expect((await harness.ends.next("the end")).end.outcome).toBe("stopped");
     expect(deaf).toEqual([{ channel: "sample", session: "s", id: "a", seconds: 0.05 }]);
@@ -166,7 +166,7 @@ describe("stop of a message that a program answers", () => {
     );
     rejected(harness.deliver({ id: "a" })).catch(() => undefined);
     await waitFor(() => harness.status().inWork === 1);
-    harness.halt("a");
+    void harness.halt("a");
     await waitFor(() => harness.status().deaf === 1);
     await harness.deliver({ id: "b" });
     expect((await harness.seen.next("the reply")).message?.content).toBe("here");
@@ -182,7 +182,7 @@ describe("stop of a message that a program answers", () => {
     );
     const sent = rejected(harness.deliver({ id: "a" }));
     await harness.seen.next("typing, after ready");
-    harness.halt("a");
+    void harness.halt("a");
     expect(await sent).toBe("stopped");
     expect((await harness.ends.next("the end")).end.outcome).toBe("stopped");
     expect(harness.status()).toMatchObject({ stopped: 1, failed: 0 });
@@ -199,7 +199,7 @@ describe("stop of a message that a program without stop answers", () => {
     });`);
     const first = rejected(harness.deliver({ id: "a" }));
     await harness.seen.next("the beginning");
-    harness.halt("a");
+    void harness.halt("a");
     expect(await first).toBe("stopped");
     expect((await harness.seen.next("the text")).message).toMatchObject({
       content: "one",
@@ -224,7 +224,7 @@ describe("examples/programs/stream.mjs", () => {
     expect(await harness.deliver({ id: "a", content: words })).toBe("accepted");
     await harness.seen.next("the beginning");
     expect(harness.status().knowsStop).toBe(true);
-    harness.halt("a");
+    void harness.halt("a");
     expect((await harness.ends.next("the end")).end.outcome).toBe("stopped");
     await harness.deliver({ id: "b", content: "two words" });
     for (;;) {

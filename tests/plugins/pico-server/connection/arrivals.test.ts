@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Arrivals } from "../../../../plugins/pico-server/connection/arrivals.ts";
+import { Arrivals } from "../../../../plugins/pico-server/connection/memory-budget.ts";
 import { rawFrame, type RawFrame } from "../raw-frames.ts";
 
 const size = fc.oneof(fc.nat(130), fc.integer({ min: 65_530, max: 65_545 }));

@@ -10,12 +10,12 @@ describe("WebSocketSink", () => {
   test.each([1, 3])(
     "asks for more frames when the socket accepts %s large ones immediately",
     async (frames) => {
-      const machine = new Duplex({
-        write: (_, __, taken) => taken(),
-        writev: (_, taken) => taken(),
+      const transport = new Duplex({
+        write: (_, __, done) => done(),
+        writev: (_, done) => done(),
         read: () => undefined,
       });
-      const sink = new WebSocketSink({ readyState: 1, OPEN: 1 } as ChannelWebSocket, machine);
+      const sink = new WebSocketSink({ readyState: 1, OPEN: 1 } as ChannelWebSocket, transport);
       const drained = new Promise<void>((resolve) => {
         sink.source = { onDrained: resolve, onPending: () => undefined };
       });

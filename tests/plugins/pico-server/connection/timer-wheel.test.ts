@@ -4,7 +4,7 @@ import {
   createTimerWheel,
   unscheduled,
   type Timer,
-} from "../../../../plugins/pico-server/connection/timer-wheel.ts";
+} from "../../../../plugins/pico-server/connection/liveness.ts";
 
 const timersOf = (clock: SimulatedClock) => ({
   setTimeout: (run: () => void, ms: number) => clock.setTimeout(run, ms),

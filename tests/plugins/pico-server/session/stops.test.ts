@@ -79,9 +79,23 @@ describe("message.stop", () => {
       `/pico?session_id=s1&pico_ext=1&resume=${ack!.epoch}:2${both}`,
     );
     expect(outline(await next(again, 2))).toEqual(["hello", "answer.end"]);
-    const fresh = await join(service, both);
+    const other = await service.connect(`/pico?session_id=other&pico_ext=1${both}`);
+    await other.settled();
+    expect(other.frames.map(({ type }) => type)).not.toContain("answer.end");
+  });
+
+  test("repeats the end of an answer to a new client", async () => {
+    await using service = await startPicoServer({ app: repliesLater });
+    const phone = await join(service, both);
+    phone.send(send("m1"));
+    await next(phone, 3);
+    phone.ws.terminate();
+    await phone.closed;
+    const fresh = await service.connect(`/pico?session_id=s1&pico_ext=1${both}`);
     await fresh.settled();
-    expect(fresh.frames.map(({ type }) => type)).not.toContain("answer.end");
+    const types = fresh.frames.map(({ type }) => type);
+    expect(types.slice(1)).toContain("message.create");
+    expect(types.at(-1)).toBe("answer.end");
   });
 });
 

@@ -1,5 +1,5 @@
-// Somebody comes and uses each of the examples, in the project that .ci/examples.mjs made, under
-// the Node that runs this file; each must end by itself when it is told to.
+// Starts each example in the project of .ci/examples.mjs, under the Node that runs this file, and uses
+// it. Each example must exit with 0 after SIGTERM.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -10,10 +10,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const [, , project] = process.argv;
-/** Where this Node writes: others do the same beside it. */
+/** Files of this run. Other versions of Node run in parallel. */
 const own = path.join(project, `node-${process.version}`);
 mkdirSync(own);
-// The program of the tarball runs what "node" is.
+// The installed program runs `node` from the PATH.
 process.env.PATH = `${path.dirname(process.execPath)}:${process.env.PATH}`;
 const run = (command, ...args) =>
   execFileSync(command, args, {
@@ -23,42 +23,42 @@ const run = (command, ...args) =>
   });
 const token = "correct-horse-battery-staple";
 
-/** Example -> what is done with it once it listens; `at` is where. */
-const visits = {
+/** A check for each example, which gets the address that the example listens on. */
+const checks = {
   async "embed-http"(at) {
     expect(await text(at), "my own site");
     expect(await text(new URL("health", at)), /"ready":true/);
-    expect(await talk(new URL("door/pico", at), { token }), "you said hello");
-    expect(await clientHears(new URL("door/pico", at)), "they said you said hello");
-    console.log("client: talks to embed-http and ends by itself");
+    expect(await echoOf(new URL("door/pico", at), { token }), "you said hello");
+    expect(await clientOutput(new URL("door/pico", at)), "they said you said hello");
+    console.log("client: exchanges messages with embed-http and exits");
   },
   async "embed-fastify"(at) {
     expect(await text(at), "my own site");
-    expect(await talk(new URL("pico", at), { token }), "you said hello");
+    expect(await echoOf(new URL("pico", at), { token }), "you said hello");
     const headers = { cookie: "session=ann-s-cookie", origin: at.origin };
-    expect(await talk(new URL("pico", at), { headers }), "you said hello");
+    expect(await echoOf(new URL("pico", at), { headers }), "you said hello");
   },
   async "embed-express"(at) {
     expect(await text(at), "my own site");
-    expect(await talk(new URL("pico", at), { token: "bob-s-own-token" }), "you said hello");
-    expect(await refused(new URL("pico", at), { token }), 401);
+    expect(await echoOf(new URL("pico", at), { token: "bob-s-own-token" }), "you said hello");
+    expect(await rejection(new URL("pico", at), { token }), 401);
   },
-  async "two-kernels"(acme, said) {
-    const umbrella = new URL(await said(/umbrella listening (\S+)/));
+  async "two-kernels"(acme, printed) {
+    const umbrella = new URL(await printed(/umbrella listening (\S+)/));
     for (const [at, token] of [
       [acme, "acme-channel-token"],
       [umbrella, "umbrella-channel-token"],
     ]) {
-      expect(await talk(new URL("pico", at), { token }), "hello");
+      expect(await echoOf(new URL("pico", at), { token }), "hello");
     }
-    expect(await refused(new URL("pico", umbrella), { token: "acme-channel-token" }), 401);
+    expect(await rejection(new URL("pico", umbrella), { token: "acme-channel-token" }), 401);
   },
   async "browser-page"(at) {
     const answer = await fetch(at);
     expect(await answer.text(), /new WebSocket/);
     const [cookie] = answer.headers.get("set-cookie").split(";");
-    expect(await talk(new URL("pico", at), { headers: { cookie, origin: at.origin } }), "hello");
-    expect(await refused(new URL("pico", at), { headers: { origin: at.origin } }), 401);
+    expect(await echoOf(new URL("pico", at), { headers: { cookie, origin: at.origin } }), "hello");
+    expect(await rejection(new URL("pico", at), { headers: { origin: at.origin } }), 401);
   },
   async "llm-stream"(at) {
     const { connectTestClient } = await kit();
@@ -100,7 +100,7 @@ const visits = {
 /** A real mosquitto, for the bridge. */
 let broker;
 
-/** Program of examples/programs, what runs it, and its answer to "two words". */
+/** File in examples/programs, its interpreter and its reply to "two words". */
 const programs = [
   ["echo.py", "python3", "you said two words"],
   ["words.sh", "bash", "two words: 2 words"],
@@ -108,20 +108,20 @@ const programs = [
 ];
 
 try {
-  await firstAnswer();
+  await checkEmbeddingPage();
   broker = await (
     await import(pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href)
   ).startBroker();
-  for (const [name, visit] of Object.entries(visits)) await start(name, visit);
-  for (const each of programs) await answered(...each);
+  for (const [name, check] of Object.entries(checks)) await checkExample(name, check);
+  for (const each of programs) await checkProgram(...each);
   execFileSync(process.execPath, ["--test", "built/plugin/guestbook.test.js"], {
     cwd: project,
     stdio: "inherit",
   });
-  console.log("plugin: its tests pass");
+  console.log("plugin: tests pass");
   for (const name of ["channel-udp", "channel-mqtt", "channel-telegram"]) {
     run(process.execPath, "--test", ...testsOf(name));
-    console.log(`${name}: its tests pass`);
+    console.log(`${name}: tests pass`);
   }
   const tested = ["plugin", "channel-udp", "channel-mqtt", "channel-telegram"];
   const all = readdirSync(path.join(root, "examples"), { withFileTypes: true });
@@ -129,8 +129,8 @@ try {
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
     .filter((name) => name !== "programs");
-  const unknown = names.filter((name) => !tested.includes(name) && !(name in visits));
-  if (unknown.length > 0) throw new Error(`nobody runs the examples ${unknown.join(", ")}`);
+  const unknown = names.filter((name) => !tested.includes(name) && !(name in checks));
+  if (unknown.length > 0) throw new Error(`no check for the examples ${unknown.join(", ")}`);
   console.log(`the examples work under Node ${process.version}`);
 } finally {
   await broker?.remove();
@@ -142,8 +142,8 @@ function testsOf(folder) {
     .map((file) => path.join(folder, file));
 }
 
-/** What the page about embedding begins with, typed off it. */
-async function firstAnswer() {
+/** Runs the first example of the embedding page as a reader would type it. */
+async function checkEmbeddingPage() {
   const text = readFileSync(path.join(root, "docs", "embedding.md"), "utf8");
   const port = await freePort();
   for (const [, file, code] of text.matchAll(/<!-- (\w+\.mjs) -->\n+```js\n([^]*?)```/g)) {
@@ -151,14 +151,14 @@ async function firstAnswer() {
   }
   const host = spawn(process.execPath, ["hello.mjs"], { cwd: own, stdio: "inherit" });
   try {
-    // The client tries until the host listens.
-    const asked = execFileSync(process.execPath, ["ask.mjs"], {
+    // The client retries until the host listens.
+    const output = execFileSync(process.execPath, ["ask.mjs"], {
       cwd: own,
       encoding: "utf8",
       timeout: 40_000,
     });
-    expect(asked.trim(), "you said hello");
-    console.log("docs/embedding.md: the first answer came");
+    expect(output.trim(), "you said hello");
+    console.log("docs/embedding.md: the first example works");
   } finally {
     host.kill("SIGKILL");
   }
@@ -172,7 +172,7 @@ async function freePort() {
   return port;
 }
 
-async function start(name, visit) {
+async function checkExample(name, check) {
   const { PATH } = process.env;
   const brands = Object.fromEntries(
     ["acme", "umbrella"].flatMap((brand) => [
@@ -189,47 +189,47 @@ async function start(name, visit) {
     child.once("close", (code, signal) => resolve(signal ?? code)),
   );
   let output = "";
-  const hear = [];
+  const listeners = [];
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (more) => {
       output += more;
-      for (const each of hear) each();
+      for (const listener of listeners) listener();
     });
   }
-  const said = (pattern) =>
+  const printed = (pattern) =>
     within(
       30,
-      `${name} to say ${pattern}`,
+      `${name} to print ${pattern}`,
       new Promise((resolve, reject) => {
         const look = () => pattern.test(output) && resolve(pattern.exec(output)[1]);
-        hear.push(look);
+        listeners.push(look);
         look();
         void ended.then((code) => reject(new Error(`${name} ended with ${code}:\n${output}`)));
       }),
     );
   try {
-    const where = await said(/listening ((?:http\S+)|\{[^}]*\})/);
+    const where = await printed(/listening ((?:http\S+)|\{[^}]*\})/);
     const port = /port: (\d+)/.exec(where)?.[1];
     await within(
       30,
-      `the visit of ${name}`,
-      visit(new URL(port ? `http://127.0.0.1:${port}/` : where), said),
+      `the check of ${name}`,
+      check(new URL(port ? `http://127.0.0.1:${port}/` : where), printed),
     );
     child.kill("SIGTERM");
-    expect(await within(20, `${name} to end`, ended), 0);
+    expect(await within(20, `${name} to exit`, ended), 0);
     if (/error|warning/i.test(output.replace(/^.*listening.*$/gm, "")))
-      throw new Error(`${name} said:\n${output}`);
+      throw new Error(`${name} printed:\n${output}`);
     const lines = readFileSync(path.join(root, "examples", name, "index.ts"), "utf8")
       .trimEnd()
       .split("\n").length;
-    console.log(`${name}: ${lines} lines, works and ends by itself`);
+    console.log(`${name}: ${lines} lines, works and exits after SIGTERM`);
   } finally {
     child.kill("SIGKILL");
   }
 }
 
-/** The program answers behind the launcher of the tarball. */
-async function answered(name, interpreter, answer) {
+/** Runs a program with the installed launcher and checks its reply. */
+async function checkProgram(name, interpreter, reply) {
   cpSync(path.join(root, "examples", "programs", name), path.join(own, name));
   chmodSync(path.join(own, name), 0o644);
   const { PATH } = process.env;
@@ -259,11 +259,11 @@ async function answered(name, interpreter, answer) {
     let payload;
     do ({ payload } = await client.next());
     while (payload?.final !== true);
-    expect(payload.content, answer);
+    expect(payload.content, reply);
     await client.close();
     child.kill("SIGTERM");
     expect((await once(child, "close"))[0], 0);
-    console.log(`programs/${name}: answers, and ends with its launcher`);
+    console.log(`programs/${name}: replies, and exits with its launcher`);
   } finally {
     child.kill("SIGKILL");
   }
@@ -272,7 +272,10 @@ async function answered(name, interpreter, answer) {
 async function within(seconds, what, promise) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited ${seconds} s for ${what}`)), seconds * 1_000);
+    timer = setTimeout(
+      () => reject(new Error(`timed out after ${seconds} s waiting for ${what}`)),
+      seconds * 1_000,
+    );
   });
   try {
     return await Promise.race([promise, late]);
@@ -281,13 +284,13 @@ async function within(seconds, what, promise) {
   }
 }
 
-/** The test kit as the tarball has it. */
+/** Imports the test kit of the installed package. */
 function kit() {
   const { resolve } = createRequire(path.join(project, "index.js"));
   return import(pathToFileURL(resolve("doorward/testing")).href);
 }
 
-async function talk(channel, options) {
+async function echoOf(channel, options) {
   const { connectTestClient } = await kit();
   const client = await connectTestClient(channel, options);
   client.say("hello");
@@ -296,8 +299,8 @@ async function talk(channel, options) {
   return payload.content;
 }
 
-/** What the example that is only a client says to have heard. */
-async function clientHears(channel) {
+/** Runs the client example and returns the reply that it prints. */
+async function clientOutput(channel) {
   const child = spawn(process.execPath, ["built/client/index.js"], {
     cwd: project,
     env: { PATH: process.env.PATH, PICO_URL: channel.href },
@@ -317,8 +320,8 @@ async function clientHears(channel) {
   }
 }
 
-/** The status of a handshake that is turned away. */
-async function refused(channel, options) {
+/** Returns the status of a rejected handshake. */
+async function rejection(channel, options) {
   const { connectTestClient } = await kit();
   return connectTestClient(channel, options).then(
     () => "nothing",
@@ -332,5 +335,5 @@ async function text(url) {
 
 function expect(seen, expected) {
   if (expected instanceof RegExp ? expected.test(seen) : seen === expected) return;
-  throw new Error(`expected ${expected}, saw ${seen}`);
+  throw new Error(`expected ${expected}, received ${seen}`);
 }

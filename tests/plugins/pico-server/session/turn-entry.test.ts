@@ -1,0 +1,100 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { encode } from "../../../../lib/pico-wire/index.ts";
+import type { InboundMessage, Sender } from "../../../../plugins/channels/index.ts";
+import { frameText, frameWithPosition } from "../../../../plugins/pico-server/frame-encoding.ts";
+import {
+  encodePlaceholder,
+  TurnEntry,
+} from "../../../../plugins/pico-server/session/turn-entry.ts";
+
+const id = "0123456789abcdef0123456789abcdef";
+const text = fc.oneof(
+  fc.constantFrom("hello", 'quotes "', "back\\slash", "é", "\u2028", "\ud800", "\x7f", " ~"),
+  fc.string(),
+);
+const sender: fc.Arbitrary<Sender | undefined> = fc.option(
+  fc.oneof(fc.record({ id: text }), fc.record({ id: text, name: text })),
+  { nil: undefined },
+);
+const turns: fc.Arbitrary<InboundMessage> = fc.record({
+  channel: fc.constant("pico"),
+  session: text,
+  id: text,
+  content: text,
+  media: fc.constant([]),
+  sender,
+  at: fc.nat(),
+  hops: fc.constant(0),
+  replaces: fc.option(text, { nil: undefined }),
+}) as fc.Arbitrary<InboundMessage>;
+
+const bytesOf = (frame: string | Uint8Array): string => Buffer.from(frame).toString("latin1");
+
+describe("TurnEntry", () => {
+  test("encodes every turn as the general encoder", () => {
+    fc.assert(
+      fc.property(turns, (turn) => {
+        const entry = new TurnEntry(turn, () => id);
+        const { session, content, at } = turn;
+        const payload = {
+          message_id: id,
+          request_id: turn.id,
+          content,
+          media: [],
+          attachments: [],
+          ...(turn.sender && { sender: turn.sender }),
+          door: "pico",
+          ...(turn.replaces !== undefined && { replaces: turn.replaces }),
+        };
+        const frame = {
+          type: "message.user",
+          payload,
+          session_id: session,
+          timestamp: at,
+        } as const;
+        expect(Buffer.from(entry.frame).toString()).toBe(Buffer.from(encode(frame)).toString());
+        expect([undefined, bytesOf(entry.frame)]).toContain(entry.text);
+      }),
+    );
+  });
+
+  test("has the text of plain messages", () => {
+    const turn = {
+      channel: "pico",
+      session: "s",
+      id: "1",
+      content: "hi",
+      media: [],
+      at: 1,
+      hops: 0,
+    };
+    expect(new TurnEntry(turn, () => id).text).toMatch(/^\{"type":"message.user"/);
+    expect(new TurnEntry({ ...turn, content: "é" }, () => id).text).toBeUndefined();
+  });
+});
+
+describe("encodePlaceholder", () => {
+  test("encodes every session as the general encoder", () => {
+    fc.assert(
+      fc.property(turns, fc.nat(), (turn, seq) => {
+        const { session } = turn;
+        const cursor = { epoch: "00000000000000aa", seq };
+        const { frame, text: own } = new TurnEntry(turn, () => id);
+        const payload = { message_id: id };
+        const removal = encode({ type: "message.delete", payload, session_id: session });
+        const expected = frameWithPosition({
+          session,
+          cursor,
+          numbered: true,
+          framed: frameText(removal),
+          frame: Buffer.from(removal),
+        });
+        for (const entry of [{ frame }, { frame, text: own }])
+          expect(encodePlaceholder({ session, cursor, numbered: true, ...entry })).toEqual(
+            expected,
+          );
+      }),
+    );
+  });
+});

@@ -1,0 +1,8 @@
+/**
+ * Scales the runs of a law. Each run draws new values, so that a third of them in `npm test` checks
+ * as much over time. `npm run test:long` does all of them, for example before a release.
+ *
+ * @param all - Runs of the long suite.
+ */
+export const runs = (all: number): number =>
+  process.env["LAWS"] === "all" ? all : Math.ceil(all / 3);
