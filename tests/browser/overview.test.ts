@@ -80,7 +80,7 @@ describe("Overview page", () => {
       channel: { ...running.channel!, refusals: [{ ...rejection!, at: time }] },
     });
     dashboard.site.status = at(running.now);
-    await openLive("/overview-on", async (page) => {
+    await openLive("/overview", async (page) => {
       await page.getByRole("button", { name: "Dismiss: Wrong token" }).click();
       await attention(page).waitFor({ state: "hidden" });
       await page.getByRole("heading", { name: "Everything is running" }).waitFor();

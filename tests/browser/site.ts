@@ -178,8 +178,9 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   }),
 };
 
-/** Conversations, documentation pages and sections of settings have addresses of their own. */
-function pageAt(path: string): ((site: Site) => string) | undefined {
+/** Pages with many addresses, and the overview of the present status. */
+function pageAt(path: string, status?: StatusView): ((site: Site) => string) | undefined {
+  if (path === "/overview") return overview(status ?? running);
   if (path.startsWith("/chat/")) return chat;
   if (path.startsWith("/settings/")) return pages["/settings"];
   const name = path.slice("/docs/".length);
@@ -246,7 +247,8 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     response.setHeader("content-security-policy", policy);
     response.setHeader("referrer-policy", "no-referrer");
     const isGet = request.method === "GET";
-    const page = isGet && (path === "/sign-in-soon" ? soon : (pages[path] ?? pageAt(path)));
+    const page =
+      isGet && (path === "/sign-in-soon" ? soon : (pages[path] ?? pageAt(path, site.status)));
     const asset = path.startsWith(`${assets.prefix}/`)
       ? assets.get(path.slice(assets.prefix.length + 1))
       : undefined;
