@@ -18,16 +18,18 @@ export async function catchUp(
   { seen, renewed }: CatchUpOptions,
 ): Promise<void> {
   const { keys, sk } = live.place;
+  // Two calls can overlap: the other one may pass entries on before this one has its reply.
+  const from = live.seq;
   try {
-    const call = { script: "catchUp", keys, values: [live.seq], repeats: true } as const;
+    const call = { script: "catchUp", keys, values: [from], repeats: true } as const;
     const reply = (await link.run(call)) as readonly Reply[];
     if (live.isClosed) return;
     const [epoch, top] = reply;
     const entries = toHeard(live.session, reply);
     const isSame = epoch !== null && epoch !== undefined && String(epoch) === live.epoch;
-    const first = entries[0]?.cursor.seq ?? live.seq + 1;
-    if (!isSame || first !== live.seq + 1) return renewed(live);
-    if (Number(top) >= live.seq) return live.fetched(entries);
+    const first = entries[0]?.cursor.seq ?? from + 1;
+    if (!isSame || first !== from + 1) return renewed(live);
+    if (Number(top) >= from) return live.fetched(entries);
     // The store has lost entries that the subscribers here have received.
     await link.run({ script: "renew", keys, values: seen(sk), repeats: true });
     renewed(live);

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { codeOf } from "../../../../kernel/index.ts";
 import type { SequencedEntry } from "../../../../plugins/conversations/index.ts";
+import type { RedisSessionLog } from "../../../../plugins/conversations/stores/redis/session-log.ts";
 import { numbered, partial } from "../../../conformance/session-log.ts";
 import { openRedisNode, redisSecret, type RedisNode } from "../../../support/redis-nodes.ts";
 import { hasRedis, startRedis, type RedisServer } from "../../../support/redis-server.ts";
@@ -48,6 +49,19 @@ describe.skipIf(!hasRedis)("nodes", () => {
     expect(subscribers).toBe(1);
     await waitFor(() => expect(there.texts()).toEqual(["one", "two", "three"]));
     expect(there.heard.map(({ cursor }) => cursor.seq)).toEqual([1, 1, 2]);
+  });
+
+  test("keep the epoch when two comparisons with the store overlap", async () => {
+    const [a, b] = await openTwo();
+    const there = await listen(b);
+    const log = b.log as RedisSessionLog;
+    const texts = Array.from({ length: 30 }, (_, index) => String(index));
+    for (const text of texts) {
+      const stored = a.log.append("s", numbered(text));
+      await Promise.all([stored, log.resync(), log.resync()]);
+    }
+    await waitFor(() => expect(there.texts()).toEqual(texts));
+    expect(b.events).toEqual(["active s"]);
   });
 
   test("continue a session by its cursor in the same epoch", async () => {
