@@ -2,6 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { decode, decodeRequest, WireError } from "../../lib/pico-wire/index.ts";
+import { rounds } from "../support/runs.ts";
 import { connectClient, waitFor } from "../support/pico-server-harness.ts";
 import {
   below,
@@ -22,7 +23,7 @@ function collected(): number {
 
 test("decodes a million inputs to a frame or a WireError", () => {
   const random = randomFrom(seedOf("a million frames"));
-  for (let at = 0; at < 25_000; at += 1) {
+  for (let at = 0; at < rounds(25_000); at += 1) {
     const input = frameBytes(random);
     for (let variant = 0; variant < 40; variant += 1) {
       const read = variant % 2 ? decodeRequest : (bytes: Uint8Array) => decode(bytes, "client");

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { rounds } from "../support/runs.ts";
 import { leaksOf, operation } from "../properties/identity-world.ts";
 
-/** 100,000 operations. `.ci/run` sets a smaller number. */
-const runs = Number(process.env["IDENTITY_RUNS"] ?? 200);
+/** 100,000 operations. */
+const runs = rounds(200);
 const operationsPerRun = 500;
 
 describe("identify", () => {

@@ -1,4 +1,5 @@
 // Compares what the participants of a conversation see, over many schedules.
 import { sharedConversations } from "../conformance/shared-conversation.ts";
+import { rounds } from "../support/runs.ts";
 
-sharedConversations(60);
+sharedConversations(rounds(60));

@@ -10,6 +10,7 @@ import { loadDriver } from "../../plugins/conversations/stores/sqlite/driver.ts"
 import { storageModelConformance } from "../conformance/storage-model.ts";
 import { storedLogProperties } from "../conformance/stored-log-model.ts";
 import type { StoreFile } from "../conformance/stored-log.ts";
+import { rounds } from "../support/runs.ts";
 import { address, createFolder, epoch, openStorage } from "../support/sqlite-storage-harness.ts";
 
 function createFile(): StoreFile {
@@ -17,7 +18,7 @@ function createFile(): StoreFile {
   return { open: () => openStorage({ path }), [Symbol.asyncDispose]: () => Promise.resolve() };
 }
 
-const kills = 40;
+const kills = rounds(40);
 const child = fileURLToPath(new URL("children/store-writer.mjs", import.meta.url));
 
 /** @returns The last number that the process reported as stored before it was killed. */
@@ -38,8 +39,8 @@ async function writeUntilKilled(path: string, batches: number): Promise<number> 
 }
 
 describe("SQLite store", () => {
-  storageModelConformance(60);
-  storedLogProperties(createFile);
+  storageModelConformance(rounds(60));
+  storedLogProperties(createFile, rounds(100));
 
   test("loses no acknowledged batch when its process is killed", async () => {
     const path = createFolder();

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { longestFirst } from "../support/longest-first.ts";
+import { rounds } from "../support/runs.ts";
 
 const longest = [
   "bench",
@@ -9,6 +10,7 @@ const longest = [
   "redis/nodes",
   "takeover",
   "fuzz",
+  "pages",
   "atomic-write",
   "cross-site",
   "crowd",
@@ -44,7 +46,8 @@ export default defineConfig({
     expect: { poll: { timeout: 20_000 } },
     pool: "forks",
     maxWorkers: 3,
+    experimental: { fsModuleCache: true },
     sequence: { sequencer: longestFirst(longest) },
-    env: { KILLS: "200", LAWS: "all" },
+    env: { KILLS: String(rounds(200)), LAWS: "all" },
   },
 });

@@ -6,3 +6,11 @@
  */
 export const runs = (all: number): number =>
   process.env["LAWS"] === "all" ? all : Math.ceil(all / 3);
+
+/**
+ * Scales the rounds of a test of the long suite. `LONG=brief`, which .ci/run sets, does a tenth.
+ *
+ * @param all - Rounds of the complete suite.
+ */
+export const rounds = (all: number): number =>
+  process.env["LONG"] === "brief" ? Math.max(2, Math.ceil(all / 10)) : all;

@@ -4,9 +4,10 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { connect } from "../../../lib/pico-link/client.ts";
 import { token } from "../../support/pico-server-harness.ts";
 import { hasRedis, startRedis } from "../../support/redis-server.ts";
+import { rounds } from "../../support/runs.ts";
 import { startNode, type NodeProcess } from "./processes.ts";
 
-const rounds = Number(process.env["TAKEOVER_ROUNDS"] ?? 10);
+const repeats = rounds(10);
 /** The documented limit, in milliseconds. */
 const maxTakeoverMs = 8_000;
 
@@ -31,7 +32,7 @@ describe.skipIf(!hasRedis)("a message of a node that is gone", () => {
       const survivor = await startNode(server.url, prefix, 5);
       onTestFinished(() => survivor.stop());
       const waits: number[] = [];
-      for (let round = 0; round < rounds; round += 1) {
+      for (let round = 0; round < repeats; round += 1) {
         const node = await startNode(server.url, prefix, 60_000);
         onTestFinished(() => node.stop());
         const session = `s${round}`;

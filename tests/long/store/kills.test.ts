@@ -1,9 +1,10 @@
 // Kills the launcher under load with conversations in a SQLite file.
 import { expect, test } from "vitest";
+import { rounds } from "../../support/runs.ts";
 import { killUnderLoad } from "../../support/store-kills.ts";
 
-/** `.ci/run` sets a smaller number, because 200 take six minutes. */
-const kills = Number(process.env["STORE_KILLS"] ?? 200);
+/** 200 take six minutes. */
+const kills = rounds(200);
 
 test(
   "loses no acknowledged message and handles none twice over many kills",

@@ -2,11 +2,11 @@
 import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { StatusView } from "../../plugins/dashboard/api/views.ts";
-import { expectAccessible } from "./axe.ts";
-import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
-import { fresh, program, running } from "./sample.ts";
-import { docsNames, pages, startSite, type TestSite } from "./site.ts";
+import type { StatusView } from "../../../plugins/dashboard/api/views.ts";
+import { expectAccessible } from "../../browser/axe.ts";
+import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
+import { fresh, program, running } from "../../browser/sample.ts";
+import { docsNames, pages, startSite, type TestSite } from "../../browser/site.ts";
 
 let browser: Browser;
 let site: TestSite;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createPeer, type PeerOptions } from "../support/scripted-peer.ts";
-import { awayFrom, startClient } from "./client.ts";
+import { createPeer, type PeerOptions } from "../../support/scripted-peer.ts";
+import { awayFrom, startClient } from "../../e2e/client.ts";
 
 /* The built program as a client of a server that lacks the extension: nothing marks the end of a reply. */
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, afterAll, beforeAll, expect, test, vi } from "vitest";
-import { startLauncher, type RunningLauncher } from "./launcher.ts";
+import { startLauncher, type RunningLauncher } from "../../e2e/launcher.ts";
 
 /** Tests that the first start caches compiled code and that later starts load it. */
 

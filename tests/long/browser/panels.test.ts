@@ -1,9 +1,9 @@
 // Tests the accessibility of content that appears after an action.
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { expectAccessible } from "./axe.ts";
-import { useDashboard } from "./dashboard-pages.ts";
-import { sections } from "./sample-api.ts";
+import { expectAccessible } from "../../browser/axe.ts";
+import { useDashboard } from "../../browser/dashboard-pages.ts";
+import { sections } from "../../browser/sample-api.ts";
 
 const dashboard = useDashboard();
 const checker = { reducedMotion: "reduce" } as const;

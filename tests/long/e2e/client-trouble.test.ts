@@ -5,10 +5,10 @@ import { connect, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createServer } from "node:tls";
 import { describe, expect, test } from "vitest";
-import { selfSigned } from "../plugins/http/certificate.ts";
-import { createProxy } from "../plugins/pico-client/tunnel.ts";
-import { awayFrom, startClient, type Running, type Variables } from "./client.ts";
-import { enablePico, finishSetup, spawnLauncher, startLauncher } from "./launcher.ts";
+import { selfSigned } from "../../plugins/http/certificate.ts";
+import { createProxy } from "../../plugins/pico-client/tunnel.ts";
+import { awayFrom, startClient, type Running, type Variables } from "../../e2e/client.ts";
+import { enablePico, finishSetup, spawnLauncher, startLauncher } from "../../e2e/launcher.ts";
 
 const place = awayFrom();
 const start = (args: readonly string[], env: Variables = {}): Promise<Running> =>

@@ -1,10 +1,10 @@
 // Tests that pages with outdated data recover or say so.
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { useDashboard } from "./dashboard-pages.ts";
-import { sampleAnswers } from "./sample-api.ts";
-import { fresh, running } from "./sample.ts";
-import { sessions, tokens } from "./sample-api.ts";
+import { useDashboard } from "../../browser/dashboard-pages.ts";
+import { sampleAnswers } from "../../browser/sample-api.ts";
+import { fresh, running } from "../../browser/sample.ts";
+import { sessions, tokens } from "../../browser/sample-api.ts";
 
 const dashboard = useDashboard();
 const live = (page: Page): Promise<void> => page.getByText("Live", { exact: true }).waitFor();

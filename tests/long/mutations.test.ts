@@ -7,7 +7,14 @@ import {
   type ChannelCapabilities,
   type ChannelRule,
 } from "../../testkit/index.ts";
-import { intrudeTcp, joinTcp, mutations, tcp, tcpToken, type Mutation } from "./tcp-channel.ts";
+import {
+  intrudeTcp,
+  joinTcp,
+  mutations,
+  tcp,
+  tcpToken,
+  type Mutation,
+} from "../testkit/tcp-channel.ts";
 
 /* Runs all rules against each mutation of a TCP channel. The runs are concurrent, because nearly all
  * of their time is spent waiting for events that never happen. */

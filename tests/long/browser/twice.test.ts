@@ -1,8 +1,8 @@
 // Tests slow responses and impatient users.
 import type { Page, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { useDashboard } from "./dashboard-pages.ts";
-import { sections } from "./sample-api.ts";
+import { useDashboard } from "../../browser/dashboard-pages.ts";
+import { sections } from "../../browser/sample-api.ts";
 
 const dashboard = useDashboard();
 const secret = "0123456789abcdef".repeat(4);

@@ -1,7 +1,7 @@
 // Tests every page in print, with forced colours, from right to left and at 200 % zoom.
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { useDashboard } from "./dashboard-pages.ts";
+import { useDashboard } from "../../browser/dashboard-pages.ts";
 
 const dashboard = useDashboard();
 const paths = [
