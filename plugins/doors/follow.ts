@@ -83,6 +83,7 @@ export class AnswerRun implements DoorSubscriber {
   private readonly followers = new Set<Follower>();
   private readonly onOver: (end: RunEnd) => void;
   private error: unknown;
+  private model: string | undefined;
   private isDelivered = false;
   private heldEnd: AnswerEnd | undefined;
   private length = 0;
@@ -108,9 +109,7 @@ export class AnswerRun implements DoorSubscriber {
     return follower;
   }
 
-  detach(follower: Follower): void {
-    this.followers.delete(follower);
-  }
+  readonly detach = (follower: Follower): boolean => this.followers.delete(follower);
 
   written(id: string, message: OutboundMessage, isFinal: boolean): void {
     const { inReplyTo, placeholder } = message;
@@ -121,6 +120,7 @@ export class AnswerRun implements DoorSubscriber {
     this.setText(known, message.content);
     if (message.attachments) known.media = message.attachments;
     if (message.toolCalls) known.calls = message.toolCalls;
+    this.model = message.model ?? this.model;
     known.isClosed = isFinal;
     this.pump();
   }
@@ -167,7 +167,8 @@ export class AnswerRun implements DoorSubscriber {
   }
 
   private withError(end: AnswerEnd): RunEnd {
-    return this.error === undefined ? end : { ...end, error: this.error };
+    const { error, model } = this;
+    return { ...(model !== undefined && { model }), ...end, ...(error !== undefined && { error }) };
   }
 
   private add(id: string, { kind }: OutboundMessage): RunMessage {
@@ -286,8 +287,8 @@ export class Follower {
   }
 
   private isHandled({ id, kind }: RunMessage): boolean {
-    if (this.options.hidesThoughts && kind === "thought") return true;
-    return this.progress.get(id)?.isDone === true;
+    const isHidden = this.options.hidesThoughts && kind === "thought";
+    return isHidden || this.progress.get(id)?.isDone === true;
   }
 
   private progressOf(id: string): Progress {

@@ -89,7 +89,10 @@ export class PicoChannel {
       sessionIdle: (session) => this.channel.sessionIdle(session),
       onReceipt: (session, id, status, reason) =>
         this.channel.receipt(session, { id, status, ...(reason && { reason }) }),
-      renewed: (session) => this.connections.close("restart", (peer) => peer.usesSession(session)),
+      renewed: (session) => {
+        this.connections.close("restart", (peer) => peer.usesSession(session));
+        this.doors.renewed(session);
+      },
       replaced: (session, isSame) => this.connections.replaceOf(session, isSame),
     };
     this.sessions =
@@ -176,9 +179,7 @@ export class PicoChannel {
     }
   }
 
-  open(): void {
-    this.isServing = true;
-  }
+  readonly open = (): void => void (this.isServing = true);
 
   /** @param stopMs - Milliseconds that the whole stop may take. */
   beginStop(stopMs: number): void {
@@ -193,9 +194,7 @@ export class PicoChannel {
     await this.connections.empty();
   }
 
-  close(): void {
-    this.channel.close();
-  }
+  readonly close = (): void => this.channel.close();
 
   readonly onTokenRotated = ({
     name,

@@ -1,15 +1,16 @@
 // Lets other plugins exchange messages through the pico channel with protocols of their own.
 import type {
-  AdapterReceipt,
   AnswerEnd,
   ChannelAdapter,
   ChannelHandle,
   InboundMessage,
   OutboundMessage,
 } from "../channels/index.ts";
-import type { Awaitable, Release } from "../../kernel/index.ts";
-import type { SessionLog, Subscriber } from "../conversations/index.ts";
+import type { Release } from "../../kernel/index.ts";
+import type { SessionLog } from "../conversations/index.ts";
 import type { MemoryBudget } from "./connection/memory-budget.ts";
+import type { DoorCall } from "./door-frames.ts";
+import { DoorPresence } from "./door-presence.ts";
 import type { DoorSubscriber, PicoDoor } from "./door-service.ts";
 import type { SessionGuard } from "./session/session-guard.ts";
 
@@ -22,17 +23,34 @@ interface DoorOptions {
 
 type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
 
-/** Keeps a session connected. The subscribers receive the messages before they are encoded. */
-const silentSubscriber = (): Subscriber => ({ onEntry: () => undefined });
-
 /** The subscribers of one session, and the entries that the session log has not stored yet. */
 interface WatchedSession {
-  readonly subscribers: Set<DoorSubscriber>;
+  readonly subscribers: Map<DoorSubscriber, DoorPresence>;
+  /** Resolves when the subscribers hear the other nodes; undefined if they do. */
+  joining: Promise<unknown> | undefined;
   /** Settles after the entries before; undefined if none is waiting. */
   unstored: Promise<unknown> | undefined;
 }
 
-/** Passes everything that the adapter sends to the subscribers, once it is stored. */
+function callAll({ subscribers }: WatchedSession, run: DoorCall): void {
+  for (const subscriber of [...subscribers.keys()]) run(subscriber);
+}
+
+/** Runs after everything before, unless it depends on text that could not be stored. */
+function runAfter(entry: WatchedSession, stored: unknown, run: () => void): void {
+  const before = entry.unstored;
+  if (before === undefined && !(stored instanceof Promise)) return run();
+  const done: Promise<unknown> = Promise.allSettled([before, stored]).then(([, outcome]) => {
+    if (outcome.status === "fulfilled") run();
+    if (entry.unstored === done) entry.unstored = undefined;
+  });
+  entry.unstored = done;
+}
+
+/**
+ * Passes everything that the adapter sends to the subscribers, once it is stored, and what other
+ * nodes append to the same sessions.
+ */
 export class DoorHub {
   private readonly watched = new Map<string, WatchedSession>();
 
@@ -54,7 +72,8 @@ export class DoorHub {
         this.pass(session, adapter.remove!(session, id), (subscriber) => subscriber.removed(id)),
       turn: (message: InboundMessage) => {
         const stored = adapter.turn?.(message);
-        this.passTurn(message, stored);
+        const { session } = message;
+        void this.pass(session, stored, (subscriber) => subscriber.turned?.(message));
         return stored;
       },
       failed: (session: string, id: string, error: unknown) => {
@@ -71,81 +90,64 @@ export class DoorHub {
   /** Creates the access of the plugin with this name. */
   door(name: string, { sessions, channel, sessionGuard, budget }: DoorOptions): PicoDoor {
     return {
-      deliver: (message, options) =>
-        channel.deliver({ ...message, channel: "pico", door: name }, options),
+      deliver: async (message, options) => {
+        // The answer of another node may follow immediately.
+        if (sessions.isShared) await this.watched.get(message.session)?.joining;
+        return channel.deliver({ ...message, channel: "pico", door: name }, options);
+      },
       stop: (session, id, by) => channel.stop(session, id, by),
       isToken: (text) => sessionGuard.isToken(text, false),
       reserve: (bytes) => budget.reserve(bytes),
       release: (bytes) => budget.release(bytes),
-      subscribe: (session, subscriber) => {
-        const presence = silentSubscriber();
-        const joined = (async () => sessions.subscribe(session, presence, { resumes: true }))();
-        const release = this.add(session, subscriber);
-        return () => {
-          release();
-          // A store that is away has subscribed nothing.
-          joined.then(
-            () => sessions.unsubscribe(session, presence),
-            () => undefined,
-          );
-        };
-      },
+      subscribe: (session, subscriber) => this.subscribe(sessions, session, subscriber),
     };
   }
 
-  private add(session: string, subscriber: DoorSubscriber): Release {
+  /** The stream of this session ended, with the subscriptions to it. */
+  renewed(session: string): void {
+    const entry = this.watched.get(session);
+    // A store that is away again renews the session once more.
+    for (const presence of entry?.subscribers.values() ?? [])
+      presence.rejoin().catch(() => undefined);
+  }
+
+  private subscribe(sessions: SessionLog, session: string, subscriber: DoorSubscriber): Release {
     const { watched } = this;
-    const entry = watched.get(session) ?? { subscribers: new Set(), unstored: undefined };
+    const entry: WatchedSession = watched.get(session) ?? {
+      subscribers: new Map(),
+      joining: undefined,
+      unstored: undefined,
+    };
     watched.set(session, entry);
-    entry.subscribers.add(subscriber);
+    const tell = (call: DoorCall): void => runAfter(entry, undefined, () => call(subscriber));
+    const presence = new DoorPresence({ sessions, session, tell });
+    entry.subscribers.set(subscriber, presence);
+    const joined = presence.join();
+    const joining = Promise.all([entry.joining, joined]);
+    entry.joining = joining;
+    const settled = (): void => {
+      if (entry.joining === joining) entry.joining = undefined;
+    };
+    joining.then(settled, settled);
     return () => {
       entry.subscribers.delete(subscriber);
       if (entry.subscribers.size === 0 && watched.get(session) === entry) watched.delete(session);
+      // A store that is away has subscribed nothing.
+      joined.then(
+        () => presence.leave(),
+        () => undefined,
+      );
     };
   }
 
-  private pass(
-    session: string,
-    stored: Awaitable<AdapterReceipt>,
-    run: (subscriber: DoorSubscriber) => void,
-  ): Awaitable<AdapterReceipt> {
+  private pass<T>(session: string, stored: T, call: DoorCall): T {
     const entry = this.watched.get(session);
-    if (entry === undefined) return stored;
-    if (!(stored instanceof Promise) && entry.unstored === undefined) {
-      entry.subscribers.forEach(run);
-      return stored;
-    }
-    this.queue(entry, Promise.resolve(stored), run);
+    if (entry) runAfter(entry, stored, () => callAll(entry, call));
     return stored;
   }
 
-  private passTurn(message: InboundMessage, stored: Awaitable<void>): void {
-    const entry = this.watched.get(message.session);
-    if (entry === undefined) return;
-    const run = (subscriber: DoorSubscriber): void => subscriber.turned?.(message);
-    if (!(stored instanceof Promise) && entry.unstored === undefined)
-      entry.subscribers.forEach(run);
-    else this.queue(entry, Promise.resolve(stored), run);
-  }
-
-  private tell(session: string, run: (subscriber: DoorSubscriber) => void): void {
+  private tell(session: string, call: DoorCall): void {
     const entry = this.watched.get(session);
-    if (entry === undefined) return;
-    if (entry.unstored === undefined) entry.subscribers.forEach(run);
-    else this.queue(entry, Promise.resolve(), run);
-  }
-
-  /** Runs after everything before. Text that could not be stored reaches no subscriber. */
-  private queue(
-    entry: WatchedSession,
-    stored: Promise<unknown>,
-    run: (subscriber: DoorSubscriber) => void,
-  ): void {
-    const before = entry.unstored ?? Promise.resolve();
-    const done: Promise<unknown> = Promise.allSettled([before, stored]).then(([, outcome]) => {
-      if (outcome.status === "fulfilled") entry.subscribers.forEach(run);
-      if (entry.unstored === done) entry.unstored = undefined;
-    });
-    entry.unstored = done;
+    if (entry) runAfter(entry, undefined, () => callAll(entry, call));
   }
 }

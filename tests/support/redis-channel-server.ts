@@ -15,6 +15,10 @@ interface ChannelNodeOptions extends Partial<RedisOptions> {
   readonly app?: Application;
   readonly token?: string;
   readonly plugins?: readonly AnyPlugin[];
+  /** Tokens of further plugins. */
+  readonly tokens?: Readonly<Record<string, string>>;
+  /** Settings of further plugins. */
+  readonly config?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
   readonly pico?: Readonly<Record<string, unknown>>;
 }
@@ -24,6 +28,8 @@ export async function startChannelNode(options: ChannelNodeOptions) {
     app = () => undefined,
     token: own = token,
     plugins = [],
+    tokens = {},
+    config = {},
     pico,
     clock,
     ...store
@@ -31,7 +37,7 @@ export async function startChannelNode(options: ChannelNodeOptions) {
   const captured = createCapturedLog();
   const kernel = createKernel(
     [
-      tokenStore(memory({ pico: own })),
+      tokenStore(memory({ pico: own, ...tokens })),
       conversations({ store: redis({ secret: redisSecret, ...store }) }),
       channels(),
       http({ port: 0 }),
@@ -41,7 +47,7 @@ export async function startChannelNode(options: ChannelNodeOptions) {
       plugins: [application(app), ...plugins],
       log: captured.log,
       ...(clock && { clock }),
-      config: { "channels.pico": { enabled: true, drain_timeout: 0, ...pico } },
+      config: { "channels.pico": { enabled: true, drain_timeout: 0, ...pico }, ...config },
     },
   );
   const closed: PicoServerEvents["pico-server:disconnected"][] = [];

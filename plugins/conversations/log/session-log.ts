@@ -67,6 +67,8 @@ export interface SequencedEntry extends LogEntry {
   readonly session: string;
   /** The position of a numbered entry; for other entries, the position of the last numbered one. */
   readonly cursor: Cursor;
+  /** True if another process appended the entry. Absent if the log belongs to one process. */
+  readonly isForeign?: boolean | undefined;
 }
 /** A subscriber of a session. An object instead of a function, because every connection is one. */
 export interface Subscriber {
@@ -197,6 +199,8 @@ export interface SessionLog {
    * Limits of the frames that are kept for clients that return. The `hello` frame announces them.
    */
   readonly limits: LogLimits;
+  /** True if other processes append to the log too. */
+  readonly isShared?: boolean;
   /**
    * Appends an entry. A numbered entry creates the stream of the session. Subscribers receive it
    * after it was stored.

@@ -63,8 +63,10 @@ export class AppendDrafts {
     const { node } = this.context;
     const counter = (node.appends += 1);
     const head = this.headOf(entry, counter);
-    const { message = "", numbered, frame } = entry;
+    const { numbered, frame } = entry;
     const op = operations[entry.type ?? ""] ?? "other";
+    const isWished = op === "end" && this.tops.get(sk)?.wantsEnds === true;
+    const message = isWished ? "wished" : (entry.message ?? "");
     const needsTitle = op === "user" && !this.tops.get(sk)?.hasTitle;
     const title = needsTitle ? toTitle(String(payloadOf(frame).content ?? "")) : "";
     const [fresh, epoch, seq] = this.seen(sk);

@@ -105,7 +105,9 @@ local function append(a)
   local m, h, w = own .. 'm', own .. 'h', own .. 'w'
   local v = redis.call('HMGET', m, 'e', 's', 'l', 'o', 'f', 'n:' .. node, 'w', 'x', 'en', 'y', 'dr',
     'pw', 'ua', 'tu', 'na')
-  if not numbered and not v[1] or op == 'end' and not v[9] then return {false} end
+  -- The node knows of a wish that the store has lost, if the end has a message.
+  local isUnwanted = op == 'end' and not v[9] and message == ''
+  if isUnwanted or not numbered and not v[1] then return {false} end
   if not isOwner(m, v[4], v[5], node, ARGV[a + 11]) then return redis.error_reply('NOTOWNER') end
   if numbered and v[6] then
     local reply = repeated(m, h, tonumber(ARGV[a + 12]), v[6])

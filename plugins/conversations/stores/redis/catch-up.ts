@@ -13,7 +13,7 @@ interface CatchUpOptions {
 
 /** Passes the missed entries on. The caller has set `isFetching`. */
 export async function catchUp(
-  { link, log }: RedisLogContext,
+  { link, log, node }: RedisLogContext,
   live: LiveSession,
   { seen, renewed }: CatchUpOptions,
 ): Promise<void> {
@@ -25,7 +25,7 @@ export async function catchUp(
     const reply = (await link.run(call)) as readonly Reply[];
     if (live.isClosed) return;
     const [epoch, top] = reply;
-    const entries = toHeard(live.session, reply);
+    const entries = toHeard(live.session, reply, node.me);
     const isSame = epoch !== null && epoch !== undefined && String(epoch) === live.epoch;
     const first = entries[0]?.cursor.seq ?? from + 1;
     if (!isSame || first !== from + 1) return renewed(live);

@@ -38,15 +38,16 @@ export class HeardEntry implements SequencedEntry {
   readonly request: string | undefined;
   readonly framed: EncodedFrame | undefined;
   readonly growth: LogEntry["growth"];
+  readonly isForeign: boolean;
 
   private readonly source: Pick<LogEntry, "frame">;
 
-  /** @param frame - Undefined for an entry that this node has appended. */
+  /** @param frame - Undefined for an entry that this node has appended and still has. */
   constructor(
     session: string,
     head: EntryHead,
     frame: Uint8Array | undefined,
-    own: OwnEntry | undefined,
+    { own, me }: { readonly own?: OwnEntry | undefined; readonly me: string },
   ) {
     this.session = session;
     this.cursor = { epoch: head.e, seq: head.s };
@@ -57,6 +58,7 @@ export class HeardEntry implements SequencedEntry {
     this.source = own?.entry ?? { frame: frame! };
     this.framed = own?.entry.framed;
     this.growth = own?.growth;
+    this.isForeign = head.n !== me;
   }
 
   get frame(): Uint8Array {
@@ -67,7 +69,9 @@ export class HeardEntry implements SequencedEntry {
 export interface LiveSessionOptions {
   readonly session: string;
   readonly place: SessionPlace;
-  /** @returns The entry, if this node appended it. */
+  /** Id of this node. */
+  readonly me: string;
+  /** @returns The entry, if this node appended it and still has it. */
   readonly own: (head: EntryHead) => OwnEntry | undefined;
   /** The subscribers have received a numbered entry. */
   readonly heard: (live: LiveSession) => void;
@@ -88,7 +92,7 @@ export class LiveSession {
   /** The position that all subscribers have; empty until the stream is open. */
   epoch = "";
   seq = 0;
-  /** Resolves when everything that is published is heard. */
+  /** Resolves when everything that is published is heard, and the wish for ends is known. */
   opening: Promise<void> | undefined;
   isFetching = false;
   /** True once a client here has asked for the ends of answers. */
@@ -107,6 +111,15 @@ export class LiveSession {
   /** True while the subscribers receive entries. */
   get isOpen(): boolean {
     return this.epoch !== "" && !this.isClosed;
+  }
+
+  /** Lets later subscribers wait for this as well. */
+  wait(opening: Promise<void>): void {
+    this.opening = opening;
+    const forget = (): void => {
+      if (this.opening === opening) this.opening = undefined;
+    };
+    opening.then(forget, forget);
   }
 
   /** Sets the position at which the subscribers begin. */
@@ -128,9 +141,9 @@ export class LiveSession {
       if (head.t === "replaced") this.options.replaced(this, head.n, head.d);
       return;
     }
-    this.hear(
-      new HeardEntry(this.session, head, message.subarray(end + 1), this.options.own(head)),
-    );
+    const { own, me } = this.options;
+    const origin = { own: own(head), me };
+    this.hear(new HeardEntry(this.session, head, message.subarray(end + 1), origin));
   }
 
   /** Passes on an entry, or holds it until those before it are there. */

@@ -26,10 +26,11 @@ export function toStreamEntries(reply: Reply | undefined): readonly StreamEntry[
 export const toHeard = (
   session: string,
   [epoch, , entries]: readonly Reply[],
+  me: string,
 ): readonly HeardEntry[] =>
   toStreamEntries(entries).map(
     ({ seq, head, frame }) =>
-      new HeardEntry(session, { ...head, e: String(epoch), s: seq }, frame, undefined),
+      new HeardEntry(session, { ...head, e: String(epoch), s: seq }, frame, { me }),
   );
 
 /** Converts a reply of `read`. */

@@ -31,6 +31,7 @@ import {
   type OwnEntry,
 } from "./live-session.ts";
 import { NoteBuffer, type Note } from "./note-buffer.ts";
+import { publish } from "./publication.ts";
 import { SentReceipts } from "./receipts.ts";
 import { toReplay } from "./replies.ts";
 
@@ -54,6 +55,7 @@ const resyncWidth = 64;
 
 export class RedisSessionLog implements SessionLog {
   readonly limits: LogLimits;
+  readonly isShared = true;
   readonly receipts: SentReceipts;
   /** Sessions whose clients here had to reconnect. */
   renewedCount = 0;
@@ -122,7 +124,9 @@ export class RedisSessionLog implements SessionLog {
       const [epoch, seq, , , isQuiet] = reply;
       if (isQuiet === 1) {
         const found = { ...head, e: String(epoch), s: Number(seq) };
-        this.live.get(session)?.hear(new HeardEntry(session, found, undefined, own));
+        this.live
+          .get(session)
+          ?.hear(new HeardEntry(session, found, undefined, { own, me: context.node.me }));
       }
       return await this.appended(place, session, draft, reply);
     } catch (error) {
@@ -154,17 +158,12 @@ export class RedisSessionLog implements SessionLog {
     const existing = this.live.get(session);
     const live = existing ?? this.createLive(session);
     live.subscribers.add(subscriber);
+    const isWish = ends && !live.wantsEnds;
+    live.wantsEnds ||= ends;
     if (!existing) {
       this.live.set(session, live);
-      live.opening = this.open(live).catch((error: unknown) => {
-        this.drop(live);
-        throw error;
-      });
-    }
-    if (ends && !live.wantsEnds) {
-      live.wantsEnds = true;
-      void this.wish(live, live.opening);
-    }
+      live.wait(this.open(live).catch((error: unknown) => this.failOpening(live, error)));
+    } else if (isWish) live.wait(this.wish(live, live.opening));
     return live.opening;
   }
 
@@ -239,25 +238,17 @@ export class RedisSessionLog implements SessionLog {
   private async appended(
     { sk, keys }: SessionPlace,
     session: string,
-    { entry, head }: AppendDraft,
+    draft: AppendDraft,
     [epochText, seqText, heardText, wantsEnds]: readonly Reply[],
   ): Promise<AppendResult> {
     if (!epochText) return { cursor: undefined, subscribers: 0 };
     const { context, options } = this;
+    const { entry } = draft;
     const cursor = { epoch: String(epochText), seq: Number(seqText) };
-    let subscribers = Number(heardText);
-    if (context.settings.replicas > 0) {
-      const text = `${JSON.stringify({ e: cursor.epoch, s: cursor.seq, ...head })}\n`;
-      const call = {
-        script: "publish",
-        keys: keys.slice(-1),
-        values: [Buffer.concat([Buffer.from(text), entry.frame])],
-        bytes: entry.frame.byteLength,
-        repeats: entry.numbered,
-      } as const;
-      // The entry is stored: subscribers read it later if this is lost.
-      subscribers = Number(await context.link.run(call).catch(() => 0));
-    }
+    const isConfirmed = context.settings.replicas > 0;
+    const subscribers = isConfirmed
+      ? await publish(context.link, { channel: keys.at(-1)!, cursor, draft })
+      : Number(heardText);
     if (entry.numbered) {
       this.drafts.noteTop(sk, cursor, wantsEnds === 1, entry.type === "message.user");
       this.receipts.add(sk, session, cursor.epoch, cursor.seq, entry.message);
@@ -271,6 +262,7 @@ export class RedisSessionLog implements SessionLog {
     const options: LiveSessionOptions = {
       session,
       place: this.context.space.place(this.options.channel, session),
+      me: this.context.node.me,
       own: (head: EntryHead) =>
         head.n === this.context.node.me ? this.own.get(head.c) : undefined,
       missing: (live) => {
@@ -289,14 +281,20 @@ export class RedisSessionLog implements SessionLog {
     const { keys, sk } = live.place;
     await link.subscribe(keys.at(-1)!, (message) => live.received(message));
     const [seen, address] = [this.drafts.seen(sk), this.addressOf(live.session)];
-    const values = [...seen, node.me, settings.keepMs, address, sk, space.nodes];
+    const about = [node.me, settings.keepMs, address, sk, space.nodes];
+    const values = [...seen, ...about, live.wantsEnds ? 1 : 0];
     const call = { script: "open", keys, values, repeats: true } as const;
     const [epoch, seq, listeners] = (await link.run(call)) as readonly Reply[];
-    live.opening = undefined;
     if (live.isClosed) return;
     live.begin(String(epoch), Number(seq));
     this.drafts.noteTop(sk, live);
+    if (live.wantsEnds) this.drafts.noteWish(sk);
     if (listeners === 1) this.options.listeners.sessionActive(live.session);
+  }
+
+  private failOpening(live: LiveSession, error: unknown): never {
+    this.drop(live);
+    throw error;
   }
 
   /** Tells all nodes that a client here asks for the ends of answers. */

@@ -65,16 +65,19 @@ end
 const open = `${common}
 local m = KEYS[1]
 local fresh, seenEpoch, seen, node, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local address, sk, nodes = ARGV[6], ARGV[7], ARGV[8]
+local address, sk, nodes, wish = ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1'
 local epoch, top, renewed = begin(m, fresh, seenEpoch, seen, address, lineage(KEYS[5]))
 redis.call('HSET', m, 'x', now())
 keep(m, keepMs)
 local listeners = redis.call('PUBSUB', 'SHARDNUMSUB', KEYS[7])[2]
-if listeners == 1 then
-  local owner = redis.call('HGET', m, 'o')
-  if owner and owner ~= '' and owner ~= node then
-    redis.call('SPUBLISH', nodes .. owner, '{"t":"active","k":"' .. sk .. '"}')
-  end
+local v = redis.call('HMGET', m, 'o', 'en')
+local isElsewhere = v[1] and v[1] ~= '' and v[1] ~= node
+if listeners == 1 and isElsewhere then
+  redis.call('SPUBLISH', nodes .. v[1], '{"t":"active","k":"' .. sk .. '"}')
+end
+if wish and not v[2] then
+  redis.call('HSET', m, 'en', 1)
+  if isElsewhere then redis.call('SPUBLISH', nodes .. v[1], '{"t":"ends","k":"' .. sk .. '"}') end
 end
 return {epoch, top, listeners}
 `;
