@@ -60,10 +60,7 @@ function closeOutcome(code: number, text: string, sentClose: CloseFrame | undefi
   return { code, reason: stripControls(text), initiator: code === 1006 ? "network" : "client" };
 }
 
-/**
- * Bytes that a client may send after the close, its close response included. Further bytes are
- * dropped unread.
- */
+/** Bytes read after the close, the close response of the client included. More are dropped. */
 const maxLateBytes = 64 * 1024;
 
 /** Pings and pongs per client and second. Each one costs as much time as a message. */
@@ -275,6 +272,14 @@ export class Connection
 
   acknowledged(seq: number): void {
     this.subscriptions.acknowledge(seq);
+  }
+
+  isCongested(): boolean {
+    return this.outbox.isCongested();
+  }
+
+  queueDrained(): void {
+    if (this.inbound.isPaused) this.inbound.drain();
   }
 
   pause(isPaused: boolean): void {

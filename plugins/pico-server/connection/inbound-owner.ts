@@ -31,6 +31,8 @@ export interface InboundOwner {
   usesSession(session: string): boolean;
   /** A frame contained this session id. */
   use(session: string): void;
+  /** True while so many frames wait for the client that it should read them first. */
+  isCongested(): boolean;
   /** Pauses reading, or resumes it. */
   pause(isPaused: boolean): void;
   /** Checks the connection once a second from now on. */

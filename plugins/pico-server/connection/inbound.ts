@@ -62,8 +62,9 @@ interface FrameIds {
 }
 
 /**
- * Pauses reading while the application has not accepted 32 messages, and while all connections
- * together exceed the memory budget. The arrived part of an unfinished message counts.
+ * Pauses reading while the application has not accepted 32 messages, while half of the send queue
+ * is used, and while all connections together exceed the memory budget. The arrived part of an
+ * unfinished message counts.
  */
 export class Inbound implements BudgetMember {
   /** Written by the memory budget. */
@@ -317,7 +318,10 @@ export class Inbound implements BudgetMember {
   /** One message may always be delivered, or all connections could wait for each other. */
   private isFull(): boolean {
     return (
-      this.isChecking || this.pending >= maxPending || (this.isPausedByBudget && this.pending > 0)
+      this.isChecking ||
+      this.pending >= maxPending ||
+      (this.isPausedByBudget && this.pending > 0) ||
+      this.owner.isCongested()
     );
   }
 
@@ -325,7 +329,8 @@ export class Inbound implements BudgetMember {
     return this.isStopped || this.isFull() ? undefined : this.queued?.shift();
   }
 
-  private drain(): void {
+  /** Delivers waiting frames, and pauses reading or resumes it. */
+  drain(): void {
     if (this.isDraining) return;
     this.isDraining = true;
     for (let data = this.next(); data; data = this.next()) {

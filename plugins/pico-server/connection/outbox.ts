@@ -7,6 +7,8 @@ import type { SinkSource, Sink } from "./sink.ts";
 const maxSocketBytes = 256 * 1024;
 const maxQueuedBytes = 4 * 1024 * 1024;
 const maxQueuedFrames = 2_048;
+/** With more queued frames, the connection reads no messages that would add replies. */
+const maxFramesWhileReading = maxQueuedFrames / 2;
 
 /** A queued frame for one peer. */
 interface QueuedFrame {
@@ -54,6 +56,8 @@ export interface OutboxOwner {
   written(entry: SequencedEntry): void;
   /** The queue exceeded its limit. Called at most once. */
   queueFull(): void;
+  /** The queue has become shorter. */
+  queueDrained(): void;
   /** Bytes wait in the socket, so the connection needs a check every second. */
   scheduleCheck(): void;
 }
@@ -70,6 +74,7 @@ export class Outbox implements SinkSource {
   private queuedBytes = 0;
   private writtenBytes = 0;
   private open = true;
+  private isFlushing = false;
   /**
    * While bytes wait: when progress was last made, and how many bytes had left the process and were
    * in the queue of the operating system at the last check.
@@ -98,8 +103,8 @@ export class Outbox implements SinkSource {
    */
   send(frame: EncodedFrame, entry?: SequencedEntry, whole?: EncodeFrame): void {
     if (!this.open) return;
-    const isFree = this.queue === undefined || this.queue.length === 0;
-    if (isFree && this.sink.pending() < maxSocketBytes) return this.write(frame, entry, whole);
+    if (!this.hasRoom()) this.flush();
+    if (this.hasRoom()) return this.write(frame, entry, whole);
     this.enqueue({ frame, entry, whole });
     if (this.isOverLimit()) this.context.counters.dropped.typing += this.drop(isTypingFrame);
     if (!this.isOverLimit()) return;
@@ -129,6 +134,11 @@ export class Outbox implements SinkSource {
 
   isStalling(): boolean {
     return this.isPending;
+  }
+
+  /** True while half of the queue is used: the replies to further messages may not fit. */
+  isCongested(): boolean {
+    return this.queue !== undefined && this.queue.length >= maxFramesWhileReading;
   }
 
   /** @returns Milliseconds since the socket last accepted bytes; 0 if no bytes wait. */
@@ -174,6 +184,20 @@ export class Outbox implements SinkSource {
       this.write(frame, entry, whole);
     }
     queue.splice(0, at);
+    // Not while a frame is being sent: the replies to messages that are read now would overtake it.
+    if (!this.isFlushing) this.owner.queueDrained();
+  }
+
+  private hasRoom(): boolean {
+    const isFree = this.queue === undefined || this.queue.length === 0;
+    return isFree && this.sink.pending() < maxSocketBytes;
+  }
+
+  /** Offers the frames of this turn to the socket: until then, they do not show a slow client. */
+  private flush(): void {
+    this.isFlushing = true;
+    this.sink.flush();
+    this.isFlushing = false;
   }
 
   private write(frame: EncodedFrame, entry?: SequencedEntry, whole?: EncodeFrame): void {

@@ -17,6 +17,8 @@ export interface SinkSource {
 export interface Sink {
   isOpen(): boolean;
   write(bytes: EncodedFrame): void;
+  /** Passes the frames of this turn to the operating system, which then tells how many fit. */
+  flush(): void;
   /** Bytes that were written and have not left this process. */
   pending(): number;
   /** Bytes in the socket queue of the operating system. The number falls while the peer reads. */
@@ -143,6 +145,7 @@ export function createResponseSink(response: ServerResponse): Sink {
       response.write(bytes, "latin1");
       sink.source?.onPending();
     },
+    flush: () => undefined,
     pending: () => response.writableLength,
     kernelQueueBytes: () => (socket ? kernelQueueSize(socket) : 0),
   };

@@ -199,6 +199,10 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.close("slow_consumer");
   }
 
+  queueDrained(): void {
+    // The client sends its messages over other connections.
+  }
+
   scheduleCheck(): void {
     this.context.registry.reschedule(this);
   }

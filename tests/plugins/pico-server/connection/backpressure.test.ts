@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Application } from "../../../../plugins/channels/index.ts";
 import { startPicoServer, waitFor } from "../../../support/pico-server-harness.ts";
-import { connectRaw, disconnected } from "../../../support/raw-web-socket.ts";
+import { connectRaw, disconnected, masked } from "../../../support/raw-web-socket.ts";
 
 describe("backpressure", () => {
   test("pauses reading at 32 unaccepted messages and loses nothing", async () => {
@@ -26,6 +26,57 @@ describe("backpressure", () => {
     await waitFor(() => taken.length === 100);
     expect(taken).toEqual(ids);
     await peer.settled();
+  });
+
+  const unlimited = { message_rate: 0, message_burst: 0 };
+  const echo: Application = async (message) => {
+    await message.reply({ content: message.content });
+  };
+
+  test("answers a burst of 4,000 messages to a client that reads", async () => {
+    await using testServer = await startPicoServer({ app: echo, config: unlimited });
+    const peer = await testServer.connect("/pico?pico_ext=1");
+    const count = 4_000;
+    for (let n = 0; n < count; n++)
+      peer.send({ type: "message.send", id: `m${n}`, payload: { content: "x" } });
+    await waitFor(
+      () =>
+        testServer.services.picoServer.status().connections === 0 ||
+        peer.frames.filter(({ type }) => type === "message.create").length === count,
+    );
+    expect(testServer.services.picoServer.status()).toMatchObject({ connections: 1 });
+  });
+
+  test("reads no messages while their sender does not read the replies", async () => {
+    await using testServer = await startPicoServer({ app: echo, config: unlimited });
+    const { picoServer } = testServer.services;
+    const peer = await connectRaw(testServer, "/pico?pico_ext=1");
+    peer.pause();
+    const count = 40_000;
+    const content = "x".repeat(48);
+    for (let n = 0; n < count; n++)
+      peer.write(
+        masked(0x81, JSON.stringify({ type: "message.send", id: `m${n}`, payload: { content } })),
+      );
+    const other = await testServer.connect();
+    await waitFor(() => {
+      const { queuedBytes } = picoServer.connections()[0]!;
+      return queuedBytes > 256 * 1024 || picoServer.status().connections === 1;
+    });
+    await testServer.pass(20, () => other.settled());
+    expect(picoServer.status()).toMatchObject({ connections: 2 });
+    expect(picoServer.status().messagesIn).toBeLessThan(count);
+    const type = '"type":"message.create"';
+    let echoes = 0;
+    let rest = "";
+    peer.setEncoding("latin1").on("data", (part: string) => {
+      const parts = (rest + part).split(type);
+      echoes += parts.length - 1;
+      rest = parts.at(-1)!.slice(1 - type.length);
+    });
+    peer.resume();
+    await waitFor(() => echoes === count);
+    peer.destroy();
   });
 
   test("closes only the slow client with 4410 when its queue is full", async () => {
