@@ -48,7 +48,8 @@ export function open({ protocol: name, port, session }) {
     const count = createCounter({
       onFrames: (frames) => client.onFrames(frames),
       onPing: (pong) => void socket.write(pong),
-      onClose: () => socket.destroy(new Error("the server closed the connection")),
+      onClose: (outcome) =>
+        socket.destroy(new Error(`the server closed the connection: ${outcome}`)),
     });
     function take(/** @type {Buffer} */ bytes, /** @type {number} */ length) {
       client.onBytes?.(bytes.subarray(0, length));

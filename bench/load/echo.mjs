@@ -81,11 +81,12 @@ export function createWriter(name, client, most) {
 
 let numbers = 0;
 
-/** Numbers each message by overwriting digits in the prepared bytes. The bytes are reused when their
- * message has been answered.
- * @param {Client} client @param {Buffer} many @param {number} size @param {number} at
+/** Numbers each message by overwriting digits in the prepared bytes. Bytes that the operating system
+ * has not accepted yet are left as they are, and a copy of them is used from then on.
+ * @param {Client} client @param {Buffer} prepared @param {number} size @param {number} at
  * @param {number} digits */
-function numbered(client, many, size, at, digits) {
+function numbered({ socket }, prepared, size, at, digits) {
+  let many = prepared;
   const places = many.length / size;
   let next = 0;
   return (/** @type {number} */ count) => {
@@ -94,7 +95,8 @@ function numbered(client, many, size, at, digits) {
       const length = Math.min(count, places - first);
       for (let place = first; place < first + length; place += 1)
         many.write(String((numbers += 1)).padStart(digits, "0"), place * size + at, "latin1");
-      client.socket.write(many.subarray(first * size, (first + length) * size));
+      socket.write(many.subarray(first * size, (first + length) * size));
+      if (socket.writableLength > 0) many = Buffer.from(many);
       next += length;
       count -= length;
     }

@@ -24,7 +24,7 @@ const textPong = frame("3");
  * @typedef {object} Listener
  * @property {(frames: number) => void} onFrames Called with the number of complete messages
  * @property {(pong: Buffer) => void} onPing Called with the frame that answers a ping
- * @property {() => void} onClose Called for a close frame
+ * @property {(outcome: string) => void} onClose Called for a close frame, with its code and reason
  */
 
 /** Returns a function that counts the frames in a byte stream, in chunks of any size.
@@ -59,7 +59,7 @@ export function createCounter({ onFrames, onPing, onClose }) {
         break;
       }
       const opcode = (bytes[at] ?? 0) & 15;
-      if (opcode === close) return onClose();
+      if (opcode === close) return onClose(outcomeAt(bytes, at, end));
       if (opcode === ping) onPing(pong);
       if (isTextPing(bytes, at)) onPing(textPong);
       // A ping is counted like a message when it is complete. Subtract it here.
@@ -82,6 +82,14 @@ function sizeAt(bytes, at, end) {
   return (
     lead + (short === 126 ? bytes.readUInt16BE(at + 2) : Number(bytes.readBigUInt64BE(at + 2)))
   );
+}
+
+/** Formats the code and the reason of a close frame, as far as they have arrived.
+ * @param {Buffer} bytes @param {number} at @param {number} end */
+function outcomeAt(bytes, at, end) {
+  const payload = bytes.subarray(at + 2, Math.min(end, at + 2 + ((bytes[at + 1] ?? 0) & 127)));
+  if (payload.length < 2) return "no code";
+  return `code ${payload.readUInt16BE(0)}, reason "${payload.toString("utf8", 2)}"`;
 }
 
 /** @param {Buffer} bytes @param {number} at */

@@ -43,7 +43,12 @@ const calls = {
       };
     });
     for (const { socket } of clients.slice(before)) {
-      socket.on("close", () => fail(new Error("a connection was lost")));
+      /** @type {Error | undefined} */
+      let cause;
+      socket.on("error", (error) => (cause = error));
+      socket.on("close", () =>
+        fail(new Error(`a connection was lost: ${cause?.message ?? "the server ended it"}`)),
+      );
     }
     return { done: clients.length - before, ...usage() };
   },
