@@ -14,6 +14,7 @@ import {
 } from "../../../../lib/files/index.ts";
 import type { ConversationStorage } from "../storage.ts";
 import { readBootId } from "./boot.ts";
+import { readCloseRecord } from "./close-record.ts";
 import { storeErrors } from "./errors.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 import { startWorker } from "./worker-client.ts";
@@ -54,9 +55,9 @@ export async function openSqliteStorage(
   const { durability = "process", clock, log, random, maxPages, lockWaitMs = 11_000 } = options;
   const path = resolve(options.path);
   // First, because it takes most of the time.
-  const thread = startWorker();
+  const thread = readCloseRecord(path) ? undefined : startWorker();
   const lock = await lockStore(path, lockWaitMs).catch(async (error: unknown) => {
-    await thread.terminate();
+    await thread?.terminate();
     throw error;
   });
   try {
@@ -67,6 +68,7 @@ export async function openSqliteStorage(
     const storage = new SqliteStorage({
       open: { path, durability, boot, seed, maxPages },
       thread,
+      closed: thread ? undefined : readCloseRecord(path),
       clock,
       log,
       release: () => lock.release(),
@@ -74,7 +76,7 @@ export async function openSqliteStorage(
     await storage.open();
     return storage;
   } catch (error) {
-    await thread.terminate();
+    await thread?.terminate();
     await lock.release();
     throw error;
   }

@@ -104,6 +104,19 @@ function fileId(path: string): string {
   return `${ino}-${Math.round(birthtimeMs)}`;
 }
 
+/**
+ * Checks that the file is the one that this process has opened before. Its streams are in memory.
+ *
+ * @throws StoreFailure store_unavailable.
+ */
+export function assertSame(connection: Connection, path: string, key: string): void {
+  const meta = (name: string) =>
+    connection.get("SELECT value FROM meta WHERE key = ?", name)?.value;
+  if (meta("log") === key && meta("file") === fileId(path)) return;
+  const problem = "another file has taken its place; restart Doorward to use that one";
+  throw new StoreFailure("store_unavailable", [path, problem]);
+}
+
 interface RecoverOptions extends Pick<OpenRequest, "path" | "boot" | "durability"> {
   /** The log has batches that do not follow this database, so it is an older one. */
   readonly hasOthers: boolean;
@@ -127,8 +140,10 @@ export function recover(
   const file = fileId(path);
   const isMoved = ![file, "", undefined].includes(meta("file") as string | undefined);
   const isCopy = isMoved || hasOthers;
+  // A power failure that loses batches must not lose this, too.
+  connection.exec("PRAGMA synchronous = FULL");
   const isComplete = meta("clean") === 1 || meta("boot") === boot || meta("durability") === "power";
-  return connection.transaction(() => {
+  const renewed = connection.transaction(() => {
     set("clean", 0);
     set("boot", boot);
     set("durability", durability);
@@ -141,6 +156,8 @@ export function recover(
       connection.run("UPDATE conversation SET epoch = ? WHERE id = ?", newId().slice(0, 16), id!);
     return ids.length;
   });
+  if (durability === "process") connection.exec("PRAGMA synchronous = NORMAL");
+  return renewed;
 }
 
 /** Records that nothing is lost, and closes the database. */

@@ -16,6 +16,8 @@ export interface OpenRequest {
   readonly seed: string;
   /** Limits the size of the database, for tests of a full disk. */
   readonly maxPages: number | undefined;
+  /** The database that the file must still be, as `Opened.key`; undefined at the first time. */
+  readonly key?: string | undefined;
 }
 
 /** A batch as columns, without its frames. `address` columns are positions in `addresses`. */
@@ -103,6 +105,8 @@ export interface Requests {
   tidy: Operation<{ readonly isIdle: boolean }, boolean>;
   /** Writes to the file, to find out whether it can be written again. */
   probe: Operation<undefined, undefined>;
+  /** Closes the file for a while. The result is false if rows are missing. */
+  rest: Operation<undefined, boolean>;
   close: Operation<undefined, undefined>;
 }
 
@@ -137,6 +141,8 @@ export interface Stats {
   readonly bytes: number;
   readonly conversations: number;
   readonly oldestAt: number | undefined;
+  /** Unix milliseconds of the last use of the conversation that was not used for the longest. */
+  readonly usedAt: number | undefined;
 }
 
 export interface Failure {

@@ -1,8 +1,7 @@
 // The storage of the main thread: stores batches in the log, passes requests to the worker, and
 // keeps the state for `health`.
-import type { Worker } from "node:worker_threads";
 import type { Address } from "../../../channels/index.ts";
-import { codeOf, type Awaitable, type Clock, type Log } from "../../../../kernel/index.ts";
+import { codeOf, type Awaitable } from "../../../../kernel/index.ts";
 import type {
   ConversationHistory,
   ConversationId,
@@ -13,12 +12,10 @@ import type {
   Turn,
 } from "../../service.ts";
 import type { Batch, ConversationStorage, StoredStream } from "../storage.ts";
-import { BatchLog } from "./batch-log.ts";
 import { exportConversation } from "./document.ts";
 import { storeErrors } from "./errors.ts";
-import { LogWriter } from "./log-writer.ts";
-import type { OpenRequest, RequestName, Requests, Stats } from "./protocol.ts";
-import { WorkerClient } from "./worker-client.ts";
+import { FileAccess, type FileAccessOptions } from "./file-access.ts";
+import type { Stats } from "./protocol.ts";
 
 /** Pause after a batch before the index for search is updated. */
 const tidyMs = 250;
@@ -40,22 +37,20 @@ type Options<K extends keyof ConversationHistory> = NonNullable<
   Parameters<ConversationHistory[K]>[K extends "list" ? 0 : 1]
 >;
 
-interface SqliteStorageParts {
-  readonly open: OpenRequest;
-  readonly thread: Worker;
-  readonly clock: Clock;
-  readonly log: Log;
+interface SqliteStorageParts extends Pick<FileAccessOptions, "open" | "clock" | "log" | "thread"> {
+  /** State of a file that the first request opens; undefined if the start opens it. */
+  readonly closed: Stats | undefined;
   /** Releases the lock of the file. */
   readonly release: () => Promise<void>;
 }
 
+const noStats: Stats = { bytes: 0, conversations: 0, oldestAt: undefined, usedAt: undefined };
+
 export class SqliteStorage implements ConversationStorage {
   private readonly parts: SqliteStorageParts;
-  private readonly worker: WorkerClient;
-  private current: Stats = { bytes: 0, conversations: 0, oldestAt: undefined };
+  private readonly file: FileAccess;
   private since: number;
   private problem: string | undefined;
-  private writer: LogWriter | undefined;
   /** Batches since the last work that can wait. */
   private batches = 0;
   private timer: unknown;
@@ -64,57 +59,41 @@ export class SqliteStorage implements ConversationStorage {
   constructor(parts: SqliteStorageParts) {
     this.parts = parts;
     this.since = parts.clock.now();
-    this.worker = new WorkerClient({
-      open: parts.open,
-      thread: parts.thread,
-      onStats: (stats) => void (this.current = stats),
-      onWritten: (number) => this.writer?.log.release(number),
-      onExit: (error) => this.noteFailure(error, "its worker ended"),
+    this.file = new FileAccess({
+      ...parts,
+      stats: parts.closed ?? noStats,
+      opened: () => this.schedule(tidyMs),
+      stored: (isFull) => this.noteStored(isFull),
+      failed: (error, problem) => {
+        if (this.closing === undefined) this.noteFailure(error, problem ?? describe(error));
+      },
     });
   }
 
-  /** Starts the worker, which opens the file. */
+  /** Opens the file, unless it is known to be in order. */
   async open(): Promise<void> {
-    const { open, log } = this.parts;
+    if (this.parts.closed) return;
     try {
-      const opened = await this.worker.request("open", open);
-      const { renewed, sqlite, key, last, hasOthers } = opened;
-      const { path, durability } = open;
-      this.writer = new LogWriter({
-        path,
-        log: new BatchLog({ path, durability, key, last }),
-        stored: (isFull) => this.noteStored(isFull),
-      });
-      log.debug({ path: open.path, sqlite }, "the conversation store is open");
-      if (hasOthers)
-        log.warn(
-          { path },
-          "the log of the conversation store follows another copy; it is not used",
-        );
-      if (renewed > 0)
-        log.warn(
-          { path: open.path, streams: renewed },
-          "the conversation store is a copy, or the machine ended without closing it: the last " +
-            "moments may be lost, and clients are informed",
-        );
-      this.schedule(tidyMs);
+      await this.file.open();
     } catch (error) {
-      await this.worker.stop();
+      await this.file.abandon();
       throw error;
     }
   }
 
   async load({ channel, session }: Address): Promise<StoredStream | undefined> {
-    const stored = await this.ask("load", { channel, session, now: this.parts.clock.now() });
-    this.writer!.heads.set({ channel, session }, stored?.seq ?? 0);
+    const stored = await this.file.ask("load", { channel, session, now: this.parts.clock.now() });
+    this.file.writer!.heads.set({ channel, session }, stored?.seq ?? 0);
     return stored;
   }
 
   /** Needs no time unless something has failed, the disk is waited for or too many rows wait. */
   commit(batch: Batch): Awaitable<void> {
-    if (this.closing !== undefined || this.problem !== undefined) return this.retry(batch);
+    const { writer } = this.file;
+    if (this.closing !== undefined || this.problem !== undefined || !writer)
+      return this.retry(batch);
     try {
-      const stored = this.writer!.write(batch);
+      const stored = writer.write(batch);
       return stored?.catch((error: unknown) => this.fail(error)) ?? this.limitBacklog();
     } catch (error) {
       return this.fail(error);
@@ -123,7 +102,7 @@ export class SqliteStorage implements ConversationStorage {
 
   list(options: Options<"list"> = {}): Promise<Page<ConversationSummary>> {
     const { before, limit = 50, query } = options;
-    return this.ask("list", {
+    return this.file.ask("list", {
       before,
       limit: clamp(limit, 200),
       query: query?.slice(0, 200),
@@ -131,25 +110,25 @@ export class SqliteStorage implements ConversationStorage {
   }
 
   find({ channel, session }: Address): Promise<ConversationSummary | undefined> {
-    return this.ask("find", { channel, session });
+    return this.file.ask("find", { channel, session });
   }
 
   get(id: ConversationId): Promise<ConversationSummary> {
-    return this.ask("get", { id });
+    return this.file.ask("get", { id });
   }
 
   read(id: ConversationId, options: Options<"read"> = {}): Promise<Page<Turn>> {
     const { before, after, limit = 50 } = options;
-    return this.ask("read", { id, before, after, limit: clamp(limit, 200) });
+    return this.file.ask("read", { id, before, after, limit: clamp(limit, 200) });
   }
 
   search(text: string, options: Options<"search"> = {}): Promise<readonly SearchHit[]> {
     const { limit = 20 } = options;
-    return this.ask("search", { text: text.slice(0, 200), limit: clamp(limit, 100) });
+    return this.file.ask("search", { text: text.slice(0, 200), limit: clamp(limit, 100) });
   }
 
   rename(id: ConversationId, title: string): Promise<void> {
-    return this.ask("rename", { id, title });
+    return this.file.ask("rename", { id, title });
   }
 
   async forget(id: ConversationId): Promise<void> {
@@ -166,10 +145,13 @@ export class SqliteStorage implements ConversationStorage {
     isLive: (address: Address) => boolean,
   ): Promise<number> {
     const before = keepDays > 0 ? this.parts.clock.now() - keepDays * dayMs : 0;
+    const { bytes, usedAt = before } = this.file.stats;
+    // No worker is started for nothing.
+    if (!this.file.isRunning && usedAt >= before && bytes <= maxBytes) return 0;
     const skip: string[] = [];
     let deleted = 0;
     for (;;) {
-      const found = await this.ask("expired", { before, maxBytes, skip });
+      const found = await this.file.ask("expired", { before, maxBytes, skip });
       if (found.length === 0) return deleted;
       const idle = found.filter((one) => !isLive(one));
       skip.push(...found.map(({ id }) => id));
@@ -178,7 +160,8 @@ export class SqliteStorage implements ConversationStorage {
   }
 
   health(): StoreHealth {
-    const { current, since, problem } = this;
+    const { since, problem } = this;
+    const current = this.file.stats;
     return {
       kind: "sqlite",
       state: problem === undefined ? "up" : "away",
@@ -188,7 +171,7 @@ export class SqliteStorage implements ConversationStorage {
       bytes: current.bytes,
       conversations: current.conversations,
       ...(current.oldestAt !== undefined && { oldestAt: current.oldestAt }),
-      waitingBytes: this.writer?.waitingBytes ?? 0,
+      waitingBytes: this.file.writer?.waitingBytes ?? 0,
       searches: true,
     };
   }
@@ -199,15 +182,10 @@ export class SqliteStorage implements ConversationStorage {
   }
 
   private async shutDown(): Promise<void> {
-    const log = this.writer?.log;
     this.parts.clock.clearTimeout(this.timer);
     try {
-      if (log && log.waitingBytes > 0) await log.sync();
-      this.pass();
-      await this.worker.request("close", undefined);
+      await this.file.close();
     } finally {
-      await this.worker.stop();
-      log?.close();
       await this.parts.release();
     }
   }
@@ -216,8 +194,8 @@ export class SqliteStorage implements ConversationStorage {
   private async retry(batch: Batch): Promise<void> {
     this.assertOpen();
     try {
-      await this.ask("probe", undefined);
-      await this.writer!.write(batch);
+      await this.file.ask("probe", undefined);
+      await this.file.writer!.write(batch);
     } catch (error) {
       return this.fail(error);
     }
@@ -231,48 +209,28 @@ export class SqliteStorage implements ConversationStorage {
 
   private noteStored(isFull: boolean): void {
     this.batches += 1;
-    if (isFull) this.pass();
+    if (isFull) this.file.pass();
     this.schedule(tidyMs);
   }
 
   /** The batch is stored. If rows cannot be written, the next batch reports the error. */
   private limitBacklog(): Promise<void> | undefined {
-    if (this.writer!.log.waitingBytes <= maxBacklogBytes) return undefined;
-    return this.ask("write", { all: false }).catch((error: unknown) =>
-      this.noteFailure(error, describe(error)),
-    );
-  }
-
-  /** Passes the stored batches to the worker. If it has ended, the next one reads the log. */
-  private pass(): void {
-    const records = this.writer?.takeUnpassed();
-    if (!records) return;
-    this.worker
-      .request("append", records, [records.buffer as ArrayBuffer])
-      .catch((error: unknown) => {
-        if (this.closing === undefined) this.noteFailure(error, describe(error));
-      });
-  }
-
-  /** The worker answers with all batches that were stored before. */
-  private ask<K extends RequestName>(
-    name: K,
-    given: Requests[K]["given"],
-  ): Promise<Requests[K]["result"]> {
-    this.pass();
-    return this.worker.request(name, given);
+    if (this.file.writer!.log.waitingBytes <= maxBacklogBytes) return undefined;
+    return this.file
+      .ask("write", { all: false })
+      .catch((error: unknown) => this.noteFailure(error, describe(error)));
   }
 
   /** Deletes conversations, and their text in the log. */
   private async delete(conversations: readonly (Address & { readonly id: string })[]) {
-    const { log, heads } = this.writer!;
+    const { log, heads } = this.file.writer!;
     log.rotate();
-    const count = await this.ask("forget", { ids: conversations.map(({ id }) => id) });
+    const count = await this.file.ask("forget", { ids: conversations.map(({ id }) => id) });
     for (const conversation of conversations) heads.delete(conversation);
     if (log.hasWritten()) {
       log.rotate();
       // On a full disk, the text stays in the log until there is room.
-      await this.ask("write", { all: true }).catch(() => undefined);
+      await this.file.ask("write", { all: true }).catch(() => undefined);
     }
     return count;
   }
@@ -294,12 +252,12 @@ export class SqliteStorage implements ConversationStorage {
   private async tidy(): Promise<void> {
     try {
       if (this.problem !== undefined) {
-        await this.ask("probe", undefined);
+        await this.file.ask("probe", undefined);
         this.noteSuccess();
       }
       const isIdle = this.batches === 0;
       this.batches = 0;
-      if (await this.ask("tidy", { isIdle })) this.schedule(isIdle ? tidyNextMs : tidyMs);
+      if (await this.file.tidy(isIdle)) this.schedule(isIdle ? tidyNextMs : tidyMs);
     } catch (error) {
       if (this.closing === undefined) this.noteFailure(error, describe(error));
     }

@@ -7,7 +7,7 @@ import { needsReopening, StoreFailure } from "./failure.ts";
 import * as history from "./history.ts";
 import { Identifiers } from "./identifiers.ts";
 import { Indexer } from "./indexer.ts";
-import { closeDatabase, openDatabase, recover } from "./open.ts";
+import { assertSame, closeDatabase, openDatabase, recover } from "./open.ts";
 import { decodeBatch } from "./pack.ts";
 import type { OpenRequest, Requests, Stats } from "./protocol.ts";
 import { addressesOf, expired, hide, removeStep, shrinkStep } from "./removal.ts";
@@ -91,6 +91,14 @@ export class Store {
       this.backlog.step();
       return undefined;
     },
+    rest: () => {
+      if (this.backlog.size > 0) return false;
+      const { opened } = this;
+      this.opened = undefined;
+      opened?.truncateLog();
+      opened?.close();
+      return true;
+    },
     close: () => {
       const connection = this.current();
       this.opened = undefined;
@@ -117,7 +125,9 @@ export class Store {
     const { opened } = this;
     if (opened === undefined) return undefined;
     const bytes = opened.number("PRAGMA page_count") * opened.number("PRAGMA page_size");
-    return { bytes, conversations: this.conversations, oldestAt: this.oldestAt };
+    const row = opened.get("SELECT min(used_at) AS used FROM conversation");
+    const usedAt = (row?.used as number | null) ?? undefined;
+    return { bytes, conversations: this.conversations, oldestAt: this.oldestAt, usedAt };
   }
 
   /** Number of the last batch whose rows are written. */
@@ -131,6 +141,8 @@ export class Store {
       throw new StoreFailure("store_unavailable", [this.options.path, "it is closed"]);
     const connection = openDatabase(this.driver, this.options);
     try {
+      if (this.options.key !== undefined)
+        assertSame(connection, this.options.path, this.options.key);
       this.writer = new Writer(connection, this.identifiers);
       this.indexer = new Indexer(connection);
       this.writeJournal(connection);

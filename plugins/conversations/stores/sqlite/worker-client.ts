@@ -11,14 +11,17 @@ interface Waiting {
 }
 
 interface WorkerClientOptions {
-  readonly open: OpenRequest;
+  /** Path of the database. */
+  readonly path: string;
+  /** The request that opens the file. */
+  readonly toOpen: () => OpenRequest;
   readonly onStats: (stats: Stats) => void;
   /** The rows of all batches up to this number are written. */
   readonly onWritten: (number: number) => void;
   /** Called when the worker ended by itself. */
   readonly onExit: (error: unknown) => void;
-  /** The first worker. */
-  readonly thread: Worker;
+  /** The first worker, if it was started already. */
+  readonly thread: Worker | undefined;
 }
 
 /** `threadId` of a worker that has ended. */
@@ -56,11 +59,27 @@ export class WorkerClient {
 
   constructor(options: WorkerClientOptions) {
     this.options = options;
-    if (options.thread.threadId !== endedId) this.worker = this.listen(options.thread);
+    const { thread } = options;
+    if (thread && thread.threadId !== endedId) this.worker = this.listen(thread);
+  }
+
+  get isRunning(): boolean {
+    return this.worker !== undefined;
+  }
+
+  /** True if no request waits for its answer. */
+  get isIdle(): boolean {
+    return this.waiting.size === 0;
+  }
+
+  /** Starts the worker before its first request, which then waits less. */
+  start(): void {
+    if (this.isStopped) throw this.unavailable("it is closed");
+    this.worker ??= this.listen(startWorker());
   }
 
   /**
-   * Sends a request. Starts the worker and opens the file if the last worker ended.
+   * Sends a request. Starts the worker and opens the file if there is none.
    *
    * @param transfer - Buffers that the caller does not use any more.
    */
@@ -71,9 +90,9 @@ export class WorkerClient {
   ): Promise<Requests[K]["result"]> {
     if (this.isStopped) return Promise.reject(this.unavailable("it is closed"));
     if (this.worker === undefined) {
-      this.worker = this.listen(startWorker());
+      this.start();
       // If it fails, so do the requests that follow.
-      if (name !== "open") this.post("open", this.options.open).catch(() => {});
+      if (name !== "open") this.post("open", this.options.toOpen()).catch(() => {});
     }
     return this.post(name, given, transfer);
   }
@@ -81,6 +100,11 @@ export class WorkerClient {
   /** Ends the worker. Requests that wait or follow are rejected. */
   async stop(): Promise<void> {
     this.isStopped = true;
+    await this.end();
+  }
+
+  /** Ends the worker until the next request. Requests that wait are rejected. */
+  async end(): Promise<void> {
     const worker = this.worker;
     this.worker = undefined;
     worker?.removeAllListeners();
@@ -134,6 +158,6 @@ export class WorkerClient {
   }
 
   private unavailable(reason: string, cause?: unknown): Error {
-    return storeErrors.store_unavailable(this.options.open.path, reason, { cause });
+    return storeErrors.store_unavailable(this.options.path, reason, { cause });
   }
 }

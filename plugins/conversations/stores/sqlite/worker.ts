@@ -6,10 +6,10 @@ import type { OpenRequest, Reply, Request } from "./protocol.ts";
 import { Store } from "./store.ts";
 
 let store: Store | undefined;
-let path = "";
+let toOpen: OpenRequest | undefined;
 
 function open(request: OpenRequest): unknown {
-  path = request.path;
+  toOpen = request;
   const driver = loadDriver();
   if (driver === undefined) throw new StoreFailure("STORE_DRIVER_MISSING", [process.versions.node]);
   const opening = new Store(driver, request);
@@ -20,6 +20,8 @@ function open(request: OpenRequest): unknown {
 
 function handle({ name, given }: Request): unknown {
   if (name === "open") return open(given as OpenRequest);
+  // The last attempt has failed, which may have been for a moment.
+  if (store === undefined && toOpen) open(toOpen);
   if (store === undefined) throw new Error("the store is not open");
   return (store.handlers[name] as (given: unknown) => unknown)(given);
 }
@@ -40,7 +42,7 @@ function stats(): Reply["stats"] {
 
 function fail(request: Request, error: unknown): void {
   store?.failed(error);
-  answer(request, { failure: toFailure(error, path) });
+  answer(request, { failure: toFailure(error, toOpen?.path ?? "") });
 }
 
 parentPort?.on("message", (request: Request) => {

@@ -122,7 +122,7 @@ describe("worker", () => {
   test("starts again after it ended, and rejects the requests that waited", async () => {
     const storage = await openStorage();
     const id = await begin(storage, entry(1, "user", "u1", "one"));
-    const { worker } = (storage as unknown as { worker: { worker: Worker } }).worker;
+    const { worker } = (storage as unknown as { file: { worker: { worker: Worker } } }).file.worker;
     const ended = worker.terminate();
     await expect(storage.search("one")).rejects.toMatchObject({ code: "store_unavailable" });
     await ended;
