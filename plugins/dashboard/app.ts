@@ -8,6 +8,7 @@ import { pageRoutes } from "./api/pages.ts";
 import { type DashboardContext } from "./context.ts";
 import { HttpError } from "./errors.ts";
 import { registerGuard } from "./auth/guard.ts";
+import { healthProblem } from "./health.ts";
 import { metricsRoute } from "./metrics/route.ts";
 import { overviewRoutes } from "./api/status.ts";
 import type { PluginRoutes } from "./api/plugin-routes.ts";
@@ -102,32 +103,13 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
     };
     return reply.header("cache-control", "no-store").send(body);
   });
-  app.get("/healthz", { config: { access: "health" } }, (_request, reply) =>
-    reply.header("cache-control", "no-store").send({ status: "ok" }),
-  );
-  app.get("/readyz", { config: { access: "health" } }, (request, reply) => {
-    const state = context.runtime.stopping()
-      ? "stopping"
-      : context.runtime.serving()
-        ? context.runtime.state()
-        : "starting";
-    if (state === "starting" || state === "stopping" || state === "unconfigured") {
-      const message = `The launcher is ${state}; try again in a moment.`;
-      return sendError(
-        context.site,
-        request,
-        reply,
-        new HttpError("unavailable", { message, state, retryAfterSeconds: 1 }),
-      );
-    }
-    const { conversations } = context.services;
-    if (conversations?.desk && conversations.health().state === "away") {
-      const message = "The store that the nodes share is away; try again in a moment.";
-      const error = new HttpError("unavailable", { message, state, retryAfterSeconds: 1 });
+  for (const path of ["/healthz", "/readyz"])
+    app.get(path, { config: { access: "health" } }, (request, reply) => {
+      const problem = healthProblem(context, path);
+      if (!problem) return reply.header("cache-control", "no-store").send({ status: "ok" });
+      const error = new HttpError("unavailable", { ...problem, retryAfterSeconds: 1 });
       return sendError(context.site, request, reply, error);
-    }
-    return reply.header("cache-control", "no-store").send({ status: "ok" });
-  });
+    });
   // Only the control socket serves these paths.
   for (const url of ["/local", "/local/*"]) {
     app.all(url, { config: { access: "open" } }, () => {

@@ -3,15 +3,11 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import type { FastifyInstance } from "fastify";
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import { createActivityLog } from "./api/activity.ts";
-import { testChannel } from "./api/channel-test.ts";
 import { EventFeed, publishEvents } from "./api/event-feed.ts";
 import { bearerOwner } from "./api/events.ts";
 import { Figures, totalsOf } from "./api/figures.ts";
-import { protocolStatus } from "./api/protocols.ts";
-import { sectionsOf } from "./api/settings.ts";
 import { createPluginRoutes, sendInternalError, type PluginRoutes } from "./api/plugin-routes.ts";
-import { tokensView } from "./api/tokens.ts";
-import type { CheckView, PluginView } from "./api/views.ts";
+import type { PluginView } from "./api/views.ts";
 import { loadAssets } from "./assets.ts";
 import { sessionOf, tokenSigner } from "./auth/cookies.ts";
 import { createSignInLinks } from "./auth/credentials.ts";
@@ -23,15 +19,15 @@ import { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import { dashboardSchema } from "./config.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "./context.ts";
 import { controlRoutes } from "./control/routes.ts";
+import { runDoctor } from "./doctor.ts";
+import { healthProblem, sendOk, sendUpdated, updated } from "./health.ts";
 import type {
   ControlSocketOptions,
   DashboardShape,
   Doctor,
   LogSource,
-  RequestObservations,
   TokenWay,
 } from "./service.ts";
-import { toRejectedConnection } from "./ui/text/rejections.ts";
 
 export type {
   DashboardShape,
@@ -282,30 +278,6 @@ function createFeed(
   return new EventFeed({ clock, after, traffic, state: lifecycle.state, log, epoch });
 }
 
-/** Runs the doctor checks with the current state of this launcher. */
-async function runDoctor(
-  context: DashboardContext,
-  doctor: Doctor,
-  observations: RequestObservations | undefined,
-): Promise<readonly CheckView[]> {
-  const { auth, http, observers, runtime, services } = context;
-  return doctor({
-    ...observations,
-    state: runtime.state(),
-    now: auth.clock.now(),
-    addresses: http.addresses(),
-    channel: services.picoServer?.status(),
-    protocols: protocolStatus(http, await sectionsOf(services).catch(() => [])),
-    differentNodes: (services.conversations?.health().nodes ?? [])
-      .filter(({ differs }) => differs)
-      .map(({ name }) => name),
-    program: services.program?.status(),
-    tokens: (await tokensView(auth)).tokens,
-    refusals: observers.activity.clientRefusals().map(toRejectedConnection),
-    handshakes: () => testChannel(context, services.tokenSecrets.reveal("pico")),
-  });
-}
-
 /** Passes requests to the Fastify application, and tells other plugins which sign-in sent one. */
 function serve(scope: DashboardScope, context: DashboardContext, plugins: PluginRoutes): void {
   const { http } = scope.needs;
@@ -319,6 +291,12 @@ function serve(scope: DashboardScope, context: DashboardContext, plugins: Plugin
   });
 }
 
+/** Codes of an import whose file is gone: an update has replaced the files of the program. */
+const missingFile = ["ENOENT", "ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"];
+
+const isHealthCheck = ({ method, url }: IncomingMessage): boolean =>
+  (method === "GET" || method === "HEAD") && /^\/(healthz|readyz)(\?|$)/.test(url ?? "");
+
 /**
  * The first request loads the application with the web framework, so that a launcher of which only
  * the channels are used does without them.
@@ -330,20 +308,30 @@ function createHandler(
 ): RequestListener {
   let app: FastifyInstance | undefined;
   let loading: Promise<void> | undefined;
+  let isUpdated = false;
   async function load(): Promise<void> {
     const { createApp } = await import("./app.ts");
     app = await createApp(context, plugins);
   }
+  function fail(err: unknown): void {
+    isUpdated = missingFile.includes(String((err as NodeJS.ErrnoException).code));
+    log.error({ err }, isUpdated ? updated : "the dashboard could not be loaded");
+  }
   async function serveFirst(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    loading ??= load().catch((err) => log.error({ err }, "the dashboard could not be loaded"));
+    loading ??= load().catch(fail);
     await loading;
-    if (!app) sendInternalError(response);
-    else if (!response.destroyed) app.routing(request, response);
+    if (response.destroyed) return;
+    if (app) app.routing(request, response);
+    else if (isUpdated) sendUpdated(request, response);
+    else sendInternalError(response);
   }
   onStop(async () => {
     await loading;
     await app?.close();
   });
-  return (request, response) =>
-    app ? app.routing(request, response) : void serveFirst(request, response);
+  return (request, response) => {
+    if (app) return app.routing(request, response);
+    if (isHealthCheck(request) && !healthProblem(context, request.url!)) return sendOk(response);
+    void serveFirst(request, response);
+  };
 }

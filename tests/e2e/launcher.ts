@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
+const builtProgram = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
 
 export interface LaunchOptions {
   readonly home?: string;
+  /** Path of `doorward.js`. @defaultValue that of the build */
+  readonly program?: string;
   readonly args?: readonly string[];
   /** Arguments of Node. */
   readonly nodeArgs?: readonly string[];
@@ -33,7 +35,7 @@ export interface LauncherProcess {
 /** Starts the built program with its own environment and a home in a temporary directory. */
 export async function spawnLauncher(options: LaunchOptions = {}): Promise<LauncherProcess> {
   const home = options.home ?? (await mkdtemp(join(tmpdir(), "doorward-home-")));
-  const { args = ["-console", "-port", "0"], nodeArgs = [] } = options;
+  const { args = ["-console", "-port", "0"], nodeArgs = [], program = builtProgram } = options;
   const child = spawn(process.execPath, [...nodeArgs, program, ...args], {
     env: {
       PATH: process.env["PATH"] ?? "",

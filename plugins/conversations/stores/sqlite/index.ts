@@ -17,7 +17,7 @@ import { readBootId } from "./boot.ts";
 import { readCloseRecord } from "./close-record.ts";
 import { storeErrors } from "./errors.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
-import { startWorker } from "./worker-client.ts";
+import { readWorkerCode, startWorker } from "./worker-client.ts";
 
 /** Options of `openSqliteStorage`. */
 export interface SqliteStorageOptions {
@@ -54,6 +54,7 @@ export async function openSqliteStorage(
 ): Promise<ConversationStorage> {
   const { durability = "process", clock, log, random, maxPages, lockWaitMs = 11_000 } = options;
   const path = resolve(options.path);
+  readWorkerCode();
   // First, because it takes most of the time.
   const thread = readCloseRecord(path) ? undefined : startWorker();
   const lock = await lockStore(path, lockWaitMs).catch(async (error: unknown) => {

@@ -1,6 +1,7 @@
 // Sends requests to the worker, and starts it again if it ends.
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { storeErrors } from "./errors.ts";
 import type { Failure, OpenRequest, Reply, RequestName, Requests, Stats } from "./protocol.ts";
@@ -28,14 +29,27 @@ interface WorkerClientOptions {
 const endedId = -1;
 
 /** The bundled worker: this module runs from `dist`, from a bundle or from source. */
-function workerFile(): URL {
+function workerFile(): string {
   const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
-  return new URL("dist/plugins/conversations/stores/sqlite/worker.cjs", pathToFileURL(manifest));
+  return join(dirname(manifest), "dist/plugins/conversations/stores/sqlite/worker.cjs");
+}
+
+let source: string | undefined;
+
+/**
+ * Reads the code of the worker, which may start much later: an update of the package must not mix
+ * two versions in one process.
+ */
+export function readWorkerCode(): void {
+  const file = workerFile();
+  source ??= `__filename = ${JSON.stringify(file)};\n${readFileSync(file, "utf8")}`;
 }
 
 /** Starts a worker. It opens nothing before its first request. */
 export function startWorker(): Worker {
-  const worker = new Worker(workerFile(), {
+  readWorkerCode();
+  const worker = new Worker(source!, {
+    eval: true,
     name: "conversations",
     execArgv: ["--disable-warning=ExperimentalWarning"],
   });
