@@ -79,16 +79,19 @@ async function bundleScripts(root, input, target) {
 }
 
 /**
- * Writes the scripts of sign-in and setup to `target`. Each is one file, so that a first visit
- * needs one request.
+ * Writes the scripts of sign-in and setup to `target`, and the one that runs before the first paint
+ * of a page. Each is one file, so that a first visit needs one request.
  *
  * @returns The outputs, or undefined if there were errors.
  */
 export async function bundleDoorways(root, target) {
-  const folder = "plugins/dashboard/ui/doorway";
+  const ui = "plugins/dashboard/ui";
   const result = await built({
     absWorkingDir: root,
-    entryPoints: ["sign-in", "setup"].map((out) => ({ in: `${folder}/${out}-script.ts`, out })),
+    entryPoints: ["doorway/sign-in", "doorway/setup", "live/early"].map((name) => ({
+      in: `${ui}/${name}-script.ts`,
+      out: path.basename(name),
+    })),
     outdir: target,
     bundle: true,
     minify: true,

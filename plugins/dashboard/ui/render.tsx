@@ -11,7 +11,8 @@ import { DocsPage, type DocsData } from "./docs/page.tsx";
 import { MessagePage, type MessageData } from "./doorway/message.tsx";
 import { SetupPage, type SetupData } from "./doorway/setup.tsx";
 import { SignInPage, type SignInData } from "./doorway/sign-in.tsx";
-import { OverviewPage, type OverviewData } from "./overview/page.tsx";
+import * as overviewCards from "./overview/cards.ts";
+import { cards, OverviewPage, type OverviewData } from "./overview/page.tsx";
 import { SecurityPage, type SecurityData } from "./security/page.tsx";
 import { SettingsPage, type SettingsData } from "./settings/page.tsx";
 import { SiteContext, useSite, type SiteFacts } from "./site.tsx";
@@ -35,6 +36,12 @@ export interface PageData {
   readonly security: SecurityData;
   readonly settings: SettingsData;
 }
+
+cards.application.provide(overviewCards.ApplicationCard);
+cards.attention.provide(overviewCards.Attention);
+cards.connections.provide(overviewCards.ConnectionsCard);
+cards.nodes.provide(overviewCards.NodesCard);
+cards.traffic.provide(overviewCards.Traffic);
 
 const components: {
   readonly [K in keyof PageData]: ComponentType<{ readonly data: PageData[K] }>;
@@ -65,7 +72,11 @@ export function renderPage<K extends keyof PageData>(document: PageDocument<K>):
   const Page = components[page] as ComponentType<{ readonly data: PageData[K] }>;
   const text = renderDocument(
     site,
-    { styles: ["tokens.css", "base.css", "frame.css", `${page}.css`], script: `${page}.js` },
+    {
+      styles: ["tokens.css", "base.css", "frame.css", `${page}.css`],
+      script: `${page}.js`,
+      early: "early.js",
+    },
     <body class="app">
       <a class="skip" href="#main">
         Skip to content
@@ -142,6 +153,8 @@ interface HeadProps {
   /** Names of built files. */
   readonly styles: readonly string[];
   readonly script: string | undefined;
+  /** A small script that runs before the browser paints. */
+  readonly early?: string;
 }
 
 function renderDocument(site: SiteFacts, files: HeadProps, body: JSX.Element): string {
@@ -156,7 +169,7 @@ function renderDocument(site: SiteFacts, files: HeadProps, body: JSX.Element): s
  * The browser paints nothing before it has parsed the body (`rel="expect"`). Otherwise a slow one
  * shows an incomplete page and then moves it.
  */
-function Head({ styles, script }: HeadProps): JSX.Element {
+function Head({ styles, script, early }: HeadProps): JSX.Element {
   const { base, title, asset } = useSite();
   return (
     <head>
@@ -167,6 +180,7 @@ function Head({ styles, script }: HeadProps): JSX.Element {
       <meta name="base" content={base} />
       <title>{`${title} · Doorward`}</title>
       <link rel="expect" href="#end" {...{ blocking: "render" }} />
+      {early && <script type="module" async src={asset(early)} {...{ blocking: "render" }} />}
       <link rel="icon" type="image/svg+xml" href={asset("icon.svg")} />
       <link
         rel="preload"

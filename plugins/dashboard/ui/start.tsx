@@ -3,7 +3,9 @@ import { hydrate, render, type ComponentType } from "preact";
 import { forgetChat } from "./chat/state/forget.ts";
 import { startClock } from "./live/clock.ts";
 import { loadLater } from "./live/later.ts";
-import { pageStream } from "./live/stream.ts";
+import { whileHydrating } from "./live/part.tsx";
+import { reportReady } from "./live/readiness.ts";
+import { startStream } from "./live/stream.ts";
 import { Layers } from "./frame/layers.tsx";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
 import { startShortcuts } from "./frame/shortcuts.ts";
@@ -31,12 +33,14 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
     main: <Page data={data} />,
     bottom: <BottomBar />,
   };
-  for (const [id, content] of Object.entries(roots)) {
-    hydrate(
-      <SiteContext.Provider value={site}>{content}</SiteContext.Provider>,
-      document.getElementById(id)!,
-    );
-  }
+  whileHydrating(() => {
+    for (const [id, content] of Object.entries(roots)) {
+      hydrate(
+        <SiteContext.Provider value={site}>{content}</SiteContext.Provider>,
+        document.getElementById(id)!,
+      );
+    }
+  });
   render(
     <SiteContext.Provider value={site}>
       <Layers />
@@ -45,7 +49,8 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
   );
   onSignedOut(forgetChat);
   startShortcuts();
-  pageStream.start();
+  startStream();
   document.documentElement.dataset["ready"] = "";
   loadLater();
+  reportReady();
 }

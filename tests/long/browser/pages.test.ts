@@ -158,6 +158,7 @@ const budgetOf = (path: string): number => budgets.find(([pages]) => pages.test(
 
 /** Scripts that load after the page. */
 const laterScripts = [
+  "cards",
   "dialog-layers",
   "engine",
   "highlight",
@@ -165,7 +166,7 @@ const laterScripts = [
   "link",
   "live-link",
   "menu-list",
-  "nodes-card",
+  "page-stream",
   "qr-path",
   "token-actions",
 ];

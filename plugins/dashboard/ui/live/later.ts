@@ -7,11 +7,13 @@ const retryMs = 2000;
 let waiting: (() => void)[] | undefined = [];
 
 /** A part of the page in a file of its own. */
-interface Later<T> {
+export interface Later<T> {
   /** The exports of its module, or undefined until they are loaded. */
   readonly module: ReadonlySignal<T | undefined>;
   /** Calls `act` once the part is loaded. If it cannot be loaded, the page says so. */
   readonly use: (act?: (module: T) => unknown) => void;
+  /** Gives the part to the server, which draws it with the page. */
+  readonly provide: (module: T) => void;
 }
 
 /**
@@ -43,6 +45,9 @@ export function later<T>(load: () => Promise<T>): Later<T> {
       const loaded = module.peek();
       if (loaded) act(loaded);
       else acts.push(act);
+    },
+    provide: (given) => {
+      module.value = given;
     },
   };
 }

@@ -1,7 +1,5 @@
 /** Problems that need the owner, each with its fix. @module */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import type { StatusView } from "../../api/views.ts";
 import { second } from "../live/clock.ts";
 import { Button, IconButton, LinkButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -10,10 +8,9 @@ import { toast } from "../frame/toasts.ts";
 import { useSite } from "../site.tsx";
 import { deafLabel, programState } from "../text/program-labels.ts";
 import { blockedLabel, rejectionDetail, rejectionTitle, uniqueFixes } from "../text/rejections.ts";
+import type { Finding, Findings } from "./findings.ts";
 
-interface Finding {
-  /** Changes when the problem occurs again; a dismissed problem then returns. */
-  readonly id: string;
+interface FindingTexts {
   readonly title: string;
   readonly detail?: string;
   readonly fix?: string | undefined;
@@ -22,77 +19,36 @@ interface Finding {
   readonly action?: "restart" | "troubleshooting";
 }
 
-function findingsOf({ warnings, program, channel }: StatusView): readonly Finding[] {
-  const rejections = channel?.refusals ?? [];
-  const fixes = uniqueFixes(rejections);
-  return [
-    ...warnings.map(({ id, text, fix }) => ({ id: `${id} ${text}`, title: text, fix })),
-    ...(program ? programFindings(program) : []),
-    ...rejections.map((rejection, at) => ({
-      id: `rejected ${rejection.address} ${rejection.code} ${rejection.at}`,
+/** @param fix - Fix of a rejection; undefined if another row shows the same one. */
+function describe(finding: Finding, fix: string | undefined): FindingTexts {
+  if (finding.kind === "warning") return { title: finding.warning.text, fix: finding.warning.fix };
+  if (finding.kind === "rejection") {
+    const { rejection } = finding;
+    return {
       title: rejectionTitle(rejection),
       detail: rejectionDetail(rejection),
-      fix: fixes[at],
+      fix,
       blockedUntil: rejection.until,
-      action: "troubleshooting" as const,
-    })),
-  ];
-}
-
-function programFindings(program: NonNullable<StatusView["program"]>): readonly Finding[] {
-  const { state, restarts, lastEnd, deaf, since } = program;
-  return [
-    ...(deaf > 0
-      ? [{ id: `deaf ${deaf}`, title: deafLabel(program), action: "restart" as const }]
-      : []),
-    ...(state === "running" && restarts === 0
-      ? []
-      : [
-          {
-            id: `program ${state} ${restarts} ${since}`,
-            title: state === "running" ? "The application restarted" : programState(state).text,
-            detail: [
-              restarts === 1 ? "1 restart" : `${restarts} restarts`,
-              ...(lastEnd === undefined ? [] : [`last exit: ${lastEnd}`]),
-            ].join(", "),
-          },
-        ]),
-  ];
-}
-
-const storageKey = "doorward-dismissed";
-
-/** Reads and keeps the dismissed problems. Without storage, they return with the next page. */
-function useDismissed() {
-  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
-  useEffect(() => {
-    try {
-      setIds(new Set(JSON.parse(localStorage.getItem(storageKey) ?? "[]") as string[]));
-    } catch {
-      // The browser denies storage, or something else wrote the entry.
-    }
-  }, []);
-  const dismiss = (id: string): void => {
-    const next = new Set([...ids, id].slice(-50));
-    setIds(next);
-    try {
-      localStorage.setItem(storageKey, JSON.stringify([...next]));
-    } catch {
-      // Denied, as above.
-    }
+      action: "troubleshooting",
+    };
+  }
+  const { program, kind } = finding;
+  if (kind === "deaf") return { title: deafLabel(program), action: "restart" };
+  const { state, restarts, lastEnd } = program;
+  return {
+    title: state === "running" ? "The application restarted" : programState(state).text,
+    detail: [
+      restarts === 1 ? "1 restart" : `${restarts} restarts`,
+      ...(lastEnd === undefined ? [] : [`last exit: ${lastEnd}`]),
+    ].join(", "),
   };
-  return { ids, dismiss };
 }
 
-/** The problems that were not dismissed. */
-interface Findings {
-  readonly items: readonly Finding[];
-  readonly dismiss: (id: string) => void;
-}
-
-export function useFindings(status: StatusView): Findings {
-  const { ids, dismiss } = useDismissed();
-  return { items: findingsOf(status).filter(({ id }) => !ids.has(id)), dismiss };
+/** Finding -> fix of its rejection. */
+function fixesOf(items: readonly Finding[]): ReadonlyMap<Finding, string | undefined> {
+  const rejected = items.filter((one) => one.kind === "rejection");
+  const fixes = uniqueFixes(rejected.map(({ rejection }) => rejection));
+  return new Map(rejected.map((finding, at) => [finding, fixes[at]]));
 }
 
 interface AttentionProps {
@@ -101,27 +57,32 @@ interface AttentionProps {
   readonly now: number;
 }
 
-/** One row for each problem; nothing if there is none. */
-export function Attention({ findings, now }: AttentionProps): JSX.Element | null {
+/** One row for each problem. */
+export function Attention({ findings, now }: AttentionProps): JSX.Element {
   const { items, dismiss } = findings;
-  if (items.length === 0) return null;
+  const fixes = fixesOf(items);
   return (
     <section class="attention" aria-label="Needs attention">
       {items.map((finding) => (
-        <Row key={finding.id} finding={finding} now={now} dismiss={dismiss} />
+        <Row
+          key={finding.id}
+          texts={describe(finding, fixes.get(finding))}
+          now={now}
+          dismiss={() => dismiss(finding.id)}
+        />
       ))}
     </section>
   );
 }
 
 interface RowProps {
-  readonly finding: Finding;
+  readonly texts: FindingTexts;
   readonly now: number;
-  readonly dismiss: (id: string) => void;
+  readonly dismiss: () => void;
 }
 
-function Row({ finding, now, dismiss }: RowProps): JSX.Element {
-  const { id, title, detail, fix, blockedUntil, action } = finding;
+function Row({ texts, now, dismiss }: RowProps): JSX.Element {
+  const { title, detail, fix, blockedUntil, action } = texts;
   const { url } = useSite();
   return (
     <div>
@@ -147,7 +108,7 @@ function Row({ finding, now, dismiss }: RowProps): JSX.Element {
         </span>
       )}
       <span class="scripted">
-        <IconButton icon="x" label={`Dismiss: ${title}`} compact onClick={() => dismiss(id)} />
+        <IconButton icon="x" label={`Dismiss: ${title}`} compact onClick={dismiss} />
       </span>
     </div>
   );

@@ -3,14 +3,12 @@ import type { JSX } from "preact";
 import type { FiguresView } from "../../api/figure-views.ts";
 import type { ConnectionsView, StatusView } from "../../api/views.ts";
 import { later } from "../live/later.ts";
+import { Part } from "../live/part.tsx";
 import { useResource } from "../live/resource.ts";
 import { PageHead } from "../parts/states.tsx";
-import { ApplicationCard } from "./application-card.tsx";
-import { Attention, useFindings } from "./attention.tsx";
-import { ConnectionsCard } from "./connections-card.tsx";
+import { useFindings } from "./findings.ts";
 import { StateCard } from "./state-card.tsx";
 import { Tiles } from "./tiles.tsx";
-import { Traffic } from "./traffic.tsx";
 
 export interface OverviewData {
   readonly status: StatusView;
@@ -19,8 +17,16 @@ export interface OverviewData {
   readonly connections: ConnectionsView | undefined;
 }
 
-/** Only services with a shared store have nodes. */
-const nodesCard = later(() => import("./nodes-card.tsx"));
+const load = () => import("./cards.ts");
+
+/** Cards whose code loads after the page. */
+export const cards = {
+  application: later(async () => (await load()).ApplicationCard),
+  attention: later(async () => (await load()).Attention),
+  connections: later(async () => (await load()).ConnectionsCard),
+  nodes: later(async () => (await load()).NodesCard),
+  traffic: later(async () => (await load()).Traffic),
+};
 
 const figuresIntervalMs = 5000;
 
@@ -44,22 +50,22 @@ export function OverviewPage({ data }: { readonly data: OverviewData }): JSX.Ele
     minIntervalMs: figuresIntervalMs,
   });
   const status = value.value;
-  const { program, channel, refusals, now } = status;
+  const { program, channel, refusals, now, store } = status;
+  const nodes = store?.nodes;
   const findings = useFindings(status);
-  const loaded = nodesCard.module.value;
   const failedSignIns = refusals.reduce((sum, { times }) => sum + times, 0);
   return (
     <div class="page-in">
       <PageHead title="Overview" />
       <StateCard status={status} problems={findings.items.length} refresh={refresh} />
-      <Attention findings={findings} now={now} />
+      {findings.items.length > 0 && <Part of={cards.attention} props={{ findings, now }} />}
       <Tiles figures={figures.value.value} channel={channel} failedSignIns={failedSignIns} />
-      <Traffic figures={figures.value.value} />
+      <Part of={cards.traffic} props={{ figures: figures.value.value }} />
       <div class={program ? "cols" : "stack"}>
         {data.connections && <NewestConnections first={data.connections} now={now} />}
-        {program && <ApplicationCard program={program} />}
+        {program && <Part of={cards.application} props={{ program }} />}
       </div>
-      {status.store?.nodes && loaded && <loaded.NodesCard nodes={status.store.nodes} now={now} />}
+      {nodes && <Part of={cards.nodes} props={{ nodes, now }} />}
     </div>
   );
 }
@@ -73,5 +79,5 @@ function NewestConnections({ first, now }: NewestProps): JSX.Element {
   const { value } = useResource("/api/connections?newest=1&limit=4", first, {
     refreshOn: ["connected", "disconnected"],
   });
-  return <ConnectionsCard view={value.value} now={now} />;
+  return <Part of={cards.connections} props={{ view: value.value, now }} />;
 }

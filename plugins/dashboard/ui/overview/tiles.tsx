@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { FiguresView } from "../../api/figure-views.ts";
 import type { ChannelView } from "../../api/views.ts";
-import { Spark } from "../parts/chart.tsx";
+import { Spark } from "../parts/spark.tsx";
 import { useSite } from "../site.tsx";
 import { formatCount } from "../text/format.ts";
 

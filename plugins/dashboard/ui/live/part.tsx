@@ -1,0 +1,63 @@
+/** Parts of a page that the server draws and the browser loads after the page. @module */
+import { options, type ComponentType, type JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Later } from "./later.ts";
+import { reportReady, waitingAttribute } from "./readiness.ts";
+
+let isHydrating = false;
+
+/** Runs `act`, in which components take over what the server has drawn. */
+export function whileHydrating(act: () => void): void {
+  isHydrating = true;
+  act();
+  isHydrating = false;
+}
+
+interface PartProps<P> {
+  /** A component that draws one element. */
+  readonly of: Pick<Later<ComponentType<P>>, "module">;
+  readonly props: P;
+}
+
+/**
+ * Draws a part of the page. Until its code is loaded, the part of the server stays; clicks on it
+ * are repeated afterwards. A part that the server has not drawn appears once its code is loaded.
+ */
+export function Part<P extends object>({ of, props }: PartProps<P>): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const isLoaded = of.module.value !== undefined;
+  useEffect(() => {
+    if (!isLoaded) return;
+    box.current!.removeAttribute(waitingAttribute);
+    reportReady();
+  }, [isLoaded]);
+  return (
+    <div class="part" ref={box} {...{ [waitingAttribute]: "" }}>
+      <Drawing of={of} props={props} />
+    </div>
+  );
+}
+
+/**
+ * Thrown instead of drawing. While hydrating, Preact keeps the elements of a component that throws
+ * an object with `then`, and takes them over when the component draws again.
+ */
+const unloaded = { then: () => undefined };
+
+type HandleError = (error: unknown, ...details: unknown[]) => void;
+
+/** Name of the error hook in the built package. `Suspense` of Preact uses it too. */
+const errorHook = "__e";
+const hooks = options as Record<typeof errorHook, HandleError>;
+const handleError = hooks[errorHook];
+hooks[errorHook] = (error, ...details) => {
+  if (error !== unloaded) handleError(error, ...details);
+};
+
+function Drawing<P extends object>({ of, props }: PartProps<P>): JSX.Element | null {
+  const [isDrawn] = useState(isHydrating);
+  const Loaded = of.module.value;
+  if (Loaded) return <Loaded {...props} />;
+  if (isDrawn) throw unloaded;
+  return null;
+}
