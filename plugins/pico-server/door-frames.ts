@@ -1,4 +1,4 @@
-// Reads the frames of other nodes as calls of a door subscriber.
+// Reads the frames of other nodes as calls to a subscriber of a protocol plugin.
 import {
   decode,
   type AnswerEndPayload,

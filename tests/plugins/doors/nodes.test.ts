@@ -218,7 +218,7 @@ describe.skipIf(!hasRedis)("a session of another node", () => {
     await waitFor(() => expect(stopped).toEqual(["a"]));
   });
 
-  test("shows the message of another client to a stream of the AI SDK", async () => {
+  test("shows the message of another client to the AI SDK", async () => {
     const release = deferred();
     const [a, b] = await startTwo(async ({ accept, content, reply }) => {
       accept();
