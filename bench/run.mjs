@@ -19,6 +19,7 @@ import { measureMemory, measureStart } from "./workloads/start.mjs";
 import { measureNodes } from "./workloads/nodes.mjs";
 import { measureRolling } from "./workloads/rolling.mjs";
 import { measureProtocols } from "./workloads/protocols.mjs";
+import { measureWorkers } from "./workloads/workers.mjs";
 import { measureStore } from "./workloads/store.mjs";
 
 /** @type {Record<string, (size: import("./rounds.mjs").Size) =>
@@ -38,6 +39,7 @@ const workloads = {
   idle: measureIdle,
   store: measureStore,
   nodes: measureNodes,
+  workers: measureWorkers,
   rolling: measureRolling,
   protocols: measureProtocols,
 };

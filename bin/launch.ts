@@ -15,17 +15,23 @@ import { homeOf, createRandom } from "./environment.ts";
 import { watchNpm } from "./npm-parent.ts";
 import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
+import type { WorkerRole } from "./workers/role.ts";
 
 interface LaunchOptions extends LauncherArguments {
   readonly env: Environment;
   readonly version: string;
   /** Returns code compiled by this start, for the next one; undefined if nothing is new. */
   readonly compiled?: () => CompiledFiles | undefined;
+  /** Set in one of several processes that serve the home. */
+  readonly worker?: WorkerRole | undefined;
 }
+
+/** True in the process that owns the control socket, the sign-in pages and the compiled code. */
+const isFirst = ({ worker }: LaunchOptions): boolean => (worker?.number ?? 1) === 1;
 
 /** Runs the launcher until it is stopped and resolves with the exit code. */
 export async function launch(options: LaunchOptions): Promise<number> {
-  const { env, debug } = options;
+  const { env, debug, worker } = options;
   const home = homeOf(env);
   const log = await openLog(home, options);
   let kernel: Launcher | undefined;
@@ -35,19 +41,22 @@ export async function launch(options: LaunchOptions): Promise<number> {
   try {
     const quitting = new AbortController();
     kernel = await buildKernel(home, log, { ...options, pages }, () => quitting.abort());
-    shutdownSignal = waitForShutdown(kernel, log, quitting.signal, env);
+    shutdownSignal = waitForShutdown(kernel, log, quitting.signal, options);
     await kernel.start();
-    removeUsed(pages, kernel);
-    await printBanner(kernel, home, pages, options);
-    cacheTimer = setTimeout(() => void writeCompileCache(home, options, log.log), cacheDelayMs);
+    if (isFirst(options)) {
+      removeUsed(pages, kernel);
+      cacheTimer = setTimeout(() => void writeCompileCache(home, options, log.log), cacheDelayMs);
+    }
+    if (worker)
+      log.log.info({ dashboard: kernel.services.http.addresses()[0]?.href }, "worker started");
+    if (!worker || (await worker.serving())) await printBanner(kernel, home, pages, options);
     return await shutdownSignal.code;
   } catch (error) {
     if (shutdownSignal?.hasBegun()) return await shutdownSignal.code; // startup was aborted
     await kernel?.stop({ timeoutMs: stopTimeoutMs(kernel) });
     const isInternal = codeOf(error) === "internal";
-    const reason = isInternal
-      ? ""
-      : `${(error as Error).message}${await startFailureRemedy(codeOf(error), home, env)}`;
+    const remedy = isFirst(options) ? await startFailureRemedy(codeOf(error), home, env) : "";
+    const reason = isInternal ? "" : `${(error as Error).message}${remedy}`;
     const fields = isInternal || debug ? { err: error } : { code: codeOf(error), reason };
     log.log.error(fields, "startup failed");
     const sentence = isInternal
@@ -99,15 +108,18 @@ async function writeCompileCache(
 /** Opens the log file in the home; without a home, logs to standard error. */
 async function openLog(
   home: string,
-  { debug, console: isConsole, program }: LaunchOptions,
+  { debug, console: isConsole, program, worker }: LaunchOptions,
 ): Promise<LauncherLog> {
+  const number = worker?.number ?? 1;
   // Startup works without a home as long as nothing has to be written to it.
   const warnings = await ensureHome(home).then(
     (state) => state.warnings,
     () => [],
   );
   const log = await createLog({
-    file: join(home, "logs", "launcher.log"),
+    // Each worker renames its own file when it is full.
+    file: join(home, "logs", number === 1 ? "launcher.log" : `launcher-${number}.log`),
+    ...(worker && { fields: { worker: number } }),
     level: debug ? "debug" : "info",
     pretty: process.stderr.isTTY,
     stderr: process.stderr,
@@ -120,8 +132,10 @@ async function openLog(
 
 /** With "run", the terminal shows output of the program and warnings. A startup failure is printed
  *  separately. */
-const runModeLines =
-  /^\{"level":(?:30,"time":"[^"]*","plugin":"program"|40|[56]0,"time":"[^"]*","plugin")/;
+const withPlugin = String.raw`"time":"[^"]*"(?:,"worker":\d+)?,"plugin"`;
+const runModeLines = new RegExp(
+  `^\\{"level":(?:30,${withPlugin}:"program"|40|[56]0,${withPlugin})`,
+);
 
 async function buildKernel(
   home: string,
@@ -159,6 +173,7 @@ async function buildKernel(
     log: log.log,
     ways,
     pid: process.pid,
+    ...(options.worker && { worker: options.worker.number }),
     isRunning: await isRunning(home, env),
     random: createRandom(),
     ...(log.file === undefined ? {} : { logSource: logSource({ ...log, file: log.file }) }),
@@ -197,7 +212,7 @@ function waitForShutdown(
   kernel: Launcher,
   log: LauncherLog,
   quitting: AbortSignal,
-  env: Environment,
+  { env, worker }: LaunchOptions,
 ): ShutdownSignal {
   let stopping = false;
   const code = new Promise<number>((done) => {
@@ -206,21 +221,20 @@ function waitForShutdown(
       stopping = true;
       void kernel.stop({ timeoutMs: stopTimeoutMs(kernel) }).then(() => done(exitCode));
     };
-    const stopFor = (signal: NodeJS.Signals | "quit" | "npm ended"): void => {
+    const stopFor = (signal: string): void => {
       log.log.info({ signal }, "stopping");
       stop(0);
     };
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stopFor);
-    process.on("SIGHUP", (signal) => {
-      if (!stopping) stopFor(signal); // a closing terminal sends it twice
-    });
-    quitting.addEventListener("abort", () => stopFor("quit"));
-    watchNpm({
-      env,
-      ended: () => {
-        if (!stopping) stopFor("npm ended"); // Ctrl+C in a terminal reaches both
-      },
-    });
+    const stopOnce = (signal: string): void => {
+      if (!stopping) stopFor(signal);
+    };
+    if (worker) followPrimary(worker, log.log, stopOnce);
+    else {
+      for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stopFor);
+      process.on("SIGHUP", stopOnce); // a closing terminal sends it twice
+      quitting.addEventListener("abort", () => stopFor("quit"));
+      watchNpm({ env, ended: () => stopOnce("npm ended") }); // Ctrl+C in a terminal reaches both
+    }
     process.on("uncaughtException", (error) => {
       log.log.error({ err: error }, "uncaught error: stopping");
       process.stderr.write("doorward: stopped after an internal error; see launcher.log\n");
@@ -228,6 +242,17 @@ function waitForShutdown(
     });
   });
   return { code, hasBegun: () => stopping };
+}
+
+/** A terminal and a service manager signal all processes, so only the primary process counts
+ *  signals. SIGTERM to a worker alone makes the primary process replace it. */
+function followPrimary(worker: WorkerRole, log: Log, stop: (reason: string) => void): void {
+  worker.onStop(stop);
+  process.on("SIGTERM", stop);
+  for (const signal of ["SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
+  worker.onLoss(({ number, code, signal, restartMs }) =>
+    log.warn({ lost: number, code, signal, restartMs }, "another worker ended: it starts again"),
+  );
 }
 
 /** Returns the protocols of other products that are on, with the URLs for their clients. */
@@ -281,6 +306,7 @@ async function printBanner(
       protocols: runningProtocols(kernel),
       ...(program ? { program: program.status().command } : {}),
       ...(storeProblem === undefined ? {} : { storeProblem }),
+      ...(options.worker && { workers: options.workers }),
       pluginProblems: kernel
         .pluginViews()
         .flatMap(({ name, state: phase, reason = "" }) =>

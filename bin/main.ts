@@ -3,6 +3,7 @@ import { closeSync } from "node:fs";
 import { isatty } from "node:tty";
 import {
   parseArguments,
+  parseWorkers,
   UsageError,
   usage,
   type CommandArguments,
@@ -10,6 +11,7 @@ import {
 } from "./arguments.ts";
 import type { ScriptLoader } from "./compile-cache/loader.ts";
 import { commands } from "./commands/index.ts";
+import type { WorkerRole } from "./workers/role.ts";
 
 // Everything here uses this copy; child processes start without the tokens.
 const env: Readonly<Record<string, string | undefined>> = Object.freeze({ ...process.env });
@@ -52,8 +54,36 @@ async function run(
     return 0;
   }
   const { homeOf } = await import("./environment.ts");
+  if (given.command === "run") return runCommand(given, version, homeOf(env));
+  const workers = given.workers ?? workersOf(env);
+  if (workers === 1) return runLauncher({ ...given, workers }, version, scriptLoader);
+  if (given.tray === true) throw new UsageError("-tray does not work with -workers");
+  const { workerRole } = await import("./workers/role.ts");
+  const worker = workerRole(env);
+  if (!worker) {
+    const { runPrimary } = await import("./workers/primary.ts");
+    return runPrimary({ ...given, count: workers, env });
+  }
+  try {
+    const own = { ...given, workers, worker, port: worker.port, tray: false };
+    return await runLauncher(own, version, scriptLoader);
+  } finally {
+    worker.leave();
+  }
+}
+
+/** Reads the number of processes from the environment, as in containers. */
+function workersOf({ SERVICE_WORKERS: text = "" }: typeof env): number {
+  return text.trim() === "" ? 1 : parseWorkers(text.trim(), "SERVICE_WORKERS");
+}
+
+async function runLauncher(
+  given: LauncherArguments & { readonly worker?: WorkerRole },
+  version: string,
+  scriptLoader: ScriptLoader,
+): Promise<number> {
+  const { homeOf } = await import("./environment.ts");
   const home = homeOf(env);
-  if (given.command === "run") return runCommand(given, version, home);
   const { readCache } = await import("./compile-cache/cache.ts");
   scriptLoader.use(await readCache(home, env));
   const { launch } = await import("./launch.ts");

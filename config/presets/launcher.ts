@@ -59,6 +59,9 @@ interface LauncherOptions {
   readonly program?: GivenProgram;
   /** Source of the page Activity. */
   readonly logSource?: LogSource;
+  /** Number of this process among several of the home, from 1: each has its own file of sign-ins,
+   *  and only the first one a control socket. */
+  readonly worker?: number;
   /** Process id for commands of the owner; absent: no control socket. */
   readonly pid?: number;
   /** True if another launcher of this home answers commands, so that it does not stop. */
@@ -119,7 +122,7 @@ export async function createLauncher(options: LauncherOptions) {
 export type Launcher = Awaited<ReturnType<typeof createLauncher>>;
 
 function createDashboard(
-  { home, env, brand = "service", version, log, ways, logSource, pid }: LauncherOptions,
+  { home, env, brand = "service", version, log, ways, logSource, pid, worker = 1 }: LauncherOptions,
   places: Places,
   plugins: () => PluginView[],
 ) {
@@ -137,10 +140,13 @@ function createDashboard(
         now: running.now,
         plugins: plugins(),
       }),
-    signInFile: join(home, "state", "sign-ins.json"),
+    signInFile: join(home, "state", worker === 1 ? "sign-ins.json" : `sign-ins-${worker}.json`),
+    worker,
     ...(ways ? { ways } : {}),
     ...(logSource ? { log: logSource } : {}),
-    ...(pid === undefined || socket === undefined ? {} : { local: { socket, note, pid } }),
+    ...(pid === undefined || socket === undefined || worker > 1
+      ? {}
+      : { local: { socket, note, pid } }),
   });
 }
 

@@ -9,7 +9,7 @@ import { Figures, totalsOf } from "./api/figures.ts";
 import { createPluginRoutes, sendInternalError, type PluginRoutes } from "./api/plugin-routes.ts";
 import type { PluginView } from "./api/views.ts";
 import { loadAssets } from "./assets.ts";
-import { sessionOf, tokenSigner } from "./auth/cookies.ts";
+import { cookieInstance, sessionOf, tokenSigner } from "./auth/cookies.ts";
 import { createSignInLinks } from "./auth/credentials.ts";
 import { hostIsAllowed, isSameOrigin } from "./auth/guard.ts";
 import { ownerLink } from "./auth/owner-links.ts";
@@ -42,7 +42,6 @@ export type {
   SignInLinks,
   TokenWay,
 } from "./service.ts";
-
 export type { ProtocolStatus } from "./ui/text/protocols.ts";
 export type { DashboardConfig } from "./config.ts";
 export type {
@@ -74,6 +73,8 @@ export interface DashboardOptions {
   readonly local?: ControlSocketOptions;
   /** File for sign-ins if `keep_sign_ins` is on. Without it, the setting has no effect. */
   readonly signInFile?: string;
+  /** Number of this process if several serve one home: their cookies differ. @defaultValue 1 */
+  readonly worker?: number;
 }
 
 /**
@@ -205,7 +206,7 @@ function createContext(
 ): DashboardContext {
   const { needs, uses, clock, random, after, config, lifecycle, log, emit } = scope;
   const { tokens, tokenSecrets, http } = needs;
-  const { brand = "service", version = "", ways = () => [], plugins = () => [] } = options;
+  const { brand = "service", version = "", ways = () => [], plugins = () => [], worker } = options;
   const auth: AuthContext = {
     clock,
     tokens,
@@ -239,7 +240,7 @@ function createContext(
       brand,
       version,
       privateHost,
-      instance: uses.settings?.instance(),
+      instance: cookieInstance(uses.settings?.instance(), worker),
       url: (path) => http.url(path),
       tokenHints: ways,
     },

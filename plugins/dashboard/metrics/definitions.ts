@@ -49,9 +49,12 @@ const dashboardFamilies: readonly MetricFamily[] = [
   {
     type: "gauge",
     name: "doorward_info",
-    labels: ["version"],
-    help: "Version of the running launcher; always 1.",
-    read: ({ version }) => [[{ version }, 1]],
+    labels: ["version", "node"],
+    help: "Version of the launcher, and its name among nodes that share a store; always 1.",
+    read: ({ version, store }) => {
+      const node = store?.health.nodes?.find(({ isSelf }) => isSelf);
+      return [[node ? { version, node: node.name } : { version }, 1]];
+    },
   },
   {
     type: "gauge",
