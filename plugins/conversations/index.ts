@@ -19,6 +19,7 @@ export type {
   DeliveryProgress,
   EncodedFrame,
   Gap,
+  JoinOptions,
   LogEntry,
   LogLimits,
   LogListeners,

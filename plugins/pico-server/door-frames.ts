@@ -1,4 +1,4 @@
-// Reads the frames of other nodes as calls to a subscriber of a protocol plugin.
+// Reads the frames of other nodes as calls of a subscriber of the plugin API for protocols.
 import {
   decode,
   type AnswerEndPayload,
@@ -7,7 +7,6 @@ import {
   type ServerMessage,
   type UserTurnFrame,
 } from "../../lib/pico-wire/index.ts";
-import { defined, isObject } from "../../lib/util.ts";
 import type {
   AnswerEnd,
   InboundMessage,
@@ -24,52 +23,66 @@ export type DoorCall = (subscriber: DoorSubscriber) => void;
 const outcomes = ["completed", "stopped", "failed"] as const;
 const finishReasons = ["stop", "length", "content_filter", "stopped", "error"] as const;
 
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" ? value : undefined;
-const countOf = (value: unknown): number | undefined =>
-  typeof value === "number" ? value : undefined;
 
 const toMedia = ({ type, url, filename, content_type }: Partial<Attachment>): Media => ({
   type: content_type ?? type ?? "file",
-  ...defined({ url, filename }),
+  ...(url !== undefined && { url }),
+  ...(filename !== undefined && { filename }),
 });
 
 function toToolCall(given: unknown): ToolCall[] {
-  if (!isObject(given) || !isObject(given.function)) return [];
-  const { id, result, error } = given;
-  const { name, arguments: text } = given.function;
+  if (!isFields(given) || !isFields(given["function"])) return [];
+  const { id } = given;
+  const { name, arguments: text } = given["function"];
   if (typeof id !== "string" || typeof name !== "string" || typeof text !== "string") return [];
-  const outcome = defined({ result: textOf(result), error: textOf(error) });
+  const result = textOf(given["result"]);
+  const error = textOf(given["error"]);
+  const outcome = {
+    ...(result !== undefined && { result }),
+    ...(error !== undefined && { error }),
+  };
   return [{ id, name, arguments: text, ...outcome }];
 }
 
 function toMessage(payload: ServerMessage): OutboundMessage {
   const { content, kind, placeholder, request_id, tool_calls, attachments, model_name } = payload;
-  const optional = {
-    kind,
-    placeholder,
-    inReplyTo: request_id,
-    toolCalls: tool_calls?.flatMap(toToolCall),
-    attachments: attachments?.map(toMedia),
-    model: model_name,
+  return {
+    content,
+    ...(kind && { kind }),
+    ...(placeholder && { placeholder }),
+    ...(request_id !== undefined && { inReplyTo: request_id }),
+    ...(tool_calls && { toolCalls: tool_calls.flatMap(toToolCall) }),
+    ...(attachments && { attachments: attachments.map(toMedia) }),
+    ...(model_name !== undefined && { model: model_name }),
   };
-  return { content, ...defined(optional) };
 }
 
 function toTurn({ payload, timestamp = 0 }: UserTurnFrame, session: string): InboundMessage {
   const { request_id: id, content, media, sender, door, replaces } = payload;
-  const optional = defined({ sender, replaces });
   const about = { channel: "pico", session, id, content, media: media.map(toMedia) };
+  const optional = { ...(sender && { sender }), ...(replaces !== undefined && { replaces }) };
   return { ...about, ...optional, door, at: timestamp, hops: 0 };
 }
 
-const toUsage = (given: Readonly<Record<string, unknown>>): Usage =>
-  defined({
-    input: countOf(given["input_tokens"]),
-    output: countOf(given["output_tokens"]),
-    reasoning: countOf(given["reasoning_tokens"]),
-    cached: countOf(given["cached_tokens"]),
-  });
+const usageKeys = [
+  ["input", "input_tokens"],
+  ["output", "output_tokens"],
+  ["reasoning", "reasoning_tokens"],
+  ["cached", "cached_tokens"],
+] as const;
+
+const toUsage = (given: Fields): Usage =>
+  Object.fromEntries(
+    usageKeys.flatMap(([name, key]) =>
+      typeof given[key] === "number" ? [[name, given[key]]] : [],
+    ),
+  ) as Usage;
 
 /** The frame does not contain the number of messages, so that is 0. */
 function toEnd({ outcome, finish_reason: reason, code, usage }: AnswerEndPayload): AnswerEnd {
@@ -77,7 +90,8 @@ function toEnd({ outcome, finish_reason: reason, code, usage }: AnswerEndPayload
     outcome: outcomes.find((name) => name === outcome) ?? "completed",
     finishReason: finishReasons.find((name) => name === reason) ?? "stop",
     messages: 0,
-    ...defined({ code, usage: isObject(usage) ? toUsage(usage) : undefined }),
+    ...(code !== undefined && { code }),
+    ...(isFields(usage) && { usage: toUsage(usage) }),
   };
 }
 

@@ -1,4 +1,4 @@
-// Keeps the session of a protocol plugin connected, and follows what other nodes append to it.
+// Keeps the session of a protocol request connected, and follows what other nodes append to it.
 import type { Cursor, SequencedEntry, SessionLog, Subscriber } from "../conversations/index.ts";
 import { toDoorCall, type DoorCall } from "./door-frames.ts";
 import { frameTypeOf, memoizeLast } from "./frame-encoding.ts";

@@ -172,6 +172,14 @@ export interface SubscribeOptions {
   readonly ends?: boolean;
 }
 
+/** Options of a subscription that begins with a replay. */
+export interface JoinOptions extends SubscribeOptions {
+  /** Reads the frames after this cursor; without one, the frames after the default start. */
+  readonly after: Cursor | undefined;
+  /** @defaultValue `"written"` */
+  readonly defaultStart?: DefaultStart | undefined;
+}
+
 /** The callbacks of a channel that opened a log. */
 export interface LogListeners {
   /** Receives the final status of messages whose first receipt was not final. */
@@ -225,6 +233,12 @@ export interface SessionLog {
    * The subscriber receives all entries that are appended after the call.
    */
   subscribe(session: string, subscriber: Subscriber, options?: SubscribeOptions): Awaitable<void>;
+  /**
+   * Subscribes and reads in fewer steps than both calls need. Absent if that saves nothing.
+   *
+   * @returns The frames after the cursor or the default start.
+   */
+  join?(session: string, subscriber: Subscriber, options: JoinOptions): Promise<Replay>;
   /** Ends a subscription. Does nothing if there is none. */
   unsubscribe(session: string, subscriber: Subscriber): void;
   /**

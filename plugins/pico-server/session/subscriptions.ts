@@ -15,6 +15,7 @@ import { encodePlaceholder } from "./turn-entry.ts";
 import type {
   Cursor,
   DefaultStart,
+  JoinOptions,
   Replay,
   SequencedEntry,
   SessionLog,
@@ -36,11 +37,7 @@ export interface ReaderListener {
   failed(error: unknown): void;
 }
 
-interface ReadFrom {
-  /** Reads the frames after this cursor; without one, the frames after the default start. */
-  readonly after: Cursor | undefined;
-  /** @defaultValue `"written"` */
-  readonly defaultStart?: DefaultStart;
+interface ReadFrom extends JoinOptions {
   /** The reader may return with a cursor. */
   readonly resumes: boolean;
   /** The reader receives the turns of people. */
@@ -69,7 +66,12 @@ export class SessionReader implements Subscriber {
     this.owner = owner;
   }
 
-  start({ after, defaultStart, ...options }: ReadFrom): void {
+  start(from: ReadFrom): void {
+    if (this.log.join)
+      return void this.beginLater(this.log.join(this.session, this, from)).catch((error) =>
+        this.fail(error),
+      );
+    const { after, defaultStart, ...options } = from;
     const subscribed = this.log.subscribe(this.session, this, options);
     if (subscribed instanceof Promise)
       void this.startLater(subscribed, after, defaultStart).catch((error) => this.fail(error));
@@ -103,6 +105,13 @@ export class SessionReader implements Subscriber {
   ): Promise<void> {
     await subscribed;
     if (this.isOpen) this.readFrom(after, defaultStart);
+    else this.log.unsubscribe(this.session, this);
+  }
+
+  /** The client may have left before the replay was read. */
+  private async beginLater(joined: Promise<Replay>): Promise<void> {
+    const replay = await joined;
+    if (this.isOpen) this.begin(replay);
     else this.log.unsubscribe(this.session, this);
   }
 

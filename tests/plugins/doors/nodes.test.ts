@@ -218,7 +218,7 @@ describe.skipIf(!hasRedis)("a session of another node", () => {
     await waitFor(() => expect(stopped).toEqual(["a"]));
   });
 
-  test("shows the message of another client to the AI SDK", async () => {
+  test("shows an AI SDK stream the message of another client", async () => {
     const release = deferred();
     const [a, b] = await startTwo(async ({ accept, content, reply }) => {
       accept();

@@ -92,6 +92,8 @@ export class LiveSession {
   /** The position that all subscribers have; empty until the stream is open. */
   epoch = "";
   seq = 0;
+  /** Resolves when everything that is published is heard, or held until the stream is open. */
+  listening: Promise<void> | undefined;
   /** Resolves when everything that is published is heard, and the wish for ends is known. */
   opening: Promise<void> | undefined;
   isFetching = false;

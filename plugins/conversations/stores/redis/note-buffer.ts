@@ -14,8 +14,11 @@ interface NoteBufferOptions {
   readonly maxAppends: number;
 }
 
+/** A note that a later one may continue, which costs less than a new one for each frame. */
+type WaitingNote = Omit<Note, "upTo"> & { upTo: number };
+
 interface SessionNotes {
-  readonly notes: Note[];
+  readonly notes: WaitingNote[];
   appends: number;
 }
 
@@ -44,9 +47,8 @@ export class NoteBuffer {
     const { notes } = waiting;
     if (notes.length === 0) this.sessions.set(session, waiting);
     const last = notes.at(-1);
-    if (last && continues(last, note))
-      notes[notes.length - 1] = { ...last, upTo: Math.max(last.upTo, note.upTo) };
-    else notes.push(note);
+    if (last && continues(last, note)) last.upTo = Math.max(last.upTo, note.upTo);
+    else notes.push({ ...note });
     if (notes.length >= maxRanges) this.flush(session);
     this.stopTimer ??= this.options.after(delayMs, () => {
       this.stopTimer = undefined;

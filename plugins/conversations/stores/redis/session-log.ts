@@ -6,6 +6,7 @@ import type {
   Cursor,
   DefaultStart,
   DeliveryProgress,
+  JoinOptions,
   LogEntry,
   LogLimits,
   LogListeners,
@@ -34,6 +35,7 @@ import { NoteBuffer, type Note } from "./note-buffer.ts";
 import { publish } from "./publication.ts";
 import { SentReceipts } from "./receipts.ts";
 import { toReplay } from "./replies.ts";
+import { leaveStream, openStream, wishEnds } from "./subscription-calls.ts";
 
 interface RedisSessionLogOptions {
   readonly channel: string;
@@ -162,9 +164,23 @@ export class RedisSessionLog implements SessionLog {
     live.wantsEnds ||= ends;
     if (!existing) {
       this.live.set(session, live);
-      live.wait(this.open(live).catch((error: unknown) => this.failOpening(live, error)));
+      const opening = this.open(live);
+      opening.catch(() => this.drop(live));
+      live.wait(opening);
     } else if (isWish) live.wait(this.wish(live, live.opening));
     return live.opening;
+  }
+
+  async join(
+    session: string,
+    subscriber: Subscriber,
+    { after, defaultStart, ...options }: JoinOptions,
+  ): Promise<Replay> {
+    const opening = this.subscribe(session, subscriber, options);
+    // Later entries will be heard, so the read need not wait for the rest.
+    if (opening) await this.live.get(session)?.listening;
+    const [replay] = await Promise.all([this.readAfter(session, after, defaultStart), opening]);
+    return replay;
   }
 
   unsubscribe(session: string, subscriber: Subscriber): void {
@@ -277,34 +293,22 @@ export class RedisSessionLog implements SessionLog {
   }
 
   private async open(live: LiveSession): Promise<void> {
-    const { link, space, node, settings } = this.context;
-    const { keys, sk } = live.place;
-    await link.subscribe(keys.at(-1)!, (message) => live.received(message));
+    const { sk } = live.place;
     const [seen, address] = [this.drafts.seen(sk), this.addressOf(live.session)];
-    const about = [node.me, settings.keepMs, address, sk, space.nodes];
-    const values = [...seen, ...about, live.wantsEnds ? 1 : 0];
-    const call = { script: "open", keys, values, repeats: true } as const;
-    const [epoch, seq, listeners] = (await link.run(call)) as readonly Reply[];
+    const { epoch, seq, listeners } = await openStream(this.context, live, { seen, address });
     if (live.isClosed) return;
-    live.begin(String(epoch), Number(seq));
+    live.begin(epoch, seq);
     this.drafts.noteTop(sk, live);
     if (live.wantsEnds) this.drafts.noteWish(sk);
     if (listeners === 1) this.options.listeners.sessionActive(live.session);
   }
 
-  private failOpening(live: LiveSession, error: unknown): never {
-    this.drop(live);
-    throw error;
-  }
-
   /** Tells all nodes that a client here asks for the ends of answers. */
   private async wish({ place }: LiveSession, opening: Promise<void> | undefined): Promise<void> {
-    const { link, space } = this.context;
-    const call = { script: "wish", keys: place.keys, values: [place.sk, space.nodes] } as const;
     try {
       await opening;
       this.drafts.noteWish(place.sk);
-      await link.run({ ...call, repeats: true });
+      await wishEnds(this.context, place);
     } catch {
       // The subscription has failed, or the store is away: its clients connect again.
     }
@@ -316,11 +320,8 @@ export class RedisSessionLog implements SessionLog {
   }
 
   private async leave({ session, place }: LiveSession): Promise<void> {
-    const { link, space, node } = this.context;
     if (!(await this.unsubscribed(place, session))) return;
-    const values = [place.sk, space.nodes, node.me];
-    const call = { script: "leave", keys: place.keys, values, repeats: true } as const;
-    const listeners = await link.run(call).catch(() => 0);
+    const listeners = await leaveStream(this.context, place);
     if (listeners === 0 && !this.live.has(session)) this.options.listeners.sessionIdle(session);
   }
 

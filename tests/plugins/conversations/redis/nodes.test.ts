@@ -146,6 +146,37 @@ describe.skipIf(!hasRedis)("nodes", () => {
     );
   });
 
+  test("give a reader that joins during appends every number once", async () => {
+    const [a, b] = await openTwo();
+    const log = b.log as RedisSessionLog;
+    const count = 200;
+    const appends: Promise<unknown>[] = [];
+    const { epoch } = (await a.log.append("s", numbered("0"))).cursor!;
+    const append = async (): Promise<void> => {
+      for (let at = 1; at < count; at += 1) {
+        appends.push(Promise.resolve(a.log.append("s", numbered(String(at)))));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const join = async (): Promise<void> => {
+      const heard: number[] = [];
+      const onEntry = ({ cursor }: SequencedEntry): void => void heard.push(cursor.seq);
+      const subscriber = { onEntry };
+      const after = { epoch, seq: 0 };
+      const { top, frames } = await log.join("s", subscriber, { after, resumes: true });
+      const last = Math.min(count, top!.seq + 5);
+      await waitFor(() => expect(heard.at(-1) ?? top!.seq).toBeGreaterThanOrEqual(last));
+      log.unsubscribe("s", subscriber);
+      expect(frames).toHaveLength(top!.seq);
+      const later = heard.filter((seq) => seq > top!.seq);
+      expect(later).toEqual(later.map((_, index) => top!.seq + 1 + index));
+    };
+    const appended = append();
+    for (let round = 0; round < 8; round += 1) await join();
+    await appended;
+    await Promise.all(appends);
+  });
+
   test("tell the node that appended of an acknowledgement elsewhere", async () => {
     const [a, b] = await openTwo();
     const there = await listen(b);
