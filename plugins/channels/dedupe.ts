@@ -2,10 +2,11 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import type { TakenId } from "../conversations/index.ts";
+import { IdTable } from "./id-table.ts";
 import type { Address, InboundMessage, DeliveryCallbacks } from "./service.ts";
 
 const retentionMs = 600_000;
-/** Ids in the newer of the two maps of a session; the older map has as many. */
+/** Ids in the newer of the two tables of a session; the older table has as many. */
 const maxPerSession = 1_024;
 const maxTotal = 65_536;
 
@@ -45,21 +46,41 @@ function digestOf({ content, media }: InboundMessage): string {
   return hash.digest("base64url");
 }
 
+/** States of the rows of a table. */
+const accepted = 0;
+const stopped = 1;
+
 /**
- * Two maps of ids: when the newer one is full it replaces the older one. A map that loses its
- * first key with each new one becomes slow to find the next first key.
+ * The open deliveries have records. The settled ones are in two tables: when the newer one is full
+ * it replaces the older one, whose memory the next one uses.
  */
 interface SessionRecords {
   /** The sessions of the same channel, by name. */
   readonly channel: Map<string, SessionRecords>;
   readonly name: string;
-  newer: Map<string, DeliveryRecord>;
-  older: Map<string, DeliveryRecord>;
+  /** By id: deliveries without an outcome, or with one that the store does not know yet. */
+  readonly open: Map<string, DeliveryRecord>;
+  newer: IdTable;
+  older: IdTable | undefined;
   usedAt: number;
   /** True if all ids are here that the store of conversations has kept. */
   isComplete: boolean;
   /** True if the session was used since `makeRoom` last skipped it. */
   isUsed: boolean;
+}
+
+function findSettled(table: IdTable, id: string): DeliveryRecord | undefined {
+  const row = table.find(id);
+  if (row === -1) return undefined;
+  const isStopped = table.state(row) === stopped;
+  return {
+    digest: table.text(row),
+    at: table.time(row),
+    isAccepted: !isStopped,
+    isStopped,
+    mustSettle: false,
+    waiting: undefined,
+  };
 }
 
 /** Remembers at least the latest 1,024 ids of each session, for ten minutes. */
@@ -75,7 +96,11 @@ export class Dedupe {
 
   find({ channel, session: name, id }: MessageKey): DeliveryRecord | undefined {
     const session = this.channels.get(channel)?.get(name);
-    const record = session && (session.newer.get(id) ?? session.older.get(id));
+    if (!session) return undefined;
+    const record =
+      (session.open.size > 0 ? session.open.get(id) : undefined) ??
+      findSettled(session.newer, id) ??
+      (session.older && findSettled(session.older, id));
     return record && this.time() - record.at < retentionMs ? record : undefined;
   }
 
@@ -87,14 +112,8 @@ export class Dedupe {
     const now = this.time();
     const { channel, session: name, id } = message;
     const session = this.channels.get(channel)?.get(name) ?? this.open(channel, name, now);
-    if (session.newer.size >= maxPerSession) {
-      this.count -= session.older.size;
-      session.older = session.newer;
-      session.newer = new Map();
-    }
-    const { newer } = session;
-    const before = newer.size;
-    session.isUsed = before > 0;
+    const { open } = session;
+    session.isUsed = open.size + session.newer.size > 0;
     session.usedAt = now;
     const record: DeliveryRecord = {
       digest: digestOf(message),
@@ -104,10 +123,21 @@ export class Dedupe {
       mustSettle: false,
       waiting: undefined,
     };
-    newer.set(id, record);
-    this.count += newer.size - before;
+    const before = open.size;
+    open.set(id, record);
+    this.count += open.size - before;
+    if (open.size > maxPerSession) this.forgetOldest(session);
     if (this.count > maxTotal) this.makeRoom();
     return record;
+  }
+
+  /** The delivery has its outcome, and the store of conversations knows it if there is one. */
+  settle({ channel, session: name, id }: MessageKey, record: DeliveryRecord): void {
+    const session = this.channels.get(channel)?.get(name);
+    if (session?.open.get(id) !== record) return;
+    session.open.delete(id);
+    this.count -= 1;
+    this.addSettled(session, id, record.digest, record.at, record.isStopped);
   }
 
   /** True if all ids of this session are known. */
@@ -129,18 +159,8 @@ export class Dedupe {
   restore({ channel, session: name }: Address, ids: readonly TakenId[], isComplete: boolean): void {
     const now = this.time();
     const session = this.channels.get(channel)?.get(name) ?? this.open(channel, name, now);
-    for (const { id, digest, ageMs, stopped = false } of ids) {
-      const record: DeliveryRecord = {
-        digest,
-        at: now - ageMs,
-        isAccepted: !stopped,
-        isStopped: stopped,
-        mustSettle: false,
-        waiting: undefined,
-      };
-      if (!session.newer.has(id)) this.count += 1;
-      session.newer.set(id, record);
-    }
+    for (const { id, digest, ageMs, stopped: isStopped = false } of ids)
+      if (!session.open.has(id)) this.addSettled(session, id, digest, now - ageMs, isStopped);
     session.isUsed = true;
     session.isComplete ||= isComplete;
     if (this.count > maxTotal) this.makeRoom();
@@ -149,9 +169,32 @@ export class Dedupe {
   /** Forgets a rejected delivery, so that the client can send the message again. */
   forget({ channel, session: name, id }: MessageKey, record: DeliveryRecord): void {
     const session = this.channels.get(channel)?.get(name);
-    for (const ids of session ? [session.newer, session.older] : []) {
-      if (ids.get(id) === record && ids.delete(id)) this.count -= 1;
+    if (session?.open.get(id) === record && session.open.delete(id)) this.count -= 1;
+  }
+
+  private addSettled(
+    session: SessionRecords,
+    id: string,
+    digest: string,
+    at: number,
+    isStopped: boolean,
+  ): void {
+    if (session.newer.size >= maxPerSession) {
+      const { newer, older } = session;
+      this.count -= older?.size ?? 0;
+      session.older = newer;
+      session.newer = older?.clear() ?? new IdTable();
     }
+    const { newer } = session;
+    const before = newer.size;
+    newer.set(id, digest, at, isStopped ? stopped : accepted);
+    this.count += newer.size - before;
+  }
+
+  /** Only deliveries that the store could not settle stay open for so long. */
+  private forgetOldest({ open }: SessionRecords): void {
+    const [oldest] = open.keys();
+    if (oldest !== undefined && open.delete(oldest)) this.count -= 1;
   }
 
   private time(): number {
@@ -168,8 +211,9 @@ export class Dedupe {
     const session: SessionRecords = {
       channel,
       name,
-      newer: new Map(),
-      older: new Map(),
+      open: new Map(),
+      newer: new IdTable(),
+      older: undefined,
       usedAt: now,
       isComplete: false,
       isUsed: false,
@@ -180,10 +224,10 @@ export class Dedupe {
   }
 
   private drop(session: SessionRecords): void {
-    const { channel, name, newer, older } = session;
+    const { channel, name, open, newer, older } = session;
     channel.delete(name);
     this.sessions.delete(session);
-    this.count -= newer.size + older.size;
+    this.count -= open.size + newer.size + (older?.size ?? 0);
   }
 
   /**

@@ -42,6 +42,7 @@ export function settleAgain(
   const retry = async (): Promise<void> => {
     await store(context, message, record, record.isStopped);
     record.mustSettle = false;
+    context.dedupe.settle(message, record);
   };
   retry()
     .then(answer, (error: unknown) => callbacks.rejected(error))
@@ -100,6 +101,7 @@ export class DedupedDelivery implements DeliveryCallbacks {
 
   private reportStopped(error: unknown): void {
     this.record.isStopped = true;
+    this.settle();
     this.reportRejected(error);
   }
 
@@ -110,11 +112,17 @@ export class DedupedDelivery implements DeliveryCallbacks {
 
   private reportAccepted(status: Status): void {
     this.record.isAccepted = true;
+    this.settle();
     try {
       this.outcome.accepted(status);
     } finally {
       this.notifyOthers((other) => other.accepted("duplicate"));
     }
+  }
+
+  private settle(): void {
+    const { context, message, record } = this;
+    if (!record.mustSettle) context.dedupe.settle(message, record);
   }
 
   /** The application has the message, so a repeated one must not reach it again. */

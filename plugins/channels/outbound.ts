@@ -1,6 +1,7 @@
 /** Sends messages of the application to channels, and tracks their delivery receipts. */
 import { codeOf, type Awaitable } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
+import { IdTable } from "./id-table.ts";
 import { maxHops } from "./inbound.ts";
 import type { TrafficCounts } from "./traffic.ts";
 import type { AdapterReceipt, Address, ChannelAdapter, Channels, Receipt } from "./service.ts";
@@ -151,15 +152,19 @@ function setStatus(
   return true;
 }
 
+/** Ids come from one generator, so the address only has to exclude reports of other channels. */
+const addressOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
+
 /** Keeps the status of sent messages. A status only advances, and each advance is announced. */
 export class ReceiptTracker {
   private readonly announce: (channel: string, session: string, receipt: Receipt) => void;
-  /** When this map is full it replaces `older`: deleting single first keys makes a map slow. */
-  private newer = new Map<string, TrackedMessage>();
-  private older = new Map<string, TrackedMessage>();
-  /** Messages in a current call to a channel. Most calls return synchronously and are never
-   *  added to the maps. */
+  /** When this table is full it replaces `older`, whose memory the next one uses. */
+  private newer = new IdTable();
+  private older: IdTable | undefined;
+  /** Messages in a current call to a channel. Most calls return synchronously. */
   private readonly calls: TrackedMessage[] = [];
+  /** Messages for which the channel returned a promise. */
+  private readonly pending = new Map<string, TrackedMessage>();
 
   constructor(announce: (channel: string, session: string, receipt: Receipt) => void) {
     this.announce = announce;
@@ -177,18 +182,16 @@ export class ReceiptTracker {
 
   /** The channel returned a promise. */
   waits(message: TrackedMessage): void {
-    if (this.popCall(message) && !isSettled(message)) this.add(message);
+    if (!this.popCall(message) || isSettled(message)) return;
+    this.pending.set(message.id, message);
+    for (const table of [this.newer, this.older]) table?.remove(table.find(message.id));
   }
 
   /** @returns The receipt of the channel, or the update that arrived before it. */
   returned(message: TrackedMessage, { status, reason, isLast = false }: AdapterReceipt): Receipt {
     setStatus(message, status, reason);
-    const isFinal = isLast || isSettled(message);
-    if (this.popCall(message)) {
-      if (!isFinal) this.add(message);
-    } else if (isFinal) {
-      this.forget(message);
-    }
+    const isTracked = this.popCall(message) || this.stopWaiting(message);
+    if (isTracked && !isLast && !isSettled(message)) this.add(message);
     const { id, status: latest = status } = message;
     return message.reason === undefined
       ? { id, status: latest }
@@ -196,38 +199,48 @@ export class ReceiptTracker {
   }
 
   failed(message: TrackedMessage): void {
-    if (!this.popCall(message)) this.forget(message);
+    if (!this.popCall(message)) this.stopWaiting(message);
   }
 
   update(channel: string, session: string, receipt: Receipt): void {
-    const message = this.find(receipt.id);
-    if (message?.channel !== channel || message.session !== session) return;
-    if (!setStatus(message, receipt.status, receipt.reason)) return;
-    if (isSettled(message)) this.forget(message);
+    const { id, status, reason } = receipt;
+    const message = this.calls.findLast((each) => each.id === id) ?? this.pending.get(id);
+    const hasChanged =
+      message === undefined
+        ? this.advance({ channel, session }, id, statusRank[status])
+        : message.channel === channel &&
+          message.session === session &&
+          setStatus(message, status, reason);
+    if (!hasChanged) return;
+    if (message && isSettled(message)) this.stopWaiting(message);
     this.announce(channel, session, receipt);
   }
 
-  private find(id: string): TrackedMessage | undefined {
-    return (
-      this.calls.findLast((message) => message.id === id) ??
-      this.newer.get(id) ??
-      this.older.get(id)
-    );
+  /** @returns `false` if the message is unknown, or the rank is not above the current one. */
+  private advance(address: Address, id: string, rank: number): boolean {
+    for (const table of [this.newer, this.older]) {
+      const row = table?.find(id) ?? -1;
+      if (!table || row === -1) continue;
+      if (!table.hasText(row, addressOf(address)) || rank <= table.state(row)) return false;
+      if (rank === statusRank.delivered) table.remove(row);
+      else table.setState(row, rank);
+      return true;
+    }
+    return false;
   }
 
   private add(message: TrackedMessage): void {
-    if (this.newer.size === maxTracked) {
-      this.older = this.newer;
-      this.newer = new Map();
+    const { id, status = "buffered" } = message;
+    if (this.newer.added === maxTracked) {
+      const { newer, older } = this;
+      this.older = newer;
+      this.newer = older?.clear() ?? new IdTable();
     }
-    this.newer.set(message.id, message);
+    this.newer.set(id, addressOf(message), 0, statusRank[status]);
   }
 
-  private forget(message: TrackedMessage): void {
-    const { id } = message;
-    if ((this.newer.get(id) ?? this.older.get(id)) !== message) return;
-    this.newer.delete(id);
-    this.older.delete(id);
+  private stopWaiting(message: TrackedMessage): boolean {
+    return this.pending.get(message.id) === message && this.pending.delete(message.id);
   }
 
   /** @returns `true` if the call for this message has just returned. */

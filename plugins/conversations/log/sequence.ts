@@ -34,6 +34,10 @@ export class SequenceBuffer<T> {
     return this.items[number - this.base];
   }
 
+  replace(number: number, item: T): void {
+    this.items[number - this.base] = item;
+  }
+
   /** Removes the item, but keeps its number. */
   clear(number: number): void {
     this.items[number - this.base] = undefined;
@@ -44,7 +48,7 @@ export class SequenceBuffer<T> {
     if (this.length === 0) return undefined;
     this.first += 1;
     if (items.length === 1) {
-      // keeps the array, so that the next push allocates noitem
+      // keeps the array, so that the next push allocates nothing
       this.base += 1;
       return items.pop();
     }

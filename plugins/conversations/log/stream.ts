@@ -1,5 +1,6 @@
 // The numbered frames of one session and its subscribers.
-import { PendingReceipts, SequenceBuffer } from "./sequence.ts";
+import { FrameWindow, sizeOf } from "./frame-window.ts";
+import { PendingReceipts } from "./sequence.ts";
 import type { StoredStream } from "../stores/storage.ts";
 import type {
   DefaultStart,
@@ -34,7 +35,7 @@ export interface Stream {
   subscribers: Subscriber | Set<Subscriber> | undefined;
   seq: number;
   /** The last item has the number `seq`. */
-  readonly stored: SequenceBuffer<LogEntry>;
+  readonly stored: FrameWindow;
   storedBytes: number;
   /**
    * Some client was sent everything up to `written`. A client without acknowledgements was sent
@@ -60,7 +61,7 @@ export const createStream = (epoch: string): Stream => ({
   epoch,
   subscribers: undefined,
   seq: 0,
-  stored: new SequenceBuffer(),
+  stored: new FrameWindow(),
   storedBytes: 0,
   written: 0,
   plain: 0,
@@ -83,7 +84,7 @@ export function restoreStream(stored: StoredStream): Stream {
     plain,
     acknowledged,
     resumes,
-    stored: new SequenceBuffer(first),
+    stored: new FrameWindow(first),
     receipts: new PendingReceipts(first),
   };
   const settled = Math.max(plain, acknowledged);
@@ -137,10 +138,6 @@ function keepPartial(stream: Stream, message: string, entry: LogEntry): void {
   if (stream.partials.size > maxPartials && oldest !== undefined) forgetPartial(stream, oldest);
 }
 
-/** @returns The bytes of the entry. */
-const sizeOf = (entry: LogEntry): number =>
-  entry.framed?.length ?? entry.bytes ?? entry.frame.byteLength;
-
 /** @returns The last number that is no longer kept. */
 const lastDropped = ({ stored }: Stream): number => stored.first - 1;
 
@@ -152,7 +149,7 @@ export function markWritten(stream: Stream, upTo: number): void {
   stream.plain = Math.max(stream.plain, upTo);
   if (stream.resumes) return;
   const { stored, receipts } = stream;
-  while (stored.first <= upTo && stored.length > 0) stream.storedBytes -= sizeOf(stored.shift()!);
+  while (stored.first <= upTo && stored.length > 0) stream.storedBytes -= stored.shift();
   receipts.forget(upTo);
 }
 
@@ -163,13 +160,13 @@ export function markWritten(stream: Stream, upTo: number): void {
 export function isContiguous(stream: Stream, { after: given }: SequenceRange): boolean {
   const { stored, written, plain, acknowledged } = stream;
   let after = given;
-  while (stored.at(after)?.type === "message.user") after -= 1;
+  while (stored.isTurn(after)) after -= 1;
   return after <= lastDropped(stream) || after <= Math.min(written, Math.max(plain, acknowledged));
 }
 
 /** True if a frame in the window is the message of a client with this id. */
 export const holdsTurn = ({ stored }: Stream, request: string): boolean =>
-  stored.from(stored.first).some((entry) => entry.request === request);
+  stored.hasRequest(request);
 
 export const exceedsWindow = (
   { stored, storedBytes }: Stream,
@@ -184,7 +181,7 @@ type LostMessages = (id: string) => void;
  */
 export function trim(stream: Stream, window: ReplayWindow, lost: LostMessages): void {
   const { stored, receipts, written } = stream;
-  while (exceedsWindow(stream, window)) stream.storedBytes -= sizeOf(stored.shift()!);
+  while (exceedsWindow(stream, window)) stream.storedBytes -= stored.shift();
   const dropped = lastDropped(stream);
   receipts.forget(Math.min(dropped, written), stream.resumes ? maxReceipts : 0);
   // Frames that left the window before they were sent to any client.
@@ -236,8 +233,7 @@ export function replayAfter(
   const { epoch, seq, stored, written, plain, acknowledged } = stream;
   const top = cursorOf(stream);
   const partials = [...stream.partials.values()].map(({ frame }) => frame);
-  const framesAfter = (after: number): readonly Uint8Array[] =>
-    stored.from(after + 1).map(({ frame }) => frame);
+  const framesAfter = (after: number): readonly Uint8Array[] => stored.from(after + 1);
   if (!cursor) {
     const start = defaultStart === "written" ? written : Math.max(plain, acknowledged);
     const frames = framesAfter(start);
