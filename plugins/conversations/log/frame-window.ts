@@ -87,7 +87,7 @@ export class FrameWindow {
     this.items.replace(number, framed.length);
   }
 
-  /** @returns The slab, with room for so many bytes at its end. */
+  /** @returns The slab, with this much room at its end. */
   private reserve(bytes: number): Buffer {
     const { slab } = this;
     if (!slab) this.slabStart = this.slabEnd = 0;
