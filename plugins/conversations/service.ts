@@ -37,8 +37,8 @@ export interface ConversationSummary extends Address {
   /** Turns of both sides that are not deleted. */
   readonly turns: number;
   /**
-   * The text of the latest message of either side, in one line of at most 120 characters. Only in
-   * lists, and absent if the last eight turns have no text.
+   * The text of the latest message of either side, without the markup of markdown, in one line of
+   * at most 120 characters. Only in lists, and absent if the last eight turns have no text.
    */
   readonly preview?: string;
 }

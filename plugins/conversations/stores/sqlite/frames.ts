@@ -98,10 +98,11 @@ export function toTurn(source: TurnSource): Turn | undefined {
 
 const maxPreview = 120;
 
-/** @returns The latest text among turns, in one line; undefined without a text. */
+/** @returns The latest text among turns without markup, in one line; undefined without a text. */
 export function toPreview(turns: readonly Turn[]): string | undefined {
   const isText = ({ kind, content }: Turn) => kind === undefined && content.trim() !== "";
-  const line = toLine((turns.findLast(isText)?.content ?? "").slice(0, 20 * maxPreview));
+  const text = (turns.findLast(isText)?.content ?? "").slice(0, 20 * maxPreview);
+  const line = toLine(withoutMarkdown(text)) || toLine(text);
   return [...line].slice(0, maxPreview).join("") || undefined;
 }
 

@@ -1,4 +1,5 @@
 // Searches the index and cuts excerpts.
+import { withoutMarkdown } from "../../../../lib/util.ts";
 import type { SearchHit } from "../../service.ts";
 import type { Connection } from "./connection.ts";
 import type { Row } from "./driver.ts";
@@ -52,7 +53,7 @@ function hitOf(connection: Connection, { id, excerpt }: Row): SearchHit[] {
   return [{ conversation: toSummary(conversation), turn, excerpt: cut }];
 }
 
-/** Cuts a window around the first mark, and removes all marks. */
+/** Cuts a window around the first mark, and removes all marks and the markup of markdown. */
 function toExcerpt(marked: string): string {
   const line = marked.replace(/[^\S\n]+|\n+/g, " ");
   const at = Math.max(0, line.indexOf(mark));
@@ -60,5 +61,6 @@ function toExcerpt(marked: string): string {
   const after = [...line.slice(at).replace(/\p{Cc}/gu, "")];
   const lead = Math.max(maxExcerpt / 4, maxExcerpt - after.length);
   const kept = before.slice(Math.max(0, before.length - lead));
-  return kept.concat(after).join("").slice(0, maxExcerpt).trim();
+  const excerpt = kept.concat(after).join("").slice(0, maxExcerpt).trim();
+  return withoutMarkdown(excerpt);
 }

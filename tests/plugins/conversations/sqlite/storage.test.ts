@@ -224,6 +224,14 @@ describe("read", () => {
     expect(preview).toBe(`first line ${long}`.slice(0, 120));
   });
 
+  test("removes markdown from the latest text", async () => {
+    const storage = await openStorage();
+    const text = "# Plan\n\n- Hello **there**, see [the `docs`](https://door.example/docs)";
+    await begin(storage, entry(1, "user", "u1", "hello"), entry(2, "create", "m1", text));
+    const [{ preview } = {}] = (await storage.list()).items;
+    expect(preview).toBe("Plan Hello there, see the docs");
+  });
+
   test("rejects unknown ids and malformed cursors with not_found", async () => {
     const storage = await openStorage();
     const id = await begin(storage, entry(1, "user", "u1", "hello"));
@@ -272,7 +280,7 @@ describe("search", () => {
   test("cuts an excerpt of plain text around the match", async () => {
     const storage = await openStorage();
     const filler = "<b>filler</b> ".repeat(100);
-    await begin(storage, entry(1, "user", "u1", `${filler}needle\nhere ${filler}`));
+    await begin(storage, entry(1, "user", "u1", `${filler}**needle**\nhere ${filler}`));
     const [hit] = await storage.search("needle");
     expect(hit!.excerpt).toContain("needle here");
     expect(hit!.excerpt.length).toBeLessThanOrEqual(200);
