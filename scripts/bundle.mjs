@@ -42,7 +42,7 @@ export async function bundleConsole(root, target) {
 }
 
 /** Files that so many pages and later parts share are one file, which compresses better. */
-const minSharers = 5;
+const minSharers = 6;
 
 /** Rolldown joins small shared files and leaves out unused code, which saves a page 3 kB. */
 async function bundleScripts(root, input, target) {

@@ -2,14 +2,13 @@
 import { hydrate, render, type ComponentType } from "preact";
 import { forgetChat } from "./chat/state/forget.ts";
 import { startClock } from "./live/clock.ts";
+import { hydration } from "./live/hydration.ts";
 import { loadLater } from "./live/later.ts";
-import { whileHydrating } from "./live/part.tsx";
 import { reportReady } from "./live/readiness.ts";
-import { startStream } from "./live/stream.ts";
 import { Layers } from "./frame/layers.tsx";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
-import { startShortcuts } from "./frame/shortcuts.ts";
 import { onSignedOut } from "./frame/sign-out.ts";
+import { startShortcuts } from "./frame/shortcuts.ts";
 import { theme } from "./frame/theme.ts";
 import { SiteContext, type SiteFacts } from "./site.tsx";
 
@@ -33,14 +32,14 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
     main: <Page data={data} />,
     bottom: <BottomBar />,
   };
-  whileHydrating(() => {
-    for (const [id, content] of Object.entries(roots)) {
-      hydrate(
-        <SiteContext.Provider value={site}>{content}</SiteContext.Provider>,
-        document.getElementById(id)!,
-      );
-    }
-  });
+  hydration.isRunning = true;
+  for (const [id, content] of Object.entries(roots)) {
+    hydrate(
+      <SiteContext.Provider value={site}>{content}</SiteContext.Provider>,
+      document.getElementById(id)!,
+    );
+  }
+  hydration.isRunning = false;
   render(
     <SiteContext.Provider value={site}>
       <Layers />
@@ -49,7 +48,6 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
   );
   onSignedOut(forgetChat);
   startShortcuts();
-  startStream();
   document.documentElement.dataset["ready"] = "";
   loadLater();
   reportReady();

@@ -1,9 +1,8 @@
 /** Reads the files that a message may carry. @module */
 import { formatBytes } from "../text/format.ts";
+import { acceptedTypes } from "./image-types.ts";
 import type { ShownFile } from "./state/thread.ts";
 
-/** The types of images that the channel accepts. */
-export const acceptedTypes = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];
 /** Bytes of one image: the limit of the channel. */
 const maxBytes = 20 * 1024 * 1024;
 /** Images of one message: the limit of the channel. */
@@ -13,7 +12,7 @@ const maxFiles = 64;
 type ReadFile = { readonly file: ShownFile } | { readonly problem: string };
 
 /** Reads a chosen, dropped or pasted file. */
-export async function readFile(file: File): Promise<ReadFile> {
+async function readFile(file: File): Promise<ReadFile> {
   const name = file.name || "Pasted image";
   if (!acceptedTypes.includes(file.type))
     return {
@@ -27,9 +26,15 @@ export async function readFile(file: File): Promise<ReadFile> {
   }
 }
 
-/** Adds files up to the limit of a message. */
-export const addFiles = (files: readonly ShownFile[], added: readonly ShownFile[]) =>
-  [...files, ...added].slice(0, maxFiles);
+/** Reads files, which are added up to the limit of a message. */
+export async function readFiles(chosen: readonly File[]) {
+  const read = await Promise.all(chosen.map(readFile));
+  const added = read.flatMap((one) => ("file" in one ? [one.file] : []));
+  return {
+    addTo: (files: readonly ShownFile[]) => [...files, ...added].slice(0, maxFiles),
+    problem: read.flatMap((one) => ("problem" in one ? [one.problem] : [])).join(" "),
+  };
+}
 
 /** Bytes of a `data:` URL, decoded. */
 export const sizeOf = ({ url = "" }: ShownFile): number =>

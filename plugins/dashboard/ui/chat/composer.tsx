@@ -1,12 +1,12 @@
 /** The field for a message, with its images, and the button that sends or stops. @module */
 import type { JSX, RefObject } from "preact";
 import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { later } from "../live/later.ts";
 import { Button, IconButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { formatBytes } from "../text/format.ts";
-import { acceptedTypes, addFiles, readFile, sizeOf } from "./attachments.ts";
+import { acceptedTypes } from "./image-types.ts";
 import type { Conversation } from "./state/conversation.ts";
-import { emptyDraft, type Draft, type DraftStore } from "./state/drafts.ts";
+import { emptyDraft, type Draft, type DraftStore } from "./state/draft.ts";
 import type { ShownFile, UserMessage } from "./state/thread.ts";
 
 /** Acts of other parts of the page on the composer. */
@@ -28,6 +28,9 @@ interface ComposerProps {
   /** Puts the last own message into the field. */
   readonly onEditLast: () => void;
 }
+
+const loadExtras = () => import("./composer-extras.tsx");
+const extrasPart = later(loadExtras);
 
 const saveDelayMs = 300;
 
@@ -77,6 +80,21 @@ function useLatest<T>(value: T): RefObject<T> {
   return ref;
 }
 
+interface ReadFiles {
+  /** Adds the files that were read. */
+  readonly addTo: (files: readonly ShownFile[]) => readonly ShownFile[];
+  /** Sentences about the others; empty if there are none. */
+  readonly problem: string;
+}
+
+async function readFiles(chosen: readonly File[]): Promise<ReadFiles> {
+  try {
+    return await (await loadExtras()).readFiles(chosen);
+  } catch {
+    return { addTo: (files) => files, problem: "The files can't be read. Reload the page." };
+  }
+}
+
 /** The unsent message of the composer, and the acts on it. */
 function useComposer({ conversation, drafts, draftName, handle, onSend }: ComposerProps) {
   const [draft, setDraft] = useDraft(drafts, draftName);
@@ -99,20 +117,14 @@ function useComposer({ conversation, drafts, draftName, handle, onSend }: Compos
       area.current?.focus();
     },
     async add(chosen) {
-      const all = Promise.all(chosen.map(readFile));
+      const all = readFiles(chosen);
       const before = reading.current;
       reading.current = all;
       await before;
-      const read = await all;
-      const added = read.flatMap((one) => ("file" in one ? [one.file] : []));
+      const { addTo, problem: found } = await all;
       const { draft: present } = latest.current;
-      change({ ...present, files: addFiles(present.files, added) });
-      setProblem(
-        read
-          .map((one) => ("problem" in one ? one.problem : ""))
-          .join(" ")
-          .trim(),
-      );
+      change({ ...present, files: addTo(present.files) });
+      setProblem(found);
     },
   }));
   useEffect(() => {
@@ -151,6 +163,8 @@ export function Composer(props: ComposerProps): JSX.Element {
   const { conversation, name, handle, onEditLast } = props;
   const { draft, problem, area, change, submit, type, endEdit, edited } = useComposer(props);
   const { text, files } = draft;
+  const extras = extrasPart.module.value;
+  const { contextUse } = conversation.thread.value;
   const isEmpty = text.trim() === "" && files.length === 0;
   const isWorking = useIsWorking(conversation);
   const canStop = isEmpty && isWorking;
@@ -190,7 +204,9 @@ export function Composer(props: ComposerProps): JSX.Element {
           </p>
         )}
         <div class="box" onPaste={(event) => pasteFiles(event, handle)}>
-          <Chosen files={files} setFiles={(next) => change({ ...draft, files: next })} />
+          {extras && files.length > 0 && (
+            <extras.Chosen files={files} setFiles={(next) => change({ ...draft, files: next })} />
+          )}
           <textarea
             ref={area}
             id="message"
@@ -207,7 +223,7 @@ export function Composer(props: ComposerProps): JSX.Element {
           />
           <div class="bar">
             <Picker add={(chosen) => handle.current?.add(chosen)} />
-            <ContextUse conversation={conversation} />
+            {extras && contextUse !== undefined && <extras.ContextUse share={contextUse} />}
             <span class="tip hide-phone">
               <kbd>Enter</kbd> to send
             </span>
@@ -250,32 +266,6 @@ function SendButton({ canStop, isDisabled }: SendProps): JSX.Element {
   );
 }
 
-interface ChosenProps {
-  readonly files: readonly ShownFile[];
-  readonly setFiles: (files: readonly ShownFile[]) => void;
-}
-
-function Chosen({ files, setFiles }: ChosenProps): JSX.Element | null {
-  if (files.length === 0) return null;
-  return (
-    <div class="files">
-      {files.map((file, at) => (
-        <span key={at} class="chip">
-          <img src={file.url} alt={`Preview of ${file.name}`} />
-          <span class="cut">{file.name}</span>
-          <span class="muted xs">{formatBytes(sizeOf(file))}</span>
-          <IconButton
-            icon="x"
-            label={`Remove ${file.name}`}
-            compact
-            onClick={() => setFiles(files.filter((_, other) => other !== at))}
-          />
-        </span>
-      ))}
-    </div>
-  );
-}
-
 function Picker({ add }: { readonly add: (files: readonly File[]) => unknown }): JSX.Element {
   const field = useRef<HTMLInputElement>(null);
   return (
@@ -294,32 +284,5 @@ function Picker({ add }: { readonly add: (files: readonly File[]) => unknown }):
       />
       <IconButton icon="paperclip" label="Attach images" onClick={() => field.current?.click()} />
     </>
-  );
-}
-
-const circumference = 2 * Math.PI * 7;
-/** From here on, the application may soon forget the beginning. */
-const nearlyFull = 0.8;
-
-/** How much of its context the application uses, if it says so. */
-function ContextUse({ conversation }: { readonly conversation: Conversation }) {
-  const { contextUse } = conversation.thread.value;
-  if (contextUse === undefined) return null;
-  const text = `${Math.round(contextUse * 100)}% of context`;
-  return (
-    <span class={`meter${contextUse >= nearlyFull ? " warn" : ""}`}>
-      <svg width="16" height="16" viewBox="0 0 20 20" aria-hidden="true">
-        <circle class="track" cx="10" cy="10" r="7" />
-        <circle
-          class="value"
-          cx="10"
-          cy="10"
-          r="7"
-          stroke-dasharray={`${contextUse * circumference} ${circumference}`}
-          stroke-dashoffset={circumference / 4}
-        />
-      </svg>
-      <span class="num">{text}</span>
-    </span>
   );
 }

@@ -1,16 +1,23 @@
 /** The title and the connection of the open conversation. @module */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { second, serverNow } from "../live/clock.ts";
-import { Button, IconButton, LinkButton } from "../parts/button.tsx";
+import { IconButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { useSite } from "../site.tsx";
-import { linkClosedMessage, linkRejectedMessage, linkStateBadges } from "../text/labels.ts";
 import type { ConversationActs } from "./acts.ts";
 import type { Conversation, LinkView } from "./state/conversation.ts";
 import type { ChatStore } from "./state/store.ts";
 import type { Thread } from "./state/thread.ts";
+
+/** Badge text and tone of each link state. */
+const linkStateBadges: Readonly<Record<LinkView["state"], readonly [string, string]>> = {
+  idle: ["Connecting", "off"],
+  connecting: ["Connecting", "off"],
+  open: ["Connected", "ok"],
+  waiting: ["Reconnecting…", "warn"],
+  blocked: ["Disconnected", "bad"],
+  stopped: ["Disconnected", "bad"],
+};
 
 interface HeaderProps {
   readonly store: ChatStore;
@@ -103,63 +110,3 @@ export const pageTitle = (store: ChatStore): string => {
   const { conversation } = store.place.value;
   return conversation ? titleOf(store, conversation) : "Chat";
 };
-
-/** Tells what is wrong with the connection, and offers to connect now. */
-export function ConnectionBanner({ conversation }: { readonly conversation: Conversation }) {
-  const { url } = useSite();
-  const { state, reason, retryAt } = conversation.link.value;
-  if (conversation.isReadOnly || state === "open" || state === "idle") return null;
-  if (state === "connecting" && reason === "") return null;
-  return (
-    <div class="banner" role="status">
-      <Icon name="wifi-off" />
-      <span class="grow">
-        {bannerText({ state, reason, ...(retryAt !== undefined && { retryAt }) })}
-      </span>
-      {reason === "channel_managed" && (
-        <LinkButton href={url("/overview")} compact>
-          Open Overview
-        </LinkButton>
-      )}
-      {reason === "not_found" ? (
-        <TurnOn conversation={conversation} />
-      ) : (
-        <Button compact onClick={() => conversation.reconnect()}>
-          Reconnect now
-        </Button>
-      )}
-    </div>
-  );
-}
-
-/** Turns the channel on, and connects. */
-function TurnOn({ conversation }: { readonly conversation: Conversation }): JSX.Element {
-  const [isBusy, setBusy] = useState(false);
-  const act = async (): Promise<void> => {
-    setBusy(true);
-    const { turnOnChannel } = await import("./turn-on.ts");
-    if (await turnOnChannel()) conversation.reconnect();
-    setBusy(false);
-  };
-  return (
-    <Button compact kind="primary" icon="power" busy={isBusy && "Turning on…"} onClick={act}>
-      Turn on
-    </Button>
-  );
-}
-
-const kept = "Messages you send now are delivered afterwards.";
-
-function bannerText({ state, reason, retryAt }: LinkView): JSX.Element | string {
-  if (state === "stopped") return linkClosedMessage(reason);
-  const explanation = linkRejectedMessage(reason);
-  if (explanation !== undefined) return explanation;
-  // Reading the signal draws this again each second.
-  const ms = retryAt === undefined || second.value === 0 ? 0 : retryAt - serverNow();
-  if (state !== "waiting" || ms < 1_000) return `Connection lost. Reconnecting… ${kept}`;
-  return (
-    <>
-      Connection lost. Reconnecting in <span class="num">{Math.ceil(ms / 1_000)} s</span>. {kept}
-    </>
-  );
-}

@@ -9,7 +9,7 @@ import { Files } from "./files.tsx";
 import { formatMs, formatTime } from "./dates.ts";
 import { Prose } from "./markdown/prose.tsx";
 import type { Answer, Row } from "./state/groups.ts";
-import type { Delivery, UserMessage } from "./state/thread.ts";
+import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
 import type { Versions } from "./state/versions.ts";
 import { Steps } from "./steps.tsx";
 import { readToolCall } from "./tool-calls.ts";
@@ -69,10 +69,6 @@ const deliveries: Readonly<Record<Exclude<Delivery, "failed">, string>> = {
 };
 
 type UserProps = Omit<RowProps, "row"> & { readonly message: UserMessage };
-
-/** The server knows only messages that the application has accepted. */
-export const canEdit = ({ delivery }: UserMessage): boolean =>
-  delivery !== "sending" && delivery !== "waiting";
 
 function UserView({ message, isLast, versions, isReadOnly, acts }: UserProps): JSX.Element {
   const { at, content, files, sender, delivery, reason, requestId } = message;

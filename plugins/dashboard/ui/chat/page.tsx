@@ -5,20 +5,21 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ConversationsView } from "../../api/conversation-views.ts";
 import { counts } from "../frame/counts.ts";
 import { addShortcuts } from "../frame/shortcuts.ts";
+import { later } from "../live/later.ts";
 import { onSignedIn } from "../live/owner.ts";
 import { subscribe } from "../live/stream.ts";
 import { Icon } from "../parts/icon.tsx";
 import { useSite } from "../site.tsx";
 import { createActs, renamed, type ConversationActs } from "./acts.ts";
 import { Composer, type ComposerHandle } from "./composer.tsx";
-import { ConnectionBanner, Header, pageTitle } from "./header.tsx";
+import { Header, pageTitle } from "./header.tsx";
 import { Hello } from "./hello.tsx";
 import { List } from "./list.tsx";
-import { canEdit, type MessageActs } from "./message.tsx";
+import type { MessageActs } from "./message.tsx";
 import type { Conversation } from "./state/conversation.ts";
 import { countUnread } from "./state/seen.ts";
 import { ChatStore } from "./state/store.ts";
-import type { ShownFile } from "./state/thread.ts";
+import { canEdit, type ShownFile } from "./state/thread.ts";
 import { versioning } from "./state/versioning.ts";
 import { ThreadView } from "./thread.tsx";
 
@@ -185,7 +186,7 @@ function OpenThread(props: OpenThreadProps): JSX.Element {
   return (
     <section class="thread" aria-label="Conversation" {...drop}>
       <Header store={store} conversation={conversation} name={name} acts={acts} />
-      <ConnectionBanner conversation={conversation} />
+      <Connection conversation={conversation} />
       <ThreadView
         conversation={conversation}
         name={name}
@@ -222,6 +223,17 @@ function OpenThread(props: OpenThreadProps): JSX.Element {
       </div>
     </section>
   );
+}
+
+const banner = later(() => import("./connection-banner.tsx"));
+
+/** Tells what is wrong with the connection. */
+function Connection({ conversation }: { readonly conversation: Conversation }) {
+  const { state, reason } = conversation.link.value;
+  const loaded = banner.module.value;
+  const isWell = state === "open" || state === "idle" || (state === "connecting" && reason === "");
+  if (conversation.isReadOnly || isWell || !loaded) return null;
+  return <loaded.ConnectionBanner conversation={conversation} />;
 }
 
 /** The whole conversation is the target of dropped files. */

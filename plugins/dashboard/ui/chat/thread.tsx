@@ -1,18 +1,19 @@
 /** The messages of the open conversation. @module */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { serverNow } from "../live/clock.ts";
+import { later } from "../live/later.ts";
 import { Button } from "../parts/button.tsx";
 import { Problem, Skeleton } from "../parts/states.tsx";
-import { formatDay, isSameDay } from "./dates.ts";
 import { useFrameValue } from "./frames.ts";
-import { RowView, type MessageActs } from "./message.tsx";
+import type { MessageActs } from "./message.tsx";
 import { useStickyScroll } from "./scroll.ts";
 import type { Conversation } from "./state/conversation.ts";
-import { createGrouper, type Row } from "./state/groups.ts";
 import type { Thread } from "./state/thread.ts";
 import { hasVersions, loadVersioning, versioning } from "./state/versioning.ts";
 import type { Path } from "./state/versions.ts";
+
+/** An empty conversation needs no rows; others wait for their messages anyway. */
+const rowsPart = later(() => import("./rows.tsx"));
 
 interface ThreadProps {
   readonly conversation: Conversation;
@@ -29,8 +30,6 @@ interface ThreadProps {
 
 /** From this distance to the start, earlier messages are loaded. */
 const loadWithin = 200;
-/** How long the line above new messages stays. */
-const unreadMs = 3_000;
 
 /** Says once that an answer is complete; while it grows, nothing is announced. */
 function useAnnouncement({ runs }: Thread, name: string): string {
@@ -44,30 +43,6 @@ function useAnnouncement({ runs }: Thread, name: string): string {
     return () => clearTimeout(timer);
   }, [done]);
   return text;
-}
-
-/** Key of the first row that is new to the reader. It is found once, and goes after a while. */
-function useUnreadKey(rows: readonly Row[], thread: Thread, unread: number): string | undefined {
-  const [key, setKey] = useState<string>();
-  const isKnown = rows.length > 0;
-  useEffect(() => {
-    if (unread === 0 || !isKnown) return;
-    const first = thread.messages.at(-unread);
-    const row = rows.find((one) => first !== undefined && contains(one, first.key));
-    setKey(row?.key);
-    const timer = setTimeout(() => setKey(undefined), unreadMs);
-    return () => clearTimeout(timer);
-  }, [isKnown, unread]);
-  return key;
-}
-
-function contains(row: Row, key: string): boolean {
-  if (row.kind !== "answer") return row.key === key;
-  return row.segments.some((segment) =>
-    segment.kind === "text"
-      ? segment.key === key
-      : segment.steps.some(({ message }) => message.key === key),
-  );
 }
 
 /** Shows a message that a search has found. */
@@ -112,11 +87,12 @@ function usePath(conversation: Conversation) {
 
 export function ThreadView(props: ThreadProps): JSX.Element {
   const { conversation, name, acts, unread, seq, empty } = props;
-  const { thread, path, isLoading } = usePath(conversation);
-  const group = useMemo(createGrouper, [conversation]);
-  const rows = group(thread);
+  const { thread, path, ...versions } = usePath(conversation);
+  const loaded = rowsPart.module.value;
+  const group = useMemo(() => loaded?.createGrouper(), [conversation, loaded]);
+  const rows = group?.(thread) ?? [];
   const history = conversation.history.value;
-  const unreadKey = useUnreadKey(rows, thread, unread);
+  const isLoading = versions.isLoading || (!loaded && thread.messages.length > 0);
   const { box, content, isAway, ...scroll } = useStickyScroll(conversation.session, rows[0]?.key);
   const announcement = useAnnouncement(thread, name);
   useShownMessage(conversation, seq);
@@ -158,23 +134,20 @@ export function ThreadView(props: ThreadProps): JSX.Element {
               Load earlier
             </Button>
           )}
-          <Rows {...{ rows, unreadKey, name, acts, conversation, path }} />
+          {loaded && (
+            <loaded.Rows
+              key={conversation.session}
+              {...{ rows, thread, unread, name, acts, path }}
+              isReadOnly={conversation.isReadOnly}
+            />
+          )}
           {thread.isTyping && !isBusy && <p class="working">Typing…</p>}
         </div>
       </div>
       <p class="unseen" role="status">
         {announcement}
       </p>
-      {path.isEarlier && (
-        <p class="earlier" role="status">
-          <span class="grow">
-            This is an earlier version. New messages continue the newest one.
-          </span>
-          <Button compact onClick={() => void (conversation.choices.value = new Map())}>
-            Show newest
-          </Button>
-        </p>
-      )}
+      {path.isEarlier && <EarlierNote conversation={conversation} />}
       {isAway && (
         <div class="to-latest">
           <Button icon="arrow-down" compact onClick={scroll.toEnd}>
@@ -186,48 +159,13 @@ export function ThreadView(props: ThreadProps): JSX.Element {
   );
 }
 
-interface RowsProps {
-  readonly rows: readonly Row[];
-  readonly unreadKey: string | undefined;
-  readonly name: string;
-  readonly acts: MessageActs;
-  readonly conversation: Conversation;
-  readonly path: Path;
-}
-
-/** Draws the rows, with a line above the first one of a day and above new ones. */
-function Rows({ rows, unreadKey, name, acts, conversation, path }: RowsProps): JSX.Element {
-  const { isReadOnly } = conversation;
-  const now = serverNow();
+function EarlierNote({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   return (
-    <>
-      {rows.map((row, at) => {
-        const previous = rows[at - 1];
-        const versions = path.versions.get(row.key);
-        const isNewDay = previous === undefined || !isSameDay(previous.at, row.at);
-        return [
-          isNewDay && (
-            <div key={`day ${row.key}`} class="day" role="separator">
-              {formatDay(row.at, now)}
-            </div>
-          ),
-          row.key === unreadKey && (
-            <div key="unread" class="unread" role="separator">
-              New messages
-            </div>
-          ),
-          <RowView
-            // All versions of a message are one row.
-            key={versions?.keys[0] ?? row.key}
-            row={row}
-            versions={versions}
-            isLast={at === rows.length - 1}
-            name={name}
-            isReadOnly={isReadOnly}
-            acts={acts}
-          />,
-        ];
-      })}
-    </>
+    <p class="earlier" role="status">
+      <span class="grow">This is an earlier version. New messages continue the newest one.</span>
+      <Button compact onClick={() => void (conversation.choices.value = new Map())}>
+        Show newest
+      </Button>
+    </p>
   );
 }

@@ -1,17 +1,9 @@
 /** Parts of a page that the server draws and the browser loads after the page. @module */
 import { options, type ComponentType, type JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { hydration } from "./hydration.ts";
 import type { Later } from "./later.ts";
 import { reportReady, waitingAttribute } from "./readiness.ts";
-
-let isHydrating = false;
-
-/** Runs `act`, in which components take over what the server has drawn. */
-export function whileHydrating(act: () => void): void {
-  isHydrating = true;
-  act();
-  isHydrating = false;
-}
 
 interface PartProps<P> {
   /** A component that draws one element. */
@@ -55,7 +47,7 @@ hooks[errorHook] = (error, ...details) => {
 };
 
 function Drawing<P extends object>({ of, props }: PartProps<P>): JSX.Element | null {
-  const [isDrawn] = useState(isHydrating);
+  const [isDrawn] = useState(hydration.isRunning);
   const Loaded = of.module.value;
   if (Loaded) return <Loaded {...props} />;
   if (isDrawn) throw unloaded;

@@ -12,10 +12,11 @@ import { throttle } from "./throttle.ts";
 
 export { liveState } from "./stream-state.ts";
 
-const stream = later(() => import("./page-stream.ts"));
-
-/** Opens the stream. */
-export const startStream = (): void => stream.use(({ pageStream }) => pageStream.start());
+const stream = later(async () => {
+  const loaded = await import("./page-stream.ts");
+  loaded.pageStream.start();
+  return loaded;
+});
 
 /** Continues after "paused" and "signed out". */
 export const resumeStream = (): void => stream.use(({ pageStream }) => pageStream.resume());

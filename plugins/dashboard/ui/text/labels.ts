@@ -1,16 +1,5 @@
-// Labels of the state of a link, and why it stays closed.
-import type { LinkState } from "../../../../lib/pico-link/browser.ts";
+// Sentences about a link that stays closed.
 import { lookUp } from "./look-up.ts";
-
-/** Badge text and tone of each link state. */
-export const linkStateBadges: Readonly<Record<LinkState, readonly [string, string]>> = {
-  idle: ["Connecting", "off"],
-  connecting: ["Connecting", "off"],
-  open: ["Connected", "ok"],
-  waiting: ["Reconnecting…", "warn"],
-  blocked: ["Disconnected", "bad"],
-  stopped: ["Disconnected", "bad"],
-};
 
 const linkCloseMessages: Readonly<Record<string, string>> = {
   normal: "The server closed the connection.",

@@ -7,11 +7,11 @@ import { createGrouper } from "../../../../plugins/dashboard/ui/chat/state/group
 import { receive } from "../../../../plugins/dashboard/ui/chat/state/receive.ts";
 import {
   addSent,
-  addTurns,
   emptyThread,
   setDelivery,
   type Thread,
 } from "../../../../plugins/dashboard/ui/chat/state/thread.ts";
+import { addTurns } from "../../../../plugins/dashboard/ui/chat/state/turns.ts";
 
 const stoppable: Thread = { ...emptyThread, canStop: true };
 const send = (thread: Thread, requestId: string, content = "hello", at = 1_000): Thread =>

@@ -8,7 +8,6 @@ import { requestAsOwner } from "../../live/owner.ts";
 import {
   addNote,
   addSent,
-  addTurns,
   emptyThread,
   forgetOpenRuns,
   forgetReplaced,
@@ -192,8 +191,12 @@ class OpenConversation implements Conversation {
   private async loadPage(id: string, before: string | undefined): Promise<void> {
     this.isLoading = true;
     const query = new URLSearchParams(before === undefined ? {} : { before });
-    const answer = await requestAsOwner<ConversationView>("GET", `${path}/${id}?${query}`);
+    const [answer, code] = await Promise.all([
+      requestAsOwner<ConversationView>("GET", `${path}/${id}?${query}`),
+      import("./turns.ts").catch(() => undefined),
+    ]);
     this.isLoading = false;
+    if (!code) return this.failHistory({ status: 0, message: "Reload the page." });
     if ("error" in answer) return this.failHistory(answer.error);
     const { turns, before: earlier } = answer.body;
     const known = this.history.value;
@@ -201,7 +204,7 @@ class OpenConversation implements Conversation {
     const isRepeated = before === undefined && known.state === "ready" && known.id === id;
     const cursor = isRepeated ? known.before : earlier;
     batch(() => {
-      this.change((thread) => addTurns(thread, turns));
+      this.change((thread) => code.addTurns(thread, turns));
       this.history.value = { state: "ready", id, ...(cursor !== undefined && { before: cursor }) };
     });
   }

@@ -7,9 +7,6 @@ import type {
 import {
   appKey,
   beginRun,
-  fileOf,
-  kindOf,
-  nameOf,
   patchUser,
   putIn,
   setRun,
@@ -19,6 +16,7 @@ import {
   type Thread,
   type UserMessage,
 } from "./thread.ts";
+import { fileOf, kindOf, nameOf } from "./turns.ts";
 
 function endRun(
   thread: Thread,

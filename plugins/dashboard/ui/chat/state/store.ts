@@ -3,7 +3,8 @@ import { effect, signal, type ReadonlySignal } from "@preact/signals";
 import type { ConversationsView, ConversationSummary } from "../../../api/conversation-views.ts";
 import { base } from "../../live/base.ts";
 import { openConversation, openStored, type Conversation } from "./conversation.ts";
-import { openDrafts, type DraftStore } from "./drafts.ts";
+import type { DraftStore } from "./draft.ts";
+import { lazyDrafts } from "./lazy-drafts.ts";
 import { ConversationList } from "./list.ts";
 import { createName, isConversationName, knownNames, rememberName } from "./names.ts";
 
@@ -47,7 +48,7 @@ export class ChatStore {
   constructor(initial: ConversationsView | undefined) {
     this.list = new ConversationList(initial);
     this.place = this.current;
-    this.drafts = openDrafts(typeof indexedDB === "undefined" ? undefined : indexedDB);
+    this.drafts = lazyDrafts();
   }
 
   /** Returns a conversation of the list; undefined until the server has its first message. */
