@@ -1,5 +1,6 @@
 // Runs the launcher in this process until a signal, an error or the tray stops it.
 import { join, resolve } from "node:path";
+import { recordHomeVersion } from "../config/home-version.ts";
 import { createLauncher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome } from "../lib/files/index.ts";
 import { codeOf, type Log } from "../kernel/index.ts";
@@ -34,6 +35,7 @@ export async function launch(options: LaunchOptions): Promise<number> {
   const { env, debug, worker } = options;
   const home = homeOf(env);
   const log = await openLog(home, options);
+  if (isFirst(options)) await recordVersion(home, options, log.log);
   let kernel: Launcher | undefined;
   let shutdownSignal: ShutdownSignal | undefined;
   let cacheTimer: NodeJS.Timeout | undefined;
@@ -102,6 +104,16 @@ async function writeCompileCache(
       { code: codeOf(error), reason: (error as Error).message },
       "compiled code was not stored",
     );
+  }
+}
+
+/** Without it, as in a read-only home, the doctor cannot tell what an update changes. */
+async function recordVersion(home: string, { version }: LaunchOptions, log: Log): Promise<void> {
+  try {
+    const previous = await recordHomeVersion(home, version, Date.now());
+    if (previous !== undefined) log.info({ previous, version }, "another version used this home");
+  } catch (error) {
+    log.debug({ code: codeOf(error) }, "the version was not stored");
   }
 }
 

@@ -34,7 +34,7 @@ export async function doctor(context: CommandContext): Promise<number> {
   return failed === 0 ? exitCodes.done : exitCodes.failed;
 }
 
-async function runOffline({ home, env }: CommandContext): Promise<CheckView[]> {
+async function runOffline({ home, env, version }: CommandContext): Promise<CheckView[]> {
   const { runDoctor } = await import("../../config/doctor/index.ts");
-  return runDoctor({ home, env, now: Date.now() });
+  return runDoctor({ home, env, version, now: Date.now() });
 }

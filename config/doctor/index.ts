@@ -10,6 +10,7 @@ import { protocolChecks } from "./protocols.ts";
 import { collectSurvey, type DoctorOptions, type Survey } from "./survey.ts";
 import { storeChecks } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
+import { versionChecks } from "./version.ts";
 
 export type { CheckView } from "../../plugins/dashboard/index.ts";
 
@@ -27,6 +28,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     protocolChecks,
     tokenChecks,
     fileChecks,
+    versionChecks,
     storeChecks,
     foreignChecks,
     networkChecks,

@@ -11,6 +11,7 @@ import {
 } from "../foreign/index.ts";
 import type { Environment } from "../load/index.ts";
 import { isObject } from "../../lib/util.ts";
+import { readHomeVersion, type HomeVersion } from "../home-version.ts";
 
 type RawSettings = Readonly<Record<string, unknown>>;
 
@@ -37,6 +38,10 @@ export interface Survey {
   /** One sentence for each setting that only PicoClaw reads. */
   readonly foreign: readonly string[];
   readonly now: number;
+  /** Version of this program, if known. */
+  readonly version: string | undefined;
+  /** The version that used the home last; undefined for a new home. */
+  readonly lastUse: HomeVersion | undefined;
 }
 
 const builtInTokens = ["launcher", "pico", "pico_client", "openai", "ai_sdk", "ag_ui", "metrics"];
@@ -92,6 +97,8 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
     running,
     plugins,
     now,
+    version: options.version,
+    lastUse: await readHomeVersion(home).catch(() => undefined),
     pluginEntries: main["plugins"],
     handler: main["handler"],
     foreign: [
@@ -192,4 +199,6 @@ export interface DoctorOptions {
   readonly plugins?: readonly PluginView[];
   /** Unix milliseconds. */
   readonly now: number;
+  /** Version of this program; absent: the doctor does not compare it with the last one. */
+  readonly version?: string;
 }

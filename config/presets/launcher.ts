@@ -138,6 +138,7 @@ function createDashboard(
         ...places,
         running,
         now: running.now,
+        version,
         plugins: plugins(),
       }),
     signInFile: join(home, "state", worker === 1 ? "sign-ins.json" : `sign-ins-${worker}.json`),

@@ -60,17 +60,22 @@ describe.each(releases)("home of %s", (release) => {
       expect(await contents(home)).toEqual(before);
       const log = await readFile(join(home, "logs", "launcher.log"), "utf8");
       expect(log.match(/"level":(?:40|50).*/g) ?? []).toEqual([]);
+      expect(log).toContain(`"previous":"${release}"`);
+      const state = await readFile(join(home, "state", "version.json"), "utf8");
+      expect(JSON.parse(state)).toMatchObject({ version: expect.any(String) as string });
     } finally {
       await rm(home, { recursive: true, force: true });
     }
   });
 
-  test("passes the doctor", () =>
+  test("passes the doctor, which names the release", () =>
     withCommandLine(async ({ home, run }) => {
       await restore(release, home);
       const { checks } = (await run("doctor -json")).json() as {
-        checks: readonly { result: string; reason?: string }[];
+        checks: readonly { id: string; result: string; reason?: string }[];
       };
+      const changes = checks.find(({ id }) => id === "home-version");
+      expect(changes?.reason).toContain(`This home was last used by ${release}`);
       expect(checks.length).toBeGreaterThan(10);
       expect(checks.filter(({ result }) => result === "failed")).toEqual([]);
     }));
