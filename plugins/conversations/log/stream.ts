@@ -1,6 +1,5 @@
 // The numbered frames of one session and its subscribers.
-import { FrameWindow, sizeOf } from "./frame-window.ts";
-import { PendingReceipts } from "./sequence.ts";
+import { FrameWindow, PendingReceipts, sizeOf } from "./sequence.ts";
 import type { StoredStream } from "../stores/storage.ts";
 import type {
   DefaultStart,

@@ -1,6 +1,6 @@
 // Tests the replay window against a list of frames.
 import { describe, expect, test } from "vitest";
-import { FrameWindow } from "../../../../plugins/conversations/log/frame-window.ts";
+import { FrameWindow } from "../../../../plugins/conversations/log/sequence.ts";
 import { EncodedEntry } from "../../../../plugins/pico-server/frame-encoding.ts";
 
 /** Lengths around the limits of the WebSocket header and of copied frames, and in between. */
