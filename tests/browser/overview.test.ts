@@ -226,6 +226,7 @@ describe("Overview page", () => {
     const nodes = [
       { ...node, id: "a", name: "east", state: "up", isSelf: true, sessions: 12 },
       { ...node, id: "b", name: "<b>west</b>", state: "gone" },
+      { ...node, id: "c", name: "north", state: "up", differs: true },
     ] as const;
     dashboard.site.status = running;
     await openLive("/overview-on", async (page) => {
@@ -238,7 +239,9 @@ describe("Overview page", () => {
         expect.stringMatching(/^Node\s+State\s+Sessions\s+Last seen$/),
         expect.stringMatching(/^east\s+Running\s+12\s+This node$/),
         expect.stringMatching(/^<b>west<\/b>\s+Gone\s+0\s/),
+        expect.stringMatching(/^north\s+Running\s+0\s/),
       ]);
+      expect(await card.innerText()).toContain("The channel has other settings on north.");
     });
   });
 

@@ -1,7 +1,7 @@
 /** The nodes that share the store of conversations. @module */
 import type { JSX } from "preact";
 import type { StatusView } from "../../api/views.ts";
-import { Badge } from "../parts/states.tsx";
+import { Badge, Notice } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { formatCount } from "../text/format.ts";
 
@@ -17,6 +17,7 @@ const states = {
 } as const;
 
 export function NodesCard({ nodes, now }: NodesCardProps): JSX.Element {
+  const different = nodes.filter(({ differs }) => differs);
   return (
     <section class="card" aria-labelledby="nodes">
       <header>
@@ -24,6 +25,12 @@ export function NodesCard({ nodes, now }: NodesCardProps): JSX.Element {
           Nodes
         </h2>
       </header>
+      {different.length > 0 && (
+        <Notice tone="warn">
+          The channel has other settings on {different.map(({ name }) => name).join(", ")}. Use the
+          same settings on all nodes.
+        </Notice>
+      )}
       <div class="table-wrap" tabIndex={0} role="group" aria-label="Nodes of the shared store">
         <table class="data">
           <thead>
