@@ -15,6 +15,7 @@ import { isRemote } from "./desktop.ts";
 import { homeOf, createRandom } from "./environment.ts";
 import { watchNpm } from "./npm-parent.ts";
 import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
+import { releaseYoungSpace } from "./young-space.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 import type { WorkerRole } from "./workers/role.ts";
 
@@ -45,13 +46,14 @@ export async function launch(options: LaunchOptions): Promise<number> {
     kernel = await buildKernel(home, log, { ...options, pages }, () => quitting.abort());
     shutdownSignal = waitForShutdown(kernel, log, quitting.signal, options);
     await kernel.start();
-    if (isFirst(options)) {
-      removeUsed(pages, kernel);
-      cacheTimer = setTimeout(() => void writeCompileCache(home, options, log.log), cacheDelayMs);
-    }
+    if (isFirst(options)) removeUsed(pages, kernel);
     if (worker)
       log.log.info({ dashboard: kernel.services.http.addresses()[0]?.href }, "worker started");
     if (!worker || (await worker.serving())) await printBanner(kernel, home, pages, options);
+    cacheTimer = setTimeout(() => {
+      const written = isFirst(options) ? writeCompileCache(home, options, log.log) : undefined;
+      void Promise.resolve(written).finally(releaseYoungSpace);
+    }, cacheDelayMs);
     return await shutdownSignal.code;
   } catch (error) {
     if (shutdownSignal?.hasBegun()) return await shutdownSignal.code; // startup was aborted

@@ -12,6 +12,7 @@ import {
 import type { ScriptLoader } from "./compile-cache/loader.ts";
 import { commands } from "./commands/index.ts";
 import type { WorkerRole } from "./workers/role.ts";
+import { limitYoungSpace } from "./young-space.ts";
 
 // Everything here uses this copy; child processes start without the tokens.
 const env: Readonly<Record<string, string | undefined>> = Object.freeze({ ...process.env });
@@ -84,6 +85,7 @@ async function runLauncher(
 ): Promise<number> {
   const { homeOf } = await import("./environment.ts");
   const home = homeOf(env);
+  limitYoungSpace();
   const { readCache } = await import("./compile-cache/cache.ts");
   scriptLoader.use(await readCache(home, env));
   const { launch } = await import("./launch.ts");
