@@ -1,6 +1,7 @@
 /**
- * Keeps V8's space for new objects small while the launcher starts. Otherwise it grows to 16 MiB for
- * code that is loaded once, and V8 returns it only after 20 s without work (docs/performance.md).
+ * Keeps V8's space for new objects small while the launcher starts. Otherwise it grows to 16 MiB
+ * for code that is loaded once, and V8 returns it only after 20 s without work
+ * (docs/performance.md).
  */
 import { versions } from "node:process";
 import { setFlagsFromString } from "node:v8";
