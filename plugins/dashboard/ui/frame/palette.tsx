@@ -69,7 +69,7 @@ export function Palette(): JSX.Element {
           }}
           onKeyDown={onKeyDown}
         />
-        <kbd>Esc</kbd>
+        <kbd class="hide-phone">Esc</kbd>
       </label>
       <Results results={results} at={at} open={open} choose={setChosen}>
         {results.length === 0 && !isBusy && !isPartial && `No results for “${query}”`}

@@ -69,7 +69,8 @@ function SignIn({ session, now, refresh }: SignInProps): JSX.Element {
           <Ago at={lastUsedAt} now={now} />
           {" · signed in "}
           <Ago at={createdAt} now={now} />
-          {` · expires in ${formatDuration(expiresAt - now)}`}
+          {" · "}
+          <span>expires in {formatDuration(expiresAt - now)}</span>
         </p>
       </div>
       <Button
