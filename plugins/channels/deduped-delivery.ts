@@ -4,6 +4,7 @@ import type { TakenIds } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Dedupe, DeliveryRecord } from "./dedupe.ts";
 import type { DeliveryCallbacks, InboundMessage } from "./service.ts";
+import type { ReportingCallbacks } from "./session-queues.ts";
 
 /** Dependencies shared by all deliveries. */
 export interface DedupeContext {
@@ -53,7 +54,8 @@ export function settleAgain(
  * Reports the outcome of the first delivery under an id to the repeated deliveries as well. The id
  * of an accepted or stopped message is stored before its channel learns of it.
  */
-export class DedupedDelivery implements DeliveryCallbacks {
+export class DedupedDelivery implements ReportingCallbacks {
+  reporting: Promise<void> | undefined = undefined;
   private readonly context: DedupeContext;
   private readonly message: InboundMessage;
   private readonly record: DeliveryRecord;
@@ -74,7 +76,7 @@ export class DedupedDelivery implements DeliveryCallbacks {
   accepted(status: Status): void {
     const stored = store(this.context, this.message, this.record, false);
     if (!(stored instanceof Promise)) return this.reportAccepted(status);
-    stored
+    this.reporting = stored
       .then(
         () => this.reportAccepted(status),
         (error: unknown) => this.reportUnstored(error),
@@ -91,7 +93,7 @@ export class DedupedDelivery implements DeliveryCallbacks {
   private storeStopped(reason: unknown): void {
     const stored = store(this.context, this.message, this.record, true);
     if (!(stored instanceof Promise)) return this.reportStopped(reason);
-    stored
+    this.reporting = stored
       .then(
         () => this.reportStopped(reason),
         (failure: unknown) => this.reportUnstoredStop(failure),

@@ -174,11 +174,12 @@ export class DeskQueue {
       if (passed.size === 0 && this.passed.get(key) === passed) this.passed.delete(key);
       this.settle(report, this.options.log);
     };
-    this.options.desk.pass(node, message, options).then(
-      (status) => settled(() => callbacks.accepted(status)),
-      (error: unknown) =>
+    const outcome: DeliveryCallbacks = {
+      accepted: (status) => settled(() => callbacks.accepted(status)),
+      rejected: (error) =>
         settled(() => (isMoved(error) ? this.again(item) : callbacks.rejected(error))),
-    );
+    };
+    this.options.desk.pass(node, message, outcome, options);
   }
 
   private again({ message, callbacks, options, isStopped = false }: WaitingMessage): void {

@@ -3,7 +3,8 @@ import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.t
 import { Dedupe, type DeliveryRecord, type MessageKey } from "./dedupe.ts";
 import { DedupedDelivery, settleAgain, type DedupeContext } from "./deduped-delivery.ts";
 import { channelsErrors } from "./errors.ts";
-import { Run, type ActiveApplication, type RunOptions } from "./runs.ts";
+import type { ActiveApplication, RunOptions } from "./run-options.ts";
+import { Run } from "./runs.ts";
 import type { TakenIds } from "../conversations/index.ts";
 import type {
   Address,
@@ -18,6 +19,7 @@ import {
   createPendingDeliveries,
   createSessionQueues,
   type PendingDeliveries,
+  type ReportingCallbacks,
   type SessionQueues,
 } from "./session-queues.ts";
 
@@ -254,7 +256,7 @@ export class Inbound {
    */
   stopMessages(to: Address, id?: string, by?: Sender): readonly StopResult[] {
     const { channel, session } = to;
-    const matches = ({ message }: Run): boolean => id === undefined || message.id === id;
+    const matches = (run: Run): boolean => !run.isOver && (id ?? run.message.id) === run.message.id;
     const removed = this.queues.remove(channel, session, matches);
     const started = this.queues.started(channel, session).filter(matches);
     const results: StopResult[] = [];
@@ -322,14 +324,11 @@ export class Inbound {
     else (before.waiting ??= []).push(deliveryCallbacks);
   }
 
-  private enqueue(inboundMessage: InboundMessage, deliveryCallbacks: DeliveryCallbacks): void {
+  private enqueue(inboundMessage: InboundMessage, deliveryCallbacks: ReportingCallbacks): void {
     const pendingDelivery = this.pendingDeliveries.open(deliveryCallbacks);
     this.options.received(inboundMessage);
-    this.queues.add(
-      inboundMessage.channel,
-      inboundMessage.session,
-      new Run(this.runOptions, inboundMessage, pendingDelivery),
-    );
+    const { channel, session } = inboundMessage;
+    this.queues.add(channel, session, new Run(this.runOptions, inboundMessage, pendingDelivery));
   }
 
   private activeApplication(): ActiveApplication | undefined {

@@ -1,48 +1,17 @@
 /** One message in the application: from its delivery to the end of its last reply. */
-import { codeOf, type Awaitable, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import { codeOf, type Release } from "../../kernel/index.ts";
 import type { Turn } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
-import type { ReplyStreams } from "./reply-streams.ts";
+import type { ActiveApplication, RunOptions } from "./run-options.ts";
 import type {
   AnswerEnd,
-  Application,
-  Channels,
   EndOptions,
   InboundMessage,
   Media,
   Message,
   ReplyStream,
 } from "./service.ts";
-import type { PendingDeliveries, PendingDelivery, Slot, Task } from "./session-queues.ts";
-
-/** The application and what it shares with all messages. */
-export interface ActiveApplication {
-  readonly application: Application;
-  /** Aborts when the kernel stops. */
-  readonly signal: AbortSignal;
-  /** How long a stopped message may occupy its session. */
-  readonly stopGraceMs: number;
-}
-
-export interface RunOptions {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly after: (ms: number, run: () => void) => Release;
-  readonly send: Channels["send"];
-  readonly stream: ReplyStreams["open"];
-  readonly history: Channels["history"];
-  readonly deliveries: PendingDeliveries;
-  readonly current: () => ActiveApplication | undefined;
-  /** Runs when the application fails after it has accepted the message. */
-  readonly failed: (message: InboundMessage, error: unknown) => void;
-  /** Adds the message to the conversation. */
-  readonly turn: (message: InboundMessage) => Awaitable<void>;
-  readonly accepted: (message: InboundMessage) => void;
-  /** Runs once, after the handler has settled and all its streams have ended. */
-  readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => void;
-  /** Runs when a stopped message has not ended in time. */
-  readonly deaf: (message: InboundMessage, seconds: number) => void;
-}
+import type { PendingDelivery, Slot, Task } from "./session-queues.ts";
 
 type GrowingReply = Parameters<Message["reply"]>[0];
 
@@ -140,8 +109,11 @@ export class Run implements Task {
   private hasTurn = false;
   private hasReleased = false;
   private hasSettled = false;
+  /** Settles with the acceptance of a message whose turn is being stored. */
+  private accepting: Promise<void> | undefined;
   private isStopped = false;
-  private isOver = false;
+  /** True once the handler has settled and all its streams have ended. */
+  isOver = false;
 
   constructor(options: RunOptions, message: InboundMessage, delivery: PendingDelivery) {
     this.options = options;
@@ -193,7 +165,7 @@ export class Run implements Task {
   accept(): void {
     if (this.delivery.settled) return;
     const turn = this.addTurn();
-    if (turn) void turn.then(() => this.confirm());
+    if (turn) this.accepting = turn.then(() => this.confirm());
     else this.confirm();
   }
 
@@ -315,9 +287,18 @@ export class Run implements Task {
     if (this.isOver) return;
     this.isOver = true;
     this.graceTimer?.();
-    this.slot!.forget(this);
     const { clock, ended } = this.options;
-    ended(this.message, this.toEnd(), clock.now() - this.message.at);
+    const end = this.toEnd();
+    const ms = clock.now() - this.message.at;
+    const report = (): void => {
+      this.slot!.forget(this);
+      ended(this.message, end, ms);
+    };
+    // A stop of the kernel waits until the acceptance is stored, and clients receive it first.
+    const reported = this.accepting?.then(() => this.delivery.outcome.reporting);
+    const waiting = reported ?? this.delivery.outcome.reporting;
+    if (waiting) void waiting.then(report, report);
+    else report();
   }
 
   private toEnd(): AnswerEnd {

@@ -134,9 +134,15 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
   };
 }
 
+/** Callbacks that may need time to report an outcome. */
+export interface ReportingCallbacks extends DeliveryCallbacks {
+  /** Resolves when the outcome is stored and reported; undefined if that took no time. */
+  readonly reporting?: Promise<void> | undefined;
+}
+
 /** One delivery; it settles once. */
 export interface PendingDelivery {
-  readonly outcome: DeliveryCallbacks;
+  readonly outcome: ReportingCallbacks;
   settled: boolean;
 }
 
@@ -145,7 +151,7 @@ export interface PendingDelivery {
  * already settled.
  */
 export interface PendingDeliveries {
-  open(deliveryCallbacks: DeliveryCallbacks): PendingDelivery;
+  open(callbacks: ReportingCallbacks): PendingDelivery;
   accept(pendingDelivery: PendingDelivery): boolean;
   reject(pendingDelivery: PendingDelivery, error: unknown): boolean;
   rejectAll(error: () => Error): void;

@@ -47,14 +47,15 @@ export interface Desk {
   /**
    * Passes a message to the application of another node.
    *
-   * @throws not_owner or node_gone if the message must be handed to another node; the error of the
-   *   application.
+   * @param outcome - Called once, before this node passes on any later entry of the other one. The
+   *   errors `not_owner` and `node_gone` mean that the message must be handed to another node.
    */
   pass(
     node: string,
     message: InboundMessage,
+    outcome: PassOutcome,
     options: { dedupe?: boolean },
-  ): Promise<"accepted" | "duplicate">;
+  ): void;
   /**
    * Asks the node that has the session to stop messages.
    *

@@ -17,6 +17,8 @@ async function run(
     deliver(id: string, content?: string, options?: { dedupe: boolean }): Promise<string>;
     /** Stops a message, as a client does. */
     stop(id: string): void;
+    /** True while the session has work, which a stop of the service waits for. */
+    isBusy(): boolean;
     received: string[];
     faults: Faults;
   }) => Promise<void>,
@@ -35,6 +37,7 @@ async function run(
       deliver: (id, content = id, options = deduplicated) =>
         inlet().deliver(message({ id, content }), options).catch(codeOf),
       stop: (id) => void inlet().stop("s", id),
+      isBusy: () => inlet().isBusy("s"),
       received,
       faults,
     }),
@@ -64,6 +67,20 @@ describe("ChannelHandle.deliver with a store", () => {
       expect([outcome, received]).toEqual(["", ["a", "b"]]);
       faults.release();
       expect(await delivered).toBe("accepted");
+    });
+  });
+
+  test("counts a message as work until its id is stored", async () => {
+    await run(new Map(), async ({ deliver, isBusy, faults }) => {
+      expect(await deliver("a")).toBe("accepted");
+      faults.hold();
+      const delivered = deliver("b");
+      await settle();
+      expect(isBusy()).toBe(true);
+      faults.release();
+      await delivered;
+      await settle();
+      expect(isBusy()).toBe(false);
     });
   });
 

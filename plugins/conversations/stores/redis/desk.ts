@@ -1,7 +1,7 @@
 // Hands sessions to nodes in Redis, with a fence that refuses what a former owner still does.
 import { codeOf, type Awaitable, type Clock, type Release } from "../../../../kernel/index.ts";
 import { conversationsErrors } from "../../errors.ts";
-import type { Address, InboundMessage, Sender, StopResult } from "../../../channels/index.ts";
+import type { Address, Sender, StopResult } from "../../../channels/index.ts";
 import type { Desk, DeskListener } from "../../service.ts";
 import type { Reply } from "./driver.ts";
 import type { KeySpace } from "./keys.ts";
@@ -85,12 +85,8 @@ export class RedisDesk implements Desk {
     return "own";
   }
 
-  async pass(
-    node: string,
-    message: InboundMessage,
-    options: { dedupe?: boolean },
-  ): Promise<"accepted" | "duplicate"> {
-    return this.passes.pass(node, message, options);
+  pass(...given: Parameters<Desk["pass"]>): void {
+    this.passes.pass(...given);
   }
 
   stop(address: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[] | undefined> {

@@ -28,8 +28,7 @@ interface SentStop {
 interface SentPass {
   readonly node: string;
   readonly send: () => void;
-  readonly resolve: (status: "accepted" | "duplicate") => void;
-  readonly reject: (error: unknown) => void;
+  readonly outcome: PassOutcome;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -108,27 +107,27 @@ export class Passes {
     nodes.watchGone((node) => this.giveUp(node));
   }
 
+  /** @param outcome - A function and no promise, so that entries that follow it stay behind it. */
   pass(
     node: string,
     message: InboundMessage,
+    outcome: PassOutcome,
     { dedupe = false }: { dedupe?: boolean },
-  ): Promise<"accepted" | "duplicate"> {
+  ): void {
     this.next += 1;
     this.count += 1;
     const number = this.next;
     const fields = { t: "pass", i: number, dedupe, message: encodeMessage(message) };
-    return new Promise((resolve, reject) => {
-      const send = (): void =>
-        void this.options.nodes.send(node, fields).then(
-          (isThere) => {
-            if (!isThere) this.reject(number, conversationsErrors.node_gone());
-          },
-          (error: unknown) => this.reject(number, error),
-        );
-      this.sent.set(number, { node, send, resolve, reject });
-      send();
-      this.stopTimer ??= this.options.after(repeatMs, () => this.repeat());
-    });
+    const send = (): void =>
+      void this.options.nodes.send(node, fields).then(
+        (isThere) => {
+          if (!isThere) this.reject(number, conversationsErrors.node_gone());
+        },
+        (error: unknown) => this.reject(number, error),
+      );
+    this.sent.set(number, { node, send, outcome });
+    send();
+    this.stopTimer ??= this.options.after(repeatMs, () => this.repeat());
   }
 
   /**
@@ -168,7 +167,7 @@ export class Passes {
   private reject(number: number, error: unknown): void {
     const pass = this.sent.get(number);
     this.sent.delete(number);
-    pass?.reject(error);
+    pass?.outcome.rejected(error);
   }
 
   private giveUp(node: string): void {
@@ -184,7 +183,7 @@ export class Passes {
     if (!pass) return;
     if (s !== "accepted" && s !== "duplicate") return this.reject(i, toError(code, text));
     this.sent.delete(i);
-    pass.resolve(s);
+    pass.outcome.accepted(s);
   }
 
   private accept({ i, dedupe, message: given }: Fields, from: string | undefined): void {

@@ -66,6 +66,28 @@ describe.skipIf(!hasRedis)("answer.end", () => {
     expect(find(here, "answer.end")).toHaveLength(2);
   });
 
+  test("follows the acknowledgement, also of a message that was passed on", async () => {
+    const [a, b] = await startTwo(({ reply, content }) =>
+      reply({ content: `re ${content}` }).then(() => undefined),
+    );
+    for (const client of [await join(a), await join(b)]) {
+      const ids = Array.from({ length: 20 }, (_, at) => `${at}-${randomUUID()}`);
+      for (const id of ids) client.send(send(id));
+      await waitFor(() => {
+        const ends = find(client, "answer.end").map(({ payload }) => payload?.["request_id"]);
+        expect(ends).toEqual(expect.arrayContaining(ids));
+      }, 10_000);
+      const placeOf = (type: string, id: string): number =>
+        client.frames.findIndex(
+          (frame) => frame.type === type && frame.payload?.["request_id"] === id,
+        );
+      for (const id of ids) {
+        expect(placeOf("message.ack", id)).toBeGreaterThanOrEqual(0);
+        expect(placeOf("message.ack", id)).toBeLessThan(placeOf("answer.end", id));
+      }
+    }
+  });
+
   test("follows the replay after a resume on another node", async () => {
     const [a, b] = await startTwo(answer);
     const first = await join(a);

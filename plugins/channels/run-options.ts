@@ -1,0 +1,34 @@
+// Dependencies of all messages in the application.
+import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
+import type { ReplyStreams } from "./reply-streams.ts";
+import type { AnswerEnd, Application, Channels, InboundMessage } from "./service.ts";
+import type { PendingDeliveries } from "./session-queues.ts";
+
+/** The application and what it shares with all messages. */
+export interface ActiveApplication {
+  readonly application: Application;
+  /** Aborts when the kernel stops. */
+  readonly signal: AbortSignal;
+  /** How long a stopped message may occupy its session. */
+  readonly stopGraceMs: number;
+}
+
+export interface RunOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly send: Channels["send"];
+  readonly stream: ReplyStreams["open"];
+  readonly history: Channels["history"];
+  readonly deliveries: PendingDeliveries;
+  readonly current: () => ActiveApplication | undefined;
+  /** Runs when the application fails after it has accepted the message. */
+  readonly failed: (message: InboundMessage, error: unknown) => void;
+  /** Adds the message to the conversation. */
+  readonly turn: (message: InboundMessage) => Awaitable<void>;
+  readonly accepted: (message: InboundMessage) => void;
+  /** Runs once, after the handler has settled and all its streams have ended. */
+  readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => void;
+  /** Runs when a stopped message has not ended in time. */
+  readonly deaf: (message: InboundMessage, seconds: number) => void;
+}
