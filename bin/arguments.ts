@@ -92,13 +92,25 @@ const formatRows = (rows: Command["usage"]): string => {
   return rows.map(([words, purpose]) => `  ${words.padEnd(columns)}  ${purpose}`).join("\n");
 };
 
+const runUsage = `Usage: doorward run [options] -- PROGRAM [ARGUMENT]...
+
+Start the launcher with a program that answers messages. It runs in this folder, without a shell,
+instead of "handler" in config.json. For example: doorward run -port 8080 -- python3 agent.py
+
+${formatRows(launcherRows)}
+
+Run "doorward help" for all commands and exit codes.
+`;
+
 /** @returns The help for the command `about`, or for everything. */
 export function usage(commands: Readonly<Record<string, Command>>, about?: string): string {
+  if (about === "run") return runUsage;
   const command = about === undefined ? undefined : commands[about];
   if (command) {
+    const own = new Set(command.usage.map(([words]) => words));
     return `Usage: doorward ${about} [options]
 
-${formatRows([...command.usage, ...commonRows])}
+${formatRows([...command.usage, ...commonRows.filter(([words]) => !own.has(words))])}
 
 Run "doorward help" for all commands and exit codes.
 `;
@@ -107,6 +119,7 @@ Run "doorward help" for all commands and exit codes.
   return `Usage: doorward [path/to/config.json] [options]
        doorward run [options] -- PROGRAM [ARGUMENT]...
        doorward COMMAND [options]
+       doorward help COMMAND
 
 Without a command, doorward starts the launcher: the dashboard and, if enabled, the pico channel.
 "run" also starts a program that answers messages. It runs in this folder, without a shell.
@@ -156,17 +169,42 @@ export function parseArguments(
   const [name = "", ...rest] = argv;
   if (name === "run") return parseRun(rest);
   if (Object.hasOwn(commands, name)) return parseCommand(name, rest, commands[name]!);
-  if (name === "help") return helpArguments(rest.find((word) => Object.hasOwn(commands, word)));
-  return parseLauncher(argv, Object.keys(commands));
+  const names = Object.keys(commands);
+  if (name === "help")
+    return helpArguments(
+      rest.find((word) => !word.startsWith("-")),
+      names,
+    );
+  if (name === "version" && rest.length === 0) return parseLauncher(["-version"]);
+  const place = argv.findIndex((word) => names.includes(word));
+  // An option of a command, such as -json, must not hide a mistake in its name or position.
+  if (place > 0 && argv.slice(0, place).every((word) => /^--?(?:json|debug)$/.test(word)))
+    throw commandNotFirst(argv, place);
+  if (/^[\w-]+$/.test(name) && !name.startsWith("-")) throw notACommand(name, names);
+  return parseLauncher(argv, names);
 }
 
-const helpArguments = (about: string | undefined): LauncherArguments => ({
-  command: "help",
-  console: false,
-  browser: false,
-  debug: false,
-  ...(about !== undefined && { about }),
-});
+function helpArguments(about: string | undefined, names: readonly string[]): LauncherArguments {
+  if (about !== undefined && ![...names, "run", "help"].includes(about))
+    throw new UsageError(`"${about}" is not a command.${didYouMean(about, ["run", ...names])}`);
+  const isCommand = about !== undefined && about !== "help";
+  const plain = { command: "help", console: false, browser: false, debug: false } as const;
+  return { ...plain, ...(isCommand && { about }) };
+}
+
+function commandNotFirst(argv: readonly string[], place: number): UsageError {
+  const others = argv.filter((_, index) => index !== place);
+  return new UsageError(
+    `The command must come first: ${["doorward", argv[place], ...others].join(" ")}`,
+  );
+}
+
+function notACommand(word: string, names: readonly string[]): UsageError {
+  const meant = knownAliases.get(word) ?? didYouMean(word, ["run", ...names]);
+  return new UsageError(
+    `"${word}" is not a command.${meant} To name a configuration file, write ./${word}`,
+  );
+}
 
 function parseCommand(
   name: string,
@@ -175,7 +213,7 @@ function parseCommand(
 ): LauncherArguments | CommandArguments {
   const all: Options = { ...options, ...commandOptions };
   const { values, positionals } = parseOptions(toDoubleDashes(argv, all), all);
-  if (values["help"]) return helpArguments(name);
+  if (values["help"]) return helpArguments(name, [name]);
   return { command: "run", name, words: positionals, values, json: values["json"] === true };
 }
 
@@ -185,6 +223,7 @@ function parseRun(argv: readonly string[]): LauncherArguments {
     end === -1 && argv.length > 0 && argv.every((word) => word.startsWith("-"));
   const launcher = parseLauncher(hasOnlyOptions ? argv : argv.slice(0, Math.max(0, end)));
   const [program, ...words] = end === -1 ? [] : argv.slice(end + 1);
+  if (launcher.command === "help") return helpArguments("run", []);
   if (launcher.command !== "launch") return launcher;
   if (program && launcher.config === undefined)
     return { ...launcher, program: [program, ...words] };
@@ -209,15 +248,8 @@ function parseLauncher(argv: readonly string[], names: readonly string[] = []): 
   );
   const [file = "."] = positionals;
   if (names.length > 0 && /^[\w-]+$/.test(file)) {
-    const place = argv.indexOf(file);
-    if (names.includes(file)) {
-      const example = ["doorward", file, ...argv.filter((_, index) => index !== place)].join(" ");
-      throw new UsageError(`The command must come first: ${example}`);
-    }
-    const meant = knownAliases.get(file) ?? didYouMean(file, ["run", ...names]);
-    throw new UsageError(
-      `"${file}" is not a command.${meant} To name a configuration file, write ./${file}`,
-    );
+    if (names.includes(file)) throw commandNotFirst(argv, argv.indexOf(file));
+    throw notACommand(file, names);
   }
   if (file === "") throw new UsageError("The name of the configuration file is empty.");
   const files = positionals.length;
@@ -241,7 +273,11 @@ function parseOptions<const T extends Options>(args: string[], options: T) {
   try {
     return parseArgs({ args, options, allowPositionals: true, allowNegative: true });
   } catch (error) {
-    const [sentence = "wrong usage"] = (error as Error).message.split(". ");
+    const { message } = error as Error;
+    const [, unvalued] = /^Option '(?:-\w, )?--([\w-]+) <value>' argument/.exec(message) ?? [];
+    if (unvalued !== undefined)
+      throw new UsageError(`"-${unvalued}" needs a value`, { cause: error });
+    const [sentence = "wrong usage"] = message.split(". ");
     throw new UsageError(sentence.charAt(0).toLowerCase() + sentence.slice(1), { cause: error });
   }
 }

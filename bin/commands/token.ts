@@ -45,8 +45,14 @@ const show: Action = async (context, name, offline) => {
   if (answer && answer.status !== 200 && answer.status !== 404)
     return reportRejected(context, answer.body);
   const shown = answer?.status === 200 ? answer.body : await offline.show(name);
-  if (!shown)
-    return reportRejected(context, { error: "not_found", message: `There is no ${name} token.` });
+  if (!shown) {
+    const fix =
+      name === "launcher"
+        ? "The first start generates one: doorward"
+        : `To generate one, run: doorward token rotate ${name}`;
+    const message = `There is no ${name} token. ${fix}`;
+    return reportRejected(context, { error: "not_found", message });
+  }
   if (context.json) printJson(context, shown);
   else context.out(`${shown.token}\n`);
   return exitCodes.done;

@@ -36,7 +36,10 @@ function configured({ places, running }: Survey, on: boolean): CheckView {
     return own.ok(`The channel's token comes from ${describeTokenSource("pico", source)}.`);
   const fix = "doorward token rotate pico";
   if (on) return own.failed("The channel is on and has no token, so no client can connect.", fix);
-  return own.warning("The channel is off and has no token. Turning it on generates one.", fix);
+  return own.warning(
+    "The channel is off and has no token. Turning it on generates one.",
+    turnOnFix,
+  );
 }
 
 function header(tries: readonly TestResult[] | undefined, on: boolean): CheckView {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseArguments, UsageError } from "../../bin/arguments.ts";
+import { parseArguments, usage, UsageError } from "../../bin/arguments.ts";
 import { commands } from "../../bin/commands/index.ts";
 
 const parse = (line: string) => parseArguments(line.split(" ").filter(Boolean), commands);
@@ -17,19 +17,27 @@ describe("parseArguments", () => {
     ["-tray my/config.json", { ...plain, tray: true, config: "my/config.json" }],
     ["./token", { ...plain, config: "./token" }],
     ["-version", { ...plain, command: "version" }],
+    ["version", { ...plain, command: "version" }],
+    ["help", { ...plain, browser: false, command: "help" }],
+    ["help run", { ...plain, browser: false, command: "help", about: "run" }],
+    ["run -help", { ...plain, browser: false, command: "help", about: "run" }],
     ["help token", { ...plain, browser: false, command: "help", about: "token" }],
     ["run -console -- sh -c -x", { ...plain, console: true, program: ["sh", "-c", "-x"] }],
   ])("parses %j", (line, expected) => expect(parse(line)).toEqual(expected));
 
   test.each([
     ["-port 65536", /"-port" takes a number/],
-    ["-port", /port/],
+    ["-port", /^"-port" needs a value$/],
     ["-workers 65", /"-workers" takes a number from 1 to 64, not "65"/],
     ["-workers auto", /number from 1 to 64/],
     ["-console=maybe", /true or false/],
     ["a.json b.json", /Name one configuration file/],
     ["-prot 1", /Did you mean "-port"/],
     ["stauts", /Did you mean "status"/],
+    ["stauts -json", /Did you mean "status"/],
+    ["help tokn", /"tokn" is not a command\. Did you mean "token"/],
+    ["help nonsense", /^"nonsense" is not a command\.$/],
+    ["-json status", /must come first: doorward status -json/],
     ["start", /To start the launcher, run: doorward/],
     ["constructor", /"constructor" is not a command\. To name/],
     ["-no-browser status", /must come first: doorward status -no-browser/],
@@ -56,5 +64,21 @@ describe("parseArguments", () => {
       json: true,
     });
     expect(() => parse("status -console")).toThrow(/unknown option "-console"/);
+  });
+});
+
+describe("usage", () => {
+  test("explains run with the options of the launcher", () => {
+    const text = usage(commands, "run");
+    expect(text).toContain("Usage: doorward run [options] -- PROGRAM");
+    expect(text).toContain("-workers NUMBER");
+    expect(text).not.toContain("token show");
+  });
+
+  test("lists each option of a command once", () => {
+    for (const name of Object.keys(commands)) {
+      const options = usage(commands, name).match(/^ +-[a-z-]+/gm) ?? [];
+      expect(options.length, name).toBe(new Set(options).size);
+    }
   });
 });

@@ -71,7 +71,7 @@ describe("token without a running launcher", () => {
       expect(await desk.run("token show pico")).toMatchObject({
         code: 1,
         out: "",
-        said: "doorward: There is no pico token.\n",
+        said: "doorward: There is no pico token. To generate one, run: doorward token rotate pico\n",
       });
     }));
 
