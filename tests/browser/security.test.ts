@@ -160,7 +160,7 @@ describe("Security page", () => {
     await dashboard.openLive("/security", async (page) => {
       const own = page.locator(".signin", { hasText: "This browser" });
       expect(await own.textContent()).toMatch(
-        /Firefox 140 on Linux.*127\.0\.0\.1 · used .* · signed in 2 min ago · expires in \d d \d+ h/,
+        /Firefox 140 on Linux.*127\.0\.0\.1Used .* · signed in 2 min ago · expires in \d d \d+ h/,
       );
       const dialog = page.getByRole("dialog");
       await page.getByRole("button", { name: "Sign out Safari 18 on iOS" }).click();

@@ -65,7 +65,9 @@ function SignIn({ session, now, refresh }: SignInProps): JSX.Element {
         </div>
         <p class="muted small">
           <span class="mono">{address}</span>
-          {" · used "}
+        </p>
+        <p class="muted small">
+          {"Used "}
           <Ago at={lastUsedAt} now={now} />
           {" · signed in "}
           <Ago at={createdAt} now={now} />
