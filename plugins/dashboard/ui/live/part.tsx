@@ -1,6 +1,6 @@
 /** Parts of a page that the server draws and the browser loads after the page. @module */
-import { options, type ComponentType, type JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { options, type ComponentChildren, type ComponentType, type JSX } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hydration } from "./hydration.ts";
 import type { Later } from "./later.ts";
 import { reportReady, waitingAttribute } from "./readiness.ts";
@@ -15,17 +15,15 @@ interface PartProps<P> {
  * Draws a part of the page. Until its code is loaded, the part of the server stays; clicks on it
  * are repeated afterwards. A part that the server has not drawn appears once its code is loaded.
  */
-export function Part<P extends object>({ of, props }: PartProps<P>): JSX.Element {
+export function Part<P extends object>(part: PartProps<P>): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
-  const isLoaded = of.module.value !== undefined;
-  useEffect(() => {
-    if (!isLoaded) return;
+  const end = (): void => {
     box.current!.removeAttribute(waitingAttribute);
     reportReady();
-  }, [isLoaded]);
+  };
   return (
     <div class="part" ref={box} {...{ [waitingAttribute]: "" }}>
-      <Drawing of={of} props={props} />
+      <Drawing {...part} onDrawn={end} />
     </div>
   );
 }
@@ -46,10 +44,28 @@ hooks[errorHook] = (error, ...details) => {
   if (error !== unloaded) handleError(error, ...details);
 };
 
-function Drawing<P extends object>({ of, props }: PartProps<P>): JSX.Element | null {
+type DrawingProps<P> = PartProps<P> & { readonly onDrawn: () => void };
+
+function Drawing<P extends object>({ of, props, onDrawn }: DrawingProps<P>): JSX.Element | null {
   const [isDrawn] = useState(hydration.isRunning);
   const Loaded = of.module.value;
-  if (Loaded) return <Loaded {...props} />;
+  if (Loaded)
+    return (
+      <Drawn onDrawn={onDrawn}>
+        <Loaded {...props} />
+      </Drawn>
+    );
   if (isDrawn) throw unloaded;
   return null;
+}
+
+interface DrawnProps {
+  readonly onDrawn: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** Reports the drawing before the next event: a click must not count as early and as handled. */
+function Drawn({ onDrawn, children }: DrawnProps): JSX.Element {
+  useLayoutEffect(onDrawn, []);
+  return <>{children}</>;
 }
