@@ -1,10 +1,11 @@
 /** Acts on a conversation: rename, copy its link, export, delete. @module */
 import { signal } from "@preact/signals";
 import type { ComponentProps } from "preact";
+import { later } from "../live/later.ts";
 import type { Menu } from "../parts/menu.tsx";
 import { pathOf, type ChatStore, type ConversationTarget } from "./state/store.ts";
 
-const load = () => import("./menu-acts.ts");
+const menuActs = later(() => import("./menu-acts.ts"));
 
 type MenuItems = ComponentProps<typeof Menu>["items"];
 
@@ -32,7 +33,7 @@ export function createActs(store: ChatStore, url: (path: string) => string): Con
       {
         name: "Copy link",
         icon: "link",
-        act: async () => (await load()).copyLink(url(pathOf(target))),
+        act: () => menuActs.use(({ copyLink }) => copyLink(url(pathOf(target)))),
       },
       { name: "Export as Markdown", icon: "download", href: exportUrl(id, "markdown") },
       { name: "Export as JSON", icon: "braces", href: exportUrl(id, "json") },
@@ -41,7 +42,7 @@ export function createActs(store: ChatStore, url: (path: string) => string): Con
         name: "Delete…",
         icon: "trash-2",
         danger: true,
-        act: async () => (await load()).remove(store, id, title, target.session),
+        act: () => menuActs.use(({ remove }) => remove(store, id, title, target.session)),
       },
     ],
   };

@@ -7,6 +7,7 @@ import { Icon } from "../parts/icon.tsx";
 import { useSite } from "../site.tsx";
 import { linkClosedMessage, linkRejectedMessage } from "../text/labels.ts";
 import type { Conversation, LinkView } from "./state/conversation.ts";
+import { turnOnChannel } from "./turn-on.ts";
 
 /** Tells what is wrong with the connection, and offers to connect now. */
 export function ConnectionBanner({ conversation }: { readonly conversation: Conversation }) {
@@ -39,7 +40,6 @@ function TurnOn({ conversation }: { readonly conversation: Conversation }): JSX.
   const [isBusy, setBusy] = useState(false);
   const act = async (): Promise<void> => {
     setBusy(true);
-    const { turnOnChannel } = await import("./turn-on.ts");
     if (await turnOnChannel()) conversation.reconnect();
     setBusy(false);
   };

@@ -1,4 +1,4 @@
-/** Acts of the menu of a conversation, loaded when one is chosen. @module */
+/** Acts of the menu of a conversation. Loaded after the page. @module */
 import { confirm } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
 import { copyText } from "../parts/copy.tsx";

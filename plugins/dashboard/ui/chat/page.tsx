@@ -1,6 +1,6 @@
 /** The chat: conversations with the application. @module */
 import { useSignalEffect } from "@preact/signals";
-import type { ComponentType, JSX } from "preact";
+import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ConversationsView } from "../../api/conversation-views.ts";
 import { counts } from "../frame/counts.ts";
@@ -33,6 +33,9 @@ export interface ChatData {
   readonly suggestions?: readonly string[];
 }
 
+const inspectorPart = later(() => import("./inspector.tsx"));
+const renamePart = later(() => import("./rename.tsx"));
+
 export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
   const name = data.name ?? "Application";
   const store = useMemo(() => new ChatStore(data.list), []);
@@ -53,6 +56,8 @@ export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
     counts.value = { ...counts.peek(), unread: store.list.unread.value };
   });
   const isInspecting = conversation !== undefined && store.inspected.value !== undefined;
+  const inspector = inspectorPart.module.value;
+  const rename = renamePart.module.value;
   const kinds = ["chat", conversation ? "open" : "", isInspecting ? "inspecting" : ""];
   return (
     <div class={kinds.filter(Boolean).join(" ")}>
@@ -62,33 +67,17 @@ export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
       ) : (
         <section class="thread" aria-label="Conversation" />
       )}
-      {isInspecting && <Lazy load={loadInspector} props={{ store, conversation, name }} />}
-      {renamed.value && (
-        <Lazy load={loadRename} props={{ store, ...renamed.value, close: closeRename }} />
+      {isInspecting && inspector && <inspector.Inspector {...{ store, conversation, name }} />}
+      {renamed.value && rename && (
+        <rename.RenameForm store={store} {...renamed.value} close={closeRename} />
       )}
     </div>
   );
 }
 
-/** A part of the page that is loaded when it is needed for the first time. */
-function Lazy<P extends object>({ load, props }: LazyProps<P>): JSX.Element | null {
-  const [loaded, setLoaded] = useState<{ readonly View: ComponentType<P> }>();
-  useEffect(() => {
-    void load().then((View) => setLoaded({ View }));
-  }, []);
-  return loaded ? <loaded.View {...props} /> : null;
-}
-
-interface LazyProps<P> {
-  readonly load: () => Promise<ComponentType<P>>;
-  readonly props: P;
-}
-
 const closeRename = (): void => {
   renamed.value = undefined;
 };
-const loadInspector = async () => (await import("./inspector.tsx")).Inspector;
-const loadRename = async () => (await import("./rename.tsx")).RenameForm;
 
 /** Keeps list and connections current while the page is open. */
 function followServer(store: ChatStore): () => void {
