@@ -2,11 +2,14 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { once } from "node:events";
 
-/** Forwards connections to the service until `cut` breaks them. */
+/** Forwards connections to the service until `cut` or `block` breaks them. */
 export async function startCutter(base: string) {
-  const { port: target } = new URL(base);
+  const { port: first } = new URL(base);
+  let target = first;
+  let isBlocked = false;
   const sockets = new Set<Socket>();
   const server = createServer((inbound) => {
+    if (isBlocked) return void inbound.on("error", () => undefined).destroy();
     const outbound = connect(Number(target), "127.0.0.1");
     for (const socket of [inbound, outbound]) {
       sockets.add(socket);
@@ -21,8 +24,19 @@ export async function startCutter(base: string) {
     for (const socket of sockets) socket.destroy();
   };
   return {
-    base: base.replace(`:${target}`, `:${(server.address() as AddressInfo).port}`),
+    base: base.replace(`:${first}`, `:${(server.address() as AddressInfo).port}`),
     cut,
+    /** Breaks all connections, and accepts no further ones until `heal`. */
+    block() {
+      isBlocked = true;
+      cut();
+    },
+    heal: () => void (isBlocked = false),
+    /** Breaks all connections. Later ones lead to another port. */
+    retarget(port: number) {
+      target = String(port);
+      cut();
+    },
     [Symbol.asyncDispose]: async () => {
       cut();
       server.close();

@@ -1,54 +1,15 @@
 // Kills Redis servers under load. Received entries are kept, or a new epoch reports the loss.
 import { randomUUID } from "node:crypto";
 import { describe, expect, test, vi } from "vitest";
-import type { SequencedEntry } from "../../../plugins/conversations/index.ts";
 import { numbered } from "../../conformance/session-log.ts";
-import { openRedisNode, type RedisNode } from "../../support/redis-nodes.ts";
+import { openRedisNode } from "../../support/redis-nodes.ts";
 import { hasRedis, startRedis } from "../../support/redis-server.ts";
 import { hasTools } from "../../support/tools.ts";
 import { startSentinel } from "./processes.ts";
+import { Reader } from "./reader.ts";
 
 const { waitFor } = vi;
 const sessions = Array.from({ length: 10 }, (_, at) => `s${at}`);
-const textOf = (frame: Uint8Array): string =>
-  (JSON.parse(Buffer.from(frame).toString()) as { text: string }).text;
-
-/** A subscriber of one session that reads again whenever its stream was renewed. */
-class Reader {
-  /** `epoch:seq` -> text. Two texts of one number are a defect. */
-  readonly byNumber = new Map<string, string>();
-  readonly conflicts: string[] = [];
-  renewals = 0;
-  private readonly node: RedisNode;
-  private readonly session: string;
-
-  constructor(node: RedisNode, session: string) {
-    this.node = node;
-    this.session = session;
-  }
-
-  onEntry({ cursor, frame, numbered: isNumbered }: SequencedEntry): void {
-    if (isNumbered) this.add(`${cursor.epoch}:${cursor.seq}`, textOf(frame));
-  }
-
-  async subscribe(): Promise<void> {
-    await this.node.log.subscribe(this.session, this);
-    const { top, frames } = await this.node.log.readAfter(this.session, undefined, "acknowledged");
-    for (const [at, frame] of frames.entries())
-      this.add(`${top!.epoch}:${top!.seq - frames.length + at + 1}`, textOf(frame));
-  }
-
-  texts(): Set<string> {
-    return new Set(this.byNumber.values());
-  }
-
-  private add(number: string, text: string): void {
-    const before = this.byNumber.get(number);
-    if (before !== undefined && before !== text)
-      this.conflicts.push(`${number}: ${before}, ${text}`);
-    this.byNumber.set(number, text);
-  }
-}
 
 /** Two nodes: one appends to all sessions without a pause, the other subscribes to them. */
 async function startLoad(options: Parameters<typeof openRedisNode>[0]) {

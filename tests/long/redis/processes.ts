@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { startCutter } from "../../support/cutter.ts";
 import { token } from "../../support/pico-server-harness.ts";
 import { redisSecret } from "../../support/redis-nodes.ts";
 import { askRedis, freePort, startRedis } from "../../support/redis-server.ts";
@@ -55,14 +56,17 @@ export async function startNode(url: string, prefix: string, delay = 0): Promise
   };
 }
 
-/** A master with replicas and one Sentinel that fails over after half a second. */
+/**
+ * A master with replicas and one Sentinel that fails over after half a second. Replicas, Sentinel
+ * and the nodes that ask it reach the master through `link`.
+ */
 export async function startSentinel(replicas: number) {
   const fast = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
   const master = await startRedis(fast);
+  const link = await startCutter(master.url);
+  const address = `127.0.0.1 ${new URL(link.base).port}`;
   const others = await Promise.all(
-    Array.from({ length: replicas }, () =>
-      startRedis([...fast, "--replicaof", `127.0.0.1 ${master.port}`]),
-    ),
+    Array.from({ length: replicas }, () => startRedis([...fast, "--replicaof", address])),
   );
   const folder = await mkdtemp(join(tmpdir(), "doorward-sentinel-"));
   const port = await freePort();
@@ -72,7 +76,7 @@ export async function startSentinel(replicas: number) {
     [
       `port ${port}`,
       `dir ${folder}`,
-      `sentinel monitor main 127.0.0.1 ${master.port} 1`,
+      `sentinel monitor main ${address} 1`,
       "sentinel down-after-milliseconds main 500",
       "sentinel failover-timeout main 5000",
       "",
@@ -93,6 +97,7 @@ export async function startSentinel(replicas: number) {
   });
   return {
     master,
+    link,
     others,
     options: { sentinels: [`127.0.0.1:${port}`], name: "main" },
     async [Symbol.asyncDispose]() {
@@ -100,6 +105,7 @@ export async function startSentinel(replicas: number) {
       child.kill("SIGKILL");
       await exit;
       for (const server of all) await server.stop();
+      await link[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true });
     },
   };
