@@ -1,5 +1,6 @@
 // `doorward status`: prints the state of the running launcher.
 import { formatUtc } from "../../lib/util.ts";
+import type { StoreHealth } from "../../plugins/conversations/index.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
 import { askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
@@ -33,7 +34,10 @@ interface Status {
     readonly enabled: boolean;
     readonly url?: string;
   }[];
+  /** `nodes`: those that share the store of conversations. */
+  readonly store?: { readonly nodes?: readonly NodeView[] };
 }
+type NodeView = NonNullable<StoreHealth["nodes"]>[number];
 
 export async function status(context: CommandContext): Promise<number> {
   if (context.words.length > 0) throw new UsageError('"status" takes only options');
@@ -61,6 +65,14 @@ export async function status(context: CommandContext): Promise<number> {
   if (program) row("Program", `${program.state}, restarts ${program.restarts}: ${program.command}`);
   for (const { name, state: how, reason } of plugins)
     row("Plugin", [name, how, reason].filter(Boolean).join(": "));
+  for (const node of answer.body.store?.nodes ?? []) row("Node", describeNode(node));
   for (const text of answer.body.refusedEdits) row("Files", text);
   return exitCodes.done;
+}
+
+/** Doorward counts connections of this node only, and sessions of all nodes that share a store. */
+function describeNode({ name, state, sessions, isSelf, differs }: NodeView): string {
+  const count = `${sessions} ${sessions === 1 ? "session" : "sessions"}`;
+  const marks = [isSelf ? "these connections" : "", differs ? "other settings of the channel" : ""];
+  return `${name}: ${[state, count, ...marks].filter(Boolean).join(", ")}`;
 }

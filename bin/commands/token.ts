@@ -85,6 +85,13 @@ const source: Action = async (context, name, offline) => {
   return exitCodes.done;
 };
 
+/** Names the file with the token, if a file has it. */
+function placeOf(name: string, from: string): string {
+  if (from === "security") return " in .security.yml";
+  if (from !== "config" && from !== "random") return ` (${from})`;
+  return name === "launcher" || name === "metrics" ? " in launcher-config.json" : " in config.json";
+}
+
 /** Stores `value`; undefined generates one. */
 async function replace(
   context: CommandContext,
@@ -105,7 +112,7 @@ async function replace(
   else {
     if (made) context.out(`${stored.token}\n`);
     const effect = answer?.status === 200 ? "it is in use now" : "the next start uses it";
-    context.say(`the ${name} token was stored (${stored.source}); ${effect}\n`);
+    context.say(`the ${name} token was stored${placeOf(name, stored.source)}; ${effect}\n`);
   }
   return exitCodes.done;
 }

@@ -41,7 +41,7 @@ describe.skipIf(!python)("doorward token set", () => {
   test("asks twice, hides the input and stores the token", async () => {
     const { screen, ...left } = await tokenSet([first, `${secret}\r`], [again, `${secret}\r`]);
     expect(left).toEqual({ code: 0, restored: true, stored: secret });
-    expect(screen).toContain("the launcher token was stored (config)");
+    expect(screen).toContain("the launcher token was stored in launcher-config.json");
     expect(screen).not.toContain("typed");
   });
 

@@ -90,6 +90,12 @@ describe.skipIf(!hasRedis)("doorward -workers 2", () => {
         }, 20 * seconds);
         await expectNames(home.home, launcher.base);
 
+        await using status = await spawnLauncher({ args: ["status"], env: home.env });
+        expect(await status.ended).toEqual({ code: 0, signal: null });
+        expect(status.stdout()).toMatch(
+          /^Node +box-1: up, \d+ sessions?, these connections\nNode +box-2: up, \d+ sessions?$/m,
+        );
+
         const [, second] = await workersOf(launcher);
         process.kill(second!, "SIGKILL");
         for (const { client, session } of clients) await client.send(`again ${session}`);

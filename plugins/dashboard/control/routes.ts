@@ -49,6 +49,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     sessions: context.auth.sessions.list().length,
     plugins: context.services.pluginViews(),
     program: context.services.program?.status(),
+    store: context.services.conversations?.health(),
     refusedEdits: fileWarnings(await sectionsOf(context.services)).map(({ text }) => text),
   }),
   ...conversationHandlers,
