@@ -79,7 +79,7 @@ export async function createLauncher(options: LauncherOptions) {
   const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
   const envPrefix = brand.toUpperCase();
   const base = [
-    http(),
+    http({ exclusive: true }),
     gateway(),
     picoServer({ envPrefix }),
     openai({ envPrefix }),

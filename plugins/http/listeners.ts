@@ -53,8 +53,8 @@ interface BindOptions {
   readonly host: string | undefined;
   /** How to fix an unavailable port, as the end of a sentence. */
   readonly remedy: string;
-  /** The workers of one primary process (`node:cluster`) share the port. @defaultValue false */
-  readonly isShared?: boolean;
+  /** True if this process does not share the port with other workers of `node:cluster`. */
+  readonly isExclusive?: boolean | undefined;
 }
 
 async function bindError(
@@ -72,13 +72,13 @@ async function bindError(
 /** Starts listening. Rejects with an error that names the fix. */
 export function listen(
   server: Server,
-  { port, host, remedy, isShared = false }: BindOptions,
+  { port, host, remedy, isExclusive = false }: BindOptions,
 ): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     const onError = ({ code }: NodeJS.ErrnoException): void =>
       void bindError(code, { port, host, remedy }).then(reject);
     server.once("error", onError);
-    server.listen({ port, exclusive: !isShared, ...(host === undefined ? {} : { host }) }, () => {
+    server.listen({ port, exclusive: isExclusive, ...(host === undefined ? {} : { host }) }, () => {
       server.off("error", onError);
       resolve(server.address() as AddressInfo);
     });
@@ -213,7 +213,6 @@ export function createAddresses({
         port,
         host: host ?? bindHost,
         remedy: "choose another port in the setting gateway.port",
-        isShared: true,
       }),
   };
 }

@@ -148,7 +148,9 @@ describe.skipIf(!hasRedis)("doorward -workers 2", () => {
         expect(log).not.toContain('"level":50');
         expect(log).not.toMatch(/"msg":"an edit replaced the pico token.*an edit replaced/s);
       }
-      launcher.child.kill("SIGTERM");
+      // A terminal signals all processes of its foreground.
+      for (const pid of await workersOf(launcher)) process.kill(pid, "SIGINT");
+      launcher.child.kill("SIGINT");
       expect(await launcher.ended).toEqual({ code: 0, signal: null });
       expect(launcher.stderr()).toBe("");
     },
