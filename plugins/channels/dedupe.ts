@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import type { TakenId } from "../conversations/index.ts";
-import { IdTable } from "./id-table.ts";
+import { hashOf, IdTable } from "./id-table.ts";
 import type { Address, InboundMessage, DeliveryCallbacks } from "./service.ts";
 
 const retentionMs = 600_000;
@@ -12,6 +12,7 @@ const maxTotal = 65_536;
 
 /** The first delivery under a message id. */
 export interface DeliveryRecord {
+  readonly id: string;
   readonly digest: string;
   /** Milliseconds of the monotonic clock. */
   readonly at: number;
@@ -46,6 +47,48 @@ function digestOf({ content, media }: InboundMessage): string {
   return hash.digest("base64url");
 }
 
+/** With more open deliveries, a session finds them by a map. */
+const maxListed = 64;
+
+/**
+ * The open deliveries of a session. Few of them are a list: a map that is changed for each message
+ * leaves dead tables behind, which keep removed records alive until the next full collection.
+ */
+class OpenDeliveries {
+  /** Oldest first, and older than those of the map. */
+  private readonly listed: DeliveryRecord[] = [];
+  private more: Map<string, DeliveryRecord> | undefined = undefined;
+
+  get size(): number {
+    return this.listed.length + (this.more?.size ?? 0);
+  }
+
+  get(id: string): DeliveryRecord | undefined {
+    for (const record of this.listed) if (record.id === id) return record;
+    return this.more?.get(id);
+  }
+
+  set(record: DeliveryRecord): void {
+    const before = this.listed.findIndex(({ id }) => id === record.id);
+    if (before !== -1) this.listed[before] = record;
+    else if (this.listed.length < maxListed && !this.more?.size) this.listed.push(record);
+    else (this.more ??= new Map()).set(record.id, record);
+  }
+
+  /** @returns `false` if another record has the id, or none. */
+  delete(record: DeliveryRecord): boolean {
+    const index = this.listed.indexOf(record);
+    if (index !== -1) return this.listed.splice(index, 1).length === 1;
+    return this.more?.get(record.id) === record && this.more.delete(record.id);
+  }
+
+  oldest(): DeliveryRecord | undefined {
+    if (this.listed.length > 0) return this.listed[0];
+    const [oldest] = this.more?.values() ?? [];
+    return oldest;
+  }
+}
+
 /** States of the rows of a table. */
 const accepted = 0;
 const stopped = 1;
@@ -58,8 +101,8 @@ interface SessionRecords {
   /** The sessions of the same channel, by name. */
   readonly channel: Map<string, SessionRecords>;
   readonly name: string;
-  /** By id: deliveries without an outcome, or with one that the store does not know yet. */
-  readonly open: Map<string, DeliveryRecord>;
+  /** Deliveries without an outcome, or with one that the store does not know yet. */
+  readonly open: OpenDeliveries;
   newer: IdTable;
   older: IdTable | undefined;
   usedAt: number;
@@ -69,13 +112,17 @@ interface SessionRecords {
   isUsed: boolean;
 }
 
-function findSettled(table: IdTable, id: string): DeliveryRecord | undefined {
-  const row = table.find(id);
+function findSettled({ newer, older }: SessionRecords, id: string): DeliveryRecord | undefined {
+  const hash = hashOf(id);
+  let table = newer;
+  let row = newer.find(id, hash);
+  if (row === -1 && older) row = (table = older).find(id, hash);
   if (row === -1) return undefined;
   const isStopped = table.state(row) === stopped;
   return {
+    id,
     digest: table.text(row),
-    at: table.time(row),
+    at: table.value(row),
     isAccepted: !isStopped,
     isStopped,
     mustSettle: false,
@@ -97,10 +144,7 @@ export class Dedupe {
   find({ channel, session: name, id }: MessageKey): DeliveryRecord | undefined {
     const session = this.channels.get(channel)?.get(name);
     if (!session) return undefined;
-    const record =
-      (session.open.size > 0 ? session.open.get(id) : undefined) ??
-      findSettled(session.newer, id) ??
-      (session.older && findSettled(session.older, id));
+    const record = session.open.get(id) ?? findSettled(session, id);
     return record && this.time() - record.at < retentionMs ? record : undefined;
   }
 
@@ -116,6 +160,7 @@ export class Dedupe {
     session.isUsed = open.size + session.newer.size > 0;
     session.usedAt = now;
     const record: DeliveryRecord = {
+      id,
       digest: digestOf(message),
       at: now,
       isAccepted: false,
@@ -124,7 +169,7 @@ export class Dedupe {
       waiting: undefined,
     };
     const before = open.size;
-    open.set(id, record);
+    open.set(record);
     this.count += open.size - before;
     if (open.size > maxPerSession) this.forgetOldest(session);
     if (this.count > maxTotal) this.makeRoom();
@@ -134,8 +179,7 @@ export class Dedupe {
   /** The delivery has its outcome, and the store of conversations knows it if there is one. */
   settle({ channel, session: name, id }: MessageKey, record: DeliveryRecord): void {
     const session = this.channels.get(channel)?.get(name);
-    if (session?.open.get(id) !== record) return;
-    session.open.delete(id);
+    if (!session?.open.delete(record)) return;
     this.count -= 1;
     this.addSettled(session, id, record.digest, record.at, record.isStopped);
   }
@@ -160,16 +204,16 @@ export class Dedupe {
     const now = this.time();
     const session = this.channels.get(channel)?.get(name) ?? this.open(channel, name, now);
     for (const { id, digest, ageMs, stopped: isStopped = false } of ids)
-      if (!session.open.has(id)) this.addSettled(session, id, digest, now - ageMs, isStopped);
+      if (!session.open.get(id)) this.addSettled(session, id, digest, now - ageMs, isStopped);
     session.isUsed = true;
     session.isComplete ||= isComplete;
     if (this.count > maxTotal) this.makeRoom();
   }
 
   /** Forgets a rejected delivery, so that the client can send the message again. */
-  forget({ channel, session: name, id }: MessageKey, record: DeliveryRecord): void {
+  forget({ channel, session: name }: Address, record: DeliveryRecord): void {
     const session = this.channels.get(channel)?.get(name);
-    if (session?.open.get(id) === record && session.open.delete(id)) this.count -= 1;
+    if (session?.open.delete(record)) this.count -= 1;
   }
 
   private addSettled(
@@ -193,8 +237,8 @@ export class Dedupe {
 
   /** Only deliveries that the store could not settle stay open for so long. */
   private forgetOldest({ open }: SessionRecords): void {
-    const [oldest] = open.keys();
-    if (oldest !== undefined && open.delete(oldest)) this.count -= 1;
+    const oldest = open.oldest();
+    if (oldest && open.delete(oldest)) this.count -= 1;
   }
 
   private time(): number {
@@ -211,7 +255,7 @@ export class Dedupe {
     const session: SessionRecords = {
       channel,
       name,
-      open: new Map(),
+      open: new OpenDeliveries(),
       newer: new IdTable(),
       older: undefined,
       usedAt: now,

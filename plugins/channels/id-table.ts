@@ -1,11 +1,11 @@
 /**
- * Maps ids to a text, a time and a state in typed arrays. Objects would live just long enough for
+ * Maps ids to a text and two numbers in typed arrays. Objects would live just long enough for
  * the garbage collector to copy them twice and then to need a full collection.
  */
 
 const fieldsPerRow = 6;
 /** Fields of a row. The characters of the text follow those of the id. */
-const [hashField, startField, idLengthField, textLengthField, timeField, stateField] = [
+const [hashField, startField, idLengthField, textLengthField, valueField, stateField] = [
   0, 1, 2, 3, 4, 5,
 ];
 const removed = -1;
@@ -15,7 +15,7 @@ const minChars = 128;
 const maxRowsWithoutBuckets = 16;
 
 /** FNV-1a. Ids that collide on purpose slow down one table, which has few rows. */
-function hashOf(id: string): number {
+export function hashOf(id: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
   return hash ^ (hash >>> 15);
@@ -31,19 +31,31 @@ export class IdTable {
   /** Row numbers by hash, plus 1, with linear probing. 0: free. */
   private buckets: Int32Array | undefined = undefined;
 
-  /** @returns The row; -1 if the id is unknown. */
-  find(id: string): number {
-    return this.search(id, hashOf(id));
+  /**
+   * @param hash - The result of `hashOf`, which serves several tables.
+   * @returns The row; -1 if the id is unknown.
+   */
+  find(id: string, hash = hashOf(id)): number {
+    const { buckets, rowCount } = this;
+    if (!buckets) {
+      for (let row = 0; row < rowCount; row++) if (this.isRowOf(row, id, hash)) return row;
+      return -1;
+    }
+    const mask = buckets.length - 1;
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const row = buckets[at]! - 1;
+      if (row === -1 || this.isRowOf(row, id, hash)) return row;
+    }
   }
 
   /** Adds a row, or replaces the row of this id. */
-  set(id: string, text: string, time: number, state: number): void {
+  set(id: string, text: string, value: number, state: number): void {
     const hash = hashOf(id);
-    const found = this.search(id, hash);
+    const found = this.find(id, hash);
     const row = found === -1 ? this.addRow(hash) : found;
     // The characters of a row that changes often are written once.
     if (found === -1 || !this.hasText(row, text)) this.writeText(row, id, text);
-    this.rows[row * fieldsPerRow + timeField] = time;
+    this.rows[row * fieldsPerRow + valueField] = value;
     this.setState(row, state);
   }
 
@@ -78,8 +90,8 @@ export class IdTable {
     return this.field(row, textLengthField) === text.length && this.matches(start, text);
   }
 
-  time(row: number): number {
-    return this.field(row, timeField);
+  value(row: number): number {
+    return this.field(row, valueField);
   }
 
   state(row: number): number {
@@ -92,19 +104,6 @@ export class IdTable {
 
   private field(row: number, field: number): number {
     return this.rows[row * fieldsPerRow + field]!;
-  }
-
-  private search(id: string, hash: number): number {
-    const { buckets, rowCount } = this;
-    if (!buckets) {
-      for (let row = 0; row < rowCount; row++) if (this.isRowOf(row, id, hash)) return row;
-      return -1;
-    }
-    const mask = buckets.length - 1;
-    for (let at = hash & mask; ; at = (at + 1) & mask) {
-      const row = buckets[at]! - 1;
-      if (row === -1 || this.isRowOf(row, id, hash)) return row;
-    }
   }
 
   private isRowOf(row: number, id: string, hash: number): boolean {

@@ -152,9 +152,6 @@ function setStatus(
   return true;
 }
 
-/** Ids come from one generator, so the address only has to exclude reports of other channels. */
-const addressOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
-
 /** Keeps the status of sent messages. A status only advances, and each advance is announced. */
 export class ReceiptTracker {
   private readonly announce: (channel: string, session: string, receipt: Receipt) => void;
@@ -165,6 +162,8 @@ export class ReceiptTracker {
   private readonly calls: TrackedMessage[] = [];
   /** Messages for which the channel returned a promise. */
   private readonly pending = new Map<string, TrackedMessage>();
+  /** The tables contain the positions of names in this list. */
+  private readonly channels: string[] = [];
 
   constructor(announce: (channel: string, session: string, receipt: Receipt) => void) {
     this.announce = announce;
@@ -207,7 +206,7 @@ export class ReceiptTracker {
     const message = this.calls.findLast((each) => each.id === id) ?? this.pending.get(id);
     const hasChanged =
       message === undefined
-        ? this.advance({ channel, session }, id, statusRank[status])
+        ? this.advance(channel, session, id, statusRank[status])
         : message.channel === channel &&
           message.session === session &&
           setStatus(message, status, reason);
@@ -217,11 +216,12 @@ export class ReceiptTracker {
   }
 
   /** @returns `false` if the message is unknown, or the rank is not above the current one. */
-  private advance(address: Address, id: string, rank: number): boolean {
+  private advance(channel: string, session: string, id: string, rank: number): boolean {
     for (const table of [this.newer, this.older]) {
       const row = table?.find(id) ?? -1;
       if (!table || row === -1) continue;
-      if (!table.hasText(row, addressOf(address)) || rank <= table.state(row)) return false;
+      if (!table.hasText(row, session) || this.channels[table.value(row)] !== channel) return false;
+      if (rank <= table.state(row)) return false;
       if (rank === statusRank.delivered) table.remove(row);
       else table.setState(row, rank);
       return true;
@@ -230,13 +230,18 @@ export class ReceiptTracker {
   }
 
   private add(message: TrackedMessage): void {
-    const { id, status = "buffered" } = message;
+    const { channel, session, id, status = "buffered" } = message;
     if (this.newer.added === maxTracked) {
       const { newer, older } = this;
       this.older = newer;
       this.newer = older?.clear() ?? new IdTable();
     }
-    this.newer.set(id, addressOf(message), 0, statusRank[status]);
+    this.newer.set(id, session, this.channelNumber(channel), statusRank[status]);
+  }
+
+  private channelNumber(channel: string): number {
+    const found = this.channels.indexOf(channel);
+    return found === -1 ? this.channels.push(channel) - 1 : found;
   }
 
   private stopWaiting(message: TrackedMessage): boolean {

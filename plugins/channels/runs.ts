@@ -306,6 +306,7 @@ export class Run implements Task {
     const hasStopped = this.isStopped && !this.hasFinalText;
     const hasFailed = failureCode !== undefined && !this.isStopped;
     const outcome = hasStopped ? "stopped" : hasFailed ? "failed" : "completed";
+    if (outcome === "completed" && !givenEnd) return { outcome, finishReason: "stop", messages };
     const reasons = { stopped: "stopped", failed: "error", completed: "stop" } as const;
     return {
       outcome,

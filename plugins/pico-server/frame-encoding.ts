@@ -195,6 +195,17 @@ function formatTimestamp(now: number): string {
   return timestampText;
 }
 
+let frameEnd = { session: "", time: 0, text: '},"session_id":"","timestamp":0}' };
+
+/** Most messages of one read have the same session and timestamp. `session` is plain. */
+function formatEnd(session: string, time: number): string {
+  if (frameEnd.time !== time || frameEnd.session !== session) {
+    const text = `},"session_id":"${session}","timestamp":${formatTimestamp(time)}}`;
+    frameEnd = { session, time, text };
+  }
+  return frameEnd.text;
+}
+
 /** A message with text only. */
 export interface TextMessage {
   readonly type: "message.create" | "message.update";
@@ -217,7 +228,9 @@ export function encodeTextMessage(
   const finalPart = final ? ',"final":true' : "";
   return (
     `{"type":"${type}","payload":{"message_id":"${id}","content":"${content}"` +
-    `${requestPart}${finalPart}},"session_id":"${session}","timestamp":${formatTimestamp(now)}}`
+    requestPart +
+    finalPart +
+    formatEnd(session, now)
   );
 }
 

@@ -195,7 +195,8 @@ export class Inbound implements BudgetMember {
     const { owner } = this;
     const payload = { request_id: id, status };
     const position = owner.features.turns ? owner.turns.takeTurn(session, id) : undefined;
-    owner.respond({ type: "message.ack", session_id: session, payload, ...position });
+    const frame = { type: "message.ack", session_id: session, payload } as const;
+    owner.respond(position ? { ...frame, ...position } : frame);
   }
 
   failed({ session, id, sender }: InboundMessage, error: unknown): void {

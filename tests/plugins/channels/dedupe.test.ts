@@ -57,6 +57,43 @@ describe("Dedupe", () => {
     expect(dedupe.find(inSession("long", "1000"))).toBeUndefined();
   });
 
+  test("finds open, settled and stopped deliveries by id", () => {
+    const dedupe = new Dedupe(createStoppedClock());
+    const ids = Array.from({ length: 1_500 }, (_, n) => `${n}`);
+    const records = ids.map((id) => dedupe.remember(message(id, { content: `content ${id}` })));
+    const forgotten = dedupe.remember(message("rejected"));
+    dedupe.forget(message("rejected"), forgotten);
+    records.forEach((record, n) => {
+      record.isAccepted = n % 3 === 0;
+      record.isStopped = n % 3 === 1;
+      if (n % 3 < 2) dedupe.settle(message(`${n}`), record);
+    });
+    const kept = ids.slice(-1_023); // the rejected one had displaced another
+    expect(kept.map((id) => dedupe.find(message(id)))).toMatchObject(
+      kept.map((id) => ({
+        digest: `content ${id}`,
+        isAccepted: Number(id) % 3 === 0,
+        isStopped: Number(id) % 3 === 1,
+      })),
+    );
+    expect([dedupe.find(message("rejected")), dedupe.find(message("0"))]).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test("ignores the outcome of a delivery that it has forgotten", () => {
+    const dedupe = new Dedupe(createStoppedClock());
+    const first = dedupe.remember(message("a"));
+    dedupe.forget(message("a"), first);
+    const second = dedupe.remember(message("a"));
+    dedupe.settle(message("a"), first);
+    expect(dedupe.find(message("a"))).toBe(second);
+    dedupe.forgetSession(message("a"));
+    dedupe.settle(message("a"), second);
+    expect(dedupe.find(message("a"))).toBeUndefined();
+  });
+
   test("keeps a session in use longer than idle sessions", () => {
     const clock = createStoppedClock();
     const dedupe = new Dedupe(clock);

@@ -4,7 +4,7 @@ import { IdTable } from "../../../plugins/channels/id-table.ts";
 
 const read = (table: IdTable, id: string) => {
   const row = table.find(id);
-  return row === -1 ? undefined : [table.text(row), table.time(row), table.state(row)];
+  return row === -1 ? undefined : [table.text(row), table.value(row), table.state(row)];
 };
 
 describe("IdTable", () => {
