@@ -32,6 +32,17 @@ describe("docs/deploy/Dockerfile", () => {
   });
 });
 
+describe("stages of docs/deploy/Dockerfile", () => {
+  const [, build = "", image = ""] = read("docs/deploy/Dockerfile").split(/^FROM /m);
+
+  test("build once on the platform of the builder, for all processors", () => {
+    expect(build).toMatch(/^--platform=\$BUILDPLATFORM /);
+    expect(image).toMatch(/^\$NODE_IMAGE$/m);
+    // An emulator would run these.
+    expect(image.match(/^RUN .*$/gm)).toEqual(["RUN install -d -m 0700 -o 1000 -g 1000 /data"]);
+  });
+});
+
 describe("docs/deploy/compose.yml", () => {
   const compose = (name: string) => parse(read(`docs/deploy/${name}`)) as Compose;
   const { doorward } = compose("compose.yml").services;
