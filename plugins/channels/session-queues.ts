@@ -52,6 +52,19 @@ const isIdle = <T extends Task>({ started, waiting }: SessionQueue<T>): boolean 
 const busyNames = <T extends Task>(queues: ReadonlyMap<string, SessionQueue<T>>) =>
   [...queues].flatMap(([name, queue]) => (isIdle(queue) ? [] : name));
 
+function start<T extends Task>(queue: SessionQueue<T>, task: T): void {
+  queue.running += 1;
+  queue.started.push(task);
+  task.start(queue.slot);
+}
+
+/** Leaves out the list of waiting tasks: an array that becomes empty allocates again. */
+function startFirst<T extends Task>(queue: SessionQueue<T>, task: T): void {
+  queue.isDraining = true;
+  start(queue, task);
+  queue.isDraining = false;
+}
+
 /** @param width - Returns how many tasks of one session may run in parallel. */
 export function createSessionQueues<T extends Task>(width: () => number): SessionQueues<T> {
   type Queues = Map<string, SessionQueue<T>>;
@@ -64,9 +77,7 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
     while (queue.running < width()) {
       const task = queue.waiting.shift();
       if (task === undefined) break;
-      queue.running += 1;
-      queue.started.push(task);
-      task.start(queue.slot);
+      start(queue, task);
     }
     queue.isDraining = false;
   }
@@ -80,19 +91,14 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
       forget(task) {
         const { started } = queue;
         const index = started.length === 1 ? 0 : started.indexOf(task as T);
-        if (index === 0) started.shift();
+        if (started.length === 1) started.pop();
+        else if (index === 0) started.shift();
         else started.splice(index, 1);
         if (isIdle(queue) && queues.size > maxIdleQueues && queues.get(name) === queue)
           queues.delete(name);
       },
     };
-    const queue: SessionQueue<T> = {
-      waiting: [],
-      started: [],
-      running: 0,
-      isDraining: false,
-      slot,
-    };
+    const queue: SessionQueue<T> = { waiting: [], started: [], running: 0, isDraining: false, slot };
     queues.set(name, queue);
     return queue;
   }
@@ -108,7 +114,9 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
     add(channel, session, task) {
       const queues = queuesOf(channel);
       const queue = queues.get(session) ?? open(queues, session);
-      queue.waiting.push(task);
+      const isFirst = queue.waiting.length === 0 && !queue.isDraining;
+      if (isFirst && queue.running < width()) startFirst(queue, task);
+      else queue.waiting.push(task);
       runNext(queue);
     },
     clear() {
