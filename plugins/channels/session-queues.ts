@@ -46,6 +46,14 @@ interface SessionQueue<T extends Task> {
   readonly slot: Slot;
 }
 
+const createQueue = <T extends Task>(slot: Slot): SessionQueue<T> => ({
+  waiting: [],
+  started: [],
+  running: 0,
+  isDraining: false,
+  slot,
+});
+
 const isIdle = <T extends Task>({ started, waiting }: SessionQueue<T>): boolean =>
   started.length === 0 && waiting.length === 0;
 
@@ -98,7 +106,7 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
           queues.delete(name);
       },
     };
-    const queue: SessionQueue<T> = { waiting: [], started: [], running: 0, isDraining: false, slot };
+    const queue = createQueue<T>(slot);
     queues.set(name, queue);
     return queue;
   }
