@@ -3,9 +3,7 @@
  * not changed since, the next start needs no worker to know that it can be opened.
  */
 import { readFileSync, rmSync, statSync } from "node:fs";
-import { open } from "node:fs/promises";
 import { arch } from "node:process";
-import { dirname } from "node:path";
 import { writeFileAtomic } from "../../../../lib/files/index.ts";
 import { findSqliteDriver } from "./driver.ts";
 import type { Stats } from "./protocol.ts";
@@ -68,20 +66,9 @@ export function readCloseRecord(path: string): Stats | undefined {
 }
 
 /**
- * Removes the record before the database changes. A power failure must not bring it back, because
- * it could restore the database as well.
+ * Removes the record before the database changes. A power failure does not bring it back: SQLite
+ * syncs the folder with its first change (`recover`), which is before the first batch.
  */
-export async function removeCloseRecord(path: string): Promise<void> {
-  const file = recordFile(path);
-  if (statSync(file, { throwIfNoEntry: false }) === undefined) return;
-  rmSync(file, { force: true });
-  // Windows has no descriptors of folders.
-  const folder = await open(dirname(path), "r").catch(() => undefined);
-  try {
-    await folder?.sync();
-  } catch {
-    // Some file systems cannot sync folders.
-  } finally {
-    await folder?.close();
-  }
+export function removeCloseRecord(path: string): void {
+  rmSync(recordFile(path), { force: true });
 }

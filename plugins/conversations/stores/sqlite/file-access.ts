@@ -128,7 +128,7 @@ export class FileAccess {
     const { path, durability } = open;
     this.startTimer(quietAtStartMs);
     this.worker.start();
-    await removeCloseRecord(path);
+    removeCloseRecord(path);
     const { renewed, sqlite, key, last, hasOthers } = await this.worker.request("open", open);
     const batchLog = new BatchLog({ path, durability, key, last });
     this.key = key;
