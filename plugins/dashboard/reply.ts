@@ -1,9 +1,9 @@
-/** Sends redirects, pages and errors. @module */
+/** Sends redirects and pages, and converts errors. @module */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf, type Log } from "../../kernel/index.ts";
 import type { SiteContext } from "./context.ts";
-import { HttpError, httpErrors, type HttpErrorCode } from "./errors.ts";
-import { renderDoorway, type SiteFacts, type Theme } from "./ui/render.tsx";
+import { HttpError, type HttpErrorCode } from "./errors.ts";
+import type { SiteFacts, Theme } from "./ui/render.tsx";
 
 /** Redirects to a path of this dashboard. */
 export function sendRedirect(
@@ -55,14 +55,6 @@ export function wantsPage(request: FastifyRequest): boolean {
   );
 }
 
-const errorTitles: Partial<Record<HttpErrorCode, string>> = {
-  not_found: "Not found",
-  host_not_allowed: "Host name not allowed",
-  origin_not_allowed: "Request rejected",
-  unavailable: "Starting",
-  internal: "Something went wrong",
-};
-
 /** Error codes of other plugins and libraries, mapped to codes of the dashboard. */
 const serviceErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   token_managed_by_env: "token_managed_by_env",
@@ -108,35 +100,4 @@ export function toHttpError(error: unknown, log: Log, during: string): HttpError
   if (code === "ECONNRESET" && statusCode === 400) return new HttpError("aborted_request");
   log.error({ err: error, during }, "request failed");
   return new HttpError("internal");
-}
-
-/** Sends an error: a page to a navigating browser, JSON to everything else. */
-export function sendError(
-  site: SiteContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  httpError: HttpError,
-): FastifyReply {
-  const { code, message, extra } = httpError;
-  const status = extra.status ?? httpErrors[code][0];
-  void reply.header("cache-control", "no-store");
-  if (extra.retryAfterSeconds !== undefined)
-    void reply.header("retry-after", String(extra.retryAfterSeconds));
-  if (extra.allow !== undefined) void reply.header("allow", extra.allow);
-  if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
-  if (wantsPage(request)) {
-    const { hint } = extra;
-    const title = errorTitles[code] ?? "Request rejected";
-    const facts = { ...documentFacts(site, request), title, host: "" };
-    const data = { text: message, ...(hint === undefined ? {} : { hint }) };
-    return sendPage(reply, status, renderDoorway("message", facts, data));
-  }
-  const { retryAfterSeconds, hint, state } = extra;
-  return reply.code(status).type("application/json; charset=utf-8").send({
-    error: code,
-    message,
-    retryAfterSeconds,
-    hint,
-    state,
-  });
 }

@@ -1,5 +1,7 @@
 /** Serves the pages for signed-in browsers. @module */
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { requireOwner } from "../auth/guard.ts";
+import { signInByQuery, tokenFromQuery } from "../auth/sign-in.ts";
 import { consolePage } from "./console-page.ts";
 import type { DashboardContext } from "../context.ts";
 import { sendRedirect } from "../reply.ts";
@@ -22,8 +24,16 @@ const movedPages: Readonly<Record<string, string>> = {
   "/tokens": "/security",
 };
 
+/** @returns The first page: the chat as soon as there is something to talk to or to read. */
+function homeOf({ observers, services }: DashboardContext): string {
+  const health = services.conversations?.health();
+  const hasConversations = health !== undefined && health.conversations > 0;
+  return observers.figures.hasAnswered() || hasConversations ? "/chat" : "/overview";
+}
+
 /** Adds the pages that require a sign-in. */
 export function pageRoutes(app: FastifyInstance, context: DashboardContext): void {
+  homeRoute(app, context);
   consolePage(app, context, {
     path: "/overview",
     page: "overview",
@@ -114,4 +124,19 @@ function parseQueryTexts<K extends string>(
     return typeof value === "string" ? [[name, value.slice(0, maxQueryText)]] : [];
   });
   return Object.fromEntries(found) as { readonly [name in K]?: string };
+}
+
+/** Adds `GET /`, which also signs in with `?token=`. */
+function homeRoute(app: FastifyInstance, context: DashboardContext): void {
+  app.get(
+    "/",
+    { config: { access: "open" } },
+    async (request, reply): Promise<FastifyReply | void> => {
+      const token = tokenFromQuery(request);
+      if (token !== undefined) return signInByQuery(context, request, reply, token);
+      await requireOwner(context, request, reply);
+      if (reply.sent) return;
+      return sendRedirect(context.site, reply, 303, homeOf(context));
+    },
+  );
 }

@@ -1,12 +1,10 @@
-/** The overview page, `GET /api/status`, and the warnings that both show. @module */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+/** `GET /api/status`, and the warnings that it shows. @module */
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Http } from "../../http/index.ts";
 import type { PicoServerStatus } from "../../pico-server/index.ts";
 import type { SettingsSection } from "../../settings/index.ts";
-import { ownOrigin, requireOwner } from "../auth/guard.ts";
-import { signInByQuery, tokenFromQuery } from "../auth/sign-in.ts";
+import { ownOrigin } from "../auth/guard.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "../context.ts";
-import { sendRedirect } from "../reply.ts";
 import { requestState } from "../request.ts";
 import { sectionsOf } from "./settings.ts";
 import { tokenNames, tokensView } from "./tokens.ts";
@@ -132,26 +130,8 @@ const channelSection = "channels.pico";
 /** Minutes of the chart in the status. */
 const chartMinutes = 10;
 
-/** @returns The first page: the chat as soon as there is something to talk to or to read. */
-function homeOf({ observers, services }: DashboardContext): string {
-  const health = services.conversations?.health();
-  const hasConversations = health !== undefined && health.conversations > 0;
-  return observers.figures.hasAnswered() || hasConversations ? "/chat" : "/overview";
-}
-
-/** Adds `GET /` and `GET /api/status`. */
-export function overviewRoutes(app: FastifyInstance, context: DashboardContext): void {
-  app.get(
-    "/",
-    { config: { access: "open" } },
-    async (request, reply): Promise<FastifyReply | void> => {
-      const token = tokenFromQuery(request);
-      if (token !== undefined) return signInByQuery(context, request, reply, token);
-      await requireOwner(context, request, reply);
-      if (reply.sent) return;
-      return sendRedirect(context.site, reply, 303, homeOf(context));
-    },
-  );
+/** Adds `GET /api/status`. */
+export function statusRoute(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/status", async (request, reply) =>
     reply.header("cache-control", "no-store").send(await statusOf(context, request)),
   );

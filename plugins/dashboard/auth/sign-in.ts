@@ -2,7 +2,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { DashboardContext } from "../context.ts";
 import { HttpError, httpErrors } from "../errors.ts";
-import { sendError, sendRedirect, toHttpError, wantsPage } from "../reply.ts";
+import { sendError } from "./error-reply.ts";
+import { sendRedirect, toHttpError, wantsPage } from "../reply.ts";
 import { isForm, loginBody, maxFormBytes, parseBody, requestState } from "../request.ts";
 import type { SignInData, SignInFailure } from "../ui/render.tsx";
 import {
