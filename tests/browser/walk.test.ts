@@ -75,7 +75,7 @@ describe("First visit", () => {
     await page.getByLabel("Your token", { exact: true }).fill("a-token-of-my-own-1");
     await page.getByLabel("Your token again", { exact: true }).fill("a-token-of-my-own-1");
     await page.getByRole("button", { name: "Finish setup" }).click();
-    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.locator("#main").getByRole("heading", { name: "Overview" }).waitFor();
 
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Launcher token", { exact: true }).fill("not the token");
@@ -83,7 +83,7 @@ describe("First visit", () => {
     await page.getByText("That is not the launcher token").waitFor();
     await page.getByLabel("Launcher token", { exact: true }).fill("a-token-of-my-own-1");
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.locator("#main").getByRole("heading", { name: "Overview" }).waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     await context.close();
