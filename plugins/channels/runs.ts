@@ -287,18 +287,19 @@ export class Run implements Task {
     if (this.isOver) return;
     this.isOver = true;
     this.graceTimer?.();
-    const { clock, ended } = this.options;
     const end = this.toEnd();
-    const ms = clock.now() - this.message.at;
-    const report = (): void => {
-      this.slot!.forget(this);
-      ended(this.message, end, ms);
-    };
+    const ms = this.options.clock.now() - this.message.at;
     // A stop of the kernel waits until the acceptance is stored, and clients receive it first.
     const reported = this.accepting?.then(() => this.delivery.outcome.reporting);
     const waiting = reported ?? this.delivery.outcome.reporting;
-    if (waiting) void waiting.then(report, report);
-    else report();
+    if (!waiting) return this.report(end, ms);
+    const report = (): void => this.report(end, ms);
+    void waiting.then(report, report);
+  }
+
+  private report(end: AnswerEnd, ms: number): void {
+    this.slot!.forget(this);
+    this.options.ended(this.message, end, ms);
   }
 
   private toEnd(): AnswerEnd {

@@ -103,8 +103,7 @@ export class Outbox implements SinkSource {
    */
   send(frame: EncodedFrame, entry?: SequencedEntry, whole?: EncodeFrame): void {
     if (!this.open) return;
-    if (!this.hasRoom()) this.flush();
-    if (this.hasRoom()) return this.write(frame, entry, whole);
+    if (this.hasRoom() || this.makeRoom()) return this.write(frame, entry, whole);
     this.enqueue({ frame, entry, whole });
     if (this.isOverLimit()) this.context.counters.dropped.typing += this.drop(isTypingFrame);
     if (!this.isOverLimit()) return;
@@ -194,10 +193,11 @@ export class Outbox implements SinkSource {
   }
 
   /** Offers the frames of this turn to the socket: until then, they do not show a slow client. */
-  private flush(): void {
+  private makeRoom(): boolean {
     this.isFlushing = true;
     this.sink.flush();
     this.isFlushing = false;
+    return this.hasRoom();
   }
 
   private write(frame: EncodedFrame, entry?: SequencedEntry, whole?: EncodeFrame): void {
