@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -13,6 +21,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const mount = (...args: string[]): void => void execFileSync("mount", args, { stdio: "pipe" });
 const logs = (): string => join(folder, "logs");
+const writeAheadLog = (): string => join(folder, "state", "conversations.db-wal");
+/** Without the cache of compiled code, which is written some seconds after the start. */
+const entries = (): string[] =>
+  readdirSync(folder)
+    .filter((name) => name !== "cache")
+    .sort();
 const unmount = (): void => {
   for (const path of [logs(), folder]) spawnSync("umount", ["--lazy", path]);
 };
@@ -137,8 +151,10 @@ test.skipIf(why !== undefined).each([
       });
       const house = await owned(launcher);
       expect((await house.save(8)).status).toBe(200);
+      // The worker of the conversations ends soon after the start, which would free space later.
+      if (losesLines) await eventually(() => !existsSync(writeAheadLog()));
       const before = files();
-      const names = readdirSync(folder).sort();
+      const names = entries();
 
       spoil();
       const saved = await house.save(9);
@@ -159,7 +175,7 @@ test.skipIf(why !== undefined).each([
       expect(launcher.stderr().match(/loses lines/g)?.length ?? 0).toBe(losesLines ? 1 : 0);
 
       repair();
-      expect(readdirSync(folder).sort()).toEqual(names);
+      expect(entries()).toEqual(names);
       expect([(await house.save(10)).status, await house.most()]).toEqual([200, 10]);
       const fresh = await house.rotate();
       expect([fresh.status, await house.channel(token)]).toEqual([200, 401]);
