@@ -2,19 +2,17 @@
 import process from "node:process";
 import { launcherToken, picoToken } from "../settings.mjs";
 import { writeTokens } from "./answer.mjs";
+import {
+  application,
+  built,
+  channels,
+  createKernel,
+  http,
+  memory,
+  picoServer,
+  tokenStore,
+} from "./built.mjs";
 
-const built = (/** @type {string} */ name) =>
-  import(new URL(`../../dist/${name}/index.js`, import.meta.url).href);
-/** @type {typeof import("../../kernel/index.ts")} */
-const { createKernel } = await built("kernel");
-/** @type {typeof import("../../plugins/token-store/index.ts")} */
-const { memory, tokenStore } = await built("plugins/token-store");
-/** @type {typeof import("../../plugins/channels/index.ts")} */
-const { application, channels } = await built("plugins/channels");
-/** @type {typeof import("../../plugins/http/index.ts")} */
-const { http } = await built("plugins/http");
-/** @type {typeof import("../../plugins/pico-server/index.ts")} */
-const { picoServer } = await built("plugins/pico-server");
 /** @type {typeof import("../../plugins/dashboard/index.ts")} */
 const { dashboard } = await built("plugins/dashboard");
 
