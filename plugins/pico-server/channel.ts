@@ -18,7 +18,6 @@ import {
   type Peer,
 } from "./connection/registry.ts";
 import { messageRateOf } from "./connection/rate-limit.ts";
-import { createUpgrader } from "./connection/web-socket.ts";
 import { memoizeLast } from "./frame-encoding.ts";
 import {
   createAdmissionControl,
@@ -147,7 +146,6 @@ export class PicoChannel {
       connections,
       replaceElsewhere: (session, conn, user) =>
         sessions.replaceElsewhere?.(session, toConnectionSecret(conn, user)),
-      upgrader: createUpgrader(() => config().max_payload),
       opened: (...opened) => this.addConnection(...opened),
     });
     const router = createRouter({

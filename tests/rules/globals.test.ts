@@ -16,7 +16,7 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
  * Files that may use real time:
  * - the default clocks of the kernel and of the client library;
  * - code paced by another process or by a socket of the operating system, which an injected clock
- *   cannot speed up: file locks, edits and ages of files, sockets that linger after a rejection,
+ *   cannot speed up: file locks, edits and ages of files, sockets that linger after a rejection or a close,
  *   draining clients, keep-alive connections, the search for the owner of a port, the next turn of
  *   the event loop, a foreign module;
  * - the test kit, whose timeouts and network are real.
@@ -27,7 +27,7 @@ const kit = "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance
 const http = "plugins/http/(connection-limits|responses|listeners|server)";
 const plugins =
   "(plugins/(program/process|conversations/stores/(batch-writer|redis/(call-queue|inspect)|sqlite/\\w+)|" +
-  "pico-server/(drain|shutdown|(connection/)?sink))|lib/pico-link/connect)";
+  "pico-server/(drain|shutdown|connection/web-socket))|lib/pico-link/connect)";
 const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 
 describe("sources", () => {

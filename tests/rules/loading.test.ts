@@ -175,7 +175,7 @@ describe("loaded modules", () => {
       "plugins/http",
       "plugins/pico-server",
     ]);
-    expect(packages).toEqual(["mitt", "ws", "xstate", "zod"]);
+    expect(packages).toEqual(["mitt", "xstate", "zod"]);
   });
 
   const framework = join(root, "dist/plugins/dashboard/web-framework.js");

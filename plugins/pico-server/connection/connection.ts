@@ -3,7 +3,6 @@
  * and liveness checks.
  */
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import {
   closeCodes,
   closeReason,
@@ -26,42 +25,15 @@ import {
   type StreamStart,
   type SubscriptionsOwner,
 } from "../session/subscriptions.ts";
-import type { ConnectionContext, DeliverMessage, DisconnectedEvent } from "./context.ts";
+import type { ConnectionContext, DeliverMessage } from "./context.ts";
 import { Inbound } from "./inbound.ts";
 import type { InboundOwner } from "./inbound-owner.ts";
 import { Liveness, recentlySuspended, recheckMs, unscheduled } from "./liveness.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
 import type { ByteCounts, ConnectionInfo, Peer, Traffic } from "./registry.ts";
-import { WebSocketSink } from "./sink.ts";
-import {
-  discardArrivals,
-  watchArrivals,
-  type ChannelWebSocket,
-  type WebSocketListener,
-} from "./web-socket.ts";
-
-/** Code and reason of a close frame. */
-export interface CloseFrame {
-  readonly code: number;
-  readonly reason: string;
-}
-
-type CloseOutcome = Omit<DisconnectedEvent, "connection" | "session">;
+import type { ChannelWebSocket, CloseOutcome, WebSocketListener } from "./web-socket.ts";
 
 const stripControls = (text: string): string => text.replace(/\p{Cc}/gu, " ");
-
-/**
- * Determines who closed a connection. A client sends a code first, the library closes after a
- * protocol error, and a lost network sends nothing (1006).
- * @param sentClose - The close frame that this server sent first, if any.
- */
-function closeOutcome(code: number, text: string, sentClose: CloseFrame | undefined): CloseOutcome {
-  if (sentClose) return { ...sentClose, initiator: "server" };
-  return { code, reason: stripControls(text), initiator: code === 1006 ? "network" : "client" };
-}
-
-/** Bytes read after the close, the close response of the client included. More are dropped. */
-const maxLateBytes = 64 * 1024;
 
 /** Pings and pongs per client and second. Each one costs as much time as a message. */
 const maxControlFrames = 1_000;
@@ -85,23 +57,17 @@ export class Connection
   slot = unscheduled;
   private readonly context: ConnectionContext;
   private readonly ws: ChannelWebSocket;
-  private readonly socket: Duplex;
   private readonly liveness: Liveness;
   private readonly byteCounter: ByteCounter;
-  private readonly sink: WebSocketSink;
   private readonly outbox: Outbox;
   private readonly inbound: Inbound;
   private readonly subscriptions: Subscriptions;
   private messagesIn = 0;
   private messagesOut = 0;
-  private sentClose: CloseFrame | undefined = undefined;
-  private hasProtocolError = false;
-  private isClosing = false;
+  private isReleased = false;
   /** Pings and pongs in the current second. */
   private controlFrames = 0;
   private controlSecond = 0;
-  /** Bytes that arrived after the close. */
-  private lateBytes = 0;
   private readonly resumes: boolean;
   private hasSentHello = false;
   private readonly stopSignOutWatch: (() => void) | undefined;
@@ -115,7 +81,6 @@ export class Connection
     this.context = context;
     this.id = id;
     this.ws = ws;
-    this.socket = socket;
     this.session = session;
     this.tokenVersion = admission.version;
     this.sender = admission.sender;
@@ -127,12 +92,10 @@ export class Connection
     this.resumes = extension?.resume !== undefined;
     this.liveness = new Liveness(socket as Socket, context.registry.wheelClock.now());
     this.byteCounter = new ByteCounter(socket as Socket);
-    this.sink = new WebSocketSink(ws, socket);
-    this.outbox = new Outbox(context, this, this.sink);
+    this.outbox = new Outbox(context, this, ws);
     this.inbound = new Inbound(context, this);
     this.subscriptions = new Subscriptions(context.sessions, this);
-    ws.listener = this;
-    watchArrivals(socket, this);
+    ws.listen(this);
     if (extension) this.subscriptions.resume(session, extension.resume);
     else this.subscriptions.use(session);
     if (extension && !this.hasSentHello) ws.pause(); // no response may precede `hello`
@@ -140,11 +103,9 @@ export class Connection
   }
 
   close(name: CloseName, retryMs?: number): void {
-    if (this.sentClose) return;
-    this.sentClose = { code: closeCodes[name].code, reason: closeReason(name, retryMs) };
+    if (this.isReleased) return;
     this.release();
-    this.ws.resume(); // otherwise the response to the close would not be read
-    this.ws.close(this.sentClose.code, this.sentClose.reason);
+    this.ws.close(closeCodes[name].code, closeReason(name, retryMs));
   }
 
   isBusy(): boolean {
@@ -167,13 +128,13 @@ export class Connection
   }
 
   check(): number {
-    const { liveness, outbox, inbound, context } = this;
+    const { ws, liveness, outbox, inbound, context } = this;
     const { wheelClock } = context.registry;
     const now = wheelClock.now();
     const config = context.runtime.config();
     const { read_timeout, write_timeout } = config;
     const pingIntervalMs = pingEveryMs(config);
-    if (this.sentClose) return pingIntervalMs;
+    if (!ws.isOpen()) return pingIntervalMs;
     if (inbound.isPaused) liveness.touch(now);
     if (inbound.hasDeadline) inbound.checkDeadline(now);
     const state = liveness.inspect(wheelClock, read_timeout * 1_000, pingIntervalMs);
@@ -185,12 +146,6 @@ export class Connection
     return inbound.isPaused || inbound.hasDeadline || outbox.isStalling()
       ? Math.min(recheckMs, nextMs)
       : nextMs;
-  }
-
-  received(chunk: Buffer): void {
-    if (!this.isClosing) return this.inbound.received(chunk);
-    this.lateBytes += chunk.byteLength;
-    if (this.lateBytes > maxLateBytes) discardArrivals(this.socket);
   }
 
   message(data: Buffer): void {
@@ -209,7 +164,7 @@ export class Connection
 
   pong(): void {
     this.countControl();
-    if (this.inbound.isUnfinished())
+    if (this.ws.isInMessage())
       this.liveness.touchDuringMessage(this.context.registry.wheelClock.now());
     else this.touch();
   }
@@ -222,28 +177,20 @@ export class Connection
     if (this.controlFrames > maxControlFrames) this.close("rate_limited", 5_000);
   }
 
+  unfinished(bytes: number): void {
+    this.inbound.arrived(bytes);
+  }
+
   private touch(): void {
     this.liveness.touch(this.context.registry.wheelClock.now());
   }
 
-  protocolError({ code }: NodeJS.ErrnoException): void {
-    this.hasProtocolError ||= code?.startsWith("WS_ERR_") ?? false;
-  }
-
-  closing(): void {
-    this.isClosing = true;
-    this.sink.flush();
-  }
-
-  closed(code: number, reason: string): void {
+  closed({ code, reason, initiator }: CloseOutcome): void {
+    const { id: connection, session, context } = this;
     this.release();
     this.inbound.closed();
-    const outcome = closeOutcome(
-      code,
-      reason,
-      this.sentClose ?? (this.hasProtocolError ? this.ws.closedWith : undefined),
-    );
-    this.context.registry.closed(this, { connection: this.id, session: this.session, ...outcome });
+    const outcome = { code, reason: stripControls(reason), initiator };
+    context.registry.closed(this, { connection, session, ...outcome });
   }
 
   respond(frame: ServerFrame): void {
@@ -341,6 +288,7 @@ export class Connection
   }
 
   private release(): void {
+    this.isReleased = true;
     this.inbound.stop();
     this.subscriptions.close();
     this.outbox.clear();

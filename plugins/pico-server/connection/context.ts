@@ -12,7 +12,7 @@ import type { SequencedEntry, SessionLog } from "../../conversations/index.ts";
 import type { WheelClock } from "./liveness.ts";
 
 export type DeliverMessage = ChannelHandle["hand"];
-export type DisconnectedEvent = PicoServerEvents["pico-server:disconnected"];
+type DisconnectedEvent = PicoServerEvents["pico-server:disconnected"];
 
 /** The parts of the plugin scope that connections use. */
 export interface RuntimeContext {

@@ -21,7 +21,7 @@ import { sessionForbiddenError } from "../session/session-scope.ts";
 import type { ConnectionContext } from "./context.ts";
 import { findRejection } from "./frame-checks.ts";
 import type { InboundOwner } from "./inbound-owner.ts";
-import { readArrivals, type Arrivals, type BudgetMember } from "./memory-budget.ts";
+import type { BudgetMember } from "./memory-budget.ts";
 import {
   createStrikeCounter,
   createTokenBucket,
@@ -35,13 +35,6 @@ const withoutDedupe = { dedupe: false } as const;
 /** Larger frames beyond the rate limit are rejected without decoding them to find their id. */
 const maxRejectedFrame = 64 * 1024;
 const minuteMs = 60_000;
-/**
- * Memory that an unfinished message may take: this many times `max_payload`, and at least 16 MiB. A
- * message of `max_payload` bytes in fragments of 64 bytes fits, and so does a short one in
- * fragments of one byte.
- */
-const weightFactor = 6;
-const minWeightLimit = 16 * 1024 * 1024;
 /**
  * Milliseconds that an unfinished message has while other connections wait for it, and that its
  * client must wait before it reconnects.
@@ -81,7 +74,6 @@ export class Inbound implements BudgetMember {
   /** Frames that had already left the socket when the pause started. */
   private queued: Uint8Array[] | undefined = undefined;
   private pending = 0;
-  private arrivals: Arrivals | undefined = undefined;
   private deadlineStartedAt: number | undefined = undefined;
   private isPausedByBudget = false;
   /** True while the stores are asked about a frame. Later frames wait. */
@@ -110,16 +102,12 @@ export class Inbound implements BudgetMember {
     this.drain();
   }
 
-  /** Counts bytes as they arrive, before the library reads the frames in them. */
-  received(chunk: Buffer): void {
-    this.arrivals = readArrivals(this.arrivals, chunk);
-    const weight = this.arrivals?.weight ?? 0;
-    if (weight !== this.arriving) this.setArrived(weight);
-  }
-
-  /** True while only a part of a message has arrived. */
-  isUnfinished(): boolean {
-    return this.arriving > 0;
+  /** Counts the memory of an unfinished message, in bytes. 0: there is none. */
+  arrived(bytes: number): void {
+    if (this.isStopped) return;
+    this.context.delivery.budget.arrive(this, bytes);
+    // The budget may have paused this connection before the message started.
+    if (this.isPausedByBudget) this.drain();
   }
 
   /** Called once a second while the unfinished message has a deadline. */
@@ -137,7 +125,7 @@ export class Inbound implements BudgetMember {
     if (hasDeadline) this.owner.scheduleCheck();
   }
 
-  /** The socket closed, and the library has released the unfinished message. */
+  /** The socket closed, and the unfinished message was released. */
   closed(): void {
     const { budget } = this.context.delivery;
     budget.arrive(this, 0);
@@ -160,15 +148,6 @@ export class Inbound implements BudgetMember {
     for (const { byteLength } of this.queued ?? []) budget.shrink(this, byteLength);
     this.queued = undefined;
     budget.leave(this);
-  }
-
-  private setArrived(weight: number): void {
-    const { runtime, delivery } = this.context;
-    delivery.budget.arrive(this, weight);
-    // The budget may have paused this connection before the message started.
-    if (this.isPausedByBudget) this.drain();
-    const limit = Math.max(minWeightLimit, weightFactor * runtime.config().max_payload);
-    if (weight > limit) this.owner.close("too_big");
   }
 
   private reject(

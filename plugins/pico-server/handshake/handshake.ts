@@ -17,7 +17,7 @@ import { detachString } from "../connection/registry.ts";
 import { toHttpRejection, type Rejection } from "./rejection.ts";
 import { readFeatures, type Features } from "../session/features.ts";
 import type { SessionGuard } from "../session/session-guard.ts";
-import type { ChannelWebSocket, Upgrader } from "../connection/web-socket.ts";
+import { acceptWebSocket, type ChannelWebSocket } from "../connection/web-socket.ts";
 
 /** Parameters of a client that uses the extension. */
 interface Extension {
@@ -36,7 +36,6 @@ export interface AcceptedHandshake {
 interface HandshakeOptions {
   readonly http: Http;
   readonly admissionControl: AdmissionControl;
-  readonly upgrader: Upgrader;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
   readonly connections: Pick<ConnectionRegistry, "count" | "knows" | "replace">;
@@ -139,7 +138,7 @@ async function admit(
 export function createHandshake(
   options: HandshakeOptions,
 ): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
-  const { http, admissionControl, upgrader, log, config, connections } = options;
+  const { http, admissionControl, log, config, connections } = options;
 
   /**
    * Runs the checks that follow a valid token. There is no await between them and the 101 response,
@@ -181,23 +180,17 @@ export function createHandshake(
     if (rejection) return reject(handshakeRequest, socket, rejection);
     socket.off("error", onError);
     const { admission, credentials, session } = verified;
-    const { params } = handshakeRequest;
+    const { request, params } = handshakeRequest;
     const { isAsked, resume, conn } = readExtension(params);
     const extension = isAsked
       ? { resume: parseCursor(resume), features: readFeatures(params) }
       : undefined;
-    upgrader.upgrade(
-      handshakeRequest.request,
-      socket,
-      head,
-      selectSubprotocol(credentials, admission),
-      (ws) => {
-        options.opened({ ws, socket, session, extension }, handshakeRequest, admission);
-        // The new connection has subscribed already, so the session never was without a subscriber.
-        const isHere = connections.replace(conn, admission.sender.id);
-        if (!isHere && conn !== "") options.replaceElsewhere(session, conn, admission.sender.id);
-      },
-    );
+    const subprotocol = selectSubprotocol(credentials, admission);
+    const ws = acceptWebSocket(request, socket, head, subprotocol, config().max_payload);
+    options.opened({ ws, socket, session, extension }, handshakeRequest, admission);
+    // The new connection has subscribed already, so the session never was without a subscriber.
+    const isHere = connections.replace(conn, admission.sender.id);
+    if (!isHere && conn !== "") options.replaceElsewhere(session, conn, admission.sender.id);
   }
 
   return (request, socket, head) => {

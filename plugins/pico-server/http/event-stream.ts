@@ -10,7 +10,7 @@ import {
 } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
-import type { CloseFrame } from "../connection/connection.ts";
+import type { CloseOutcome } from "../connection/web-socket.ts";
 import type { ConnectionContext } from "../connection/context.ts";
 import { recentlySuspended, recheckMs, unscheduled } from "../connection/liveness.ts";
 import { Outbox, type OutboxOwner } from "../connection/outbox.ts";
@@ -69,7 +69,8 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   private readonly outbox: Outbox;
   private readonly reader: SessionReader;
   private readonly stopSignOutWatch: (() => void) | undefined;
-  private sentClose: CloseFrame | undefined;
+  /** Set once this server has ended the stream. */
+  private outcome: CloseOutcome | undefined;
   private messagesOut = 0;
   private keptAliveAt: number;
 
@@ -107,10 +108,11 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   }
 
   close(name: CloseName, retryMs?: number): void {
-    if (this.sentClose) return;
+    if (this.outcome) return;
     const { response, context } = this;
     const { clock } = context.runtime;
-    this.sentClose = { code: closeCodes[name].code, reason: closeReason(name, retryMs) };
+    const { code } = closeCodes[name];
+    this.outcome = { code, reason: closeReason(name, retryMs), initiator: "server" };
     this.reader.stop();
     if (retryMs !== undefined) this.send(Buffer.from(`retry: ${Math.round(retryMs)}\n\n`));
     this.outbox.clear();
@@ -148,7 +150,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     const config = context.runtime.config();
     const now = wheelClock.now();
     const intervalMs = pingEveryMs(config);
-    if (this.sentClose) return intervalMs;
+    if (this.outcome) return intervalMs;
     const isStalled = outbox.stalledFor(now) >= config.write_timeout * 1_000;
     if (isStalled && !recentlySuspended(wheelClock)) this.close("slow_consumer");
     else if (now - this.keptAliveAt >= intervalMs) {
@@ -219,10 +221,10 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.reader.stop();
     this.outbox.clear();
     this.stopSignOutWatch?.();
-    const { sentClose, id: connection, session } = this;
-    const outcome = sentClose ?? { code: closeCodes.normal.code, reason: "" };
-    const initiator = sentClose ? "server" : "client";
-    this.context.registry.closed(this, { connection, session, ...outcome, initiator });
+    const { id: connection, session } = this;
+    const byClient = { code: closeCodes.normal.code, reason: "", initiator: "client" } as const;
+    const outcome = this.outcome ?? byClient;
+    this.context.registry.closed(this, { connection, session, ...outcome });
   }
 }
 

@@ -1,12 +1,11 @@
 import { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { WebSocketSink } from "../../../../plugins/pico-server/connection/sink.ts";
-import type { ChannelWebSocket } from "../../../../plugins/pico-server/connection/web-socket.ts";
+import { ChannelWebSocket } from "../../../../plugins/pico-server/connection/web-socket.ts";
 import { startPicoServer, waitFor } from "../../../support/pico-server-harness.ts";
 
 const texts = Array.from({ length: 5 }, (_, n) => `${n}`.padEnd(100_000, "x"));
 
-describe("WebSocketSink", () => {
+describe("ChannelWebSocket", () => {
   test.each([1, 3])(
     "asks for more frames when the socket accepts %s large ones immediately",
     async (frames) => {
@@ -15,7 +14,7 @@ describe("WebSocketSink", () => {
         writev: (_, done) => done(),
         read: () => undefined,
       });
-      const sink = new WebSocketSink({ readyState: 1, OPEN: 1 } as ChannelWebSocket, transport);
+      const sink = new ChannelWebSocket(transport, 1_024);
       const drained = new Promise<void>((resolve) => {
         sink.source = { onDrained: resolve, onPending: () => undefined };
       });
