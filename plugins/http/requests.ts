@@ -178,7 +178,7 @@ export function createPeerResolver(
     const host = (request.headers.host ?? "").toLowerCase();
     if (!isTrusted(direct.address)) {
       warn(request, direct.address);
-      return { ...direct, secure: encrypted, host };
+      return { address: direct.address, key: direct.key, secure: encrypted, host };
     }
     const address = clientAddress(request, direct.address);
     const scheme = headerList(request, "x-forwarded-proto").at(-1)?.toLowerCase();

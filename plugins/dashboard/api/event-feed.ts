@@ -323,11 +323,15 @@ export function publishEvents(
     activity.clientRefused({ at: at(), via: "none", code, address });
     feed.publish("refused", { at: at(), code, address });
   });
-  on("dashboard:signed-in", (event) => feed.publish("signed-in", { at: at(), ...event }));
+  on("dashboard:signed-in", ({ signIn, address, via }) =>
+    feed.publish("signed-in", { at: at(), signIn, address, via }),
+  );
   on("dashboard:sign-in-refused", (event) =>
     feed.publish("sign-in-refused", { at: at(), ...event }),
   );
-  on("dashboard:signed-out", (event) => feed.publish("signed-out", { at: at(), ...event }));
+  on("dashboard:signed-out", ({ signIn, reason }) =>
+    feed.publish("signed-out", { at: at(), signIn, reason }),
+  );
   on("program:state-changed", (event) => feed.publish("program", { at: at(), ...event }));
   on("token-store:resolved", () => feed.forget());
   on("token-store:rotated", ({ name }) => {

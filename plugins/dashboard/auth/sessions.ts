@@ -44,7 +44,7 @@ export interface SignInSession {
   /** Callbacks for the end of the session. */
   readonly ended: Set<(reason: string) => void>;
   /** Undefined while the session is live. */
-  endedBy?: SignOutReason;
+  endedBy: SignOutReason | undefined;
   cancelExpiry: Release;
 }
 
@@ -158,13 +158,15 @@ export class SignInSessions {
     session.ended.clear();
     this.options.onEnd(session, reason);
     const inherited = reason === "rotated" || reason === "expired" ? reason : "maker-ended";
-    for (const other of this.list()) if (other.maker === session) this.end(other, inherited);
+    for (const other of this.sessions.values())
+      if (other.maker === session) this.end(other, inherited);
     this.options.onChange();
   }
 
   /** Ends every session that an earlier version of the launcher token opened. */
   endBefore(version: number): void {
-    for (const session of this.list()) if (session.version < version) this.end(session, "rotated");
+    for (const session of this.sessions.values())
+      if (session.version < version) this.end(session, "rotated");
   }
 
   list(): SignInSession[] {
@@ -203,10 +205,22 @@ export class SignInSessions {
   private add(
     input: Omit<SignInSession, "signIn" | "ended" | "cancelExpiry" | "endedBy">,
   ): SignInSession {
+    // No spread: V8 would create a hidden class for each session, and every later access misses.
     const session: SignInSession = {
-      ...input,
+      digest: input.digest,
       signIn: input.digest.slice(0, 8),
+      createdAt: input.createdAt,
+      expiresAt: input.expiresAt,
+      address: input.address,
+      userAgent: input.userAgent,
+      version: input.version,
+      maker: input.maker,
+      ofHost: input.ofHost,
+      restored: input.restored,
+      lastUsedAt: input.lastUsedAt,
+      used: input.used,
       ended: new Set(),
+      endedBy: undefined,
       cancelExpiry: () => undefined,
     };
     this.sessions.set(session.digest, session);
@@ -227,16 +241,18 @@ export class SignInSessions {
 
   /** Spares the makers of the new session as long as other sessions can end. */
   private makeRoom(maker: SignInSession | undefined): void {
-    const makers = new Set(makersOf(maker));
     while (this.sessions.size >= maxSessions) {
-      const all = this.list();
-      const others = all.filter((session) => !makers.has(session));
-      const candidates = others.length > 0 ? others : all;
-      this.end(
-        candidates.reduce((a, b) => (isEvictedBefore(b, a) ? b : a)),
-        "evicted",
-      );
+      const makers = makersOf(maker);
+      const evicted = this.firstEvicted(makers) ?? this.firstEvicted([]);
+      if (evicted) this.end(evicted, "evicted");
     }
+  }
+
+  private firstEvicted(spared: readonly SignInSession[]): SignInSession | undefined {
+    let first: SignInSession | undefined;
+    for (const session of this.sessions.values())
+      if (!spared.includes(session) && (!first || isEvictedBefore(session, first))) first = session;
+    return first;
   }
 }
 
