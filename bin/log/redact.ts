@@ -135,6 +135,8 @@ export function createRedactor(): Redactor {
   const values = new Set<string>();
   let known: RegExp | undefined;
   let knownBytes: RegExp | undefined;
+  /** Matches lines that need any replacement: almost all lines need only this test. */
+  let unclean = suspicious;
   return {
     add(value) {
       if (value.trim().length < minSecretLength) return;
@@ -143,11 +145,14 @@ export function createRedactor(): Redactor {
       for (const oldest of values) if (values.size > maxSecrets) values.delete(oldest);
       known = matchAny([...values].flatMap(formsOf));
       knownBytes = matchAny([...values].map(bytesOf));
+      unclean = new RegExp(`${suspicious.source}|${known.source}|${knownBytes.source}`, "i");
     },
-    redact: (line) =>
-      redactLine(
+    redact(line) {
+      if (!unclean.test(line)) return line;
+      return redactLine(
         known && knownBytes ? line.replace(known, redactedText).replace(knownBytes, "[0]") : line,
-      ),
+      );
+    },
   };
 }
 
