@@ -1,5 +1,6 @@
 /** Routes requests and WebSocket upgrades to their handlers, and checks their headers. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { nextTick } from "node:process";
 import type { Duplex } from "node:stream";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { httpErrors } from "./errors.ts";
@@ -82,6 +83,7 @@ export const createRouter = (options: RouterOptions): Router => new HttpRouter(o
 
 class HttpRouter implements Router {
   private readonly options: RouterOptions;
+  /** Requests of other listeners than that of the dashboard. */
   private readonly listeners = new WeakMap<IncomingMessage, Listener>();
 
   constructor(options: RouterOptions) {
@@ -178,7 +180,7 @@ class HttpRouter implements Router {
     request.url = `${stripBasePath(basePath, target.path) ?? "/"}${target.search}`;
     // RFC 9112 section 3.2.2: the host of an absolute target replaces the header.
     if (target.host !== undefined) request.headers.host = target.host;
-    this.listeners.set(request, listener);
+    if (listener !== "dashboard") this.listeners.set(request, listener);
     peer(request);
   }
 
@@ -187,8 +189,18 @@ class HttpRouter implements Router {
     this.options.note({ reason: "malformed_request", address, text, level: "info" });
   }
 
+  /**
+   * Limits the time until the body has arrived. Most bodies arrive with their head: they are
+   * complete in the next tick, before the response can be.
+   */
   private limitBody(request: IncomingMessage, response: ServerResponse, seconds: number): void {
     if (!hasBody(request)) return;
+    nextTick(() => {
+      if (!request.complete && !request.destroyed) this.awaitBody(request, response, seconds);
+    });
+  }
+
+  private awaitBody(request: IncomingMessage, response: ServerResponse, seconds: number): void {
     const { clock, peer, note } = this.options;
     deferCloseUntilBody(request, response);
     const { address } = peer(request);
