@@ -174,7 +174,7 @@ async function bundleFramework(root, target) {
   const result = await built({
     ...node,
     absWorkingDir: root,
-    entryPoints: ["web-framework", "cookie-signer"].map((name) => `plugins/dashboard/${name}.ts`),
+    entryPoints: ["plugins/dashboard/web-framework.ts"],
     outdir: target,
     allowOverwrite: true,
     bundle: true,

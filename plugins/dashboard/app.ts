@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { apiRoutes } from "./api/index.ts";
-import { maxBodyBytes, registerBodyParsers, requestState } from "./request.ts";
+import { decorateRequests, maxBodyBytes, registerBodyParsers, requestState } from "./request.ts";
 import { docsRoutes } from "./api/docs.ts";
 import { pageRoutes } from "./api/pages.ts";
 import { type DashboardContext } from "./context.ts";
@@ -17,7 +17,7 @@ import { toHttpError } from "./reply.ts";
 import { setupRoutes } from "./auth/setup.ts";
 import { signInRoutes } from "./auth/sign-in.ts";
 import { signOutRoute } from "./auth/sign-out.ts";
-import { cookie, fastify } from "./web-framework.ts";
+import { fastify } from "./web-framework.ts";
 
 const routableMethods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
@@ -42,7 +42,7 @@ export async function createApp(
     schemaController: { compilersFactory: noSchemaCompilers as never },
     serverFactory: (handler) => createServer(handler),
   });
-  await app.register(cookie);
+  decorateRequests(app);
   registerBodyParsers(app);
   registerGuard(app, context);
   app.setErrorHandler((error, request, reply) =>

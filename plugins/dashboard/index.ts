@@ -286,7 +286,7 @@ function serve(scope: DashboardScope, context: DashboardContext, plugins: Plugin
   http.request("/", handle);
   for (const path of ["/healthz", "/readyz"]) http.request(path, handle, { anyHost: true });
   http.registerIdentity("session", (request, peer) => {
-    if (!hostIsAllowed(context, peer) || !isSameOrigin(request, peer)) return undefined;
+    if (!isSameOrigin(request, peer) || !hostIsAllowed(context, peer)) return undefined;
     const session = sessionOf(context, request.headers, peer);
     return session && toIdentity(session);
   });

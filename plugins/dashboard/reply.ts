@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf, type Log } from "../../kernel/index.ts";
 import type { SiteContext } from "./context.ts";
 import { HttpError, type HttpErrorCode } from "./errors.ts";
+import { cookieValues } from "./request.ts";
 import type { SiteFacts, Theme } from "./ui/render.tsx";
 
 /** Redirects to a path of this dashboard. */
@@ -19,10 +20,7 @@ export function sendRedirect(
     .send();
 }
 
-/**
- * @returns The facts of a page that follow from the site and the cookies of the browser. A request
- *   with an invalid URL has no cookies, since no hook has run.
- */
+/** @returns The facts of a page that follow from the site and the cookies of the browser. */
 export function documentFacts(
   site: SiteContext,
   request: FastifyRequest,
@@ -30,7 +28,7 @@ export function documentFacts(
   return {
     base: site.url("/").replace(/\/$/, ""),
     assets: site.url(`${site.assets.prefix}/console`),
-    theme: themeOf(request.cookies?.["theme"]),
+    theme: themeOf(cookieValues(request.headers.cookie, "theme")[0]),
   };
 }
 

@@ -1,4 +1,4 @@
-/** Parses request bodies and keeps what the checks found out about each request. @module */
+/** Parses bodies and cookies of requests, and keeps what the checks found out. @module */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { Peer } from "../http/index.ts";
@@ -155,11 +155,16 @@ export function registerBodyParsers(app: FastifyInstance): void {
 /** Fields that hold a secret. `JSON.parse` silently keeps the last of two equal names. */
 const secretFields = new Set(["token", "confirm", "code", "current"]);
 
+const quotedSecretFields = [...secretFields].map((name) => `"${name}"`);
+
+function isRepeated(text: string, part: string): boolean {
+  const first = text.indexOf(part);
+  return first >= 0 && text.includes(part, first + 1);
+}
+
 function hasDuplicateSecret(validJson: string): boolean {
   const isPlain = !validJson.includes("\\"); // an escape can hide a field name
-  const isRepeated = (name: string): boolean =>
-    validJson.indexOf(`"${name}"`) !== validJson.lastIndexOf(`"${name}"`);
-  if (isPlain && ![...secretFields].some(isRepeated)) return false;
+  if (isPlain && !quotedSecretFields.some((name) => isRepeated(validJson, name))) return false;
   const strings = validJson.matchAll(/"((?:[^"\\]|\\.)*)"(\s*:)?/g);
   const names = [...strings].flatMap(([, name = "", colon]) =>
     colon ? [JSON.parse(`"${name}"`) as string] : [],
@@ -168,10 +173,30 @@ function hasDuplicateSecret(validJson: string): boolean {
   return new Set(secrets).size < secrets.length;
 }
 
+/**
+ * Removes spaces and tabs, which HTTP allows around a value. Other white space belongs to the
+ * value.
+ */
+const trimHeaderSpace = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
+
+/**
+ * @returns Every value of a cookie name. A name can arrive twice: other ports of this host and
+ *   other sites of the same domain can set it too.
+ */
+export function cookieValues(header: string | undefined, name: string): string[] {
+  if (header === undefined) return [];
+  return header.split(";").flatMap((pair) => {
+    const separator = pair.indexOf("=");
+    return separator < 0 || trimHeaderSpace(pair.slice(0, separator)) !== name
+      ? []
+      : [trimHeaderSpace(pair.slice(separator + 1))];
+  });
+}
+
 export type SignInMethod = DashboardEvents["dashboard:signed-in"]["via"];
 
 /** Results of the checks of a request. */
-interface RequestState {
+export interface RequestState {
   readonly peer: Peer;
   session: SignInSession | undefined;
   /** Version of the launcher token in `Authorization: Bearer`. */
@@ -182,14 +207,18 @@ interface RequestState {
    */
   nullForm: boolean;
 }
-const requestStates = new WeakMap<FastifyRequest, RequestState>();
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set by the first check. Read it with `requestState`. */
+    checked: RequestState | undefined;
+  }
+}
+export const decorateRequests = (app: FastifyInstance): void =>
+  void app.decorateRequest("checked", undefined);
 
-export const setRequestState = (request: FastifyRequest, requestState: RequestState): void =>
-  void requestStates.set(request, requestState);
-export function requestState(request: FastifyRequest): RequestState {
-  const found = requestStates.get(request);
-  if (!found) throw new Error("the checks have not run for this request");
-  return found;
+export function requestState({ checked }: FastifyRequest): RequestState {
+  if (!checked) throw new Error("the checks have not run for this request");
+  return checked;
 }
 /** True for a form; scripts and programs send JSON. */
 export const isForm = (request: FastifyRequest): boolean =>

@@ -1,39 +1,75 @@
 /** Sets, reads and clears the session cookie and the setup cookie. @module */
+import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Peer } from "../../http/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { requestState } from "../request.ts";
-import { Signer } from "../cookie-signer.ts";
+import { cookieValues, requestState } from "../request.ts";
 import type { VerifiedCredential } from "./credentials.ts";
 import { expiresIn, isUnexpired, type SignInSession } from "./sessions.ts";
 
-/**
- * Removes spaces and tabs, which HTTP allows around a value. Other white space belongs to the
- * value.
- */
-const trimHeaderSpace = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
+interface CookieAttributes {
+  readonly secure: boolean;
+  /** Seconds. 0 removes the cookie. */
+  readonly maxAge: number;
+}
+
+/** Names and values that need no quotes and no escapes (RFC 6265 section 4.1.1). */
+const namePattern = /^[\w!#$%&'*+.^`|~-]+$/;
+const valuePattern = /^[\w!#-+./:<-[\]^`{|}~=-]*$/;
 
 /**
- * @returns Every value of a cookie name. A name can arrive twice: other ports of this host and
- * other
- *   sites of the same domain can set it too.
+ * Formats a `Set-Cookie` header. The cookie is valid for all paths of the host, not readable by
+ * scripts, and not sent with requests from other sites, except when a user follows a link.
+ *
+ * @throws TypeError if the name or the value is not valid.
  */
-function cookieValues(header: string | undefined, name: string): string[] {
-  return (header ?? "").split(";").flatMap((pair) => {
-    const separator = pair.indexOf("=");
-    return separator < 0 || trimHeaderSpace(pair.slice(0, separator)) !== name
-      ? []
-      : [trimHeaderSpace(pair.slice(separator + 1))];
-  });
+function toSetCookie(name: string, value: string, { secure, maxAge }: CookieAttributes): string {
+  if (!namePattern.test(name)) throw new TypeError(`${name} is not a name of a cookie`);
+  if (!valuePattern.test(value)) throw new TypeError(`the value of ${name} needs escapes`);
+  const security = secure ? "HttpOnly; Secure" : "HttpOnly";
+  return `${name}=${value}; Max-Age=${maxAge}; Path=/; ${security}; SameSite=Lax`;
+}
+
+/** Length of an HMAC-SHA-256 in base64 without padding. */
+const signatureLength = 43;
+
+/** Signs values with HMAC-SHA-256. A signed value is the value, a dot and the signature. */
+class CookieSigner {
+  private readonly key: KeyObject;
+
+  /** @param key - 32 bytes. */
+  constructor(key: Uint8Array) {
+    this.key = createSecretKey(key);
+  }
+
+  sign(value: string): string {
+    return `${value}.${this.signature(value)}`;
+  }
+
+  /** @returns The value, or undefined if the signature does not match. */
+  unsign(signed: string): string | undefined {
+    const separator = signed.lastIndexOf(".");
+    const value = signed.slice(0, Math.max(0, separator));
+    const actual = Buffer.from(signed.slice(separator + 1));
+    const expected = Buffer.from(this.signature(value));
+    return expected.length === actual.length && timingSafeEqual(expected, actual)
+      ? value
+      : undefined;
+  }
+
+  private signature(value: string): string {
+    const digest = createHmac("sha256", this.key).update(value).digest("base64");
+    return digest.slice(0, signatureLength);
+  }
 }
 
 interface VersionedSigner {
   readonly version: number;
   readonly salt: Uint8Array | undefined;
-  readonly signer: Signer;
+  readonly signer: CookieSigner;
 }
 
 /**
@@ -44,12 +80,12 @@ interface VersionedSigner {
  */
 export function tokenSigner(tokens: Tokens, purpose: string, saltOf?: () => Uint8Array) {
   let current: VersionedSigner | undefined;
-  function signer(): Signer {
+  function signer(): CookieSigner {
     const { version } = tokens.info("launcher");
     const salt = saltOf?.();
     if (current?.version !== version || current.salt !== salt) {
-      const key = Buffer.from(tokens.derive("launcher", purpose, salt));
-      current = { version, salt, signer: new Signer(key) };
+      const key = tokens.derive("launcher", purpose, salt);
+      current = { version, salt, signer: new CookieSigner(key) };
     }
     return current.signer;
   }
@@ -78,23 +114,19 @@ interface CookieOptions {
   readonly secure: boolean;
 }
 
-/** Base64 and dots need no escapes. Without escapes, each value has exactly one spelling. */
-const identity = String;
-
-export function setCookie(
+/** Sets a cookie. It replaces a cookie of the same name that this response has set before. */
+function setCookie(
   reply: FastifyReply,
   { name, secure }: CookieOptions,
   signed: string,
   maxAge: number,
 ): void {
-  void reply.setCookie(name, signed, {
-    path: "/",
-    httpOnly: true,
-    sameSite: "lax",
-    secure,
-    maxAge,
-    encode: identity,
-  });
+  const own = toSetCookie(name, signed, { secure, maxAge });
+  const before = reply.getHeader("set-cookie");
+  if (before === undefined) return void reply.header("set-cookie", own);
+  const others = [before].flat().map(String);
+  const kept = others.filter((other) => !other.startsWith(`${name}=`));
+  void reply.removeHeader("set-cookie").header("set-cookie", [...kept, own]);
 }
 function clearCookie(reply: FastifyReply, options: CookieOptions): void {
   setCookie(reply, options, "", 0);
@@ -181,11 +213,11 @@ function sessionsOf(
 ): SignInSession[] {
   const found: SignInSession[] = [];
   for (const value of cookieValues(headers.cookie, cookieOptions(context, "session", peer).name)) {
-    const { valid, value: plain } = context.auth.signer.session.unsign(value);
-    const [secret = "", expiry = ""] = valid && plain ? plain.split(".") : [];
+    const plain = context.auth.signer.session.unsign(value);
+    const [secret = "", expiry = ""] = plain?.split(".") ?? [];
     const session = context.auth.sessions.find(secret);
     if (session && String(session.expiresAt) === expiry) found.push(session);
-    if (!valid) endOrphan(context.auth, value);
+    if (plain === undefined) endOrphan(context.auth, value);
   }
   return found;
 }
@@ -245,8 +277,8 @@ export function setSetupCookie(
 export function hasSetupCookie(context: DashboardContext, request: FastifyRequest): boolean {
   const { name } = cookieOptions(context, "setup", requestState(request).peer);
   return cookieValues(request.headers.cookie, name).some((value) => {
-    const { valid, value: plain } = context.auth.signer.setup.unsign(value);
-    const [, until, untilPassed] = valid && plain ? plain.split(".").map(Number) : [];
+    const plain = context.auth.signer.setup.unsign(value);
+    const [, until, untilPassed] = plain?.split(".").map(Number) ?? [];
     return (
       until !== undefined &&
       untilPassed !== undefined &&

@@ -7,7 +7,7 @@ import type { Http, Peer } from "../../http/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { sendRedirect, wantsPage } from "../reply.ts";
-import { isForm, requestState, setRequestState } from "../request.ts";
+import { isForm, requestState, type RequestState } from "../request.ts";
 import { clearStaleSession, sessionOf } from "./cookies.ts";
 import { verifyToken } from "./credentials.ts";
 
@@ -27,14 +27,30 @@ interface HostPolicy {
   readonly allowed: readonly string[];
 }
 
+let lastHost = "";
+let lastName: string | undefined;
+
+/**
+ * Caches its last result, since most requests have the same host.
+ *
+ * @returns The name of `host:port`, or undefined if it is not valid.
+ */
+function validHostName(host: string): string | undefined {
+  if (host !== lastHost) {
+    lastName = URL.canParse(`http://${host}`) ? hostName(host) : undefined;
+    lastHost = host;
+  }
+  return lastName;
+}
+
 /**
  * Prevents DNS rebinding. IP addresses and `localhost` are safe: no DNS server resolves them.
  *
  * An invalid host and port (`localhost:99999`) is rejected, since links contain it.
  */
 function matchesHostPolicy(host: string, { machineNames, allowed }: HostPolicy): boolean {
-  if (!URL.canParse(`http://${host}`)) return false;
-  const name = hostName(host);
+  const name = validHostName(host);
+  if (name === undefined) return false;
   if (
     name === "localhost" ||
     name.endsWith(".localhost") ||
@@ -112,24 +128,41 @@ export const isSameOrigin = ({ headers }: IncomingMessage, peer: Peer): boolean 
 
 /** Checks every request on arrival, and again when its body is complete. */
 export function registerGuard(app: FastifyInstance, context: DashboardContext): void {
-  app.addHook("onRequest", async (request, reply) => {
-    await guard(context, request, reply);
-    if (reply.sent) return reply;
+  // With callbacks, an open route waits for no promise.
+  app.addHook("onRequest", (request, reply, done) => {
+    try {
+      guard(context, request, reply);
+      if (isOpen(request)) return done();
+    } catch (error) {
+      return done(error as Error);
+    }
+    const proceed = (): void => void (reply.sent || done());
+    void requireOwner(context, request, reply).then(proceed, done);
   });
-  app.addHook("preHandler", async (request) => requireLiveSession(context.auth, request));
+  app.addHook("preHandler", (request, _reply, done) => {
+    try {
+      requireLiveSession(context.auth, request);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  });
 }
 
-/** Runs the checks of a request in order. The first one that fails determines the response. */
-async function guard(
-  context: DashboardContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
+/** True for routes that need no sign-in. */
+const isOpen = (request: FastifyRequest): boolean =>
+  !request.is404 && request.routeOptions.config.access !== undefined;
+
+/**
+ * Runs the checks of a request that precede `requireOwner`, in order. The first one that fails
+ * determines the response.
+ */
+function guard(context: DashboardContext, request: FastifyRequest, reply: FastifyReply): void {
   const peer = context.http.peer(request.raw);
-  setRequestState(request, { peer, session: undefined, bearer: undefined, nullForm: false });
+  const state: RequestState = { peer, session: undefined, bearer: undefined, nullForm: false };
+  request.checked = state;
   void reply.header("vary", "Accept, Sec-Fetch-Mode");
-  const access = request.is404 ? undefined : request.routeOptions.config.access;
-  if (access === "health") return;
+  if (!request.is404 && request.routeOptions.config.access === "health") return;
 
   if (!hostIsAllowed(context, peer)) {
     const text = "rejected: the host name in the Host header is not allowed";
@@ -152,15 +185,13 @@ async function guard(
     throw new HttpError("unavailable", { retryAfterSeconds: 1 });
 
   if (!authorized || !isApi(request)) {
-    requestState(request).session =
+    state.session =
       sessionOf(context, request.headers, peer) ?? context.hostSessions.sessionOf(context, request);
   }
-  const { session } = requestState(request);
-  if (session) {
-    context.auth.sessions.touch(session);
+  if (state.session) {
+    context.auth.sessions.touch(state.session);
     context.http.markAuthenticated(request.raw);
   }
-  if (access !== "open") await requireOwner(context, request, reply);
 }
 
 const pathOf = (request: FastifyRequest): string => request.url.split("?", 1)[0]!;

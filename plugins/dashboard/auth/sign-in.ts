@@ -80,10 +80,7 @@ export function signInRoutes(app: FastifyInstance, context: DashboardContext): v
         }
         const session = await signIn(context, request, reply, credential);
         if (form) return sendRedirect(context.site, reply, 303, next);
-        return await reply.send({
-          status: "ok",
-          expiresAt: new Date(session.expiresAt).toISOString(),
-        });
+        return { status: "ok", expiresAt: new Date(session.expiresAt).toISOString() };
       } catch (error) {
         const httpError = toHttpError(error, context.runtime.log, "POST /login");
         if (!form) throw httpError;
