@@ -164,8 +164,9 @@ export function createPeerResolver(
   }
 
   function warn(request: IncomingMessage, direct: string): void {
+    const { headers } = request;
+    if (!forwardedNames.some((name) => headers[name] !== undefined)) return;
     if (warned.has(direct) || warned.size >= maxWarnings) return;
-    if (!forwardedNames.some((name) => request.headers[name] !== undefined)) return;
     warned.add(direct);
     const text = "ignored forwarded headers from a peer that is not in the setting trusted_proxies";
     log.warn({ address: direct, setting: "trusted_proxies" }, text);

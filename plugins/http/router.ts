@@ -316,7 +316,7 @@ export function createRouteTable<H>(planned: { has(listener: Listener): boolean 
 
     longest(listener, path) {
       for (
-        let prefix = path.replace(/\/$/, "");
+        let prefix = path.endsWith("/") ? path.slice(0, -1) : path;
         prefix !== "";
         prefix = prefix.slice(0, prefix.lastIndexOf("/"))
       ) {

@@ -17,6 +17,7 @@ import type { ClientFault } from "./log-limiter.ts";
 import { limitPipelining, serveInTurn } from "./connection-limits.ts";
 import {
   errorResponses,
+  SecuredResponse,
   sendError,
   setSecurityHeaders,
   writeError,
@@ -35,6 +36,7 @@ const serverLimits: ServerOptions = {
   requestTimeout: 300_000, // the longest of all routes; each route has its own, shorter limit
   // Longer than the 60 s of common proxies, which would otherwise reuse closed connections.
   keepAliveTimeout: 65_000,
+  ServerResponse: SecuredResponse,
 };
 /** TLS 1.2 suites with forward secrecy and authenticated encryption, and all suites of TLS 1.3. */
 const ciphers = [
