@@ -41,6 +41,11 @@ export function createActivityLog() {
       if (channelTests === 0 || refusal.code !== "token_query_disabled")
         addRejection(clientRefusals, refusal);
     },
+    /** Removes the rejected clients with a code whose cause no longer exists. */
+    resolved(code: string): void {
+      const open = clientRefusals.filter((row) => row.code !== code);
+      clientRefusals.splice(0, clientRefusals.length, ...open);
+    },
     /** Ends the blocks of an address in both lists. */
     unblocked(address: string): void {
       for (const list of [refusals, clientRefusals])

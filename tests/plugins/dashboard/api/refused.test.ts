@@ -1,4 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
 import { PICO, TOKEN, withApi, type ApiClient } from "../../../support/api-client.ts";
 
 const upgrade = {
@@ -104,5 +106,43 @@ describe("GET /api/status: rejected clients", () => {
       expect(await refused(office)).toEqual([]);
       await office.ask("GET", `/pico?token=${PICO}`, undefined, {});
       expect(await refused(office)).toHaveLength(1);
+    }));
+
+  test("forgets rejections by a disabled channel once it is enabled", () =>
+    withApi(
+      async (office) => {
+        const { channel } = (await office.ask("GET", "/api/status")).body;
+        const attempt = (token: string) =>
+          office.ask("GET", "/pico", undefined, { ...upgrade, authorization: `Bearer ${token}` });
+        expect(await attempt(PICO)).toMatchObject({ status: 404 });
+        expect(await refused(office)).toMatchObject([{ code: "not_found" }]);
+        const headers = { ...office.session, "if-match": channel.etag };
+        const change = { enabled: true };
+        const changed = await office.ask("PUT", "/api/channels/pico", change, headers);
+        expect(changed).toMatchObject({ status: 200, body: { now: ["enabled"] } });
+        await attempt("wrong");
+        expect(await refused(office)).toMatchObject([{ code: "token_mismatch" }]);
+      },
+      { config: { channels: { pico: { enabled: false } } } },
+    ));
+
+  test("forgets rejections by a missing token once there is one", () =>
+    withApi(async (office) => {
+      const file = join(office.home, ".security.yml");
+      const content = await readFile(file, "utf8");
+      const attempt = () =>
+        office.ask("GET", "/pico", undefined, { ...upgrade, authorization: "Bearer wrong" });
+      await writeFile(file, "channels: {}\n");
+      await vi.waitFor(
+        async () =>
+          expect(await attempt()).toMatchObject({ body: { error: "token_not_configured" } }),
+        { timeout: 20_000 },
+      );
+      const codes = async () => (await refused(office)).map(({ code }) => code);
+      expect(await codes()).toContain("token_not_configured");
+      await writeFile(file, content);
+      await vi.waitFor(async () => expect(await codes()).not.toContain("token_not_configured"), {
+        timeout: 20_000,
+      });
     }));
 });
