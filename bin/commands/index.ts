@@ -32,8 +32,9 @@ export const commands: Readonly<Record<string, Command>> = {
         "  -grace SECONDS",
         "With pico: spread the closing of old connections over this time (default 0)",
       ],
+      ["  -force", "With set and rotate: accept a name that resembles another one"],
     ],
-    options: { grace: { type: "string" } },
+    options: { grace: { type: "string" }, force: { type: "boolean" } },
     load: async () => (await import("./token.ts")).token,
   },
   sessions: {

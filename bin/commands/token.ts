@@ -5,6 +5,7 @@ import { UsageError, exitCodes, printJson, type CommandContext } from "./command
 import { askLauncher, reportRejected } from "./control-client.ts";
 import { offlineTokens, type OfflineTokens } from "./offline-tokens.ts";
 import { readSecret } from "./prompt.ts";
+import { hintForUnknown } from "./token-names.ts";
 
 /** Accepts any name, since channels of plugins have tokens of their own. */
 const isName = (word: string): boolean => /^[a-z][a-z0-9_]*$/.test(word);
@@ -24,6 +25,8 @@ export async function token(context: CommandContext): Promise<number> {
   ) {
     throw new UsageError('"-grace" takes 0 to 3600 seconds and requires "token rotate pico"');
   }
+  if (context.values["force"] === true && what !== "set" && what !== "rotate")
+    throw new UsageError('"-force" requires "token set" or "token rotate"');
   const offline = await offlineTokens(context);
   try {
     return await action(context, name, offline);
@@ -46,11 +49,12 @@ const show: Action = async (context, name, offline) => {
     return reportRejected(context, answer.body);
   const shown = answer?.status === 200 ? answer.body : await offline.show(name);
   if (!shown) {
+    const hint = await hintForUnknown(context, name);
     const fix =
       name === "launcher"
-        ? "The first start generates one: doorward"
-        : `To generate one, run: doorward token rotate ${name}`;
-    const message = `There is no ${name} token. ${fix}`;
+        ? " The first start generates one: doorward"
+        : hint || ` To generate one, run: doorward token rotate ${name}`;
+    const message = `There is no ${name} token.${fix}`;
     return reportRejected(context, { error: "not_found", message });
   }
   if (context.json) printJson(context, shown);
@@ -92,6 +96,28 @@ function placeOf(name: string, from: string): string {
   return name === "launcher" || name === "metrics" ? " in launcher-config.json" : " in config.json";
 }
 
+/**
+ * Stores a token that the running launcher does not use. A name that resembles a known one needs
+ * `-force`; another unknown one may belong to a channel that a plugin will add.
+ */
+async function replaceOffline(
+  context: CommandContext,
+  name: string,
+  value: string | undefined,
+  offline: OfflineTokens,
+): Promise<ShownToken> {
+  const isForced = context.values["force"] === true;
+  const hint = isForced ? undefined : await hintForUnknown(context, name);
+  if (hint !== undefined && (await offline.show(name)) === undefined) {
+    if (hint !== "") {
+      const fix = "To store the token of a new channel, add -force";
+      throw new UsageError(`no channel has the name "${name}".${hint} ${fix}`);
+    }
+    context.say(`warning: no channel in config.json has the name "${name}"\n`);
+  }
+  return offline.replace(name, value);
+}
+
 /** Stores `value`; undefined generates one. */
 async function replace(
   context: CommandContext,
@@ -106,7 +132,8 @@ async function replace(
   // A launcher that does not use the token responds 404; then this process writes the file.
   if (answer && answer.status !== 200 && answer.status !== 404)
     return reportRejected(context, answer.body);
-  const stored = answer?.status === 200 ? answer.body : await offline.replace(name, value);
+  const stored =
+    answer?.status === 200 ? answer.body : await replaceOffline(context, name, value, offline);
   const made = value === undefined;
   if (context.json) printJson(context, made ? stored : { name, source: stored.source });
   else {

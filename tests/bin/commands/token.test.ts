@@ -82,11 +82,38 @@ describe("token without a running launcher", () => {
     "token set ../x",
     "token show -grace=1",
     "token rotate pico -grace=x",
+    "token show -force",
   ])("%j fails with a usage error", (line) =>
     withCommandLine(async (desk) => {
       await expect(desk.run(line)).rejects.toThrow(UsageError);
     }),
   );
+
+  test("set and rotate reject a name that resembles a known one", () =>
+    withCommandLine(async (desk) => {
+      await desk.write("config.json", { channels: { telegram: {} } });
+      await expect(desk.run("token rotate picoo")).rejects.toThrow(
+        'no channel has the name "picoo". Did you mean "pico"?',
+      );
+      await expect(desk.run("token set telegran", `${OWN}\n`)).rejects.toThrow(UsageError);
+      await expect(desk.read(".security.yml")).rejects.toThrow();
+      expect(await desk.run("token show picoo")).toMatchObject({
+        code: 1,
+        said: 'doorward: There is no picoo token. Did you mean "pico"?\n',
+      });
+      expect((await desk.run("token rotate picoo -force")).code).toBe(0);
+      // From now on, files have a token of this name.
+      expect((await desk.run("token rotate picoo")).code).toBe(0);
+    }));
+
+  test("rotate warns of a channel that config.json does not name", () =>
+    withCommandLine(async (desk) => {
+      const { code, out, said } = await desk.run("token rotate discord");
+      expect([code, out]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}\n$/)]);
+      expect(said).toContain('warning: no channel in config.json has the name "discord"\n');
+      await desk.write("config.json", { channels: { telegram: {} } });
+      expect((await desk.run("token rotate telegram")).said).not.toContain("warning");
+    }));
 
   test("set fails with a usage error without a token", () =>
     withCommandLine(async (desk) => {
@@ -108,6 +135,14 @@ describe("token with a running launcher", () => {
       });
       expect(await kernel.services.tokens.verify("pico", ran.json().token)).toBe(2);
       expect(await kernel.services.tokens.verify("pico", PICO)).toBe(false);
+    }));
+
+  test("rotate rejects a misspelt name of a token in use", () =>
+    withCommandLine(async (desk) => {
+      await desk.write(".security.yml", security);
+      await desk.start();
+      await expect(desk.run("token rotate picoo")).rejects.toThrow('Did you mean "pico"?');
+      expect(await desk.read(".security.yml")).toBe(security);
     }));
 
   test("set finishes setup with the launcher token", () =>
