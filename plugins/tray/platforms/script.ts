@@ -3,6 +3,7 @@
 // end of its standard input.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
+import type { Socket } from "node:net";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { encodePng, iconsFor } from "../icon.ts";
 import type { MenuChoice, TrayBackend, TrayBackendOptions, TrayView } from "../service.ts";
@@ -56,7 +57,8 @@ export async function openScript(
       "abort",
       () => {
         child.stdin.end();
-        child.stdout.destroy();
+        // A closed pipe would end a script that is still writing before it removes its icon.
+        (child.stdout as Socket).unref();
         child.unref(); // a hung script must not keep this process alive
         reject(new Error("the tray was closed"));
       },
@@ -71,6 +73,7 @@ export async function openScript(
     );
     void ended.catch(release);
     readLines(child.stdout, (line) => {
+      if (closing.aborted) return;
       const { ready: isReady, choice, error } = parseObject(line);
       if (isReady === true) {
         release();

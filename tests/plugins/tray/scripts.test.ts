@@ -10,13 +10,19 @@ import { programs } from "../../support/tray-harness.ts";
 
 const known: TrayFacts = { title: "Doorward", version: "1.2.3", state: "running", hasLog: false };
 
-/** A script with the protocol of the real ones. It writes its input to a file. */
+/**
+ * A script with the protocol of the real ones. It writes its input to a file. After its input it
+ * writes another choice, as a script that the user clicks at that moment; a closed pipe ends it.
+ */
 const standIn = (body: string): string => `exec ${process.execPath} -e '
   const { appendFileSync } = require("node:fs");
   const say = (line) => process.stdout.write(JSON.stringify(line) + "\\n");
   require("node:readline").createInterface({ input: process.stdin })
     .on("line", (line) => { appendFileSync("'$HERE'/received", line + "\\n"); ${body} })
-    .on("close", () => { appendFileSync("'$HERE'/received", "end"); process.exit(0); });
+    .on("close", () => {
+      say({ choice: "open" });
+      setImmediate(() => { appendFileSync("'$HERE'/received", "end"); process.exit(0); });
+    });
 '`;
 
 async function withScript(
@@ -87,6 +93,7 @@ describe("openScript", () => {
       expect(third).toEqual({ notify: "line one\nüber" });
       leave();
       await waitFor(async () => expect(await received()).toMatch(/end$/));
+      expect(chosen).not.toContain("open");
       expect(shown[0]).toBe(true);
     });
   });
