@@ -65,6 +65,15 @@ async function shoot(page: Page, name: string): Promise<void> {
   }
 }
 
+/** Lets the doctor name the usual home instead of the temporary folder. */
+async function showUsualHome(page: Page, { home }: RunningLauncher): Promise<void> {
+  await page.route("**/api/doctor", async (route) => {
+    const response = await route.fetch();
+    const body = (await response.text()).replaceAll(home, "~/.service");
+    await route.fulfill({ response, body });
+  });
+}
+
 /** Waits until the page shows current data. Phones have no rail with the text "Live". */
 async function open(page: Page, address: URL | string): Promise<void> {
   await page.goto(String(address));
@@ -108,6 +117,7 @@ it("shows the pages of a launcher with a program", async () => {
     .waitFor();
   await page.evaluate(() => scrollTo(0, 0));
   await shoot(page, "clients");
+  await showUsualHome(page, launcher);
   for (const name of ["activity", "settings", "doctor"]) {
     await visit(`/${name}`);
     if (name === "doctor")
