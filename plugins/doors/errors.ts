@@ -1,6 +1,6 @@
 // Codes and statuses of rejected requests and failed answers, for all protocols.
 import { codeOf } from "../../kernel/index.ts";
-import type { RunEnd } from "./follow.ts";
+import type { RunEnd } from "./follower.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Code -> status. A protocol may have further codes. */

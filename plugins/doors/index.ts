@@ -13,7 +13,7 @@ export {
   withoutFields,
   type JsonObject,
 } from "./fields.ts";
-export { type RunEnd, type RunMessage, type RunReader, type TextKind } from "./follow.ts";
+export { type RunEnd, type RunMessage, type RunReader, type TextKind } from "./follower.ts";
 export { readImage, toDataUrl, toMarkdown } from "./media.ts";
 export { startProtocol, type Protocol } from "./protocol.ts";
 export { Refusal } from "./refusal.ts";

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import type { InboundMessage, Sender, StopResult } from "../channels/index.ts";
 import type { PicoDoor } from "../pico-server/index.ts";
-import { AnswerRun } from "./follow.ts";
+import { AnswerRun } from "./answer-run.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Answers that a repeated request may still read. */

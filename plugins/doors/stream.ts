@@ -4,7 +4,7 @@ import type { Clock } from "../../kernel/index.ts";
 import { toEndRefusal } from "./errors.ts";
 import { accessEnded } from "./refusal.ts";
 import type { Access } from "./gate.ts";
-import type { FollowOptions, Follower, RunReader } from "./follow.ts";
+import type { FollowOptions, Follower, RunReader } from "./follower.ts";
 import type { JoinedRun } from "./runs.ts";
 import { EventWriter } from "./sse.ts";
 

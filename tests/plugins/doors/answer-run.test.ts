@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AnswerEnd } from "../../../plugins/channels/index.ts";
-import { AnswerRun, type RunReader } from "../../../plugins/doors/follow.ts";
+import { AnswerRun } from "../../../plugins/doors/answer-run.ts";
+import type { RunReader } from "../../../plugins/doors/follower.ts";
 
 const completed: AnswerEnd = { outcome: "completed", finishReason: "stop", messages: 1 };
 
