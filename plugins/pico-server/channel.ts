@@ -1,17 +1,15 @@
 // Creates the parts of the pico channel, connects them, and offers the `picoServer` service.
-import type { ServerResponse } from "node:http";
 import type { Plugin } from "../../kernel/index.ts";
 import type { ChannelHandle } from "../channels/index.ts";
 import type { LogListeners, SessionLog } from "../conversations/index.ts";
 import { createMemorySessionLog } from "../conversations/log/index.ts";
 import type { TokenStoreEvents } from "../token-store/index.ts";
+import { AdmittedPeers } from "./admitted-peers.ts";
+import { createChannelService } from "./channel-service.ts";
 import type { PicoServerConfig } from "./config.ts";
-import { Connection } from "./connection/connection.ts";
 import type { ConnectionContext, RuntimeContext } from "./connection/context.ts";
 import { createMemoryBudget, type MemoryBudget } from "./connection/memory-budget.ts";
 import {
-  connectionInfo,
-  createConnectionList,
   createRegistry,
   toConnectionSecret,
   type ConnectionRegistry,
@@ -19,18 +17,12 @@ import {
 } from "./connection/registry.ts";
 import { messageRateOf } from "./connection/rate-limit.ts";
 import { memoizeLast } from "./frame-encoding.ts";
-import {
-  createAdmissionControl,
-  type Admission,
-  type AdmissionControl,
-} from "./handshake/admission.ts";
-import { createHandshake, type AcceptedHandshake } from "./handshake/handshake.ts";
+import { createAdmissionControl, type AdmissionControl } from "./handshake/admission.ts";
+import { createHandshake } from "./handshake/handshake.ts";
 import { createRejectionReporter } from "./handshake/rejection.ts";
-import type { HandshakeRequest } from "./handshake/request.ts";
 import { createSessionGuard, redactSessions, type SessionGuard } from "./session/session-guard.ts";
-import { createEventStream } from "./http/event-stream.ts";
-import { createRouter, type EventStreamRequest, type HeaderMap } from "./http/router.ts";
-import { countClose, createCounters, readMetrics } from "./metrics.ts";
+import { createRouter } from "./http/router.ts";
+import { countClose, createCounters } from "./metrics.ts";
 import type { PicoServer, PicoServerEvents, PicoServerShape } from "./service.ts";
 import { createChannelAdapter, RecentEnds } from "./session/channel-adapter.ts";
 import { DoorHub } from "./doors.ts";
@@ -49,13 +41,6 @@ const messageBodyTimeoutS = 300;
 /** Smallest memory budget for unaccepted messages. Two messages of `max_payload` always fit. */
 const minBudget = 256 * 1024 * 1024;
 
-/** Converts an HTTP base URL and a path to the WebSocket URL of the same server. */
-export function toWebSocketUrl(path: string, base: URL): string {
-  const url = new URL(path, base);
-  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  return url.href;
-}
-
 export class PicoChannel {
   private readonly scope: ChannelScope;
   private readonly checks: CheckDependencies;
@@ -69,6 +54,7 @@ export class PicoChannel {
   private readonly admissionControl: AdmissionControl;
   private readonly context: ConnectionContext;
   private readonly sessionGuard: SessionGuard;
+  private readonly peers: AdmittedPeers;
   private readonly doors = new DoorHub();
   private isServing = false;
   private stopMs = 0;
@@ -76,12 +62,14 @@ export class PicoChannel {
   private messagesOut = 0;
 
   constructor(scope: ChannelScope, checks: CheckDependencies) {
-    const { needs, uses, clock, log, config, random, after, lifecycle } = scope;
+    const { needs, uses, clock, log, config, random, after, lifecycle, emit } = scope;
     const { tokens, http, channels } = needs;
     this.scope = scope;
     this.checks = checks;
     const reconnectRate = (): number => config().reconnect_rate;
     this.connections = createRegistry({ clock, after, random, reconnectRate });
+    const { connections, counters } = this;
+    this.peers = new AdmittedPeers({ clock, emit, connections, counters });
     this.budget = createMemoryBudget(() => Math.max(minBudget, 2 * config().max_payload));
     const listeners: LogListeners = {
       sessionActive: (session) => this.channel.sessionActive(session),
@@ -146,7 +134,7 @@ export class PicoChannel {
       connections,
       replaceElsewhere: (session, conn, user) =>
         sessions.replaceElsewhere?.(session, toConnectionSecret(conn, user)),
-      opened: (...opened) => this.addConnection(...opened),
+      opened: (...opened) => this.peers.addConnection(this.context, ...opened),
     });
     const router = createRouter({
       http,
@@ -156,16 +144,13 @@ export class PicoChannel {
       delivery: {
         isBusy: delivery.isBusy,
         budget: delivery.budget,
-        deliver: (message, options) => {
-          this.messagesIn += 1;
-          return this.channel.deliver(message, options);
-        },
+        deliver: this.deliver,
         stop: this.channel.stop,
       },
       connections,
       sessions,
       reportRejection,
-      openStream: (...stream) => this.addEventStream(...stream),
+      openStream: (...stream) => this.peers.addEventStream(this.context, ...stream),
     });
     const route = { listener: "gateway", anyAuthorization: true } as const;
     http.request("/pico", router, route);
@@ -177,7 +162,9 @@ export class PicoChannel {
     }
   }
 
-  readonly open = (): void => void (this.isServing = true);
+  open(): void {
+    this.isServing = true;
+  }
 
   /** @param stopMs - Milliseconds that the whole stop may take. */
   beginStop(stopMs: number): void {
@@ -192,7 +179,9 @@ export class PicoChannel {
     await this.connections.empty();
   }
 
-  readonly close = (): void => this.channel.close();
+  close(): void {
+    this.channel.close();
+  }
 
   readonly onTokenRotated = ({
     name,
@@ -222,36 +211,23 @@ export class PicoChannel {
   service(): PicoServer {
     const { connections, counters, admissionControl, sessions, sessionGuard, budget } = this;
     const { needs, config } = this.scope;
-    const deliver: ChannelHandle["deliver"] = (message, options) => {
-      this.messagesIn += 1;
-      return this.channel.deliver(message, options);
-    };
-    const channel = { deliver, stop: this.channel.stop };
-    const { http } = needs;
-    const { list, disconnect } = createConnectionList(connections);
-    const listener = (): "gateway" | "dashboard" =>
-      admissionControl.hasOwnListener() ? "gateway" : "dashboard";
-    return {
-      url() {
-        const [base] = http.addresses(listener());
-        return config().enabled && base ? toWebSocketUrl(http.url("/pico"), base) : undefined;
-      },
-      connections: list,
-      disconnect,
-      stopSeconds: () => config().drain_timeout,
-      metrics: () => readMetrics(counters, connections),
+    const channel = { deliver: this.deliver, stop: this.channel.stop };
+    return createChannelService({
+      http: needs.http,
+      config,
+      connections,
+      counters,
+      admissionControl,
+      messages: () => ({ messagesIn: this.messagesIn, messagesOut: this.messagesOut }),
       door: (name) => this.doors.door(name, { sessions, channel, sessionGuard, budget }),
-      status: () => ({
-        enabled: config().enabled,
-        path: http.url("/pico"),
-        listener: listener(),
-        connections: connections.count(),
-        maxConnections: config().max_connections,
-        messagesIn: this.messagesIn,
-        messagesOut: this.messagesOut,
-      }),
-    };
+    });
   }
+
+  /** Delivers a message, and counts it. */
+  private readonly deliver: ChannelHandle["deliver"] = (message, options) => {
+    this.messagesIn += 1;
+    return this.channel.deliver(message, options);
+  };
 
   private createContext(isBusy: (session?: string) => boolean): ConnectionContext {
     const { clock, log, config, random } = this.scope;
@@ -284,54 +260,6 @@ export class PicoChannel {
         sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
       ),
     };
-  }
-
-  private addConnection(
-    acceptedHandshake: AcceptedHandshake,
-    handshakeRequest: HandshakeRequest,
-    admission: Admission,
-  ): void {
-    const { context, counters } = this;
-    counters.handshakes["accepted"]! += 1;
-    const connection = new Connection(
-      context,
-      context.runtime.newId(),
-      acceptedHandshake,
-      admission,
-    );
-    this.addPeer(connection, acceptedHandshake.session, handshakeRequest, admission);
-  }
-
-  private addEventStream(
-    { session, after, features }: EventStreamRequest,
-    response: ServerResponse,
-    headers: HeaderMap,
-    handshakeRequest: HandshakeRequest,
-    admission: Admission,
-  ): void {
-    const peer = createEventStream(this.context, {
-      response,
-      headers,
-      id: this.context.runtime.newId(),
-      session,
-      after,
-      features,
-      admission,
-    });
-    this.addPeer(peer, session, handshakeRequest, admission);
-  }
-
-  private addPeer(
-    peer: Peer,
-    session: string,
-    { peer: { address }, request }: HandshakeRequest,
-    { method, sender }: Admission,
-  ): void {
-    const { clock, emit } = this.scope;
-    peer.known = connectionInfo({ session, address, method }, request.headers, clock.now());
-    this.connections.add(peer);
-    const { id: connection } = peer;
-    emit("pico-server:connected", { connection, session, address, method, user: sender.id });
   }
 
   private removePeer(peer: Peer, event: PicoServerEvents["pico-server:disconnected"]): void {

@@ -15,7 +15,7 @@ export type {
 } from "./service.ts";
 
 export type { DoorSubscriber, PicoDoor } from "./door-service.ts";
-export { toWebSocketUrl } from "./channel.ts";
+export { toWebSocketUrl } from "./channel-service.ts";
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";
 
