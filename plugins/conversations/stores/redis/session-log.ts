@@ -19,23 +19,16 @@ import type {
 import type { ConversationHistory } from "../../service.ts";
 import { findTurn } from "../find-turn.ts";
 import { AppendDrafts, type AppendDraft } from "./append-drafts.ts";
-import { catchUp } from "./catch-up.ts";
 import { touchSessions } from "./expiry.ts";
 import type { Reply } from "./driver.ts";
 import type { SessionPlace } from "./keys.ts";
 import type { RedisLogContext } from "./log-context.ts";
-import {
-  HeardEntry,
-  LiveSession,
-  type EntryHead,
-  type LiveSessionOptions,
-  type OwnEntry,
-} from "./live-session.ts";
+import { HeardEntry, type OwnEntry } from "./live-session.ts";
+import { LiveSessions } from "./live-sessions.ts";
 import { NoteBuffer, type Note } from "./note-buffer.ts";
 import { publish } from "./publication.ts";
 import { SentReceipts } from "./receipts.ts";
 import { toReplay } from "./replies.ts";
-import { leaveStream, openStream, wishEnds } from "./subscription-calls.ts";
 
 interface RedisSessionLogOptions {
   readonly channel: string;
@@ -52,33 +45,33 @@ interface RedisSessionLogOptions {
 }
 
 export const replayWindow = { frames: 256, bytes: 512 * 1024 };
-/** Sessions that are compared with the store at the same time. */
-const resyncWidth = 64;
 
 export class RedisSessionLog implements SessionLog {
   readonly limits: LogLimits;
   readonly isShared = true;
   readonly receipts: SentReceipts;
-  /** Sessions whose clients here had to reconnect. */
-  renewedCount = 0;
   private readonly context: RedisLogContext;
   private readonly options: RedisSessionLogOptions;
-  private readonly live = new Map<string, LiveSession>();
+  private readonly live: LiveSessions;
   private readonly drafts: AppendDrafts;
   private readonly own = new Map<number, OwnEntry>();
   private readonly notes: NoteBuffer;
-  private readonly catchUpOptions = {
-    seen: (sk: string) => this.drafts.seen(sk),
-    renewed: (live: LiveSession) => this.renewed(live),
-  };
   private readonly stopTouching: Release;
 
   constructor(context: RedisLogContext, options: RedisSessionLogOptions) {
     this.context = context;
     this.options = options;
     this.drafts = new AppendDrafts(context);
+    const { channel, listeners } = options;
+    this.live = new LiveSessions(context, {
+      channel,
+      listeners,
+      drafts: this.drafts,
+      own: (counter) => this.own.get(counter),
+      leaving: (session) => this.notes.flush(session),
+    });
     this.limits = { ...(options.window ?? replayWindow), retentionMs: context.settings.keepMs };
-    this.receipts = new SentReceipts((...receipt) => options.listeners.onReceipt(...receipt));
+    this.receipts = new SentReceipts((...receipt) => listeners.onReceipt(...receipt));
     this.notes = new NoteBuffer({
       after: context.after,
       write: (session, note) => this.writeNote(session, note),
@@ -92,6 +85,11 @@ export class RedisSessionLog implements SessionLog {
     return this.live.size;
   }
 
+  /** Sessions whose clients here had to reconnect. */
+  get renewedCount(): number {
+    return this.live.renewedCount;
+  }
+
   /** History has both sides, so every turn is appended. */
   wantsTurns(): boolean {
     return true;
@@ -102,7 +100,7 @@ export class RedisSessionLog implements SessionLog {
   }
 
   wantsEnds(session: string): boolean {
-    return this.drafts.wantsEnds(this.placeOf(session).sk);
+    return this.drafts.wantsEnds(this.live.placeOf(session).sk);
   }
 
   noteWish(sk: string): void {
@@ -111,16 +109,16 @@ export class RedisSessionLog implements SessionLog {
 
   async append(session: string, entry: LogEntry): Promise<AppendResult> {
     const { context, options, drafts } = this;
-    const place = this.placeOf(session);
+    const place = this.live.placeOf(session);
     this.notes.appended(session);
     const draft = drafts.create(place, entry, {
-      address: this.addressOf(session),
+      address: this.live.addressOf(session),
       fence: options.fence(place.sk),
       here: () => this.live.get(session)?.isOpen ?? false,
     });
     const { counter, head, call } = draft;
     const own = { entry, growth: entry.growth };
-    if (this.live.has(session)) this.own.set(counter, own);
+    if (this.live.get(session)) this.own.set(counter, own);
     try {
       const reply = (await context.link.run(call)) as readonly Reply[];
       const [epoch, seq, , , isQuiet] = reply;
@@ -145,30 +143,15 @@ export class RedisSessionLog implements SessionLog {
     defaultStart: DefaultStart = "written",
   ): Promise<Replay> {
     this.notes.flush(session);
-    const { keys } = this.placeOf(session);
+    const { keys } = this.live.placeOf(session);
     const { epoch = "", seq = 0 } = cursor ?? {};
     const values = [epoch, seq, defaultStart, this.context.settings.keepMs];
     const call = { script: "read", keys, values, repeats: true } as const;
     return toReplay(await this.context.link.run(call), cursor);
   }
 
-  subscribe(
-    session: string,
-    subscriber: Subscriber,
-    { ends = false }: SubscribeOptions = {},
-  ): Awaitable<void> {
-    const existing = this.live.get(session);
-    const live = existing ?? this.createLive(session);
-    live.subscribers.add(subscriber);
-    const isWish = ends && !live.wantsEnds;
-    live.wantsEnds ||= ends;
-    if (!existing) {
-      this.live.set(session, live);
-      const opening = this.open(live);
-      opening.catch(() => this.drop(live));
-      live.wait(opening);
-    } else if (isWish) live.wait(this.wish(live, live.opening));
-    return live.opening;
+  subscribe(session: string, subscriber: Subscriber, options?: SubscribeOptions): Awaitable<void> {
+    return this.live.subscribe(session, subscriber, options);
   }
 
   async join(
@@ -184,15 +167,11 @@ export class RedisSessionLog implements SessionLog {
   }
 
   unsubscribe(session: string, subscriber: Subscriber): void {
-    const live = this.live.get(session);
-    if (!live?.subscribers.delete(subscriber) || live.subscribers.size > 0) return;
-    this.notes.flush(session);
-    this.drop(live);
-    this.leave(live).catch(() => undefined);
+    this.live.unsubscribe(session, subscriber);
   }
 
   async top(session: string): Promise<Cursor | undefined> {
-    const { keys } = this.placeOf(session);
+    const { keys } = this.live.placeOf(session);
     const call = { script: "top", keys, values: [], repeats: true } as const;
     const [epoch, seq] = (await this.context.link.run(call)) as readonly Reply[];
     return epoch ? { epoch: String(epoch), seq: Number(seq) } : undefined;
@@ -205,50 +184,22 @@ export class RedisSessionLog implements SessionLog {
   replaceElsewhere(session: string, secret: string): void {
     const { link, space, node } = this.context;
     const fields = { t: "replaced", n: node.me, d: space.connectionDigest(secret) };
-    const [keys, values] = [this.placeOf(session).keys.slice(-1), [`${JSON.stringify(fields)}\n`]];
+    const [keys, values] = [
+      this.live.placeOf(session).keys.slice(-1),
+      [`${JSON.stringify(fields)}\n`],
+    ];
     link.run({ script: "publish", keys, values }).catch(() => undefined);
   }
 
   /** Compares all sessions with subscribers here with the store. */
-  async resync(): Promise<void> {
-    const all = [...this.live.values()].filter(({ epoch }) => epoch !== "");
-    for (let at = 0; at < all.length; at += resyncWidth)
-      await Promise.all(
-        all.slice(at, at + resyncWidth).map((live) => {
-          live.isFetching = true;
-          return catchUp(this.context, live, this.catchUpOptions);
-        }),
-      );
-  }
-
-  /** Closes the clients of a session: it has a new epoch. */
-  renewed(live: LiveSession): void {
-    if (live.isClosed) return;
-    this.renewedCount += 1;
-    this.drop(live);
-    void this.unsubscribed(live.place, live.session);
-    this.options.listeners.renewed(live.session);
+  resync(): Promise<void> {
+    return this.live.resync();
   }
 
   close(): void {
     this.stopTouching();
     this.notes.close();
-    for (const live of this.live.values()) live.close();
-  }
-
-  private replaced({ session }: LiveSession, node: unknown, digest: unknown): void {
-    const { context, options } = this;
-    if (node === context.node.me) return;
-    const isSame = (secret: string): boolean => context.space.connectionDigest(secret) === digest;
-    options.listeners.replaced?.(session, isSame);
-  }
-
-  private placeOf(session: string): SessionPlace {
-    return this.live.get(session)?.place ?? this.context.space.place(this.options.channel, session);
-  }
-
-  private addressOf(session: string): string {
-    return JSON.stringify({ channel: this.options.channel, session });
+    this.live.close();
   }
 
   private async appended(
@@ -274,72 +225,8 @@ export class RedisSessionLog implements SessionLog {
     return { cursor, subscribers };
   }
 
-  private createLive(session: string): LiveSession {
-    const options: LiveSessionOptions = {
-      session,
-      place: this.context.space.place(this.options.channel, session),
-      me: this.context.node.me,
-      own: (head: EntryHead) =>
-        head.n === this.context.node.me ? this.own.get(head.c) : undefined,
-      missing: (live) => {
-        live.isFetching = true;
-        void catchUp(this.context, live, this.catchUpOptions);
-      },
-      heard: (live) => this.drafts.noteTop(live.place.sk, live),
-      renewed: (live) => this.renewed(live),
-      replaced: (live, node, digest) => this.replaced(live, node, digest),
-    };
-    return new LiveSession(options);
-  }
-
-  private async open(live: LiveSession): Promise<void> {
-    const { sk } = live.place;
-    const [seen, address] = [this.drafts.seen(sk), this.addressOf(live.session)];
-    const { epoch, seq, listeners } = await openStream(this.context, live, { seen, address });
-    if (live.isClosed) return;
-    live.begin(epoch, seq);
-    this.drafts.noteTop(sk, live);
-    if (live.wantsEnds) this.drafts.noteWish(sk);
-    if (listeners === 1) this.options.listeners.sessionActive(live.session);
-  }
-
-  /** Tells all nodes that a client here asks for the ends of answers. */
-  private async wish({ place }: LiveSession, opening: Promise<void> | undefined): Promise<void> {
-    try {
-      await opening;
-      this.drafts.noteWish(place.sk);
-      await wishEnds(this.context, place);
-    } catch {
-      // The subscription has failed, or the store is away: its clients connect again.
-    }
-  }
-
-  private drop(live: LiveSession): void {
-    live.close();
-    if (this.live.get(live.session) === live) this.live.delete(live.session);
-  }
-
-  private async leave({ session, place }: LiveSession): Promise<void> {
-    if (!(await this.unsubscribed(place, session))) return;
-    const listeners = await leaveStream(this.context, place);
-    if (listeners === 0 && !this.live.has(session)) this.options.listeners.sessionIdle(session);
-  }
-
-  /**
-   * Ends the subscription, after the appends that count on it: calls keep their order.
-   *
-   * @returns False if a client has joined the session in the meantime.
-   */
-  private async unsubscribed({ keys }: SessionPlace, session: string): Promise<boolean> {
-    const { link } = this.context;
-    await link.run({ script: "top", keys, values: [] }).catch(() => undefined);
-    if (this.live.has(session)) return false;
-    await link.unsubscribe(keys.at(-1)!);
-    return true;
-  }
-
   private writeNote(session: string, { epoch, after, upTo, progress }: Note): void {
-    const { sk } = this.placeOf(session);
+    const { sk } = this.live.placeOf(session);
     const values = [sk, epoch, after, upTo, progress];
     this.context.link.run({ script: "note", keys: [], values, repeats: true }).then(
       (mine) => void (mine !== 0 && this.receipts.acknowledge(sk, after, Number(mine))),
