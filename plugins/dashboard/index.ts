@@ -3,10 +3,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import type { FastifyInstance } from "fastify";
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import { createActivityLog } from "./api/activity.ts";
-import { EventFeed } from "./api/event-feed.ts";
+import { EventFeed, publishEvents } from "./api/event-feed.ts";
 import { bearerOwner } from "./api/events.ts";
 import { Figures, totalsOf } from "./api/figures.ts";
-import { publishEvents } from "./api/kernel-events.ts";
 import { createPluginRoutes, sendInternalError, type PluginRoutes } from "./api/plugin-routes.ts";
 import type { PluginView } from "./api/views.ts";
 import { loadAssets } from "./assets.ts";

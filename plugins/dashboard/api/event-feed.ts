@@ -1,10 +1,12 @@
-/**
- * Numbers kernel events and log lines, and sends them to the event streams of pages and programs.
- *
- * @module
- */
-import type { Clock, Release } from "../../../kernel/index.ts";
-import type { LogSource } from "../service.ts";
+/** Numbers kernel events and log lines, and sends them to pages and programs. @module */
+import type { Clock, Release, Scope } from "../../../kernel/index.ts";
+import type { HttpEvents } from "../../http/index.ts";
+import type { PicoServerEvents } from "../../pico-server/index.ts";
+import type { ProgramEvents } from "../../program/index.ts";
+import type { SettingsEvents } from "../../settings/index.ts";
+import type { TokenStoreEvents } from "../../token-store/index.ts";
+import type { DashboardEvents, LogSource } from "../service.ts";
+import type { ActivityLog } from "./activity.ts";
 import { TrafficRate, type Traffic } from "./traffic-rate.ts";
 import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./views.ts";
 
@@ -280,4 +282,70 @@ export class EventFeed {
     const entries = this.history.since(options.lastId, options.log !== undefined);
     return entries?.filter((entry) => wantsLevel(options, entry.level));
   }
+}
+
+type PublishScope = Scope<{
+  listens: ProgramEvents &
+    HttpEvents &
+    PicoServerEvents &
+    SettingsEvents &
+    TokenStoreEvents &
+    DashboardEvents;
+}>;
+
+/**
+ * Publishes kernel events on the feed, and adds rejected clients to the list of the overview.
+ * Events of plugins that are not loaded never occur.
+ */
+export function publishEvents(
+  { on: subscribe, clock }: { on: unknown; clock: Clock },
+  feed: EventFeed,
+  activity: ActivityLog,
+): void {
+  const on = subscribe as PublishScope["on"];
+  const at = (): number => clock.now();
+  let lackedToken = false;
+  on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
+  on("pico-server:connected", (event) => feed.publish("connected", { at: at(), ...event }));
+  on("pico-server:disconnected", (event) => feed.publish("disconnected", { at: at(), ...event }));
+  on("pico-server:refused", (event) => {
+    const { method: via = "none", retryAfterSeconds, ...rejection } = event;
+    const until =
+      retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
+    activity.clientRefused({ at: at(), via, ...rejection, ...until });
+    lackedToken ||= event.code === "token_not_configured";
+    feed.publish("refused", { at: at(), ...event });
+  });
+  on("http:upgrade-unserved", ({ address }) => {
+    const code = "wrong_path";
+    activity.clientRefused({ at: at(), via: "none", code, address });
+    feed.publish("refused", { at: at(), code, address });
+  });
+  on("dashboard:signed-in", ({ signIn, address, via }) =>
+    feed.publish("signed-in", { at: at(), signIn, address, via }),
+  );
+  on("dashboard:sign-in-refused", (event) =>
+    feed.publish("sign-in-refused", { at: at(), ...event }),
+  );
+  on("dashboard:signed-out", ({ signIn, reason }) =>
+    feed.publish("signed-out", { at: at(), signIn, reason }),
+  );
+  on("program:state-changed", (event) => feed.publish("program", { at: at(), ...event }));
+  on("token-store:resolved", () => feed.forget());
+  on("token-store:rotated", ({ name }) => {
+    if (name === "pico" && lackedToken) activity.resolved("token_not_configured");
+    feed.forget();
+    feed.publish("token", { at: at(), name, what: "rotated" });
+  });
+  on("token-store:removed", ({ name }) =>
+    feed.publish("token", { at: at(), name, what: "removed" }),
+  );
+  on("settings:changed", ({ section, keys: names }) => {
+    const keys = names === "" ? [] : names.split(",");
+    if (section === "channels.pico" && keys.includes("enabled")) activity.resolved("not_found");
+    feed.publish("settings", { at: at(), section, keys });
+  });
+  on("settings:rejected", ({ section, message }) =>
+    feed.publish("settings", { at: at(), section, rejected: message }),
+  );
 }
