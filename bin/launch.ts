@@ -47,8 +47,10 @@ export async function launch(options: LaunchOptions): Promise<number> {
     shutdownSignal = waitForShutdown(kernel, log, quitting.signal, options);
     await kernel.start();
     if (isFirst(options)) removeUsed(pages, kernel);
-    if (worker)
+    if (worker) {
+      shareUnblocks(worker, kernel, log.log);
       log.log.info({ dashboard: kernel.services.http.addresses()[0]?.href }, "worker started");
+    }
     if (!worker || (await worker.serving())) await printBanner(kernel, home, pages, options);
     cacheTimer = setTimeout(() => {
       const written = isFirst(options) ? writeCompileCache(home, options, log.log) : undefined;
@@ -267,6 +269,15 @@ function followPrimary(worker: WorkerRole, log: Log, stop: (reason: string) => v
   worker.onLoss(({ number, code, signal, restartMs }) =>
     log.warn({ lost: number, code, signal, restartMs }, "another worker ended: it starts again"),
   );
+}
+
+/** Each worker counts wrong tokens by itself, so what the owner clears at one is passed on. */
+function shareUnblocks(worker: WorkerRole, kernel: Launcher, log: Log): void {
+  kernel.on("dashboard:unblocked", (event) => worker.unblock({ type: "unblock", ...event }));
+  worker.onUnblock(({ address }) => {
+    kernel.services.http.unblock(address);
+    log.info({ ip: address ?? "all" }, "unblocked at another worker");
+  });
 }
 
 /** Returns the protocols of other products that are on, with the URLs for their clients. */

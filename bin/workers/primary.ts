@@ -90,8 +90,9 @@ class Primary {
     });
     slot.worker = worker;
     slot.servingSince = undefined;
-    worker.on("message", ({ type }: FromWorker) => {
-      if (type === "serving") this.serving(slot);
+    worker.on("message", (message: FromWorker) => {
+      if (message.type === "serving") return this.serving(slot);
+      for (const other of this.slots) if (other !== slot) this.tell(other, message);
     });
     worker.on("error", () => undefined); // of messages to a worker that has just ended
     worker.once("exit", (code: number | null, signal: string | null) =>

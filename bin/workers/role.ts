@@ -2,7 +2,7 @@
 import cluster from "node:cluster";
 import { EventEmitter, once } from "node:events";
 import type { Environment } from "../../config/load/index.ts";
-import type { FromPrimary, FromWorker } from "./messages.ts";
+import type { FromPrimary, FromWorker, Unblock } from "./messages.ts";
 
 /** The part of a worker process among the processes of one home. */
 export interface WorkerRole {
@@ -16,6 +16,10 @@ export interface WorkerRole {
   onStop(stop: (reason: string) => void): void;
   /** Calls `lost` when another worker has ended unexpectedly. */
   onLoss(lost: (loss: Message<"lost">) => void): void;
+  /** Tells the other workers that the owner cleared wrong tokens. */
+  unblock(message: Unblock): void;
+  /** Calls `unblock` when the owner has cleared wrong tokens at another worker. */
+  onUnblock(unblock: (message: Unblock) => void): void;
   /** Ends the link to the primary process, so that this process can exit. */
   leave(): void;
 }
@@ -49,6 +53,8 @@ export function workerRole(env: Environment): WorkerRole | undefined {
     },
     onStop: (stop) => void stopped.then(stop),
     onLoss: (lost) => void received.on("lost", lost),
+    unblock: (message) => void process.send?.(message),
+    onUnblock: (unblock) => void received.on("unblock", unblock),
     leave: () => {
       if (process.connected) process.disconnect();
     },

@@ -119,6 +119,36 @@ describe.skipIf(!hasRedis)("doorward -workers 2", () => {
   );
 
   test(
+    "unblocks addresses on all workers",
+    async () => {
+      await using redis = await startRedis(["--appendonly", "yes"]);
+      await using home = await makeHome(redis.url);
+      await using launcher = await startLauncher({ args, env: home.env });
+      const url = home.channel.replace("ws", "http");
+      const statuses = (token: (at: number) => string): Promise<number[]> =>
+        Promise.all(
+          Array.from({ length: 40 }, async (_, at) => {
+            const headers = { authorization: `Bearer ${token(at)}`, connection: "close" };
+            return (await fetch(url, { headers })).status;
+          }),
+        );
+      // The connections alternate, so that both workers count more than ten wrong tokens.
+      await statuses((at) => `wrong-${at}`);
+      expect(new Set(await statuses(() => "wrong"))).toEqual(new Set([429]));
+      await using command = await spawnLauncher({ args: ["unblock"], env: home.env });
+      expect(await command.ended).toEqual({ code: 0, signal: null });
+      expect(command.stderr()).toContain("This reached the launcher of this home and its workers.");
+      await vi.waitFor(
+        async () => expect(new Set(await statuses(() => "wrong"))).toEqual(new Set([401])),
+        20 * seconds,
+      );
+      launcher.child.kill("SIGINT");
+      expect(await launcher.ended).toEqual({ code: 0, signal: null });
+    },
+    60 * seconds,
+  );
+
+  test(
     "rotates the token of the channel on all workers",
     async () => {
       await using redis = await startRedis(["--appendonly", "yes"]);

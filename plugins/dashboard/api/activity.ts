@@ -46,11 +46,11 @@ export function createActivityLog() {
       const open = clientRefusals.filter((row) => row.code !== code);
       clientRefusals.splice(0, clientRefusals.length, ...open);
     },
-    /** Ends the blocks of an address in both lists. */
-    unblocked(address: string): void {
+    /** Ends the blocks of an address in both lists; of all addresses without one. */
+    unblocked(address: string | undefined): void {
       for (const list of [refusals, clientRefusals])
         for (const [index, row] of list.entries()) {
-          if (row.address !== address) continue;
+          if (address !== undefined && row.address !== address) continue;
           const { until: _, ...rest } = row;
           list[index] = rest;
         }

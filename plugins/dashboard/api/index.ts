@@ -6,8 +6,7 @@
  */
 import type { FastifyInstance } from "fastify";
 import type { DashboardContext } from "../context.ts";
-import { requireTokenConfirmation } from "../auth/credentials.ts";
-import { maxBodyBytes, parseBody, requestState, unblockBody } from "../request.ts";
+import { maxBodyBytes, requestState } from "../request.ts";
 import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { eventRoutes } from "./events.ts";
@@ -18,6 +17,7 @@ import { programRoutes } from "./program.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { settingsRoutes } from "./settings.ts";
 import { tokenRoutes } from "./tokens.ts";
+import { unblockRoute } from "./unblock.ts";
 
 /**
  * Adds `POST /api/signin-links`, which creates a one-time link for another browser, and
@@ -42,21 +42,6 @@ function linkRoutes(app: FastifyInstance, context: DashboardContext): void {
   });
   app.delete("/api/signin-links", (request, reply) => {
     context.auth.signInLinks.cancel(requestState(request).session);
-    return reply.header("cache-control", "no-store").send({ status: "ok" });
-  });
-}
-
-/**
- * Adds `POST /api/unblock`, which ends the block of an address after wrong tokens. It needs the
- * launcher token: a stolen cookie must not lift the limit on guesses of that token.
- */
-function unblockRoute(app: FastifyInstance, context: DashboardContext): void {
-  app.post("/api/unblock", { bodyLimit: maxBodyBytes }, async (request, reply) => {
-    const { address, current } = parseBody(unblockBody, request);
-    await requireTokenConfirmation(context, request, current);
-    context.http.unblock(address);
-    context.observers.activity.unblocked(address);
-    context.runtime.log.info({ ip: address }, "unblocked in the dashboard");
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });
 }

@@ -13,6 +13,7 @@ import { protocolStatus } from "../api/protocols.ts";
 import { sectionsOf } from "../api/settings.ts";
 import { fileWarnings } from "../api/status.ts";
 import { type DashboardContext } from "../context.ts";
+import { unblock } from "../api/unblock.ts";
 import { conversationHandlers } from "./conversations.ts";
 import { HttpError, httpErrors } from "../errors.ts";
 import { ownerLink } from "../auth/owner-links.ts";
@@ -87,9 +88,9 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     const parsed = controlUnblockBody.safeParse(body ?? {});
     if (!parsed.success) throw new HttpError("invalid_body");
     const { address } = parsed.data;
-    context.http.unblock(address);
+    unblock(context, address);
     context.runtime.log.info({ ip: address ?? "all" }, "unblocked on the command line");
-    return { status: "ok" };
+    return { status: "ok", nodes: context.services.conversations?.health().nodes?.length ?? 1 };
   },
   "POST /local/stop": (context, { body }) => {
     const parsed = controlStopBody.safeParse(body ?? {});
