@@ -59,14 +59,20 @@ export async function startNode(url: string, prefix: string, delay = 0): Promise
 /**
  * A master with replicas and one Sentinel that fails over after half a second. Replicas, Sentinel
  * and the nodes that ask it reach the master through `link`.
+ *
+ * @param options.preferred - Sentinel promotes the last replica if it can, whatever the replica has.
  */
-export async function startSentinel(replicas: number) {
+export async function startSentinel(replicas: number, { preferred = false } = {}) {
   const fast = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
   const master = await startRedis(fast);
   const link = await startCutter(master.url);
   const address = `127.0.0.1 ${new URL(link.base).port}`;
   const others = await Promise.all(
-    Array.from({ length: replicas }, () => startRedis([...fast, "--replicaof", address])),
+    Array.from({ length: replicas }, (_, at) => {
+      const isFirst = preferred && at === replicas - 1;
+      const priority = ["--replica-priority", isFirst ? "1" : "100"];
+      return startRedis([...fast, ...priority, "--replicaof", address]);
+    }),
   );
   const folder = await mkdtemp(join(tmpdir(), "doorward-sentinel-"));
   const port = await freePort();
@@ -91,15 +97,26 @@ export async function startSentinel(replicas: number) {
   await untilTrue(async () =>
     (await askRedis(master.port, "INFO replication")).includes(`connected_slaves:${replicas}`),
   );
-  await untilTrue(async () => {
-    const { stdout } = await run("redis-cli", ["-p", `${port}`, "SENTINEL", "master", "main"]);
-    return new RegExp(`^num-slaves\n${replicas}$`, "m").test(stdout);
-  });
+  const ask = async (...words: string[]): Promise<string> =>
+    (await run("redis-cli", ["-p", `${port}`, "SENTINEL", ...words, "main"])).stdout;
+  await untilTrue(async () =>
+    new RegExp(`^num-slaves\n${replicas}$`, "m").test(await ask("master")),
+  );
   return {
     master,
     link,
     others,
     options: { sentinels: [`127.0.0.1:${port}`], name: "main" },
+    /** Kills the master, waits for the new one, and makes the old one its replica. @returns The new one. */
+    async replaceMaster() {
+      await master.kill();
+      const first = new URL(link.base).port;
+      await untilTrue(async () => !(await ask("get-master-addr-by-name")).includes(`\n${first}\n`));
+      const [, now] = (await ask("get-master-addr-by-name")).split("\n");
+      await master.start();
+      await master.ask(`REPLICAOF 127.0.0.1 ${now}`);
+      return others.find((server) => server.port === Number(now))!;
+    },
     async [Symbol.asyncDispose]() {
       const exit = once(child, "exit");
       child.kill("SIGKILL");

@@ -2,7 +2,8 @@
 import type { SequencedEntry } from "../../../plugins/conversations/index.ts";
 import type { RedisNode } from "../../support/redis-nodes.ts";
 
-const textOf = (frame: Uint8Array): string =>
+/** The text of an entry. */
+export const textOf = (frame: Uint8Array): string =>
   (JSON.parse(Buffer.from(frame).toString()) as { text: string }).text;
 
 /** A subscriber of one session that reads again whenever its stream was renewed. */
@@ -28,9 +29,14 @@ export class Reader {
 
   async subscribe(): Promise<void> {
     await this.node.log.subscribe(this.session, this);
-    const { top, frames } = await this.node.log.readAfter(this.session, undefined, "acknowledged");
+    const { top, frames } = await this.read();
     for (const [at, frame] of frames.entries())
       this.add(`${top!.epoch}:${top!.seq - frames.length + at + 1}`, textOf(frame));
+  }
+
+  /** Reads the frames that the store has. */
+  read() {
+    return this.node.log.readAfter(this.session, undefined, "acknowledged");
   }
 
   texts(): ReadonlySet<string> {
