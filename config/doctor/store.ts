@@ -31,6 +31,15 @@ async function redisCheck({ home, env, prefix, store, running }: Survey): Promis
     const { version, replicas, warning } = await inspectStoreServer(config, secrets);
     if (warning !== undefined)
       return own.warning(`${warning}.`, "set appendonly yes in redis.conf, or store.replicas");
+    if (config.replicas > 0 && replicas !== config.replicas)
+      return own.warning(
+        replicas > config.replicas
+          ? `A message needs ${config.replicas} of ${replicas} replicas: a failover may lose some.`
+          : `A message needs ${config.replicas} replicas, and Redis has ${replicas}: clients wait.`,
+        replicas > config.replicas
+          ? `"store.replicas": ${replicas}`
+          : "start the missing replicas, or lower store.replicas",
+      );
     const different = running?.differentNodes ?? [];
     if (different.length > 0)
       return own.warning(

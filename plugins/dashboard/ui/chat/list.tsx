@@ -120,7 +120,7 @@ export function List({ store, acts, isReady }: ListProps): JSX.Element {
             <input
               class="input"
               type="search"
-              placeholder="Search"
+              placeholder={store.list.searches.value ? "Search" : "Search titles"}
               maxLength={200}
               value={query}
               onInput={({ currentTarget }) => setQuery(currentTarget.value)}
