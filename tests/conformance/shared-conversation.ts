@@ -1,18 +1,30 @@
 /**
- * Two devices, a page and a program take part in one conversation, while connections are cut and
- * the server restarts. All of them must see the same messages in the same order.
+ * Two devices, a page of the dashboard, posted messages and a program take part in one conversation,
+ * while connections are cut and servers restart. All must see the same messages in the same order.
  */
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, test } from "vitest";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import type { Awaitable } from "../../kernel/index.ts";
-import { sqlite, type ConversationStore } from "../../plugins/conversations/index.ts";
+import { redis, sqlite } from "../../plugins/conversations/index.ts";
 import { FakeStorage } from "../support/fake-storage.ts";
 import { token, waitFor } from "../support/pico-server-harness.ts";
-import { agent, Device, outline, startServer, type Seen } from "../support/shared-conversation.ts";
+import { redisSecret } from "../support/redis-nodes.ts";
+import { hasRedis, startRedis, type RedisServer } from "../support/redis-server.ts";
+import {
+  agent,
+  Device,
+  outline,
+  startServer,
+  type Seen,
+  type SharedServer,
+  type SharedStore,
+} from "../support/shared-conversation.ts";
+import { Page } from "../support/shared-page.ts";
 import { createFolder } from "../support/sqlite-storage-harness.ts";
 
 /** Reads the whole history in pages of this size, as a page does that scrolls up. */
@@ -31,27 +43,32 @@ const session = "shared";
 
 class World {
   readonly devices: readonly [Device, Device];
+  private readonly page = new Page(session);
   private readonly file: string;
-  private readonly store: ConversationStore | undefined;
-  private readonly port: number;
-  private stopServer: () => Promise<void>;
+  private readonly store: SharedStore | undefined;
+  /** One node, or one for each device. */
+  private readonly servers: SharedServer[];
   private count = 0;
   private readonly posts: Promise<unknown>[] = [];
 
   private constructor(
     file: string,
-    store: ConversationStore | undefined,
-    { port, stop }: Awaited<ReturnType<typeof startServer>>,
+    store: SharedStore | undefined,
+    servers: readonly SharedServer[],
   ) {
     this.file = file;
     this.store = store;
-    this.port = port;
-    this.stopServer = stop;
-    this.devices = [new Device(port, session), new Device(port, session)];
+    this.servers = [...servers];
+    this.devices = [
+      new Device(servers[0]!.port, session),
+      new Device(servers.at(-1)!.port, session),
+    ];
   }
 
-  static async open(file: string, store: ConversationStore | undefined): Promise<World> {
-    const world = new World(file, store, await startServer(file, 0, store));
+  static async open(file: string, { store, nodes = 1 }: StoreForm): Promise<World> {
+    const servers: SharedServer[] = [];
+    while (servers.length < nodes) servers.push(await startServer(file, 0, store));
+    const world = new World(file, store, servers);
     await waitFor(() => world.devices.every(({ isOpen }) => isOpen));
     return world;
   }
@@ -60,13 +77,15 @@ class World {
     const device = this.devices[who]!;
     const id = `${what}-${(this.count += 1)}`;
     if (what === "send") device.send(id, `${kind} ${id}`);
-    if (what === "post") this.post(id, `${kind} ${id}`);
+    if (what === "post") this.post(who, id, `${kind} ${id}`);
     if (what === "stop") device.stopLatest();
     if (what === "cut") device.cut();
     if (what === "retry") device.retry();
     if (what === "turn") await device.history({ limit: 1 }).catch(() => undefined);
     if (what === "page") await this.readWhileOthersWrite(device, limit);
-    if (what === "restart" && this.store) await this.restart();
+    if (what === "list" && this.store) await this.readOnPage(who, limit);
+    if (what === "title" && this.store) await this.page.rename(this.serverOf(who).dashboard, id);
+    if (what === "restart" && this.store) await this.restart(who);
   }
 
   /** Waits until everything that was sent has an outcome, and compares all views. */
@@ -101,12 +120,21 @@ class World {
     const turns = await readPages(second, limit);
     for (const { view } of this.devices)
       assert.deepEqual(outline(turns, view.read()), outline(view.read(), turns));
+    for (const { dashboard } of this.servers) {
+      const shown = await this.page.read(dashboard, limit);
+      assert.deepEqual(outline(shown, turns), outline(turns, shown));
+      await this.page.check(dashboard, shown);
+    }
   }
 
   async close(): Promise<void> {
     for (const device of this.devices) device.end();
     await Promise.all(this.posts);
-    await this.stopServer();
+    for (const server of this.servers) await server.stop();
+  }
+
+  private serverOf(who: number): SharedServer {
+    return this.servers[who % this.servers.length]!;
   }
 
   private async settle(): Promise<void> {
@@ -117,8 +145,9 @@ class World {
     });
   }
 
-  private post(id: string, content: string): void {
-    const posted = fetch(`http://127.0.0.1:${this.port}/pico/messages?session_id=${session}`, {
+  private post(who: number, id: string, content: string): void {
+    const { port } = this.serverOf(who);
+    const posted = fetch(`http://127.0.0.1:${port}/pico/messages?session_id=${session}`, {
       method: "POST",
       headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
       body: JSON.stringify({ id, session_id: session, payload: { content } }),
@@ -128,19 +157,27 @@ class World {
 
   private async readWhileOthersWrite(device: Device, limit: number): Promise<void> {
     const turns = await readPages(device, limit);
-    const numbers = turns.map(({ seq }) => seq);
-    assert.deepEqual(
-      numbers,
-      [...new Set(numbers)].toSorted((a, b) => a - b),
-    );
+    assertOrder(turns);
   }
 
-  private async restart(): Promise<void> {
-    for (const device of this.devices) device.noteRestart();
-    await this.stopServer();
-    const { stop } = await startServer(this.file, this.port, this.store);
-    this.stopServer = stop;
+  private async readOnPage(who: number, limit: number): Promise<void> {
+    assertOrder(await this.page.read(this.serverOf(who).dashboard, limit));
   }
+
+  private async restart(who: number): Promise<void> {
+    for (const device of this.devices) device.noteRestart();
+    const { port, stop } = this.serverOf(who);
+    await stop();
+    this.servers[who % this.servers.length] = await startServer(this.file, port, this.store);
+  }
+}
+
+function assertOrder(turns: readonly { readonly seq: number }[]): void {
+  const numbers = turns.map(({ seq }) => seq);
+  assert.deepEqual(
+    numbers,
+    [...new Set(numbers)].toSorted((a, b) => a - b),
+  );
 }
 
 interface Step {
@@ -150,7 +187,19 @@ interface Step {
   readonly limit: number;
 }
 
-const names = ["post", "stop", "stop", "cut", "retry", "turn", "turn", "page", "restart"];
+const names = [
+  "post",
+  "stop",
+  "stop",
+  "cut",
+  "retry",
+  "turn",
+  "turn",
+  "page",
+  "list",
+  "title",
+  "restart",
+];
 const step = fc.record<Step>({
   what: fc.oneof(
     { weight: 3, arbitrary: fc.constant("send") },
@@ -161,8 +210,14 @@ const step = fc.record<Step>({
   limit: fc.integer({ min: 1, max: 6 }),
 });
 
-/** A store, and the way to open it again after a restart. Undefined: it ends with the process. */
-type CreateStore = () => Awaitable<ConversationStore | undefined>;
+interface StoreForm {
+  /** The way to open the store again after a restart. Undefined: it ends with the process. */
+  readonly store?: SharedStore;
+  /** How many servers share the store. */
+  readonly nodes?: 1 | 2;
+}
+
+type CreateStore = () => Awaitable<StoreForm>;
 
 function sharedConversation(createStore: CreateStore, numRuns: number): void {
   test("shows all participants the same messages in one order", { timeout: 600_000 }, async () => {
@@ -192,14 +247,33 @@ function sharedConversation(createStore: CreateStore, numRuns: number): void {
 
 /** Defines the tests that all participants see one conversation, for this many schedules. */
 export function sharedConversations(numRuns: number): void {
-  describe("conversation in memory", () => sharedConversation(() => undefined, numRuns));
+  describe("conversation in memory", () => sharedConversation(() => ({}), numRuns));
 
   describe("conversation in a file", () =>
-    sharedConversation(() => sqlite({ path: join(createFolder(), "conversations.db") }), numRuns));
+    sharedConversation(
+      () => ({ store: sqlite({ path: join(createFolder(), "conversations.db") }) }),
+      numRuns,
+    ));
 
   describe("conversation in a store of the host", () =>
     sharedConversation(() => {
       const storage = new FakeStorage(() => Date.now());
-      return () => storage;
+      return { store: () => storage };
     }, numRuns));
+
+  describe.skipIf(!hasRedis)("conversation of two nodes in Redis", () => {
+    let server: RedisServer;
+    beforeAll(async () => {
+      server = await startRedis(["--appendonly", "yes"]);
+    });
+    afterAll(() => server.stop());
+
+    sharedConversation(
+      () => ({
+        store: redis({ url: server.url, secret: redisSecret, prefix: randomUUID() }),
+        nodes: 2,
+      }),
+      numRuns,
+    );
+  });
 }

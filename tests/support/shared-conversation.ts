@@ -4,12 +4,16 @@ import { createKernel, type Plugin } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
 import { connect, type Client, type HistoryPage } from "../../lib/pico-link/client.ts";
 import { channels } from "../../plugins/channels/index.ts";
-import { conversations, type ConversationStore } from "../../plugins/conversations/index.ts";
+import { conversations } from "../../plugins/conversations/index.ts";
+import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http, type Http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { program } from "../../plugins/program/index.ts";
 import { memory, tokenStore } from "../../plugins/token-store/index.ts";
 import { token } from "./pico-server-harness.ts";
+
+/** Opens the API of the dashboard. */
+export const launcherToken = "the-launcher-token-of-a-shared-conversation";
 
 /** A message as one participant knows it. */
 export interface Seen {
@@ -51,24 +55,24 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
   }
 });`;
 
+/** A store that a server can open again after a restart. */
+export type SharedStore = NonNullable<NonNullable<Parameters<typeof conversations>[0]>["store"]>;
+
 /** Starts the server with the program. It listens on the same port after a restart. */
-export async function startServer(
-  file: string,
-  port: number,
-  store: ConversationStore | undefined,
-) {
+export async function startServer(file: string, port: number, store: SharedStore | undefined) {
   const command = [process.execPath, file] as const;
   const env = { PATH: process.env["PATH"] ?? "" };
   const kept = conversations(store ? { store } : {}) as unknown as Plugin;
   const kernel = createKernel(
     [
-      tokenStore(memory({ pico: token })),
+      tokenStore(memory({ pico: token, launcher: launcherToken })),
       kept,
       channels(),
       http({ port: 0 }),
       gateway(),
       picoServer(),
       program({ command, env }),
+      dashboard(),
     ],
     {
       log: createCapturedLog().log,
@@ -80,8 +84,14 @@ export async function startServer(
   );
   await kernel.start();
   const { http: server } = kernel.services as { http: Http };
-  return { port: Number(server.addresses("gateway")[0]!.port), stop: () => kernel.stop() };
+  return {
+    port: Number(server.addresses("gateway")[0]!.port),
+    dashboard: server.addresses()[0]!,
+    stop: () => kernel.stop(),
+  };
 }
+
+export type SharedServer = Awaited<ReturnType<typeof startServer>>;
 
 /** Merges the entries of a conversation into messages with their latest text. */
 class View {

@@ -10,7 +10,7 @@ import type {
   Turn,
 } from "../../service.ts";
 import { exportConversation } from "../sqlite/document.ts";
-import { toLine, toTurn } from "../sqlite/frames.ts";
+import { toLine, toPreview, toTurn } from "../sqlite/frames.ts";
 import type { Reply } from "./driver.ts";
 import type { KeySpace, SessionPlace } from "./keys.ts";
 import type { RedisLink } from "./link.ts";
@@ -100,13 +100,14 @@ export class RedisHistory implements ConversationHistory {
     let position = { score: from, skip: Number(skip) };
     for (let scanned = 0; scanned < maxScanned; scanned += limit) {
       const rows = await this.rows(position, limit);
-      for (const [sk, score, fields] of rows) {
+      for (const [sk, score, fields, latest] of rows) {
         const text = String(score);
         const isSame = text === position.score;
         position = { score: text, skip: isSame ? position.skip + 1 : 1 };
         const summary = toSummary(String(sk), fields as readonly Reply[]);
         if (!summary || !summary.title.toLowerCase().includes(folded)) continue;
-        items.push(summary);
+        const preview = toPreview(toTurns(toStreamEntries(latest)));
+        items.push({ ...summary, ...(preview !== undefined && { preview }) });
         if (items.length === limit) return { items, before: `${position.score}-${position.skip}` };
       }
       if (rows.length < limit) return { items };

@@ -62,6 +62,10 @@ const summary = `
 return redis.call('HMGET', KEYS[1], 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')
 `;
 
+/** The latest entries of each session, for the preview of a list: enough for most messages. */
+const maxPreviewEntries = 8;
+const maxPreviewBytes = 65_536;
+
 /** Keys: index. ARGV: highest score, sessions to skip at that score, count, oldest, prefix. */
 const list = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[4])
@@ -70,8 +74,15 @@ local found = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[1], '-inf', 'WITHSCOR
 local rows = {}
 for at = 1, #found, 2 do
   local m = ARGV[5] .. '{' .. found[at] .. '}:m'
+  local latest, bytes = {}, 0
+  for _, entry in ipairs(redis.call('XREVRANGE', ARGV[5] .. '{' .. found[at] .. '}:h', '+', '-',
+    'COUNT', ${maxPreviewEntries})) do
+    bytes = bytes + string.len(entry[2][4])
+    if bytes > ${maxPreviewBytes} then break end
+    table.insert(latest, 1, entry)
+  end
   rows[#rows + 1] = {found[at], found[at + 1],
-    redis.call('HMGET', m, 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')}
+    redis.call('HMGET', m, 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu'), latest}
 end
 return rows
 `;
