@@ -2,20 +2,20 @@
 // registry: buildah builds on a base of the installed Node, npm, dash and coreutils. The image runs
 // as its user in namespaces of its own, with a read-only root and without capabilities.
 // Without buildah or root, the step is skipped. With CI=true, an installed buildah must work.
+//
+//   node .ci/image.mjs           the architecture of this machine
+//   node .ci/image.mjs arm64     another one, whose programs run in QEMU
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chownSync,
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
@@ -23,10 +23,17 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { dashboardAddress } from "./banner.mjs";
+import { missingForEmulation, runEmulated } from "./emulation.mjs";
+import { writeBase, writeForeignBase } from "./image-base.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dockerfile = path.join(root, "docs", "deploy", "Dockerfile");
 const work = mkdtempSync(path.join(tmpdir(), "doorward-image-"));
+const ownArchitecture = { x64: "amd64", arm64: "arm64" }[process.arch];
+const [, , architecture = ownArchitecture] = process.argv;
+const isEmulated = architecture !== ownArchitecture;
+/** True in the namespace in which programs of the other architecture run. */
+const isInside = process.env["INSIDE"] === architecture;
 /** Copies where overlay mounts are not possible. */
 let driver = "overlay";
 
@@ -42,8 +49,9 @@ process.env["BUILDAH_ISOLATION"] = "chroot";
 process.env["PATH"] += ":/usr/sbin:/sbin"; // chroot
 try {
   const missing = whatIsMissing();
-  if (missing === undefined) await buildAndRun();
-  else console.log(`skipped: needs ${missing}`);
+  if (missing !== undefined) console.log(`skipped: needs ${missing}`);
+  else if (isEmulated && !isInside) process.exitCode = await runInside();
+  else await buildAndRun();
 } catch (error) {
   if (process.env["CI"] === "true") throw error;
   console.log(`skipped: containers do not work here (${error.message})`);
@@ -51,21 +59,28 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
+/** Runs this file again where programs of the other architecture run. @returns The exit code. */
+async function runInside() {
+  const own = [process.execPath, fileURLToPath(import.meta.url), architecture];
+  const { code, reason } = await runEmulated(architecture, [
+    "env",
+    `INSIDE=${architecture}`,
+    ...own,
+  ]);
+  if (reason !== undefined) console.log(`skipped: ${reason}`);
+  return code;
+}
+
 function whatIsMissing() {
   if (process.platform !== "linux" || process.getuid() !== 0) return "root on Linux";
   const folders = (process.env["PATH"] ?? "").split(":");
   const isThere = folders.some((folder) => existsSync(path.join(folder, "buildah")));
-  return isThere ? undefined : "buildah (Debian: buildah)";
+  if (!isThere) return "buildah (Debian: buildah)";
+  return isEmulated ? missingForEmulation(architecture) : undefined;
 }
 
 async function buildAndRun() {
-  writeBase(path.join(work, "base"));
-  try {
-    commitBase();
-  } catch {
-    driver = "vfs";
-    commitBase();
-  }
+  commitBases();
   build();
   const config = JSON.parse(buildah("inspect", "--type", "image", "doorward")).Docker.config;
   checkConfig(config);
@@ -79,40 +94,25 @@ async function buildAndRun() {
   }
 }
 
-/** Writes the parts of the base image that the image needs: Node, npm, a shell, coreutils and their
- * libraries. */
-function writeBase(base) {
-  for (const folder of ["bin", "lib", "lib64"]) {
-    mkdirSync(path.join(base, "usr", folder), { recursive: true });
-    symlinkSync(path.join("usr", folder), path.join(base, folder));
+/** Writes the base of the image, and the one of this machine that builds it. */
+function commitBases() {
+  writeBase(path.join(work, ownArchitecture));
+  if (isEmulated) writeForeignBase(path.join(work, architecture), work, architecture);
+  const all = [...new Set([ownArchitecture, architecture])];
+  try {
+    for (const one of all) commitBase(one);
+  } catch {
+    driver = "vfs";
+    for (const one of all) commitBase(one);
   }
-  for (const folder of ["tmp", "root", "etc", "proc", "dev"]) mkdirSync(path.join(base, folder));
-  const packaged = output("dpkg-query", "--listfiles", "coreutils", "dash").split("\n");
-  const programs = packaged.filter((file) => /^(?:\/usr)?\/bin\/[^/]+$/.test(file));
-  const copies = programs.map((file) => [realpathSync(file), path.basename(file)]);
-  copies.push([realpathSync(process.execPath), "node"]);
-  // Packages of the build load the parts of libc that older programs need, such as librt.
-  const libc = output("dpkg-query", "--listfiles", "libc6").split("\n");
-  const libraries = new Set(libc.filter((file) => /^(?:\/usr)?\/lib\/.*\.so\.\d+$/.test(file)));
-  for (const [file, name] of copies) {
-    cpSync(file, path.join(base, "usr", "bin", name));
-    for (const [library] of output("sh", "-c", 'ldd "$0" || true', file).matchAll(
-      /\/[^ ]+(?= \(0x)/g,
-    ))
-      libraries.add(library);
-  }
-  for (const library of libraries) cpSync(realpathSync(library), path.join(base, library));
-  const npm = path.dirname(path.dirname(realpathSync(output("which", "npm"))));
-  cpSync(npm, path.join(base, "usr", "lib", "npm"), { recursive: true });
-  symlinkSync("../lib/npm/bin/npm-cli.js", path.join(base, "usr", "bin", "npm"));
-  writeFileSync(path.join(base, "etc", "passwd"), "root:x:0:0::/root:/bin/sh\n");
 }
 
-function commitBase() {
-  const container = buildah("from", "scratch");
-  buildah("add", "--quiet", container, path.join(work, "base"), "/");
-  buildah("config", "--env", "PATH=/usr/bin", container);
-  buildah("commit", "--quiet", container, "localhost/base");
+/** buildah 1.28 finds images of the target only, also for the stage that runs on this machine. */
+function commitBase(one) {
+  const container = buildah("from", "--arch", architecture, "scratch");
+  buildah("add", "--quiet", container, path.join(work, one), "/");
+  buildah("config", "--arch", architecture, "--env", "PATH=/usr/bin", container);
+  buildah("commit", "--quiet", container, `localhost/base-${one}`);
   buildah("rm", container);
 }
 
@@ -120,8 +120,17 @@ function build() {
   // npm installed the same packages here, so its cache has them.
   const npmrc = path.join(work, "npmrc");
   writeFileSync(npmrc, "prefer-offline=true\naudit=false\nfund=false\nupdate-notifier=false\n");
-  const args = ["--pull-never", "--format", "docker", "--layers=false"];
-  args.push("--build-arg", "NODE_IMAGE=localhost/base", "--volume", `${npmrc}:/root/.npmrc:ro`);
+  const args = [
+    "--platform",
+    `linux/${architecture}`,
+    "--pull-never",
+    "--format",
+    "docker",
+    "--layers=false",
+  ];
+  args.push("--build-arg", `NODE_IMAGE=localhost/base-${architecture}`);
+  args.push("--build-arg", `BUILD_IMAGE=localhost/base-${ownArchitecture}`);
+  args.push("--volume", `${npmrc}:/root/.npmrc:ro`);
   args.push("--volume", `${output("npm", "config", "get", "cache")}:/root/.npm`);
   const log = buildah("build", ...args, "--file", dockerfile, "--tag", "localhost/doorward", root);
   if (/\bwarn\b/i.test(log)) console.log(log);
@@ -203,7 +212,9 @@ async function start(mounted, { Env, Entrypoint, Healthcheck, User, WorkingDir }
     if (code !== 0) throw new Error(`it ended with ${signal ?? `exit code ${code}`}`);
     if (statSync(path.join(data, "launcher-config.json")).uid !== uid)
       throw new Error("its files belong to another user");
-    console.log("built, started without rights, found healthy, and stopped by SIGTERM");
+    console.log(
+      `${architecture}: built, started without rights, found healthy, and stopped by SIGTERM`,
+    );
   } finally {
     if (launcher.exitCode === null && pid !== undefined) process.kill(pid, "SIGKILL");
     launcher.kill("SIGKILL");
@@ -216,7 +227,9 @@ function checkProcess(pid, uid) {
   const status = read("status");
   const facts = {
     "its process 1 is node":
-      /^NSpid:.*\t1$/m.test(status) && readlinkSync(`/proc/${pid}/exe`).endsWith("/node"),
+      /^NSpid:.*\t1$/m.test(status) &&
+      (isEmulated || readlinkSync(`/proc/${pid}/exe`).endsWith("/node")),
+    "it runs Doorward": read("cmdline").includes("\0dist/bin/doorward.js\0"),
     "it runs as its own user": new RegExp(`^Uid:(\\t${uid}){4}$`, "m").test(status),
     "it has no capabilities": /^CapEff:\t0+$/m.test(status),
     "it gains no privileges": /^NoNewPrivs:\t1$/m.test(status),
