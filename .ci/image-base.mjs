@@ -2,10 +2,9 @@
 // shell, coreutils and their libraries. Those of this machine are copied; those of another
 // architecture come from Debian and from npm.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-
-const debianSources = "/etc/apt/sources.list.d/debian.sources";
+import { unpackDebian } from "./debian-packages.mjs";
 
 const output = (command, ...args) =>
   execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim();
@@ -46,57 +45,15 @@ export function writeBase(base, ...more) {
   symlinkSync("../lib/npm/bin/npm-cli.js", path.join(base, "usr", "bin", "npm"));
 }
 
-/**
- * Downloads Node, dash and coreutils of another architecture. The system stays as it is: apt keeps
- * its lists in `work`.
- */
+/** Downloads Node, dash and coreutils of another architecture. */
 export function writeForeignBase(base, work, architecture) {
   writeFolders(base);
-  const own = path.join(work, "apt");
-  for (const folder of ["state/lists/partial", "cache/archives/partial", "sources", "debs"])
-    mkdirSync(path.join(own, folder), { recursive: true });
-  writeFileSync(path.join(own, "status"), "");
-  const hasParts = existsSync(debianSources);
-  if (hasParts) cpSync(debianSources, path.join(own, "sources", "debian.sources"));
-  const settings = {
-    "Dir::State": path.join(own, "state"),
-    "Dir::State::status": path.join(own, "status"),
-    "Dir::Cache": path.join(own, "cache"),
-    "Dir::Etc::sourcelist": hasParts ? "/dev/null" : "/etc/apt/sources.list",
-    "Dir::Etc::sourceparts": path.join(own, "sources"),
-    "APT::Architecture": architecture,
-    "APT::Architectures": architecture,
-    "APT::Sandbox::User": "root",
-    "Acquire::Retries": "3",
-    "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
-    "Acquire::Languages": "none",
-  };
-  const options = Object.entries(settings).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
-  output("apt-get", ...options, "update", "-q");
   const libraries = ["libc6", "libgcc-s1", "libstdc++6", "libatomic1", "libacl1", "libattr1"];
   const packages = [...libraries, "libselinux1", "libpcre2-8-0", "libgmp10", "dash", "coreutils"];
-  const debs = path.join(own, "debs");
-  execFileSync("apt-get", [...options, "download", "-q", ...packages], {
-    cwd: debs,
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  output(
-    "sh",
-    "-c",
-    'for deb in "$0"/*.deb; do dpkg-deb --fsys-tarfile "$deb" | tar -x --keep-directory-symlink -C "$1"; done',
-    debs,
-    base,
-  );
+  unpackDebian(packages, base, { work, architecture });
   // npm refuses to install a package for another processor.
-  const packed = output(
-    "npm",
-    "pack",
-    "--silent",
-    "--pack-destination",
-    own,
-    `node-linux-${architecture}@24`,
-  );
-  output("tar", "-xf", path.join(own, packed), "-C", own, "package/bin/node");
-  const node = path.join(own, "package", "bin", "node");
-  cpSync(node, path.join(base, "usr", "bin", "node"));
+  const name = `node-linux-${architecture}`;
+  const packed = output("npm", "pack", "--silent", "--pack-destination", work, `${name}@24`);
+  output("tar", "-xf", path.join(work, packed), "-C", work, "package/bin/node");
+  cpSync(path.join(work, "package", "bin", "node"), path.join(base, "usr", "bin", "node"));
 }

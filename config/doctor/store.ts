@@ -28,7 +28,7 @@ async function redisCheck({ home, env, prefix, store, running }: Survey): Promis
   };
   try {
     const secrets = await readStoreSecrets({ home, env, brand: prefix.toLowerCase() });
-    const { version, replicas, warning } = await inspectStoreServer(config, secrets);
+    const { server, replicas, warning } = await inspectStoreServer(config, secrets);
     if (warning !== undefined)
       return own.warning(`${warning}.`, "set appendonly yes in redis.conf, or store.replicas");
     if (config.replicas > 0 && replicas !== config.replicas)
@@ -46,7 +46,7 @@ async function redisCheck({ home, env, prefix, store, running }: Survey): Promis
         `The settings of the channel differ on ${different.join(", ")}.`,
         'set "channels.pico" to the same values on all nodes',
       );
-    return own.ok(`Redis ${version} answers and has ${replicas} replicas.`);
+    return own.ok(`${server} answers and has ${replicas} replicas.`);
   } catch (error) {
     return own.failed((error as Error).message, "see docs/scaling.md");
   }

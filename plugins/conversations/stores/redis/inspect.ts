@@ -4,14 +4,14 @@ import type { StoreSecrets } from "../../open-store.ts";
 import { loadRedisDriver } from "./driver.ts";
 import { redisErrors } from "./errors.ts";
 import { KeySpace } from "./keys.ts";
-import { assertServer, parseInfo, warningFor } from "./server-info.ts";
+import { assertServer, nameOf, parseInfo, warningFor } from "./server-info.ts";
 
 const timeoutMs = 3_000;
 
 /** The state of a server that a node can use. */
 export interface RedisInspection {
-  /** Version of the server. */
-  readonly version: string;
+  /** Name and version, for example `Redis 7.0.15` or `Valkey 8.1.1`. */
+  readonly server: string;
   /** Number of connected replicas. */
   readonly replicas: number;
   /** Why messages may get lost; absent if all is well. */
@@ -39,7 +39,7 @@ export async function inspectRedis(
       throw redisErrors.REDIS_OTHER_SECRET();
     const warning = warningFor(info, replicas);
     return {
-      version: info.redis_version ?? "",
+      server: nameOf(info),
       replicas: Number(info.connected_slaves ?? 0),
       ...(warning !== undefined && { warning }),
     };

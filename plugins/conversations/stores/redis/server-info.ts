@@ -13,10 +13,16 @@ export function parseInfo(text: unknown): Info {
   );
 }
 
+/** @returns Name and version. In Valkey, `redis_version` names the compatible Redis. */
+export function nameOf({ redis_version = "", valkey_version }: Info): string {
+  return valkey_version === undefined ? `Redis ${redis_version}` : `Valkey ${valkey_version}`;
+}
+
 /** @throws REDIS_TOO_OLD, REDIS_CLUSTER or REDIS_EVICTS if the server cannot be used. */
-export function assertServer({ redis_version = "0", redis_mode, maxmemory_policy }: Info): void {
+export function assertServer(info: Info): void {
+  const { redis_version = "0", redis_mode, server_mode = redis_mode, maxmemory_policy } = info;
   if (Number.parseInt(redis_version, 10) < 7) throw redisErrors.REDIS_TOO_OLD(redis_version);
-  if (redis_mode === "cluster") throw redisErrors.REDIS_CLUSTER();
+  if (server_mode === "cluster") throw redisErrors.REDIS_CLUSTER();
   if (maxmemory_policy !== undefined && maxmemory_policy !== "noeviction")
     throw redisErrors.REDIS_EVICTS(maxmemory_policy);
 }
