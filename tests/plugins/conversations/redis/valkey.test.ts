@@ -57,7 +57,7 @@ describe.skipIf(program === undefined)("Valkey", () => {
     );
   });
 
-  test("is rejected as a cluster", async () => {
+  test("rejects a cluster", async () => {
     await using cluster = await startRedis(["--cluster-enabled", "yes"], { program: program! });
     await expect(openRedisNode({ url: cluster.url })).rejects.toMatchObject({
       code: "REDIS_CLUSTER",
