@@ -327,9 +327,7 @@ export function publishEvents(
   on("dashboard:sign-in-refused", (event) =>
     feed.publish("sign-in-refused", { at: at(), ...event }),
   );
-  on("dashboard:signed-out", ({ signIn, reason }) =>
-    feed.publish("signed-out", { at: at(), signIn, reason }),
-  );
+  on("dashboard:signed-out", (event) => feed.publish("signed-out", { at: at(), ...event }));
   on("program:state-changed", (event) => feed.publish("program", { at: at(), ...event }));
   on("token-store:resolved", () => feed.forget());
   on("token-store:rotated", ({ name }) => {
