@@ -2,7 +2,7 @@
  * The server side of a WebSocket (RFC 6455): the 101 response, the frames of one turn in one write,
  * and the closing handshake. Why not the library: docs/decisions/0048.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -39,10 +39,7 @@ const closeGraceMs = 1_000;
 const maxLateBytes = 64 * 1024;
 
 const protocolId = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-const acceptKey = (key: string): string =>
-  createHash("sha1")
-    .update(key + protocolId)
-    .digest("base64");
+const acceptKey = (key: string): string => hash("sha1", key + protocolId, "base64");
 
 /** @param reason - At most 123 bytes. */
 function closeFrame(code: number, reason: string): Buffer {
@@ -218,7 +215,7 @@ export class ChannelWebSocket implements FrameListener, Sink {
 
   inputEnded(): void {
     this.begin(networkFailure);
-    this.socket.end();
+    if (!this.socket.writableEnded) this.socket.end();
   }
 
   socketClosed(): void {
