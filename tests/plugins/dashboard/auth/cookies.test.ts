@@ -263,3 +263,16 @@ describe("TokenSigner", () => {
     expect(await isSignedIn(server, { cookie })).toBe(true);
   });
 });
+
+describe("theme cookie", () => {
+  test.each([
+    ["theme=dark", "dark"],
+    ["other=1; theme=light ;x=2", "light"],
+    ["mytheme=dark; theme=blue", undefined],
+    [undefined, undefined],
+  ])("sets the theme of a page: %s", async (cookie, theme) => {
+    await using server = await startDashboard();
+    const answer = await server.get("/login", cookie === undefined ? {} : { cookie });
+    expect(/<html lang="en" data-theme="(\w+)">/.exec(await answer.text())?.[1]).toBe(theme);
+  });
+});
