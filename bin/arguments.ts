@@ -1,5 +1,6 @@
 // Parses the command line and prints the help.
 import { parseArgs } from "node:util";
+import { maxWorkers } from "../config/workers/count.ts";
 import { didYouMean } from "../kernel/index.ts";
 import type { Command } from "./commands/index.ts";
 import type { Options } from "./commands/command.ts";
@@ -63,7 +64,7 @@ export const launcherRows: Command["usage"] = [
   ["-public", "Listen on all interfaces"],
   [
     "-workers NUMBER",
-    "Serve clients with this many processes that share a Redis store (default 1)",
+    'Serve clients with this many processes that share a Redis store (default 1, or "workers")',
   ],
   ["-no-browser", "Do not open the browser"],
   ["-debug", "Log details, and stacks of errors"],
@@ -281,9 +282,6 @@ function parseOptions<const T extends Options>(args: string[], options: T) {
     throw new UsageError(sentence.charAt(0).toLowerCase() + sentence.slice(1), { cause: error });
   }
 }
-
-/** More would need more connections to Redis than they are worth. */
-const maxWorkers = 64;
 
 /** @param name - Option or variable with the text. */
 export function parseWorkers(text: string, name: string): number {

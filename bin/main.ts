@@ -56,7 +56,8 @@ async function run(
   }
   const { homeOf } = await import("./environment.ts");
   if (given.command === "run") return runCommand(given, version, homeOf(env));
-  const workers = given.workers ?? workersOf(env);
+  const workers = given.workers ?? workersOf(env) ?? (await workersOfHome(homeOf(env)));
+  if (workers === undefined) return 1;
   if (workers === 1) return runLauncher({ ...given, workers }, version, scriptLoader);
   if (given.tray === true) throw new UsageError("-tray does not work with -workers");
   const { workerRole } = await import("./workers/role.ts");
@@ -73,9 +74,20 @@ async function run(
   }
 }
 
-/** Reads the number of processes from the environment, as in containers. */
-function workersOf({ SERVICE_WORKERS: text = "" }: typeof env): number {
-  return text.trim() === "" ? 1 : parseWorkers(text.trim(), "SERVICE_WORKERS");
+/** Reads the number of processes from the environment, as in containers and in workers. */
+function workersOf({ SERVICE_WORKERS: text = "" }: typeof env): number | undefined {
+  return text.trim() === "" ? undefined : parseWorkers(text.trim(), "SERVICE_WORKERS");
+}
+
+/** @returns Undefined after an error message, if the file has another value than a number. */
+async function workersOfHome(home: string): Promise<number | undefined> {
+  const { workersInFile } = await import("../config/workers/count.ts");
+  try {
+    return await workersInFile(home);
+  } catch (error) {
+    process.stderr.write(`doorward: ${(error as Error).message}\n`);
+    return undefined;
+  }
 }
 
 async function runLauncher(

@@ -86,6 +86,7 @@ class Primary {
     const worker = cluster.fork({
       ...this.env,
       ...variables,
+      SERVICE_WORKERS: String(this.slots.length), // also if the file changes in the meantime
       [workerVariable]: JSON.stringify(description),
     });
     slot.worker = worker;

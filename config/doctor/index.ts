@@ -11,6 +11,7 @@ import { collectSurvey, type DoctorOptions, type Survey } from "./survey.ts";
 import { storeChecks } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
 import { versionChecks } from "./version.ts";
+import { workerChecks } from "./workers.ts";
 
 export type { CheckView } from "../../plugins/dashboard/index.ts";
 
@@ -30,6 +31,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     fileChecks,
     versionChecks,
     storeChecks,
+    workerChecks,
     foreignChecks,
     networkChecks,
     programChecks,

@@ -72,7 +72,7 @@ export interface Loaded {
 
 /** Keys that other code reads and that plugins do not receive. */
 const reservedKeys: Readonly<Record<string, readonly string[]>> = {
-  launcher: ["launcher_token", "metrics_token", "setup_pending", "instance", "$schema"],
+  launcher: ["launcher_token", "metrics_token", "setup_pending", "instance", "workers", "$schema"],
 };
 const reservedKeysOf = (section: string): readonly string[] => reservedKeys[section] ?? ["token"];
 /** Sections of this package. They cause no warning if their plugin is not loaded. */

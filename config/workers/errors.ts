@@ -2,6 +2,8 @@
 import { errorTable } from "../../kernel/index.ts";
 
 export const workersErrors = errorTable({
+  WORKERS_COUNT: (most: number) =>
+    `"workers" in launcher-config.json takes a whole number from 1 to ${most}.`,
   WORKERS_WITHOUT_STORE: (count: number) =>
     `-workers ${count} needs a store that the workers share. Set "store.kind" in config.json to ` +
     '"redis", with "store.url" and a secret (docs/scaling.md).',

@@ -270,6 +270,39 @@ describe("doorward -workers 2 without a shared store", () => {
     );
   });
 
+  test("reads the number of workers from the file, below the environment", async () => {
+    const home = await mkdtemp(join(tmpdir(), "doorward-workers-"));
+    try {
+      const start = (workers: unknown, env: Record<string, string> = {}) =>
+        writeFile(join(home, "launcher-config.json"), JSON.stringify({ workers }), {
+          mode: 0o600,
+        }).then(() =>
+          spawnLauncher({
+            args: ["-no-browser", "-port", "0"],
+            env: { SERVICE_HOME: home, ...env },
+          }),
+        );
+      await using two = await start(2);
+      expect(await two.ended).toEqual({ code: 1, signal: null });
+      expect(two.stderr()).toMatch(/^doorward: -workers 2 needs a store/);
+      await using three = await start(2, { SERVICE_WORKERS: "3" });
+      expect(await three.ended).toEqual({ code: 1, signal: null });
+      expect(three.stderr()).toMatch(/^doorward: -workers 3 needs a store/);
+      await using wrong = await start("many");
+      expect(await wrong.ended).toEqual({ code: 1, signal: null });
+      expect(wrong.stderr()).toBe(
+        'doorward: "workers" in launcher-config.json takes a whole number from 1 to 64.\n',
+      );
+      const env = { SERVICE_HOME: home, SERVICE_WORKERS: "1" };
+      await writeFile(join(home, "launcher-config.json"), '{"workers":2}', { mode: 0o600 });
+      await using one = await startLauncher({ args: ["-no-browser", "-port", "0"], env });
+      one.child.kill("SIGINT");
+      expect(await one.ended).toEqual({ code: 0, signal: null });
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+
   test("prints the reason of the first worker once", async () => {
     const store = { kind: "redis", url: "redis://127.0.0.1:1" };
     const text = await refusal({ store, gateway: { port: 0 } });

@@ -1,9 +1,34 @@
 import { hostname } from "node:os";
 import { describe, expect, test } from "vitest";
+import { workersInFile } from "../../../config/workers/count.ts";
 import { planWorkers } from "../../../config/workers/index.ts";
 import { withHome } from "../../support/token-store-harness.ts";
 
 const redis = { SERVICE_STORE_KIND: "redis" };
+
+describe("workersInFile", () => {
+  test.each([
+    ['{"port":1}', 1],
+    ['\uFEFF{"workers":4}', 4],
+    // The launcher reports this file.
+    ['{"workers":4', 1],
+  ])("reads %j", (text, count) =>
+    withHome(async ({ path, write }) => {
+      await write("launcher-config.json", text);
+      expect(await workersInFile(path)).toBe(count);
+    }),
+  );
+
+  test.each(["0", "65", "1.5", '"4"'])("rejects %s", (value) =>
+    withHome(async ({ path, write }) => {
+      await write("launcher-config.json", `{"workers":${value}}`);
+      await expect(workersInFile(path)).rejects.toMatchObject({ code: "WORKERS_COUNT" });
+    }),
+  );
+
+  test("finds one worker in a new home", () =>
+    withHome(async ({ path }) => expect(await workersInFile(path)).toBe(1)));
+});
 
 describe("planWorkers", () => {
   test("numbers ports and names, and leaves out the port of the channel", () =>
