@@ -20,6 +20,7 @@ function writeFolders(base) {
     path.join(base, "etc", "passwd"),
     "root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/tmp:/bin/sh\n",
   );
+  writeFileSync(path.join(base, "etc", "group"), "root:x:0:\nnode:x:1000:\n");
 }
 
 /** Copies Node, npm, dash and coreutils of this machine, and the given programs. */

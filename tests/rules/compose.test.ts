@@ -1,5 +1,5 @@
-// Checks the compose files in docs/deploy: keys, references, variables and published ports. Compose
-// itself does not run in the tests.
+// Checks the compose files in docs/deploy: keys, references, variables and published ports.
+// .ci/compose.mjs runs them.
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
