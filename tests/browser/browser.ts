@@ -6,10 +6,12 @@
  *
  * @module
  */
+import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { chromium, type Browser } from "playwright-core";
 import type { TestContext } from "vitest";
 import { findExecutables, isExecutable, optional } from "../support/tools.ts";
@@ -65,6 +67,8 @@ export async function launchBrowser(
   return chromium.launch({ executablePath: path.join(folder, "chromium"), env, args });
 }
 
+const unpack = 'await (await import("@sparticuz/chromium")).default.executablePath()';
+
 /**
  * Unpacks the packaged browser into the user's cache once. The package itself would use whatever
  * another user had put into the temporary directory. The rename makes a complete copy visible, so
@@ -85,11 +89,12 @@ async function unpackBrowser(): Promise<string> {
   mkdirSync(cache, { recursive: true, mode: 0o700 });
   const temporary = mkdtempSync(`${folder}-`);
   try {
-    // The package reads both at import: the second makes it unpack its libraries.
-    await withEnvironment(
-      { TMPDIR: temporary, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs20.x" },
-      async () => (await import("@sparticuz/chromium")).default.executablePath(),
-    );
+    // The package reads both variables at import: the second makes it unpack its libraries. It runs
+    // in a process of its own, because tests of this one use their TMPDIR at the same time.
+    await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", unpack], {
+      cwd: path.join(import.meta.dirname, "..", ".."),
+      env: { ...process.env, TMPDIR: temporary, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs20.x" },
+    });
     // Its own fonts.conf names directories of the cloud service it is made for. A page without any
     // font ends the process that renders it.
     writeFileSync(
@@ -108,20 +113,4 @@ async function unpackBrowser(): Promise<string> {
     if (!existsSync(folder)) throw error;
   }
   return folder;
-}
-
-async function withEnvironment<T>(
-  values: Record<string, string>,
-  work: () => Promise<T>,
-): Promise<T> {
-  const before = Object.keys(values).map((name) => [name, process.env[name]] as const);
-  Object.assign(process.env, values);
-  try {
-    return await work();
-  } finally {
-    for (const [name, value] of before) {
-      if (value === undefined) delete process.env[name];
-      else process.env[name] = value;
-    }
-  }
 }
