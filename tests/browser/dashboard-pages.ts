@@ -8,12 +8,21 @@ import { startSite, type SentRequest, type TestSite } from "./site.ts";
 
 type UsePage = (page: Page) => Promise<void>;
 
+interface OpenPage {
+  readonly page: Page;
+  /** Script errors so far. */
+  readonly faults: readonly string[];
+}
+
 export interface DashboardPages {
   readonly site: TestSite;
   /** Opens a page. Fails on a script error. */
   open(path: string, options: BrowserContextOptions, use: UsePage): Promise<void>;
   /** Opens a page and waits until it shows "Live". Fails on a script error. */
   openLive(path: string, use: UsePage, options?: BrowserContextOptions): Promise<void>;
+  /** Opens a page, or continues on the one that the call before left open, whatever its path. Closes
+   *  it if `use` fails, so that a second attempt has a new one. Fails on a script error. */
+  keep(path: string, options: BrowserContextOptions, use: UsePage): Promise<void>;
   /** Returns the parsed bodies of requests to `path`. */
   bodies(path: string): Record<string, unknown>[];
 }
@@ -39,18 +48,40 @@ export function useDashboard(): DashboardPages {
     site.views.clear();
     for (const [request, view] of Object.entries(sampleAnswers)) site.views.set(request, view);
   });
-  const open: DashboardPages["open"] = async (path, options, use) => {
+  const newPage = async (path: string, options: BrowserContextOptions): Promise<OpenPage> => {
     const context = await browser.newContext(options);
-    const faults: string[] = [];
     try {
       const page = await context.newPage();
+      const faults: string[] = [];
       page.on("pageerror", (error) => faults.push(String(error)));
       await page.goto(site.origin + path);
+      return { page, faults };
+    } catch (error) {
+      await context.close();
+      throw error;
+    }
+  };
+  const open: DashboardPages["open"] = async (path, options, use) => {
+    const { page, faults } = await newPage(path, options);
+    try {
       await use(page);
     } finally {
-      await context.close();
+      await page.context().close();
     }
-    if (faults.length > 0) throw new Error(faults.join("\n"));
+    assertNoFaults(faults);
+  };
+  let kept: OpenPage | undefined;
+  const keep: DashboardPages["keep"] = async (path, options, use) => {
+    kept ??= await newPage(path, options);
+    const { page, faults } = kept;
+    try {
+      await use(page);
+      assertNoFaults(faults);
+    } catch (error) {
+      kept = undefined;
+      await page.context().close();
+      throw error;
+    }
   };
   return {
     get site() {
@@ -58,12 +89,17 @@ export function useDashboard(): DashboardPages {
     },
     bodies: (path) => site.sent.filter((request) => request.path === path).map(bodyOf),
     open,
+    keep,
     openLive: (path, use, options = {}) =>
       open(path, options, async (page) => {
         await page.getByText("Live", { exact: true }).waitFor();
         await use(page);
       }),
   };
+}
+
+function assertNoFaults(faults: readonly string[]): void {
+  if (faults.length > 0) throw new Error(faults.join("\n"));
 }
 
 function bodyOf({ body }: SentRequest): Record<string, unknown> {

@@ -1,14 +1,15 @@
 // Tests the components and the frame of the console on a page with all of them.
 import { build } from "esbuild";
-import type { Page } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
+import { hasBrowser } from "./browser.ts";
 import { useDashboard } from "./dashboard-pages.ts";
 
 const dashboard = useDashboard();
-let script: string;
 
 beforeAll(async () => {
+  if (!hasBrowser) return;
   const { outputFiles } = await build({
     entryPoints: ["tests/browser/gallery.tsx"],
     bundle: true,
@@ -17,28 +18,31 @@ beforeAll(async () => {
     jsxImportSource: "preact",
     write: false,
   });
-  script = outputFiles[0]!.text;
+  dashboard.site.scripts.set("console/overview.js", outputFiles[0]!.text);
 });
+
+interface GalleryOptions extends BrowserContextOptions {
+  readonly open?: typeof dashboard.open;
+}
 
 const size = { width: 1280, height: 900 };
 
 /** Opens the overview with the page of this test in its place, and waits for "Live". */
-async function openGallery(
+function openGallery(
   use: (page: Page) => Promise<void>,
-  options: Parameters<typeof dashboard.open>[1] = {},
+  { open = dashboard.open, ...options }: GalleryOptions = {},
 ): Promise<void> {
   const { views } = dashboard.site;
   if (!views.has("GET /docs/search.json")) views.set("GET /docs/search.json", []);
-  await dashboard.open("/sign-in", { viewport: size, ...options }, async (page) => {
-    const { origin } = dashboard.site;
-    await page.route(/console\/overview\.js$/, (route) =>
-      route.fulfill({ contentType: "text/javascript", body: script }),
-    );
-    await page.goto(`${origin}/overview-on`);
+  return open("/overview-on", { viewport: size, ...options }, async (page) => {
     await page.locator('.live[data-state="live"]').first().waitFor({ state: "attached" });
     await use(page);
   });
 }
+
+/** For tests that leave the page as they found it, apart from the parts that only they use. */
+const continueGallery = (use: (page: Page) => Promise<void>): Promise<void> =>
+  openGallery(use, { open: dashboard.keep });
 
 const said = (page: Page) => page.locator("output");
 
@@ -56,7 +60,7 @@ describe("parts", () => {
   });
 
   test("open a menu with the keyboard and return the focus", async () => {
-    await openGallery(async (page) => {
+    await continueGallery(async (page) => {
       const button = page.getByRole("button", { name: "Page menu" });
       await button.press("Enter");
       await page.keyboard.press("ArrowDown");
@@ -72,7 +76,7 @@ describe("parts", () => {
   });
 
   test("start the focus of a dangerous question on Cancel", async () => {
-    await openGallery(async (page) => {
+    await continueGallery(async (page) => {
       await page.getByRole("button", { name: "Page menu" }).click();
       await page.getByRole("menuitem", { name: "Delete…" }).click();
       const dialog = page.getByRole("dialog", { name: "Delete it?" });
@@ -88,7 +92,7 @@ describe("parts", () => {
   });
 
   test("send a token until it is accepted, and count down a limit", async () => {
-    await openGallery(async (page) => {
+    await continueGallery(async (page) => {
       dashboard.site.answer = ({ body }) =>
         body.includes("right-token-right-token")
           ? [200, {}]
@@ -116,7 +120,7 @@ describe("parts", () => {
   });
 
   test("choose in a segment with the arrow keys", async () => {
-    await openGallery(async (page) => {
+    await continueGallery(async (page) => {
       await page.getByRole("radio", { name: "Small" }).focus();
       await page.keyboard.press("ArrowRight");
       expect(await page.locator(":focus").textContent()).toBe("Medium");
@@ -155,7 +159,7 @@ describe("parts", () => {
   });
 
   test("copy without clipboard access", async () => {
-    await openGallery(async (page) => {
+    await continueGallery(async (page) => {
       await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: {} }));
       await page.getByRole("button", { name: "Copy plainly" }).click();
       await expect.poll(() => said(page).textContent()).toBe("true");
@@ -163,7 +167,7 @@ describe("parts", () => {
   });
 
   test("highlight code and fold long code", async () => {
-    await openGallery(async (page) => {
+    await continueGallery(async (page) => {
       await page.locator(".hljs-keyword", { hasText: "def" }).waitFor();
       const code = page.locator("pre").nth(1);
       expect((await code.textContent())?.split("\n").length).toBe(400);
@@ -173,7 +177,7 @@ describe("parts", () => {
   });
 
   test("draw a QR code as dark squares", async () => {
-    await openGallery(async (page) => {
+    await continueGallery(async (page) => {
       const path = page.getByRole("img", { name: "QR code with a sign-in link" }).locator("path");
       await expect.poll(async () => (await path.getAttribute("d"))?.length).toBeGreaterThan(1000);
       expect(await path.getAttribute("d")).toMatch(/^M0,0h1v1h-1z/);

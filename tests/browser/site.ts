@@ -208,6 +208,8 @@ export interface TestSite extends AsyncDisposable {
   answer: (request: SentRequest) => [status: number, body: object];
   /** Responses that override `answer`, for example for `GET /api/tokens`. */
   readonly views: Map<string, object>;
+  /** Scripts that replace assets of the build, for example `console/overview.js`. */
+  readonly scripts: Map<string, string>;
   /** Sends an event to every open stream. */
   emit(event: string, data: object): void;
   /** True if the site offers event streams. Otherwise pages poll every 2 s. */
@@ -252,7 +254,11 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     const asset = path.startsWith(`${assets.prefix}/`)
       ? assets.get(path.slice(assets.prefix.length + 1))
       : undefined;
-    if (asset) return void response.setHeader("content-type", asset.type).end(asset.body);
+    if (asset) {
+      response.setHeader("cache-control", "public, max-age=31536000, immutable");
+      const body = site.scripts.get(path.slice(assets.prefix.length + 1)) ?? asset.body;
+      return void response.setHeader("content-type", asset.type).end(body);
+    }
     if (page) {
       const text = page({ url: (p) => base + p, assets: assets.prefix });
       response.setHeader("content-type", "text/html");
@@ -283,6 +289,7 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     status: running,
     answer: () => [200, {}],
     views: new Map(Object.entries(sampleAnswers)),
+    scripts: new Map(),
     streams: true,
     get listening() {
       return listeners.size;
