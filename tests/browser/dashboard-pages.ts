@@ -20,9 +20,11 @@ export interface DashboardPages {
   open(path: string, options: BrowserContextOptions, use: UsePage): Promise<void>;
   /** Opens a page and waits until it shows "Live". Fails on a script error. */
   openLive(path: string, use: UsePage, options?: BrowserContextOptions): Promise<void>;
-  /** Opens a page, or continues on the one that the call before left open, whatever its path. Closes
-   *  it if `use` fails, so that a second attempt has a new one. Fails on a script error. */
+  /** Opens a page, or continues on the one that a `keep` just before left open, whatever its path.
+   *  `open` closes it, and so does a failure: a second attempt has a new page. Fails on a script error. */
   keep(path: string, options: BrowserContextOptions, use: UsePage): Promise<void>;
+  /** Does the same, and waits until the page shows "Live". */
+  keepLive(path: string, use: UsePage): Promise<void>;
   /** Returns the parsed bodies of requests to `path`. */
   bodies(path: string): Record<string, unknown>[];
 }
@@ -61,7 +63,14 @@ export function useDashboard(): DashboardPages {
       throw error;
     }
   };
+  let kept: OpenPage | undefined;
+  const closeKept = async (): Promise<void> => {
+    const page = kept?.page;
+    kept = undefined;
+    await page?.context().close();
+  };
   const open: DashboardPages["open"] = async (path, options, use) => {
+    await closeKept();
     const { page, faults } = await newPage(path, options);
     try {
       await use(page);
@@ -70,7 +79,6 @@ export function useDashboard(): DashboardPages {
     }
     assertNoFaults(faults);
   };
-  let kept: OpenPage | undefined;
   const keep: DashboardPages["keep"] = async (path, options, use) => {
     kept ??= await newPage(path, options);
     const { page, faults } = kept;
@@ -78,8 +86,7 @@ export function useDashboard(): DashboardPages {
       await use(page);
       assertNoFaults(faults);
     } catch (error) {
-      kept = undefined;
-      await page.context().close();
+      await closeKept();
       throw error;
     }
   };
@@ -90,13 +97,17 @@ export function useDashboard(): DashboardPages {
     bodies: (path) => site.sent.filter((request) => request.path === path).map(bodyOf),
     open,
     keep,
-    openLive: (path, use, options = {}) =>
-      open(path, options, async (page) => {
-        await page.getByText("Live", { exact: true }).waitFor();
-        await use(page);
-      }),
+    openLive: (path, use, options = {}) => open(path, options, onceLive(use)),
+    keepLive: (path, use) => keep(path, {}, onceLive(use)),
   };
 }
+
+const onceLive =
+  (use: UsePage): UsePage =>
+  async (page) => {
+    await page.getByText("Live", { exact: true }).waitFor();
+    await use(page);
+  };
 
 function assertNoFaults(faults: readonly string[]): void {
   if (faults.length > 0) throw new Error(faults.join("\n"));

@@ -132,32 +132,6 @@ describe("parts", () => {
     });
   });
 
-  test("show toasts, run their action and keep failures", async () => {
-    await openGallery(async (page) => {
-      await page.clock.install();
-      await page.getByRole("button", { name: "Fail" }).click();
-      await page.getByRole("button", { name: "Save", exact: true }).click();
-      await page.getByRole("button", { name: "Undo" }).click();
-      await expect.poll(() => said(page).textContent()).toBe("undone");
-      await page.getByRole("button", { name: "Save", exact: true }).click();
-      await page.mouse.move(1, 1);
-      await page.clock.runFor(9000);
-      await expect.poll(() => page.locator(".toast").count()).toBe(1);
-      expect(await page.locator(".toast").textContent()).toContain("It failed");
-    });
-  });
-
-  test("copy text and say so", async () => {
-    await openGallery(
-      async (page) => {
-        await page.getByRole("button", { name: "Copy", exact: true }).first().click();
-        await page.getByRole("button", { name: "Copied" }).waitFor();
-        expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("copied at 1");
-      },
-      { permissions: ["clipboard-read", "clipboard-write"] },
-    );
-  });
-
   test("copy without clipboard access", async () => {
     await continueGallery(async (page) => {
       await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: {} }));
@@ -182,6 +156,32 @@ describe("parts", () => {
       await expect.poll(async () => (await path.getAttribute("d"))?.length).toBeGreaterThan(1000);
       expect(await path.getAttribute("d")).toMatch(/^M0,0h1v1h-1z/);
     });
+  });
+
+  test("show toasts, run their action and keep failures", async () => {
+    await openGallery(async (page) => {
+      await page.clock.install();
+      await page.getByRole("button", { name: "Fail" }).click();
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByRole("button", { name: "Undo" }).click();
+      await expect.poll(() => said(page).textContent()).toBe("undone");
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.mouse.move(1, 1);
+      await page.clock.runFor(9000);
+      await expect.poll(() => page.locator(".toast").count()).toBe(1);
+      expect(await page.locator(".toast").textContent()).toContain("It failed");
+    });
+  });
+
+  test("copy text and say so", async () => {
+    await openGallery(
+      async (page) => {
+        await page.getByRole("button", { name: "Copy", exact: true }).first().click();
+        await page.getByRole("button", { name: "Copied" }).waitFor();
+        expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("copied at 1");
+      },
+      { permissions: ["clipboard-read", "clipboard-write"] },
+    );
   });
 });
 

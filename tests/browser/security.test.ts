@@ -9,7 +9,7 @@ const fresh = "new-" + "0123456789abcdef".repeat(4);
 
 describe("Security page", () => {
   test("shows source, age, strength and conflicts of each token", async () => {
-    await dashboard.openLive("/security", async (page) => {
+    await dashboard.keepLive("/security", async (page) => {
       const pico = page.getByRole("group", { name: "Channel token" });
       await pico.getByText(".security.yml").first().waitFor();
       expect(await pico.textContent()).toMatch(
@@ -21,22 +21,12 @@ describe("Security page", () => {
     });
   });
 
-  test("shows plugin channel tokens with the command that changes them", async () => {
-    const letters = { name: "letters", source: "security", managedByEnv: false, others: [] };
-    dashboard.site.views.set("GET /api/tokens", { tokens: [tokens[0], letters] });
-    await dashboard.openLive("/security", async (page) => {
-      const card = page.getByRole("group", { name: "Token letters" });
-      await card.getByText("doorward token set letters").waitFor();
-      expect(await card.getByRole("button").allTextContents()).toEqual([""]);
-    });
-  });
-
   test("replaces a token and shows the new one", async () => {
     dashboard.site.answer = ({ body }) =>
       body.includes("wrong")
         ? [403, { error: "invalid_token", message: "no" }]
         : [200, { which: "pico", token: fresh, source: "security" }];
-    await dashboard.openLive("/security", async (page) => {
+    await dashboard.keepLive("/security", async (page) => {
       await page.getByRole("button", { name: "Replace the channel token" }).click();
       await page.getByLabel("Disconnect clients").selectOption({ label: "Over 10 minutes" });
       const current = page.getByRole("dialog").getByLabel("Launcher token", { exact: true });
@@ -56,6 +46,84 @@ describe("Security page", () => {
       await page.getByRole("button", { name: "Done" }).click();
       await page.getByRole("dialog").waitFor({ state: "detached" });
       expect(await page.content()).not.toContain(fresh);
+    });
+  });
+
+  test("shows the channel token and removes it with the dialog", async () => {
+    dashboard.site.answer = () => [200, { token: fresh }];
+    await dashboard.keepLive("/security", async (page) => {
+      await page.getByRole("button", { name: "Show the channel token" }).click();
+      await page.getByRole("dialog").getByLabel("Launcher token", { exact: true }).fill("right");
+      await page.keyboard.press("Enter");
+      await page.getByText(/^Hidden again in (60|59) s\.$/).waitFor();
+      expect(dashboard.bodies("/api/token/reveal")).toEqual([{ which: "pico", current: "right" }]);
+      await page.keyboard.press("Escape");
+      await expect
+        .poll(() => page.getByRole("dialog").getByLabel("Channel token", { exact: true }).count())
+        .toBe(0);
+    });
+  });
+
+  test("signs out one browser or all others", async () => {
+    dashboard.site.answer = ({ path }) => [
+      200,
+      path === "/api/sessions" ? { ended: 2 } : { status: "ok" },
+    ];
+    await dashboard.keepLive("/security", async (page) => {
+      const own = page.locator(".signin", { hasText: "This browser" });
+      expect(await own.textContent()).toMatch(
+        /Firefox 140 on Linux.*127\.0\.0\.1Used .* · signed in 2 min ago · expires in \d d \d+ h/,
+      );
+      const dialog = page.getByRole("dialog");
+      await page.getByRole("button", { name: "Sign out Safari 18 on iOS" }).click();
+      await dialog.getByLabel("Launcher token", { exact: true }).fill("typed-again");
+      await dialog.getByRole("button", { name: "Sign out" }).click();
+      await page.getByText("Safari 18 on iOS signed out").waitFor();
+      await page.getByRole("button", { name: "Sign out others" }).click();
+      await dialog.getByRole("button", { name: "Cancel" }).click();
+      await page.getByRole("button", { name: "Sign out others" }).click();
+      await dialog.getByLabel("Launcher token", { exact: true }).fill("typed-again");
+      await dialog.getByRole("button", { name: "Sign out 2 browsers" }).click();
+      await page.getByText("2 browsers signed out").waitFor();
+      expect(dashboard.site.sent.map(({ method, path }) => `${method} ${path}`)).toEqual([
+        "DELETE /api/sessions/4e5f6071",
+        "DELETE /api/sessions",
+      ]);
+      for (const { body } of dashboard.site.sent)
+        expect(JSON.parse(body)).toEqual({ current: "typed-again" });
+    });
+  });
+
+  test("lists failed attempts and unblocks an address with the launcher token", async () => {
+    await dashboard.keepLive("/security", async (page) => {
+      const attempts = page.locator(".attempt");
+      expect(await attempts.locator("b").allTextContents()).toEqual([
+        "192.168.178.40",
+        "2001:db8:85a3::8a2e:370:7335",
+        "203.0.113.9",
+        "127.0.0.1",
+      ]);
+      expect(await attempts.nth(0).textContent()).toMatch(
+        /12 times.*Client, wrong token.*no quotes/,
+      );
+      expect(await attempts.nth(2).textContent()).toMatch(/4 times.*Sign-in, wrong token/);
+      await page.getByRole("button", { name: "Unblock 2001:db8" }).click();
+      await page.getByRole("dialog").getByLabel("Launcher token", { exact: true }).fill("right");
+      await page.keyboard.press("Enter");
+      await page.getByText("2001:db8:85a3::8a2e:370:7335 unblocked").waitFor();
+      expect(dashboard.bodies("/api/unblock")).toEqual([
+        { address: "2001:db8:85a3::8a2e:370:7335", current: "right" },
+      ]);
+    });
+  });
+
+  test("shows plugin channel tokens with the command that changes them", async () => {
+    const letters = { name: "letters", source: "security", managedByEnv: false, others: [] };
+    dashboard.site.views.set("GET /api/tokens", { tokens: [tokens[0], letters] });
+    await dashboard.openLive("/security", async (page) => {
+      const card = page.getByRole("group", { name: "Token letters" });
+      await card.getByText("doorward token set letters").waitFor();
+      expect(await card.getByRole("button").allTextContents()).toEqual([""]);
     });
   });
 
@@ -114,21 +182,6 @@ describe("Security page", () => {
     });
   });
 
-  test("shows the channel token and removes it with the dialog", async () => {
-    dashboard.site.answer = () => [200, { token: fresh }];
-    await dashboard.openLive("/security", async (page) => {
-      await page.getByRole("button", { name: "Show the channel token" }).click();
-      await page.getByRole("dialog").getByLabel("Launcher token", { exact: true }).fill("right");
-      await page.keyboard.press("Enter");
-      await page.getByText(/^Hidden again in (60|59) s\.$/).waitFor();
-      expect(dashboard.bodies("/api/token/reveal")).toEqual([{ which: "pico", current: "right" }]);
-      await page.keyboard.press("Escape");
-      await expect
-        .poll(() => page.getByRole("dialog").getByLabel("Channel token", { exact: true }).count())
-        .toBe(0);
-    });
-  });
-
   test("shows a token that was replaced elsewhere", async () => {
     await dashboard.openLive("/security", async (page) => {
       const held = { ...tokens[1]!, source: "env", managedByEnv: true, others: [] };
@@ -149,36 +202,6 @@ describe("Security page", () => {
       await page.clock.runFor(61_000);
       await page.getByRole("dialog").waitFor({ state: "detached" });
       expect(await page.content()).not.toContain(fresh);
-    });
-  });
-
-  test("signs out one browser or all others", async () => {
-    dashboard.site.answer = ({ path }) => [
-      200,
-      path === "/api/sessions" ? { ended: 2 } : { status: "ok" },
-    ];
-    await dashboard.openLive("/security", async (page) => {
-      const own = page.locator(".signin", { hasText: "This browser" });
-      expect(await own.textContent()).toMatch(
-        /Firefox 140 on Linux.*127\.0\.0\.1Used .* · signed in 2 min ago · expires in \d d \d+ h/,
-      );
-      const dialog = page.getByRole("dialog");
-      await page.getByRole("button", { name: "Sign out Safari 18 on iOS" }).click();
-      await dialog.getByLabel("Launcher token", { exact: true }).fill("typed-again");
-      await dialog.getByRole("button", { name: "Sign out" }).click();
-      await page.getByText("Safari 18 on iOS signed out").waitFor();
-      await page.getByRole("button", { name: "Sign out others" }).click();
-      await dialog.getByRole("button", { name: "Cancel" }).click();
-      await page.getByRole("button", { name: "Sign out others" }).click();
-      await dialog.getByLabel("Launcher token", { exact: true }).fill("typed-again");
-      await dialog.getByRole("button", { name: "Sign out 2 browsers" }).click();
-      await page.getByText("2 browsers signed out").waitFor();
-      expect(dashboard.site.sent.map(({ method, path }) => `${method} ${path}`)).toEqual([
-        "DELETE /api/sessions/4e5f6071",
-        "DELETE /api/sessions",
-      ]);
-      for (const { body } of dashboard.site.sent)
-        expect(JSON.parse(body)).toEqual({ current: "typed-again" });
     });
   });
 
@@ -223,29 +246,6 @@ describe("Security page", () => {
       await page.getByRole("link", { name: "http://192.168.178.24:18800" }).waitFor();
       expect(await page.locator(".qr").count()).toBe(0);
       await page.getByRole("button", { name: "Copy link" }).waitFor();
-    });
-  });
-
-  test("lists failed attempts and unblocks an address with the launcher token", async () => {
-    await dashboard.openLive("/security", async (page) => {
-      const attempts = page.locator(".attempt");
-      expect(await attempts.locator("b").allTextContents()).toEqual([
-        "192.168.178.40",
-        "2001:db8:85a3::8a2e:370:7335",
-        "203.0.113.9",
-        "127.0.0.1",
-      ]);
-      expect(await attempts.nth(0).textContent()).toMatch(
-        /12 times.*Client, wrong token.*no quotes/,
-      );
-      expect(await attempts.nth(2).textContent()).toMatch(/4 times.*Sign-in, wrong token/);
-      await page.getByRole("button", { name: "Unblock 2001:db8" }).click();
-      await page.getByRole("dialog").getByLabel("Launcher token", { exact: true }).fill("right");
-      await page.keyboard.press("Enter");
-      await page.getByText("2001:db8:85a3::8a2e:370:7335 unblocked").waitFor();
-      expect(dashboard.bodies("/api/unblock")).toEqual([
-        { address: "2001:db8:85a3::8a2e:370:7335", current: "right" },
-      ]);
     });
   });
 });

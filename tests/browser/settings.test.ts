@@ -30,7 +30,7 @@ function changed(section: string, value: object, etag: string, problem?: string)
 
 describe("Settings page", () => {
   test("shows units and defaults, and reports invalid input in words", async () => {
-    await dashboard.openLive("/settings", async (page) => {
+    await dashboard.keepLive("/settings", async (page) => {
       const size = page.locator("#channels-pico-max_payload");
       expect(await size.inputValue()).toBe("32");
       expect(await page.getByLabel("Unit of maximum message size").inputValue()).toBe("MiB");
@@ -51,17 +51,8 @@ describe("Settings page", () => {
     });
   });
 
-  test.each(["0", "-5"])("rejects %s where the file would take the default", async (typed) => {
-    await dashboard.openLive("/settings", async (page) => {
-      await field(page, "Ping interval").fill(typed);
-      await save(page);
-      await page.getByText("Enter a number from 1 s to 24 h.").waitFor();
-      expect(dashboard.site.sent).toEqual([]);
-    });
-  });
-
   test("shows settings of the environment, files and options as read-only", async () => {
-    await dashboard.openLive("/settings", async (page) => {
+    await dashboard.keepLive("/settings", async (page) => {
       const readOnly = page.getByRole("region", { name: "Read-only" });
       await readOnly
         .getByText("Set by the environment variable SERVICE_CHANNELS_PICO_MAX_CONNECTIONS.")
@@ -74,7 +65,7 @@ describe("Settings page", () => {
   });
 
   test("finds settings by name and key and shows their sections", async () => {
-    await dashboard.openLive("/settings", async (page) => {
+    await dashboard.keepLive("/settings", async (page) => {
       await page.getByLabel("Filter settings").fill("allow_or");
       expect(await page.locator(".set").count()).toBe(1);
       await page.getByLabel("Filter settings").fill("nothing like this");
@@ -83,6 +74,15 @@ describe("Settings page", () => {
       expect(new URL(page.url()).pathname).toMatch(/\/settings\/sign-in$/);
       expect(await page.locator(".set").count()).toBeGreaterThan(10);
       await page.getByRole("heading", { name: "Sign-in", exact: true }).waitFor();
+    });
+  });
+
+  test.each(["0", "-5"])("rejects %s where the file would take the default", async (typed) => {
+    await dashboard.openLive("/settings", async (page) => {
+      await field(page, "Ping interval").fill(typed);
+      await save(page);
+      await page.getByText("Enter a number from 1 s to 24 h.").waitFor();
+      expect(dashboard.site.sent).toEqual([]);
     });
   });
 
