@@ -82,3 +82,20 @@ describe("Part of a page whose script loads slowly", () => {
     });
   });
 });
+
+describe("Page whose script cannot be loaded at first", () => {
+  test.each(["overview\\.js", "common-"])("reloads itself if %s is missing", async (script) => {
+    await dashboard.open("/message", { viewport: { width: 1280, height: 900 } }, async (page) => {
+      let attempts = 0;
+      await page.route(new RegExp(`/${script}`), (route) =>
+        ++attempts <= 2 ? route.abort() : route.continue(),
+      );
+      await page.goto(`${dashboard.site.origin}/overview-on`);
+      await page
+        .getByText("A script of this page could not be loaded. The page reloads.")
+        .waitFor();
+      await page.getByText("Live", { exact: true }).waitFor();
+      expect(attempts).toBe(3);
+    });
+  });
+});

@@ -12,6 +12,7 @@ import {
 } from "../../plugins/dashboard/ui/render.tsx";
 import type { ConnectionsView, StatusView } from "../../plugins/dashboard/api/views.ts";
 import { figures, fresh, program, running } from "./sample.ts";
+import { channelProblemOf } from "../../plugins/dashboard/ui/text/channel-problem.ts";
 import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
 import { idOf } from "../../plugins/dashboard/ui/activity/lines.ts";
 import {
@@ -107,11 +108,15 @@ export const docsNames: readonly string[] = [
   ),
 ];
 
-const chat = consolePage("chat", {
-  title: "Chat",
-  route: "/chat",
-  data: { name: "home-agent", list: conversationList() },
-});
+const chat = ({ channel }: StatusView): ((site: Site) => string) => {
+  const channelProblem = channelProblemOf(channel);
+  const data = { name: "home-agent", list: conversationList() };
+  return consolePage("chat", {
+    title: "Chat",
+    route: "/chat",
+    data: { ...data, ...(channelProblem && { channelProblem }) },
+  });
+};
 const protocols = [
   {
     name: "openai",
@@ -140,7 +145,7 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/overview-off": overview(fresh, { total: 0, connections: [] }),
   "/overview-program": overview({ ...fresh, program }),
   "/overview-without-channel": overview(withoutChannel),
-  "/chat": chat,
+  "/chat": chat(running),
   "/chat-memory": consolePage("chat", {
     title: "Chat",
     route: "/chat",
@@ -178,10 +183,10 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   }),
 };
 
-/** Pages with many addresses, and the overview of the present status. */
+/** Pages with many addresses, and those of the present status. */
 function pageAt(path: string, status?: StatusView): ((site: Site) => string) | undefined {
   if (path === "/overview") return overview(status ?? running);
-  if (path.startsWith("/chat/")) return chat;
+  if (path.startsWith("/chat/")) return chat(status ?? running);
   if (path.startsWith("/settings/")) return pages["/settings"];
   const name = path.slice("/docs/".length);
   return path.startsWith("/docs/") && docsNames.includes(name) ? docsPage(name) : undefined;

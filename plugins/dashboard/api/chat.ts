@@ -1,16 +1,26 @@
 /** Data of the chat page. @module */
+import type { FastifyRequest } from "fastify";
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import type { ChatData } from "../ui/render.tsx";
+import { channelProblemOf } from "../ui/text/channel-problem.ts";
 import type { ConversationsView } from "./conversation-views.ts";
+import { sectionsOf } from "./settings.ts";
+import { channelOf } from "./status.ts";
 
 /** @returns What the chat shows before its first request. */
-export async function chatData({ services }: DashboardContext): Promise<ChatData> {
-  const list = await newest(services);
+export async function chatData(
+  context: DashboardContext,
+  request: FastifyRequest,
+): Promise<ChatData> {
+  const { services } = context;
+  const [list, sections] = await Promise.all([newest(services), sectionsOf(services)]);
+  const channelProblem = channelProblemOf(channelOf(context, request, sections));
   const name = applicationName(services);
   const suggestions = services.channels?.suggestions();
   return {
     ...(name !== undefined && { name }),
     ...(list && { list }),
+    ...(channelProblem && { channelProblem }),
     ...(suggestions && { suggestions }),
   };
 }

@@ -50,7 +50,7 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
       page: "chat",
       title: "Chat",
       route: "/chat",
-      data: () => chatData(context),
+      data: (request) => chatData(context, request),
     });
   consolePage(app, context, {
     path: "/clients",

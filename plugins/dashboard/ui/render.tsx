@@ -12,7 +12,7 @@ import { MessagePage, type MessageData } from "./doorway/message.tsx";
 import { SetupPage, type SetupData } from "./doorway/setup.tsx";
 import { SignInPage, type SignInData } from "./doorway/sign-in.tsx";
 import * as overviewCards from "./overview/cards.ts";
-import { cards, OverviewPage, type OverviewData } from "./overview/page.tsx";
+import { cardsPart, OverviewPage, type OverviewData } from "./overview/page.tsx";
 import { SecurityPage, type SecurityData } from "./security/page.tsx";
 import { SettingsPage, type SettingsData } from "./settings/page.tsx";
 import { SiteContext, useSite, type SiteFacts } from "./site.tsx";
@@ -37,11 +37,7 @@ export interface PageData {
   readonly settings: SettingsData;
 }
 
-cards.application.provide(overviewCards.ApplicationCard);
-cards.attention.provide(overviewCards.Attention);
-cards.connections.provide(overviewCards.ConnectionsCard);
-cards.nodes.provide(overviewCards.NodesCard);
-cards.traffic.provide(overviewCards.Traffic);
+cardsPart.provide(overviewCards);
 
 const components: {
   readonly [K in keyof PageData]: ComponentType<{ readonly data: PageData[K] }>;

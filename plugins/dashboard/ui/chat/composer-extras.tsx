@@ -1,11 +1,33 @@
-/** Parts of the composer that load after the page: images, and the use of the context. @module */
+/** Parts of the composer that load after the page: images, edits, use of the context. @module */
 import type { JSX } from "preact";
-import { IconButton } from "../parts/button.tsx";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Button, IconButton } from "../parts/button.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { formatBytes } from "../text/format.ts";
 import { sizeOf } from "./attachments.ts";
-import type { ShownFile } from "./state/thread.ts";
+import type { ShownFile, UserMessage } from "./state/thread.ts";
 
 export { readFiles } from "./attachments.ts";
+
+interface EditNoteProps {
+  /** The sent message that is being changed. */
+  readonly edited: UserMessage;
+  readonly cancel: () => void;
+}
+
+/** Shown while the composer has a sent message. */
+export function EditNote({ edited, cancel }: EditNoteProps): JSX.Element {
+  return (
+    <p class="earlier">
+      <span class="grow">
+        Editing a message.{edited.delivery !== "failed" && " Its earlier version is kept."}
+      </span>
+      <Button kind="ghost" compact onClick={cancel}>
+        Cancel
+      </Button>
+    </p>
+  );
+}
 
 interface ChosenProps {
   readonly files: readonly ShownFile[];
@@ -56,4 +78,54 @@ export function ContextUse({ share }: { readonly share: number }): JSX.Element {
       <span class="num">{text}</span>
     </span>
   );
+}
+
+/** Adds images that are pasted or dropped. The whole conversation is the target. */
+export function DropTarget({ add }: { readonly add: (files: File[]) => unknown }): JSX.Element {
+  const place = useRef<HTMLDivElement>(null);
+  const [isOver, setOver] = useState(false);
+  const latest = useRef(add);
+  latest.current = add;
+  useEffect(() => {
+    const target = place.current!.closest<HTMLElement>(".thread")!;
+    const handlers = dropHandlers(target, setOver, (files) => latest.current(files));
+    const stop = new AbortController();
+    for (const [type, handle] of Object.entries(handlers))
+      target.addEventListener(type, handle as EventListener, { signal: stop.signal });
+    return () => stop.abort();
+  }, []);
+  return (
+    <div class="drop" ref={place} hidden={!isOver}>
+      <Icon name="paperclip" />
+      Drop images to attach them
+    </div>
+  );
+}
+
+function dropHandlers(
+  target: HTMLElement,
+  setOver: (isOver: boolean) => void,
+  add: (files: File[]) => unknown,
+) {
+  const take = (event: Event, data: DataTransfer | null): void => {
+    const files = [...(data?.files ?? [])];
+    if (files.length === 0) return;
+    event.preventDefault();
+    add(files);
+  };
+  return {
+    paste: (event: ClipboardEvent) => take(event, event.clipboardData),
+    dragover: (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      setOver(true);
+    },
+    dragleave: ({ relatedTarget }: DragEvent) => {
+      if (!target.contains(relatedTarget as Node | null)) setOver(false);
+    },
+    drop: (event: DragEvent) => {
+      setOver(false);
+      take(event, event.dataTransfer);
+    },
+  };
 }

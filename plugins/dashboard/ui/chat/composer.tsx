@@ -2,7 +2,7 @@
 import type { JSX, RefObject } from "preact";
 import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { later } from "../live/later.ts";
-import { Button, IconButton } from "../parts/button.tsx";
+import { IconButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { acceptedTypes } from "./image-types.ts";
 import type { Conversation } from "./state/conversation.ts";
@@ -29,8 +29,7 @@ interface ComposerProps {
   readonly onEditLast: () => void;
 }
 
-const loadExtras = () => import("./composer-extras.tsx");
-const extrasPart = later(loadExtras);
+const extrasPart = later(() => import("./composer-extras.tsx"));
 
 const saveDelayMs = 300;
 
@@ -80,21 +79,6 @@ function useLatest<T>(value: T): RefObject<T> {
   return ref;
 }
 
-interface ReadFiles {
-  /** Adds the files that were read. */
-  readonly addTo: (files: readonly ShownFile[]) => readonly ShownFile[];
-  /** Sentences about the others; empty if there are none. */
-  readonly problem: string;
-}
-
-async function readFiles(chosen: readonly File[]): Promise<ReadFiles> {
-  try {
-    return await (await loadExtras()).readFiles(chosen);
-  } catch {
-    return { addTo: (files) => files, problem: "The files can't be read. Reload the page." };
-  }
-}
-
 /** The unsent message of the composer, and the acts on it. */
 function useComposer({ conversation, drafts, draftName, handle, onSend }: ComposerProps) {
   const [draft, setDraft] = useDraft(drafts, draftName);
@@ -117,7 +101,7 @@ function useComposer({ conversation, drafts, draftName, handle, onSend }: Compos
       area.current?.focus();
     },
     async add(chosen) {
-      const all = readFiles(chosen);
+      const all = extrasPart.loaded.then(({ readFiles }) => readFiles(chosen));
       const before = reading.current;
       reading.current = all;
       await before;
@@ -193,17 +177,9 @@ export function Composer(props: ComposerProps): JSX.Element {
         <p class="problem" role="alert" hidden={problem === ""}>
           {problem}
         </p>
-        {edited && (
-          <p class="earlier">
-            <span class="grow">
-              Editing a message.{edited.delivery !== "failed" && " Its earlier version is kept."}
-            </span>
-            <Button kind="ghost" compact onClick={endEdit}>
-              Cancel
-            </Button>
-          </p>
-        )}
-        <div class="box" onPaste={(event) => pasteFiles(event, handle)}>
+        {extras && edited && <extras.EditNote edited={edited} cancel={endEdit} />}
+        {extras && <extras.DropTarget add={(chosen) => handle.current?.add(chosen)} />}
+        <div class="box">
           {extras && files.length > 0 && (
             <extras.Chosen files={files} setFiles={(next) => change({ ...draft, files: next })} />
           )}
@@ -238,13 +214,6 @@ export function Composer(props: ComposerProps): JSX.Element {
 function useIsWorking({ thread }: Conversation): boolean {
   const { runs, canStop } = thread.value;
   return canStop && [...runs.values()].some(({ endedAt }) => endedAt === undefined);
-}
-
-function pasteFiles(event: ClipboardEvent, handle: RefObject<ComposerHandle | null>): void {
-  const files = [...(event.clipboardData?.files ?? [])];
-  if (files.length === 0) return;
-  event.preventDefault();
-  void handle.current?.add(files);
 }
 
 interface SendProps {

@@ -6,7 +6,8 @@ import { Button, LinkButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { useSite } from "../site.tsx";
 import { linkClosedMessage, linkRejectedMessage } from "../text/labels.ts";
-import type { Conversation, LinkView } from "./state/conversation.ts";
+import { scriptMissing, type Conversation } from "./state/conversation.ts";
+import type { LinkView } from "./state/transport.ts";
 import { turnOnChannel } from "./turn-on.ts";
 
 /** Tells what is wrong with the connection, and offers to connect now. */
@@ -28,7 +29,7 @@ export function ConnectionBanner({ conversation }: { readonly conversation: Conv
         <TurnOn conversation={conversation} />
       ) : (
         <Button compact onClick={() => conversation.reconnect()}>
-          Reconnect now
+          {reason === scriptMissing ? "Try again" : "Reconnect now"}
         </Button>
       )}
     </div>
@@ -58,10 +59,13 @@ function bannerText({ state, reason, retryAt }: LinkView): JSX.Element | string 
   if (explanation !== undefined) return explanation;
   // Reading the signal draws this again each second.
   const ms = retryAt === undefined || second.value === 0 ? 0 : retryAt - serverNow();
-  if (state !== "waiting" || ms < 1_000) return `Connection lost. Reconnecting… ${kept}`;
+  const isMissing = reason === scriptMissing;
+  const problem = isMissing ? "The script that connects could not be loaded." : "Connection lost.";
+  const act = isMissing ? "Trying again" : "Reconnecting";
+  if (state !== "waiting" || ms < 1_000) return `${problem} ${act}… ${kept}`;
   return (
     <>
-      Connection lost. Reconnecting in <span class="num">{Math.ceil(ms / 1_000)} s</span>. {kept}
+      {problem} {act} in <span class="num">{Math.ceil(ms / 1_000)} s</span>. {kept}
     </>
   );
 }

@@ -5,9 +5,10 @@ import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { useSite } from "../site.tsx";
 import type { ConversationActs } from "./acts.ts";
-import type { Conversation, LinkView } from "./state/conversation.ts";
+import type { Conversation } from "./state/conversation.ts";
 import type { ChatStore } from "./state/store.ts";
 import type { Thread } from "./state/thread.ts";
+import type { LinkView } from "./state/transport.ts";
 
 /** Badge text and tone of each link state. */
 const linkStateBadges: Readonly<Record<LinkView["state"], readonly [string, string]>> = {

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { serverNow } from "../live/clock.ts";
+import { later } from "../live/later.ts";
 import { LinkButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
@@ -9,20 +10,11 @@ import { Empty } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import type { ConversationActs } from "./acts.ts";
 import { formatPeriod, formatShort } from "./dates.ts";
+import type { ListRow } from "./list-search.ts";
 import { countUnread } from "./state/seen.ts";
-import { pathOf, type ChatStore, type ConversationTarget } from "./state/store.ts";
+import { pathOf, type ChatStore } from "./state/store.ts";
 
-/** Content of a row. */
-interface ListRow extends ConversationTarget {
-  readonly title: string;
-  readonly text: string;
-  /** Unix milliseconds; 0 if unknown. */
-  readonly at: number;
-  readonly unread: number;
-  readonly isFailed: boolean;
-  /** Message to show, in results of a search. */
-  readonly seq?: number;
-}
+const searchPart = later(() => import("./list-search.ts"));
 
 const searchDelayMs = 200;
 
@@ -63,21 +55,6 @@ function rowsOf(store: ChatStore): readonly ListRow[] {
   ];
 }
 
-/** The rows of a search: titles first, then messages. */
-function searched(store: ChatStore, rows: readonly ListRow[], query: string): readonly ListRow[] {
-  const words = query.toLowerCase();
-  const titles = rows.filter(({ title }) => title.toLowerCase().includes(words));
-  const shown = new Set(titles.map(({ id }) => id));
-  const hits = store.list.hits.value
-    .filter(({ conversation: { id } }) => !shown.has(id))
-    .map(({ conversation: { id, session, channel, title }, turn, excerpt }): ListRow => {
-      const { at, seq } = turn;
-      const row = { id, session, channel, text: excerpt, at, seq, unread: 0, isFailed: false };
-      return { ...row, title: title || session };
-    });
-  return [...titles, ...hits];
-}
-
 /** Draws the list at the start side of the page. */
 export function List({ store, acts, isReady }: ListProps): JSX.Element {
   const { url } = useSite();
@@ -85,12 +62,13 @@ export function List({ store, acts, isReady }: ListProps): JSX.Element {
   const words = query.trim();
   useEffect(() => {
     const timer = setTimeout(() => {
-      if (words === "" || store.list.searches.value) void store.list.search(words);
+      if (words === "" || store.list.searches.value) searchPart.use(({ search }) => search(words));
     }, searchDelayMs);
     return () => clearTimeout(timer);
   }, [words]);
   const all = rowsOf(store);
-  const rows = words === "" ? all : searched(store, all, words);
+  const found = searchPart.module.value;
+  const rows = words === "" || !found ? all : found.findRows(store.list, all, words);
   const onScroll = ({ currentTarget: box }: { currentTarget: HTMLElement }): void => {
     if (box.scrollHeight - box.scrollTop - box.clientHeight < 300) void store.list.loadMore();
   };

@@ -2,6 +2,7 @@
 import { confirm } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
 import { copyText } from "../parts/copy.tsx";
+import { deleteLater } from "./state/deletion.ts";
 import type { ChatStore } from "./state/store.ts";
 
 /** @param path - Path of the conversation with the base path. */
@@ -24,7 +25,7 @@ export async function remove(
     danger: true,
   });
   if (!isSure) return;
-  const undo = store.list.remove(id, ({ message }) =>
+  const undo = deleteLater(store.list, id, ({ message }) =>
     toast({ text: `“${title}” was not deleted: ${message}`, tone: "bad" }),
   );
   store.close(session);

@@ -8,15 +8,15 @@ import { addShortcuts } from "../frame/shortcuts.ts";
 import { later } from "../live/later.ts";
 import { onSignedIn } from "../live/owner.ts";
 import { subscribe } from "../live/stream.ts";
-import { Icon } from "../parts/icon.tsx";
 import { useSite } from "../site.tsx";
+import type { ChannelProblem } from "../text/channel-problem.ts";
 import { createActs, renamed, type ConversationActs } from "./acts.ts";
 import { Composer, type ComposerHandle } from "./composer.tsx";
 import { Header, pageTitle } from "./header.tsx";
 import { Hello } from "./hello.tsx";
 import { List } from "./list.tsx";
 import type { MessageActs } from "./message.tsx";
-import type { Conversation } from "./state/conversation.ts";
+import { scriptMissing, type Conversation } from "./state/conversation.ts";
 import { countUnread } from "./state/seen.ts";
 import { ChatStore } from "./state/store.ts";
 import { canEdit, type ShownFile } from "./state/thread.ts";
@@ -29,6 +29,8 @@ export interface ChatData {
   readonly name?: string;
   /** The newest conversations, if the server stores them. */
   readonly list?: ConversationsView;
+  /** Why the channel rejects connections. Absent while it is on. */
+  readonly channelProblem?: ChannelProblem;
   /** Messages to begin with, if the application has its own. */
   readonly suggestions?: readonly string[];
 }
@@ -38,7 +40,7 @@ const renamePart = later(() => import("./rename.tsx"));
 
 export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
   const name = data.name ?? "Application";
-  const store = useMemo(() => new ChatStore(data.list), []);
+  const store = useMemo(() => new ChatStore(data.list, data.channelProblem), []);
   const { url } = useSite();
   const acts = useMemo(() => createActs(store, url), [store]);
   const [isReady, setReady] = useState(false);
@@ -84,8 +86,7 @@ function followServer(store: ChatStore): () => void {
   const { list } = store;
   void list.refresh();
   const retry = (): void => {
-    const { conversation } = store.place.value;
-    if (conversation?.link.value.state === "blocked") conversation.reconnect();
+    store.reconnect("blocked");
   };
   const stop = subscribe({
     refresh: () => list.refresh(),
@@ -132,7 +133,7 @@ function createMessageActs(
     inspect: (requestId) => store.inspect(requestId),
     choose(versions, key) {
       const { choices } = conversation;
-      choices.value = versioning.value!.choose(choices.value, versions, key);
+      choices.value = versioning.module.value!.choose(choices.value, versions, key);
     },
   };
 }
@@ -150,7 +151,6 @@ function useUnread(store: ChatStore, conversation: Conversation): number {
 function OpenThread(props: OpenThreadProps): JSX.Element {
   const { store, conversation, name, acts, suggestions } = props;
   const composer = useRef<ComposerHandle>(null);
-  const [isOver, setOver] = useState(false);
   const messageActs = useMemo(
     () => createMessageActs(store, conversation, composer),
     [conversation],
@@ -161,7 +161,7 @@ function OpenThread(props: OpenThreadProps): JSX.Element {
   const editLast = (): void => {
     const { thread, choices } = conversation;
     const { messages } = thread.value;
-    const path = versioning.value?.selectPath(messages, choices.value);
+    const path = versioning.module.value?.selectPath(messages, choices.value);
     const own = (path?.messages ?? messages).findLast(
       (message) => message.kind === "user" && message.sender === undefined,
     );
@@ -171,9 +171,8 @@ function OpenThread(props: OpenThreadProps): JSX.Element {
     conversation.send(text, files);
     store.confirmNew();
   };
-  const drop = isReadOnly ? {} : dropHandlers(setOver, (files) => composer.current?.add(files));
   return (
-    <section class="thread" aria-label="Conversation" {...drop}>
+    <section class="thread" aria-label="Conversation">
       <Header store={store} conversation={conversation} name={name} acts={acts} />
       <Connection conversation={conversation} />
       <ThreadView
@@ -185,12 +184,6 @@ function OpenThread(props: OpenThreadProps): JSX.Element {
         empty={<Hello {...{ name, suggestions }} onChoose={(text) => sendNew(text, [])} />}
       />
       <div class="dock">
-        {isOver && (
-          <div class="drop">
-            <Icon name="paperclip" />
-            Drop images to attach them
-          </div>
-        )}
         {isReadOnly ? (
           <p class="read-only">
             This conversation belongs to another channel. You can read it here.
@@ -221,29 +214,12 @@ function Connection({ conversation }: { readonly conversation: Conversation }) {
   const { state, reason } = conversation.link.value;
   const loaded = banner.module.value;
   const isWell = state === "open" || state === "idle" || (state === "connecting" && reason === "");
-  if (conversation.isReadOnly || isWell || !loaded) return null;
-  return <loaded.ConnectionBanner conversation={conversation} />;
-}
-
-/** The whole conversation is the target of dropped files. */
-function dropHandlers(setOver: (isOver: boolean) => void, add: (files: File[]) => unknown) {
-  const hasFiles = (event: DragEvent): boolean =>
-    event.dataTransfer?.types.includes("Files") === true;
-  return {
-    onDragOver: (event: DragEvent): void => {
-      if (!hasFiles(event)) return;
-      event.preventDefault();
-      setOver(true);
-    },
-    onDragLeave: (event: DragEvent): void => {
-      const { currentTarget, relatedTarget } = event;
-      if (!(currentTarget as Element).contains(relatedTarget as Node | null)) setOver(false);
-    },
-    onDrop: (event: DragEvent): void => {
-      if (!hasFiles(event)) return;
-      event.preventDefault();
-      setOver(false);
-      add([...(event.dataTransfer?.files ?? [])]);
-    },
-  };
+  if (conversation.isReadOnly || isWell) return null;
+  if (loaded) return <loaded.ConnectionBanner conversation={conversation} />;
+  if (reason !== scriptMissing) return null;
+  return (
+    <div class="banner" role="status">
+      Scripts of this page could not be loaded. Trying again…
+    </div>
+  );
 }

@@ -2,13 +2,11 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { serverNow } from "../live/clock.ts";
-import { formatDay, isSameDay } from "./dates.ts";
+import { formatDay, isSameDay } from "./day-times.ts";
 import { RowView, type MessageActs } from "./message.tsx";
 import type { Row } from "./state/groups.ts";
 import type { Thread } from "./state/thread.ts";
 import type { Path } from "./state/versions.ts";
-
-export { createGrouper } from "./state/groups.ts";
 
 /** How long the line above new messages stays. */
 const unreadMs = 3_000;

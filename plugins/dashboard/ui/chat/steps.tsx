@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { Code } from "../parts/code.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { formatMs } from "./dates.ts";
+import { formatMs } from "./day-times.ts";
 import { Prose } from "./markdown/prose.tsx";
 import type { Step } from "./state/groups.ts";
 import { readToolCall, type ToolCall } from "./tool-calls.ts";

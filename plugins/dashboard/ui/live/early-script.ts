@@ -1,6 +1,7 @@
 /**
  * Runs before the browser paints a page of the console. Keeps what the user does before the code of
  * the page has loaded, and repeats it for the components. Links and submit buttons need no code.
+ * Reloads the page if its script could not be loaded.
  *
  * @module
  */
@@ -40,4 +41,21 @@ addEventListener(readyEvent, () => {
     buttons.delete(button);
     button.click();
   }
+});
+
+const minReloadMs = 1_000;
+const maxReloadMs = 30_000;
+
+/** A page without its script never reacts, and browsers remember that a module failed. */
+addEventListener("load", () => {
+  if (document.documentElement.dataset["ready"] !== undefined) return;
+  // The state of the history entry survives the reload.
+  const { reloadMs = minReloadMs } = (history.state ?? {}) as { readonly reloadMs?: number };
+  history.replaceState({ reloadMs: Math.min(2 * reloadMs, maxReloadMs) }, "");
+  const note = document.createElement("p");
+  note.className = "toasts toast";
+  note.role = "alert";
+  note.textContent = "A script of this page could not be loaded. The page reloads.";
+  document.body.append(note);
+  setTimeout(() => location.reload(), reloadMs);
 });

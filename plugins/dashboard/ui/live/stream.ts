@@ -12,11 +12,8 @@ import { throttle } from "./throttle.ts";
 
 export { liveState } from "./stream-state.ts";
 
-const stream = later(async () => {
-  const loaded = await import("./page-stream.ts");
-  loaded.pageStream.start();
-  return loaded;
-});
+const stream = later(() => import("./page-stream.ts"));
+void stream.loaded.then(({ pageStream }) => pageStream.start());
 
 /** Continues after "paused" and "signed out". */
 export const resumeStream = (): void => stream.use(({ pageStream }) => pageStream.resume());

@@ -1,4 +1,5 @@
 /** The overview: state, problems, figures, connections and application. @module */
+import { computed } from "@preact/signals";
 import type { JSX } from "preact";
 import type { FiguresView } from "../../api/figure-views.ts";
 import type { ConnectionsView, StatusView } from "../../api/views.ts";
@@ -17,15 +18,15 @@ export interface OverviewData {
   readonly connections: ConnectionsView | undefined;
 }
 
-const load = () => import("./cards.ts");
-
 /** Cards whose code loads after the page. */
-export const cards = {
-  application: later(async () => (await load()).ApplicationCard),
-  attention: later(async () => (await load()).Attention),
-  connections: later(async () => (await load()).ConnectionsCard),
-  nodes: later(async () => (await load()).NodesCard),
-  traffic: later(async () => (await load()).Traffic),
+export const cardsPart = later(() => import("./cards.ts"));
+
+const cards = {
+  application: { module: computed(() => cardsPart.module.value?.ApplicationCard) },
+  attention: { module: computed(() => cardsPart.module.value?.Attention) },
+  connections: { module: computed(() => cardsPart.module.value?.ConnectionsCard) },
+  nodes: { module: computed(() => cardsPart.module.value?.NodesCard) },
+  traffic: { module: computed(() => cardsPart.module.value?.Traffic) },
 };
 
 const figuresIntervalMs = 5000;

@@ -1,6 +1,7 @@
 // Tests the recorded requests, the marks of read conversations, and how calls and days are read.
 import { describe, expect, test } from "vitest";
-import { formatMs, formatPeriod } from "../../../../plugins/dashboard/ui/chat/dates.ts";
+import { formatPeriod } from "../../../../plugins/dashboard/ui/chat/dates.ts";
+import { formatMs } from "../../../../plugins/dashboard/ui/chat/day-times.ts";
 import { createRecorder } from "../../../../plugins/dashboard/ui/chat/state/recorder.ts";
 import {
   addUnknown,

@@ -1,30 +1,28 @@
 /** A conversation that is open on the page: its messages, its link and its history. @module */
-import { batch, signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import type { Client, LinkChange, LinkError } from "../../../../../lib/pico-link/browser.ts";
+import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { ConversationsView, ConversationView } from "../../../api/conversation-views.ts";
 import type { ApiError } from "../../live/api.ts";
 import { serverNow } from "../../live/clock.ts";
+import { later } from "../../live/later.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import {
   addNote,
   addSent,
   emptyThread,
-  forgetOpenRuns,
-  forgetReplaced,
   setDelivery,
   type ShownFile,
   type Thread,
   type UserMessage,
 } from "./thread.ts";
+import type { LinkView, Transport, TransportOwner, UnsentMessage } from "./transport.ts";
 import type { Choices } from "./versions.ts";
 
-/** The connection of a conversation. */
-export interface LinkView {
-  readonly state: LinkChange["to"];
-  readonly reason: string;
-  /** Unix milliseconds of the next attempt. */
-  readonly retryAt?: number;
-}
+/** Without it, there is no connection; messages that are sent wait for it. */
+const transportPart = later(() => import("./transport.ts"));
+export const turnsPart = later(() => import("./turns.ts"));
+
+/** `reason` of a link while the script that connects could not be loaded. */
+export const scriptMissing = "script_missing";
 
 /** The stored messages, as far as the page has loaded them. */
 interface HistoryView {
@@ -62,13 +60,15 @@ export interface Conversation {
 }
 
 const path = "/api/conversations";
-/** The application shows the typing indicator for some seconds. */
-const typingIntervalMs = 3_000;
 let nextId = 0;
 
-/** Opens a conversation. Its link and its history load in the background. */
-export function openConversation(session: string): Conversation {
-  const opened = new OpenConversation(session, false);
+/**
+ * Opens a conversation. Its link and its history load in the background.
+ *
+ * @param link - State of the link until it has one of its own.
+ */
+export function openConversation(session: string, link: LinkView): Conversation {
+  const opened = new OpenConversation(session, false, link);
   void opened.connect();
   void opened.loadHistory();
   return opened;
@@ -76,50 +76,38 @@ export function openConversation(session: string): Conversation {
 
 /** Opens a conversation of another channel, which this page can only read. */
 export function openStored(id: string): Conversation {
-  const opened = new OpenConversation("", true);
+  const opened = new OpenConversation("", true, { state: "idle", reason: "" });
   opened.history.value = { state: "loading", id };
   void opened.loadHistory();
   return opened;
 }
 
-type UnsentMessage = Pick<UserMessage, "content" | "files" | "replaces">;
-
-class OpenConversation implements Conversation {
+class OpenConversation implements Conversation, TransportOwner {
   readonly session: string;
   readonly thread = signal<Thread>(emptyThread);
-  readonly link = signal<LinkView>({ state: "connecting", reason: "" });
+  readonly linkState: Signal<LinkView>;
+  readonly link = computed((): LinkView => {
+    const retryAt = transportPart.retryAt.value;
+    if (retryAt === undefined) return this.linkState.value;
+    return { state: "waiting", reason: scriptMissing, retryAt };
+  });
   readonly history = signal<HistoryView>({ state: "loading" });
   readonly choices = signal<Choices>(new Map());
   readonly isReadOnly: boolean;
-  private client: Client | undefined;
-  /** Number of links opened so far; older ones are ignored. */
-  private links = 0;
-  private typedAt = 0;
+  readonly unconfirmed = new Map<string, UnsentMessage>();
+  private transport: Transport | undefined;
   private isClosed = false;
-  /** Messages without a confirmation, by request id. */
-  private readonly unconfirmed = new Map<string, UnsentMessage>();
   private isLoading = false;
 
-  constructor(session: string, isReadOnly: boolean) {
+  constructor(session: string, isReadOnly: boolean, link: LinkView) {
     this.session = session;
     this.isReadOnly = isReadOnly;
+    this.linkState = signal(link);
   }
 
   async connect(): Promise<void> {
-    const { openLink, receive } = await import("./link.ts");
-    if (this.isClosed || this.client) return;
-    const number = ++this.links;
-    const client = openLink(this.session, {
-      onRaw: (direction, text) => this.readRaw(direction, text),
-      onFrame: (frame) => this.change((thread) => receive(thread, frame, serverNow())),
-      onGap: () => this.handleGap(),
-      onError: ({ code, message }) => this.note(message || code),
-      onState: (change) => {
-        if (number === this.links) this.handleLink(change);
-      },
-    });
-    this.client = client;
-    for (const id of this.unconfirmed.keys()) this.transmit(id);
+    const code = await transportPart.loaded;
+    if (!this.isClosed) this.transport = new code.Transport(this);
   }
 
   send(content: string, files: readonly ShownFile[]): void {
@@ -143,22 +131,17 @@ class OpenConversation implements Conversation {
   }
 
   stop(requestId?: string): void {
-    this.client?.stopAnswer(requestId).catch(({ message }: LinkError) => this.note(message));
+    this.transport?.stopAnswer(requestId);
   }
 
   showTyping(): void {
-    if (serverNow() - this.typedAt < typingIntervalMs) return;
-    this.typedAt = serverNow();
-    this.client?.typing(true);
+    this.transport?.showTyping();
   }
 
   reconnect(): void {
-    if (this.isReadOnly) return void this.loadHistory();
-    if (this.client && this.client.state() !== "stopped") return this.client.retry();
-    this.client = undefined;
-    this.link.value = { state: "connecting", reason: "" };
-    void this.connect();
-    void this.loadHistory();
+    if (this.isReadOnly) void this.loadHistory();
+    else if (this.transport) void this.transport.connect();
+    else transportPart.retry();
   }
 
   isBusy(): boolean {
@@ -168,7 +151,7 @@ class OpenConversation implements Conversation {
 
   close(): void {
     this.isClosed = true;
-    this.client?.stop();
+    this.transport?.close();
   }
 
   async loadHistory(): Promise<void> {
@@ -191,20 +174,20 @@ class OpenConversation implements Conversation {
   private async loadPage(id: string, before: string | undefined): Promise<void> {
     this.isLoading = true;
     const query = new URLSearchParams(before === undefined ? {} : { before });
-    const [answer, code] = await Promise.all([
-      requestAsOwner<ConversationView>("GET", `${path}/${id}?${query}`),
-      import("./turns.ts").catch(() => undefined),
-    ]);
+    const answer = await requestAsOwner<ConversationView>("GET", `${path}/${id}?${query}`);
+    if ("error" in answer) {
+      this.isLoading = false;
+      return this.failHistory(answer.error);
+    }
+    const { addTurns } = await turnsPart.loaded;
     this.isLoading = false;
-    if (!code) return this.failHistory({ status: 0, message: "Reload the page." });
-    if ("error" in answer) return this.failHistory(answer.error);
     const { turns, before: earlier } = answer.body;
     const known = this.history.value;
     // A repeated load of the newest page says nothing about the pages before it.
     const isRepeated = before === undefined && known.state === "ready" && known.id === id;
     const cursor = isRepeated ? known.before : earlier;
     batch(() => {
-      this.change((thread) => code.addTurns(thread, turns));
+      this.change((thread) => addTurns(thread, turns));
       this.history.value = { state: "ready", id, ...(cursor !== undefined && { before: cursor }) };
     });
   }
@@ -219,11 +202,11 @@ class OpenConversation implements Conversation {
     this.history.value = isKept ? { ...known, state: "ready" } : { state: "failed", error };
   }
 
-  private change(make: (thread: Thread) => Thread): void {
+  change(make: (thread: Thread) => Thread): void {
     this.thread.value = make(this.thread.value);
   }
 
-  private note(text: string): void {
+  note(text: string): void {
     this.change((thread) => addNote(thread, text, serverNow()));
   }
 
@@ -234,64 +217,13 @@ class OpenConversation implements Conversation {
       this.choices.value = new Map();
       this.change((thread) => addSent(thread, { requestId, ...message, at: serverNow() }));
     });
-    this.typedAt = 0;
-    this.transmit(requestId);
+    if (this.transport) this.transport.transmit(requestId);
+    else this.change((thread) => setDelivery(thread, requestId, "waiting"));
   }
 
-  private transmit(id: string): void {
-    const message = this.unconfirmed.get(id);
-    const { client } = this;
-    if (!message || !client || client.state() === "stopped") return this.wait(id);
-    if (client.state() !== "open") this.wait(id);
-    const { content, files, replaces } = message;
-    const media = files.map(({ url = "", name }) => ({ url, filename: name }));
-    const replaced = replaces !== undefined && { replaces };
-    client.send({ id, content, ...(media.length > 0 && { media }), ...replaced }).then(
-      () => this.settle(id, "delivered"),
-      ({ code, message: reason }: LinkError) => {
-        // The page closed the link or the sign-in ended; the next link sends it again.
-        if (code === "stopped" && client.state() === "stopped") this.wait(id);
-        else {
-          this.settle(id, "failed", reason);
-          if (code === "unknown_turn") this.change((thread) => forgetReplaced(thread, id));
-        }
-      },
-    );
-  }
-
-  private wait(id: string): void {
-    this.change((thread) => setDelivery(thread, id, "waiting"));
-  }
-
-  private settle(id: string, delivery: "delivered" | "failed", reason?: string): void {
-    this.unconfirmed.delete(id);
-    this.change((thread) => setDelivery(thread, id, delivery, reason));
-  }
-
-  /** The capabilities of the server are only in its first frame. */
-  private readRaw(direction: "in" | "out", text: string): void {
-    if (direction === "out" || !text.startsWith('{"type":"hello"')) return;
-    const canStop = /"can":\[[^\]]*"stop"/.test(text);
-    this.change((thread) => ({ ...thread, canStop }));
-  }
-
-  private handleGap(): void {
-    this.change(forgetOpenRuns);
-    if (this.history.value.id === undefined) {
+  handleGap(): void {
+    if (this.history.value.id === undefined)
       this.note("Some messages were lost while the connection was down.");
-      return;
-    }
-    void this.loadHistory();
-  }
-
-  private handleLink({ to, reason, retryInMs }: LinkChange): void {
-    this.link.value = {
-      state: to,
-      reason,
-      ...(retryInMs !== undefined && { retryAt: serverNow() + retryInMs }),
-    };
-    if (to !== "open") return;
-    for (const id of this.unconfirmed.keys())
-      this.change((thread) => setDelivery(thread, id, "sending"));
+    else void this.loadHistory();
   }
 }

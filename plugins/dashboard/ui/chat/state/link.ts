@@ -8,9 +8,8 @@ import {
 import type { StatusView } from "../../../api/views.ts";
 import { base } from "../../live/base.ts";
 import { requestAsOwner } from "../../live/owner.ts";
+import { channelProblemOf } from "../../text/channel-problem.ts";
 import { recorder } from "./recorder.ts";
-
-export { receive } from "./receive.ts";
 
 /** Handlers of a link, and one for the raw frames. */
 interface ChatLinkHandlers extends LinkHandlers {
@@ -32,26 +31,36 @@ export const openLink = (session: string, { onRaw, ...handlers }: ChatLinkHandle
     ...handlers,
   });
 
+/** Why the channel rejects connections. */
+interface ChannelProblem {
+  /** HTTP status; 200 without a problem, 0 if the server is not available. */
+  readonly status: number;
+  /** Empty without a problem. */
+  readonly reason: string;
+}
+
 /**
- * Finds out why a handshake failed. The channel accepts the sign-in cookie only for WebSockets, so
- * this function requests the dashboard status instead. A signed-out user is asked to sign in first.
+ * Asks the dashboard about the channel, since the channel accepts the sign-in cookie only for
+ * WebSockets. A signed-out user is asked to sign in first.
  */
-async function probe(): Promise<Response> {
+export async function channelProblem(): Promise<ChannelProblem> {
   const answer = await requestAsOwner<StatusView>("GET", "/api/status");
   if ("error" in answer) {
     const { status, code, message } = answer.error;
-    if (status === 0) throw new Error(message);
-    return Response.json({ error: code }, { status });
+    return { status, reason: code ?? message };
   }
   const { channel } = answer.body;
-  if (!channel) return Response.json({ error: "no_channel" }, { status: 404 });
-  if (!channel.enabled) {
-    const canTurnOn = channel.enabledManagedBy === undefined && channel.etag !== undefined;
-    const error = canTurnOn ? "not_found" : "channel_managed";
-    return Response.json({ error }, { status: 404 });
-  }
-  if (channel.connections < channel.maxConnections) return Response.json({});
-  return Response.json({ error: "too_many_connections" }, { status: 503 });
+  const reason = channelProblemOf(channel);
+  if (!channel || reason) return { status: 404, reason: reason ?? "" };
+  const isFull = channel.connections >= channel.maxConnections;
+  return isFull ? { status: 503, reason: "too_many_connections" } : { status: 200, reason: "" };
+}
+
+/** Finds out why a handshake failed. */
+async function probe(): Promise<Response> {
+  const { status, reason } = await channelProblem();
+  if (status === 0) throw new Error(reason);
+  return Response.json(status === 200 ? {} : { error: reason }, { status });
 }
 
 /** Returns a WebSocket class that reports every text frame. */

@@ -2,10 +2,12 @@
 import { effect, signal, type ReadonlySignal } from "@preact/signals";
 import type { ConversationsView, ConversationSummary } from "../../../api/conversation-views.ts";
 import { base } from "../../live/base.ts";
+import type { ChannelProblem } from "../../text/channel-problem.ts";
 import { openConversation, openStored, type Conversation } from "./conversation.ts";
 import type { DraftStore } from "./draft.ts";
 import { lazyDrafts } from "./lazy-drafts.ts";
 import { ConversationList } from "./list.ts";
+import type { LinkView } from "./transport.ts";
 import { createName, isConversationName, knownNames, rememberName } from "./names.ts";
 
 /** Where the page is. */
@@ -44,9 +46,12 @@ export class ChatStore {
   readonly drafts: DraftStore;
   private readonly current = signal<Place>({ isNew: false });
   private readonly opened = new Map<string, Conversation>();
+  /** State of the links until they have their own. */
+  private readonly firstLink: LinkView = { state: "connecting", reason: "" };
 
-  constructor(initial: ConversationsView | undefined) {
+  constructor(initial?: ConversationsView, channelProblem?: ChannelProblem) {
     this.list = new ConversationList(initial);
+    if (channelProblem) this.firstLink = { state: "blocked", reason: channelProblem };
     this.place = this.current;
     this.drafts = lazyDrafts();
   }
@@ -127,10 +132,16 @@ export class ChatStore {
     history.replaceState(null, "", url);
   }
 
-  /** Connects all open conversations again, for example after signing in. */
-  reconnect(): void {
-    for (const conversation of this.opened.values())
-      if (conversation.link.value.state !== "open") conversation.reconnect();
+  /**
+   * Connects open conversations again, for example after signing in.
+   *
+   * @param state - State of the links. @defaultValue all but `open`
+   */
+  reconnect(state?: LinkView["state"]): void {
+    for (const conversation of this.opened.values()) {
+      const { state: present } = conversation.link.value;
+      if (state ? present === state : present !== "open") conversation.reconnect();
+    }
   }
 
   private openNewest(): void {
@@ -162,7 +173,7 @@ export class ChatStore {
 
   /** Opens a conversation, and closes the least recently used idle one. */
   private use(session: string): Conversation {
-    const conversation = this.opened.get(session) ?? openConversation(session);
+    const conversation = this.opened.get(session) ?? openConversation(session, this.firstLink);
     this.opened.delete(session);
     this.opened.set(session, conversation);
     for (const [key, other] of this.opened) {

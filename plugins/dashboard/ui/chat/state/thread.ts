@@ -151,20 +151,10 @@ export function setDelivery(
   return { ...changed, runs };
 }
 
-/** The server does not know the replaced message, so a second attempt must not name it. */
-export const forgetReplaced = (thread: Thread, requestId: string): Thread =>
-  patchUser(thread, requestId, { replaces: undefined });
-
 export function addNote(thread: Thread, content: string, at: number): Thread {
   const key = `note ${at} ${thread.messages.length}`;
   return putIn(thread, { kind: "note", key, at, content });
 }
-
-/** After a gap, the ends of the answers may be lost. */
-export const forgetOpenRuns = (thread: Thread): Thread => ({
-  ...thread,
-  runs: new Map([...thread.runs].filter(([, { endedAt }]) => endedAt !== undefined)),
-});
 
 /** The server knows only messages that the application has accepted. */
 export const canEdit = ({ delivery }: UserMessage): boolean =>

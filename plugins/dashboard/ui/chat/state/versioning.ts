@@ -1,14 +1,4 @@
-/** Loads the code for versions of messages when a conversation has some. @module */
-import { signal } from "@preact/signals";
-import type { Message } from "./thread.ts";
-import type * as Versioning from "./versions.ts";
+/** The code for versions of messages, which loads after the page. @module */
+import { later } from "../../live/later.ts";
 
-/** Undefined until `loadVersioning` has run. */
-export const versioning = signal<typeof Versioning | undefined>(undefined);
-
-export async function loadVersioning(): Promise<typeof Versioning> {
-  return (versioning.value ??= await import("./versions.ts"));
-}
-
-export const hasVersions = (messages: readonly Message[]): boolean =>
-  messages.some((message) => message.kind === "user" && message.replaces !== undefined);
+export const versioning = later(() => import("./versions.ts"));

@@ -113,3 +113,6 @@ export function choosePathTo(
     if (node.parent.children.length > 1) next.set(node.parent.children[0]!.key, node.key);
   return next;
 }
+
+export const hasVersions = (messages: readonly Message[]): boolean =>
+  messages.some((message) => message.kind === "user" && message.replaces !== undefined);
