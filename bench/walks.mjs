@@ -43,7 +43,7 @@ const pauseMs = 300;
 const idleMs = 2_500;
 const dist = new URL("../dist/", import.meta.url).href;
 /** Bundled packages. Readers no more follow a request into these than into node_modules. */
-const bundles = ["web-framework", "cookie-signer"].map(
+const bundles = ["web-framework", "cookie-format"].map(
   (name) => `${dist}plugins/dashboard/${name}.js`,
 );
 const { version } = createRequire(import.meta.url)("../package.json");

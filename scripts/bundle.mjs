@@ -174,7 +174,7 @@ async function bundleFramework(root, target) {
   const result = await built({
     ...node,
     absWorkingDir: root,
-    entryPoints: ["plugins/dashboard/web-framework.ts"],
+    entryPoints: ["web-framework", "cookie-format"].map((name) => `plugins/dashboard/${name}.ts`),
     outdir: target,
     allowOverwrite: true,
     bundle: true,

@@ -19,6 +19,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   xstate: /^(kernel\/(lifecycle|testing)|plugins\/pico-client\/machine)\.ts$/,
   mitt: /^kernel\/bus\.ts$/,
   fastify: /^plugins\/dashboard\//, // only its types; see frameworkRule
+  "@fastify/cookie": /^plugins\/dashboard\/cookie-format\.ts$/,
   "prom-client": /^plugins\/dashboard\/metrics\/exposition\.ts$/,
   ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
   zod: /^plugins\/([^/]+\/config|dashboard\/(request|auth\/sign-in-keeper)|program\/(protocol|tool-call))\.ts$/,
@@ -159,7 +160,7 @@ const layers: Readonly<Record<string, { order: readonly string[]; shared: RegExp
   conversations: { order: ["stores", "log"], shared: /^(errors|config)\.ts$/ },
   dashboard: {
     order: ["control", "api", "auth"],
-    shared: /^(request|reply|errors|config|assets|web-framework)\.ts$|^ui\//,
+    shared: /^(request|reply|errors|config|assets|web-framework|cookie-format)\.ts$|^ui\//,
   },
 };
 const layerRule: Rule = (file, { path = "", typeOnly }) => {

@@ -1,75 +1,19 @@
 /** Sets, reads and clears the session cookie and the setup cookie. @module */
-import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Peer } from "../../http/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
+import { serialize, Signer } from "../cookie-format.ts";
 import { HttpError } from "../errors.ts";
 import { cookieValues, requestState } from "../request.ts";
 import type { VerifiedCredential } from "./credentials.ts";
 import { expiresIn, isUnexpired, type SignInSession } from "./sessions.ts";
 
-interface CookieAttributes {
-  readonly secure: boolean;
-  /** Seconds. 0 removes the cookie. */
-  readonly maxAge: number;
-}
-
-/** Names and values that need no quotes and no escapes (RFC 6265 section 4.1.1). */
-const namePattern = /^[\w!#$%&'*+.^`|~-]+$/;
-const valuePattern = /^[\w!#-+./:<-[\]^`{|}~=-]*$/;
-
-/**
- * Formats a `Set-Cookie` header. The cookie is valid for all paths of the host, not readable by
- * scripts, and not sent with requests from other sites, except when a user follows a link.
- *
- * @throws TypeError if the name or the value is not valid.
- */
-function toSetCookie(name: string, value: string, { secure, maxAge }: CookieAttributes): string {
-  if (!namePattern.test(name)) throw new TypeError(`${name} is not a name of a cookie`);
-  if (!valuePattern.test(value)) throw new TypeError(`the value of ${name} needs escapes`);
-  const security = secure ? "HttpOnly; Secure" : "HttpOnly";
-  return `${name}=${value}; Max-Age=${maxAge}; Path=/; ${security}; SameSite=Lax`;
-}
-
-/** Length of an HMAC-SHA-256 in base64 without padding. */
-const signatureLength = 43;
-
-/** Signs values with HMAC-SHA-256. A signed value is the value, a dot and the signature. */
-class CookieSigner {
-  private readonly key: KeyObject;
-
-  /** @param key - 32 bytes. */
-  constructor(key: Uint8Array) {
-    this.key = createSecretKey(key);
-  }
-
-  sign(value: string): string {
-    return `${value}.${this.signature(value)}`;
-  }
-
-  /** @returns The value, or undefined if the signature does not match. */
-  unsign(signed: string): string | undefined {
-    const separator = signed.lastIndexOf(".");
-    const value = signed.slice(0, Math.max(0, separator));
-    const actual = Buffer.from(signed.slice(separator + 1));
-    const expected = Buffer.from(this.signature(value));
-    return expected.length === actual.length && timingSafeEqual(expected, actual)
-      ? value
-      : undefined;
-  }
-
-  private signature(value: string): string {
-    const digest = createHmac("sha256", this.key).update(value).digest("base64");
-    return digest.slice(0, signatureLength);
-  }
-}
-
 interface VersionedSigner {
   readonly version: number;
   readonly salt: Uint8Array | undefined;
-  readonly signer: CookieSigner;
+  readonly signer: Signer;
 }
 
 /**
@@ -80,18 +24,19 @@ interface VersionedSigner {
  */
 export function tokenSigner(tokens: Tokens, purpose: string, saltOf?: () => Uint8Array) {
   let current: VersionedSigner | undefined;
-  function signer(): CookieSigner {
+  function signer(): Signer {
     const { version } = tokens.info("launcher");
     const salt = saltOf?.();
     if (current?.version !== version || current.salt !== salt) {
-      const key = tokens.derive("launcher", purpose, salt);
-      current = { version, salt, signer: new CookieSigner(key) };
+      const key = Buffer.from(tokens.derive("launcher", purpose, salt));
+      current = { version, salt, signer: new Signer(key) };
     }
     return current.signer;
   }
   return {
     sign: (value: string) => signer().sign(value),
-    unsign: (value: string) => signer().unsign(value),
+    /** @returns The value, or undefined if the signature does not match. */
+    unsign: (signed: string): string | undefined => signer().unsign(signed).value ?? undefined,
   };
 }
 export type TokenSigner = ReturnType<typeof tokenSigner>;
@@ -114,6 +59,9 @@ interface CookieOptions {
   readonly secure: boolean;
 }
 
+/** Base64 and dots need no escapes. Without escapes, each value has exactly one spelling. */
+const encode = String;
+
 /** Sets a cookie. It replaces a cookie of the same name that this response has set before. */
 function setCookie(
   reply: FastifyReply,
@@ -121,7 +69,14 @@ function setCookie(
   signed: string,
   maxAge: number,
 ): void {
-  const own = toSetCookie(name, signed, { secure, maxAge });
+  const own = serialize(name, signed, {
+    path: "/",
+    httpOnly: true,
+    sameSite: "lax",
+    secure,
+    maxAge,
+    encode,
+  });
   const before = reply.getHeader("set-cookie");
   if (before === undefined) return void reply.header("set-cookie", own);
   const others = [before].flat().map(String);
