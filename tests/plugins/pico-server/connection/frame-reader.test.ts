@@ -133,6 +133,16 @@ const input = fc.array(
   fc.oneof({ weight: 3, arbitrary: message }, { weight: 1, arbitrary: frame }),
   { minLength: 1, maxLength: 6 },
 );
+/** Together, these cause each kind of event: random input alone may miss a rare one. */
+const examples = [
+  { opcode: 1, payload: Buffer.from("text") },
+  { opcode: 9 },
+  { opcode: 10 },
+  { opcode: 8, payload: Buffer.of(1_000 >> 8, 1_000 & 255) },
+  { opcode: 3 },
+  { opcode: 1, payload: Buffer.of(0xff) },
+  { opcode: 2, payload: Buffer.alloc(maxPayload + 1) },
+].map((example): [Buffer[]] => [[rawFrame(example)]]);
 const lengths = fc.array(
   fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 70_000 })),
   { minLength: 1, maxLength: 5 },
@@ -149,7 +159,7 @@ describe("FrameReader", () => {
           seen.add(type === "violation" ? `${type} ${detail}` : type);
         expect(readChunks(chunks)).toEqual(expected);
       }),
-      { numRuns: 300 },
+      { numRuns: 300, examples },
     );
     expect(seen).toEqual(
       new Set(
