@@ -6,7 +6,7 @@ import { startGenerator } from "../load/index.mjs";
 import { processorSeconds } from "../load/processor.mjs";
 import { succeeds } from "../machine.mjs";
 import { readings } from "../report.mjs";
-import { freePort, startServer } from "../servers.mjs";
+import { freePorts, startServer } from "../servers.mjs";
 import { nodeEnvironment, startRedis } from "./nodes.mjs";
 
 const connections = 50;
@@ -33,7 +33,9 @@ const processesOf = (pid) => [
 
 /** Starts workers with the load generator. @param {number} count @param {string} url */
 async function startWorkers(count, url) {
-  const [port, gateway] = [await freePort(), await freePort()];
+  // The workers take the ports that follow the first one.
+  const port = await freePorts(count + 1);
+  const gateway = port + count;
   const server = await startServer("doorward, nodes", {
     port,
     env: {
@@ -43,8 +45,7 @@ async function startWorkers(count, url) {
       SERVICE_WORKERS: String(count),
     },
   });
-  const last = port + count - 1;
-  await untilReady(count > 1 && gateway > port && gateway <= last ? last + 1 : last);
+  await untilReady(port + count - 1);
   const pids = processesOf(server.pid);
   const generator = await startGenerator(server, "any");
   await generator.ask("setTarget", { protocol: server.protocol, port: gateway, pid: pids });

@@ -187,15 +187,17 @@ describe.skipIf(!hasTools("redis-server", "redis-sentinel"))(
 
     test("lacks nothing that a client received if all replicas must confirm", async () => {
       const { group, load, late } = await startLate(2);
-      const appended = sessions.map((session) => load.append(session, `${session} waiting`));
       const first = group.others[0]!;
       const keysOf = async () => (await first.ask("DBSIZE")).trim();
       const before = await keysOf();
+      const appended = Promise.all(
+        sessions.map((session) => load.append(session, `${session} waiting`)),
+      );
       await waitFor(async () => expect(await keysOf()).not.toBe(before), 5_000);
       expect(load.count()).toBe(0);
       for (const reader of load.readers.values()) expect([...reader.texts()]).toEqual([]);
       expect(await group.replaceMaster()).toBe(late);
-      await Promise.all(appended);
+      await appended;
       await waitFor(() => expect(lostOf(load)).toBe(0), 10_000);
       for (const reader of load.readers.values()) {
         const { frames } = await reader.read();
