@@ -167,7 +167,9 @@ const laterScripts = [
   "highlight",
   "inspector",
   "link",
+  "list-search",
   "live-link",
+  "log",
   "menu-list",
   "page-stream",
   "qr-path",
@@ -175,6 +177,7 @@ const laterScripts = [
   "rows",
   "token-actions",
   "tool-calls",
+  "transport",
   "turns",
 ];
 /** Not part of the first visit: data, icons, the font of code, and scripts that load later. */
