@@ -104,7 +104,13 @@ export async function bundleDoorways(root, target) {
   return result?.metafile.outputs;
 }
 
-const node = { platform: "node", target: "node20.19", logLevel: "warning" };
+const node = {
+  platform: "node",
+  target: "node20.19",
+  // esbuild would otherwise create such an expression anew at each use.
+  supported: { "regexp-unicode-property-escapes": true },
+  logLevel: "warning",
+};
 
 /**
  * Bundles `bin/` of `root` into `folder`, with the license notices of its packages. `doorward.js`

@@ -192,7 +192,9 @@ export function createPeerResolver(
   }
 
   return (request) => {
-    const peer = known.get(request) ?? resolve(request);
+    const before = known.get(request);
+    if (before) return before;
+    const peer = resolve(request);
     known.set(request, peer);
     return peer;
   };

@@ -61,7 +61,7 @@ interface MatchedRoute<H> {
 function checkHeaders(
   request: IncomingMessage,
   target: RequestTarget,
-  options: RouteOptions,
+  options: Pick<RouteOptions, "anyAuthorization" | "anyHost">,
 ): ErrorResponse | undefined {
   const { rawHeaders, headers } = request;
   let hosts = 0;
@@ -134,7 +134,8 @@ class HttpRouter implements Router {
     if (matchedRoute === undefined) return false;
     const { target, route } = matchedRoute;
     this.prepare(listener, request, target);
-    const fault = checkHeaders(request, target, { ...route.options, anyHost: false });
+    const { anyAuthorization = false } = route.options;
+    const fault = checkHeaders(request, target, { anyAuthorization, anyHost: false });
     if (fault) {
       this.noteMalformed(request, fault);
       writeError(socket, fault);

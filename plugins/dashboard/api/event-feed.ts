@@ -306,15 +306,20 @@ export function publishEvents(
   const at = (): number => clock.now();
   let lackedToken = false;
   on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
-  on("pico-server:connected", (event) => feed.publish("connected", { at: at(), ...event }));
-  on("pico-server:disconnected", (event) => feed.publish("disconnected", { at: at(), ...event }));
+  // Copies of frozen events are slow, and these occur with each connection.
+  on("pico-server:connected", ({ connection, session, address, method, user }) =>
+    feed.publish("connected", { at: at(), connection, session, address, method, user }),
+  );
+  on("pico-server:disconnected", ({ connection, session, code, reason, initiator }) =>
+    feed.publish("disconnected", { at: at(), connection, session, code, reason, initiator }),
+  );
   on("pico-server:refused", (event) => {
     const { method: via = "none", retryAfterSeconds, ...rejection } = event;
     const until =
       retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
     activity.clientRefused({ at: at(), via, ...rejection, ...until });
     lackedToken ||= event.code === "token_not_configured";
-    feed.publish("refused", { at: at(), ...event });
+    feed.publish("refused", { ...event, at: at() });
   });
   on("http:upgrade-unserved", ({ address }) => {
     const code = "wrong_path";
@@ -325,10 +330,10 @@ export function publishEvents(
     feed.publish("signed-in", { at: at(), signIn, address, via }),
   );
   on("dashboard:sign-in-refused", (event) =>
-    feed.publish("sign-in-refused", { at: at(), ...event }),
+    feed.publish("sign-in-refused", { ...event, at: at() }),
   );
-  on("dashboard:signed-out", (event) => feed.publish("signed-out", { at: at(), ...event }));
-  on("program:state-changed", (event) => feed.publish("program", { at: at(), ...event }));
+  on("dashboard:signed-out", (event) => feed.publish("signed-out", { ...event, at: at() }));
+  on("program:state-changed", (event) => feed.publish("program", { ...event, at: at() }));
   on("token-store:resolved", () => feed.forget());
   on("token-store:rotated", ({ name }) => {
     if (name === "pico" && lackedToken) activity.resolved("token_not_configured");

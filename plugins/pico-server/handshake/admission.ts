@@ -259,7 +259,8 @@ class ChannelAdmissionControl implements AdmissionControl {
   private toAdmission({ version, token: { method, echo } }: TokenMatch): Admission {
     const { tokens } = this.options;
     const isCurrent = (): boolean => tokens.info("pico").version === version;
-    return { ...tokenHolder, method, version, identity: undefined, echo, isCurrent };
+    const { sender, scope } = tokenHolder;
+    return { method, version, identity: undefined, sender, scope, echo, isCurrent };
   }
 }
 
