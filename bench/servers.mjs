@@ -120,7 +120,7 @@ export async function makeHome(config) {
   return { home, remove: () => rm(home, { recursive: true, force: true }) };
 }
 
-/** Listens on a port and closes it. Rejects if the port is taken.
+/** Listens on a port and closes it. Rejects if another program uses the port.
  * @param {number} port 0: any @returns {Promise<number>} The port */
 async function tryPort(port) {
   const server = createServer().listen(port, "127.0.0.1");

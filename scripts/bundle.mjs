@@ -107,7 +107,7 @@ export async function bundleDoorways(root, target) {
 const node = {
   platform: "node",
   target: "node20.19",
-  // esbuild would otherwise create such an expression anew at each use.
+  // Without this, each use of such an expression compiles it again.
   supported: { "regexp-unicode-property-escapes": true },
   logLevel: "warning",
 };

@@ -107,6 +107,9 @@ describe("Security page", () => {
         /12 times.*Client, wrong token.*no quotes/,
       );
       expect(await attempts.nth(2).textContent()).toMatch(/4 times.*Sign-in, wrong token/);
+      const link = page.getByRole("link", { name: "Show in activity" });
+      // Both kinds of attempts are warnings, with different texts.
+      expect(await link.getAttribute("href")).toMatch(/\/activity\?q=level:warn$/);
       await page.getByRole("button", { name: "Unblock 2001:db8" }).click();
       await page.getByRole("dialog").getByLabel("Launcher token", { exact: true }).fill("right");
       await page.keyboard.press("Enter");

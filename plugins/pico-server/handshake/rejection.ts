@@ -114,8 +114,8 @@ export function createRejectionReporter({
     countRejection(counters, handshakeRequest, rejection);
     const fields = { via: "pico", ...(user !== undefined && { user }) };
     if (counted === undefined)
-      http.noteFault(log, { reason: code, address, text: "refused", fields });
-    else log.warn({ reason: code, ip: address, ...fields, count: counted }, "refused");
+      http.noteFault(log, { reason: code, address, text: "client rejected", fields });
+    else log.warn({ reason: code, ip: address, ...fields, count: counted }, "client rejected");
     emit("pico-server:refused", () =>
       toRejectedEvent(handshakeRequest, admissionControl.credentials(handshakeRequest), rejection),
     );

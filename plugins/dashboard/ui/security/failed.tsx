@@ -38,7 +38,7 @@ export function FailedAttempts({ status, refresh }: FailedProps): JSX.Element {
           <p class="muted small">No failed sign-ins since startup.</p>
         )}
         {attempts.length > 0 && (
-          <LinkButton compact href={url("/activity?q=refused")}>
+          <LinkButton compact href={url("/activity?q=level:warn")}>
             Show in activity
           </LinkButton>
         )}

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { startPicoServer, wsLines } from "../../../support/pico-server-harness.ts";
 
-const refusedLines = (testServer: Awaited<ReturnType<typeof startPicoServer>>) =>
-  testServer.lines.filter(({ text }) => text === "refused");
+const rejectedLines = (testServer: Awaited<ReturnType<typeof startPicoServer>>) =>
+  testServer.lines.filter(({ text }) => text === "client rejected");
 
 describe("createRejectionReporter", () => {
   test("logs one line per address, code and minute with complete counts", async () => {
     await using testServer = await startPicoServer();
     for (let n = 0; n < 50; n++) await testServer.sendRaw("/pico", { lines: wsLines });
-    expect(refusedLines(testServer)).toHaveLength(1);
+    expect(rejectedLines(testServer)).toHaveLength(1);
     expect(testServer.facts.filter(({ type }) => type === "pico-server:refused")).toHaveLength(50);
     expect(testServer.services.picoServer.metrics().handshakes["token_missing"]).toBe(50);
     await testServer.pass(60);
-    expect(refusedLines(testServer).slice(1)).toEqual([
+    expect(rejectedLines(testServer).slice(1)).toEqual([
       expect.objectContaining({
         level: "warn",
         via: "pico",
@@ -22,7 +22,7 @@ describe("createRejectionReporter", () => {
     ]);
     await testServer.pass(60);
     await testServer.sendRaw("/pico", { lines: wsLines });
-    expect(refusedLines(testServer)).toHaveLength(3);
+    expect(rejectedLines(testServer)).toHaveLength(3);
   });
 
   test("logs a rejected origin once per minute", async () => {
@@ -31,7 +31,7 @@ describe("createRejectionReporter", () => {
     });
     const lines = [...wsLines, "Origin: https://evil.example"];
     for (let n = 0; n < 30; n++) await testServer.sendRaw("/pico", { lines });
-    expect(refusedLines(testServer).map((line) => line["reason"])).toEqual(["origin_not_allowed"]);
+    expect(rejectedLines(testServer).map((line) => line["reason"])).toEqual(["origin_not_allowed"]);
   });
 
   test("always logs a wrong token that the limiter counts", async () => {
