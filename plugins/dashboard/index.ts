@@ -230,6 +230,7 @@ function createContext(
     pluginViews: plugins,
   };
   const privateHost = createPrivateHost(keeper.hostName, http);
+  const activity = createActivityLog();
   const context: DashboardContext = {
     http,
     hostSessions: createHostSessions(),
@@ -253,8 +254,8 @@ function createContext(
       emit,
     },
     observers: {
-      activity: createActivityLog(),
-      figures: new Figures({ clock, after, totals: () => totalsOf(services) }),
+      activity,
+      figures: new Figures({ clock, after, totals: () => totalsOf(services, activity) }),
       feed: createFeed(scope, options.log),
       logSource: options.log,
       doctor:

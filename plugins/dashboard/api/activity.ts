@@ -15,6 +15,7 @@ export function createActivityLog() {
   const refusals: RejectionView[] = [];
   const clientRefusals: RejectionView[] = [];
   let channelTests = 0;
+  let testRejections = 0;
 
   const add = <T>(list: T[], item: T): void => {
     list.unshift(item);
@@ -38,8 +39,8 @@ export function createActivityLog() {
     signedIn: (view: SignInView) => add(signIns, view),
     refused: (refusal: RejectionInput) => addRejection(refusals, refusal),
     clientRefused(refusal: RejectionInput): void {
-      if (channelTests === 0 || refusal.code !== "token_query_disabled")
-        addRejection(clientRefusals, refusal);
+      if (channelTests > 0 && refusal.code === "token_query_disabled") testRejections += 1;
+      else addRejection(clientRefusals, refusal);
     },
     /** Removes the rejected clients with a code whose cause no longer exists. */
     resolved(code: string): void {
@@ -55,13 +56,13 @@ export function createActivityLog() {
           list[index] = rest;
         }
     },
-    /**
-     * Runs a channel test. Its handshakes by a disabled token method are not listed as rejections.
-     */
+    /** Runs a channel test. Its handshake by a disabled token method is not a rejected client. */
     async duringTest<T>(run: () => Promise<T>): Promise<T> {
       channelTests += 1;
       return run().finally(() => void (channelTests -= 1));
     },
+    /** Handshakes that channel tests expected to be rejected. */
+    testRejections: (): number => testRejections,
     signIns: (): readonly SignInView[] => signIns,
     refusals: (): readonly RejectionView[] => refusals,
     clientRefusals: (): readonly RejectionView[] => clientRefusals,

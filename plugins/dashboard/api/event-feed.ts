@@ -306,13 +306,8 @@ export function publishEvents(
   const at = (): number => clock.now();
   let lackedToken = false;
   on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
-  // Copies of frozen events are slow, and these occur with each connection.
-  on("pico-server:connected", ({ connection, session, address, method, user }) =>
-    feed.publish("connected", { at: at(), connection, session, address, method, user }),
-  );
-  on("pico-server:disconnected", ({ connection, session, code, reason, initiator }) =>
-    feed.publish("disconnected", { at: at(), connection, session, code, reason, initiator }),
-  );
+  on("pico-server:connected", (event) => feed.publish("connected", { ...event, at: at() }));
+  on("pico-server:disconnected", (event) => feed.publish("disconnected", { ...event, at: at() }));
   on("pico-server:refused", (event) => {
     const { method: via = "none", retryAfterSeconds, ...rejection } = event;
     const until =
@@ -322,9 +317,9 @@ export function publishEvents(
     feed.publish("refused", { ...event, at: at() });
   });
   on("http:upgrade-unserved", ({ address }) => {
-    const code = "wrong_path";
-    activity.clientRefused({ at: at(), via: "none", code, address });
-    feed.publish("refused", { at: at(), code, address });
+    const rejection = { at: at(), code: "wrong_path", address };
+    activity.clientRefused({ ...rejection, via: "none" });
+    feed.publish("refused", rejection);
   });
   on("dashboard:signed-in", ({ signIn, address, via }) =>
     feed.publish("signed-in", { at: at(), signIn, address, via }),
@@ -344,7 +339,7 @@ export function publishEvents(
     feed.publish("token", { at: at(), name, what: "removed" }),
   );
   on("settings:changed", ({ section, keys: names }) => {
-    const keys = names === "" ? [] : names.split(",");
+    const keys = names.split(",").filter(Boolean);
     if (section === "channels.pico" && keys.includes("enabled")) activity.resolved("not_found");
     feed.publish("settings", { at: at(), section, keys });
   });

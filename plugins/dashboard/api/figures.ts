@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import type { Clock, Release } from "../../../kernel/index.ts";
 import type { ChannelTraffic } from "../../channels/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
+import type { ActivityLog } from "./activity.ts";
 import type { FiguresView } from "./figure-views.ts";
 
 const minuteMs = 60_000;
@@ -13,21 +14,21 @@ const pointMinutes = 15;
 
 /** Counts since the start, and what is open now. */
 interface Totals extends ChannelTraffic {
-  /** Rejected handshakes. */
+  /** Rejected handshakes of clients. */
   readonly rejected: number;
   /** Connections that are open now. */
   readonly connections: number;
 }
 
 /** @returns The counters of the channels; zero where none is loaded. */
-export function totalsOf({
-  channels,
-  picoServer,
-}: Pick<ServiceContext, "channels" | "picoServer">): Totals {
+export function totalsOf(
+  { channels, picoServer }: Pick<ServiceContext, "channels" | "picoServer">,
+  { testRejections }: Pick<ActivityLog, "testRejections">,
+): Totals {
   const { accepted: _, ...rejected } = picoServer?.metrics().handshakes ?? {};
   return {
     ...(channels?.traffic() ?? { received: 0, sent: 0, answers: [] }),
-    rejected: Object.values(rejected).reduce((sum, count) => sum + count, 0),
+    rejected: Object.values(rejected).reduce((sum, count) => sum + count, 0) - testRejections(),
     connections: picoServer?.status().connections ?? 0,
   };
 }

@@ -188,7 +188,6 @@ export interface FeedEvents {
     readonly session: string;
     readonly address: string;
     readonly method: string;
-    readonly user: string;
   };
   disconnected: {
     readonly at: number;

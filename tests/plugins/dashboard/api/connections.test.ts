@@ -108,6 +108,17 @@ describe("POST /api/channels/pico/try", () => {
         .toBe(0);
     }));
 
+  test("does not count its own handshakes as rejected clients", () =>
+    withApi(async (office) => {
+      const rejected = async () =>
+        (await office.ask("GET", "/api/figures")).body.hour.rejected.at(-1);
+      expect(codes(await office.ask("POST", "/api/channels/pico/try"))["query"]).toContain("false");
+      expect(await rejected()).toBe(0);
+      const upgrade = { connection: "Upgrade", upgrade: "websocket" };
+      await office.ask("GET", "/pico?token=wrong", undefined, upgrade);
+      expect(await rejected()).toBe(1);
+    }));
+
   test("reports that the query method is allowed", () =>
     withApi(
       async (office) => {
