@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { distFolder } from "../../plugins/dashboard/assets.ts";
-import { useDashboard } from "./dashboard-pages.ts";
+import { distFolder } from "../../../plugins/dashboard/assets.ts";
+import { useDashboard } from "../../browser/dashboard-pages.ts";
 
 const dashboard = useDashboard();
 const wide = { viewport: { width: 1440, height: 900 } };

@@ -6,8 +6,8 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { isAlive } from "../../lib/files/index.ts";
-import { root } from "../rules/source.ts";
+import { isAlive } from "../../../lib/files/index.ts";
+import { root } from "../../rules/source.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

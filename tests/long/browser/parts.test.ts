@@ -2,9 +2,9 @@
 import { build } from "esbuild";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
-import { expectAccessible } from "./axe.ts";
-import { hasBrowser } from "./browser.ts";
-import { useDashboard } from "./dashboard-pages.ts";
+import { expectAccessible } from "../../browser/axe.ts";
+import { hasBrowser } from "../../browser/browser.ts";
+import { useDashboard } from "../../browser/dashboard-pages.ts";
 
 const dashboard = useDashboard();
 

@@ -1,8 +1,8 @@
 // Tests the layers of the chat with forced colours.
 import type { Locator } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { expectAccessible } from "./axe.ts";
-import { useDashboard } from "./dashboard-pages.ts";
+import { expectAccessible } from "../../browser/axe.ts";
+import { useDashboard } from "../../browser/dashboard-pages.ts";
 
 const dashboard = useDashboard();
 

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../browser/browser.ts";
-import { startLauncher, type RunningLauncher } from "./launcher.ts";
-import { caddy, startCaddy } from "./caddy.ts";
-import { nginx, startNginx, type Nginx } from "./nginx.ts";
-import type { Proxy } from "./proxies.ts";
+import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
+import { startLauncher, type RunningLauncher } from "../../e2e/launcher.ts";
+import { caddy, startCaddy } from "../../e2e/caddy.ts";
+import { nginx, startNginx, type Nginx } from "../../e2e/nginx.ts";
+import type { Proxy } from "../../e2e/proxies.ts";
 
 /** Loopback address that differs from the address of the proxy. */
 const visitor = "127.0.0.2";

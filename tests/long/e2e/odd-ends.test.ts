@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, afterEach, expect, it, vi } from "vitest";
-import { spawnLauncher, startLauncher } from "./launcher.ts";
-import { closeTerminal, python } from "./terminal.ts";
+import { spawnLauncher, startLauncher } from "../../e2e/launcher.ts";
+import { closeTerminal, python } from "../../e2e/terminal.ts";
 
-const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
+const program = fileURLToPath(new URL("../../../dist/bin/doorward.js", import.meta.url));
 const made: string[] = [];
 afterEach(async () => {
   for (const folder of made.splice(0)) await rm(folder, { recursive: true, force: true });

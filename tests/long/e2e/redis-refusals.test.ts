@@ -1,12 +1,12 @@
 // Starts the launcher with Redis servers and secrets that it cannot use.
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { startFakeRedis } from "../support/fake-redis.ts";
-import { openRedisNode, redisSecret } from "../support/redis-nodes.ts";
-import { hasRedis, startRedis } from "../support/redis-server.ts";
-import { spawnLauncher } from "./launcher.ts";
+import { startFakeRedis } from "../../support/fake-redis.ts";
+import { openRedisNode, redisSecret } from "../../support/redis-nodes.ts";
+import { hasRedis, startRedis } from "../../support/redis-server.ts";
+import { spawnLauncher } from "../../e2e/launcher.ts";
 
-const hidden = fileURLToPath(new URL("fixtures/without-ioredis.cjs", import.meta.url));
+const hidden = fileURLToPath(new URL("../../e2e/fixtures/without-ioredis.cjs", import.meta.url));
 
 interface Start {
   readonly url: string;

@@ -2,10 +2,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { startRemote, token, type Remote } from "../support/pico-client-harness.ts";
-import { awayFrom, startAtTerminal, type Running, type Variables } from "./client.ts";
-import { freePort } from "./free-port.ts";
-import { python } from "./terminal.ts";
+import { startRemote, token, type Remote } from "../../support/pico-client-harness.ts";
+import { awayFrom, startAtTerminal, type Running, type Variables } from "../../e2e/client.ts";
+import { freePort } from "../../e2e/free-port.ts";
+import { python } from "../../e2e/terminal.ts";
 
 const place = awayFrom();
 

@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import { connect } from "../../lib/pico-link/client.ts";
-import type { NodeView } from "../../plugins/conversations/index.ts";
-import { redisSecret } from "../support/redis-nodes.ts";
-import { hasRedis, startRedis } from "../support/redis-server.ts";
-import { freePort } from "./free-port.ts";
-import { spawnLauncher, startLauncher, type LauncherProcess } from "./launcher.ts";
+import { connect } from "../../../lib/pico-link/client.ts";
+import type { NodeView } from "../../../plugins/conversations/index.ts";
+import { redisSecret } from "../../support/redis-nodes.ts";
+import { hasRedis, startRedis } from "../../support/redis-server.ts";
+import { freePort } from "../../e2e/free-port.ts";
+import { spawnLauncher, startLauncher, type LauncherProcess } from "../../e2e/launcher.ts";
 
 const launcherToken = "launcher-token-of-the-test-with-43-characters";
 const picoToken = "correct-horse-battery-staple-correct-horse-battery-staple";

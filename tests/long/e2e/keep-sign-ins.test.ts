@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { finishSetup, startLauncher, type RunningLauncher } from "./launcher.ts";
+import { finishSetup, startLauncher, type RunningLauncher } from "../../e2e/launcher.ts";
 
 let home: string;
 beforeEach(async () => {

@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { withCommandLine } from "../support/command-context.ts";
+import { withCommandLine } from "../../support/command-context.ts";
 
 const booted = "/run/systemd/system";
 const manager = "/lib/systemd/systemd";

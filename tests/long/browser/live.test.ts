@@ -1,7 +1,7 @@
 // Tests live updates and the sign-in dialog in a browser.
 import { describe, expect, test } from "vitest";
-import { useDashboard } from "./dashboard-pages.ts";
-import { sessions } from "./sample-api.ts";
+import { useDashboard } from "../../browser/dashboard-pages.ts";
+import { sessions } from "../../browser/sample-api.ts";
 
 const dashboard = useDashboard();
 

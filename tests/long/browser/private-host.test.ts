@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startDashboard } from "../support/dashboard-server.ts";
-import { launchBrowser } from "./browser.ts";
+import { startDashboard } from "../../support/dashboard-server.ts";
+import { launchBrowser } from "../../browser/browser.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { atTerminal, python, type Shown } from "./terminal.ts";
+import { atTerminal, python, type Shown } from "../../e2e/terminal.ts";
 
-const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
+const program = fileURLToPath(new URL("../../../dist/bin/doorward.js", import.meta.url));
 const secret = "typed-by-hand-0123456789";
 const first = "new launcher token (not shown): ";
 const again = "repeat it: ";

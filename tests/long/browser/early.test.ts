@@ -1,8 +1,8 @@
 // Tests what users do on a page of the console before its script has loaded.
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { useDashboard } from "./dashboard-pages.ts";
-import { running } from "./sample.ts";
+import { useDashboard } from "../../browser/dashboard-pages.ts";
+import { running } from "../../browser/sample.ts";
 
 const dashboard = useDashboard();
 

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { startLauncher } from "./launcher.ts";
+import { startLauncher } from "../../e2e/launcher.ts";
 
 const token = "drain-token-0123456789-abcdef-0123456789-abcdef";
 const clients = 300;
