@@ -1,10 +1,11 @@
-// A Vitest reporter for .ci/run. It writes these files to the directory $RESULTS: - `counts`:
-// "PASSED FAILED SOUND"; SOUND counts the passed tests of files without a failure. - `notes`, for
-// the end of the log: failed tests with their errors, tests that passed at the second
-//   attempt, and the files that an aborted run did not finish.
-// - `skipped`: the files in which tests were skipped. - `again`, at the end of the run: the files
-// with a failure. Missing if a failure belongs to no file. All but the last are written whenever a
-// file starts or ends, so that they survive a kill.
+// A Vitest reporter for .ci/run. It writes these files to the directory $RESULTS:
+// - `counts`: "PASSED FAILED SOUND"; SOUND counts the passed tests of files without a failure.
+// - `notes`, for the end of the log: failed tests with their errors, tests that passed at the
+//   second attempt, and the files that an aborted run did not finish.
+// - `skipped`: the skipped tests, as FILE:LINE (with --includeTaskLocation). It is FILE if a test
+//   of the file has no location.
+// - `again`, at the end of the run: the files with a failure. Missing if a failure belongs to no file.
+// All but the last are written whenever a file starts or ends, so that they survive a kill.
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -46,8 +47,10 @@ export default class Results {
   onTestModuleEnd(module) {
     if (module.errors().length > 0)
       this.#fail(module.relativeModuleId, module.relativeModuleId, module.errors());
-    if (!module.children.allTests("skipped").next().done)
-      this.#skipped.add(module.relativeModuleId);
+    const skipped = [...module.children.allTests("skipped")];
+    const hasLocations = skipped.every(({ location }) => location !== undefined);
+    for (const { location } of skipped)
+      this.#skipped.add(module.relativeModuleId + (hasLocations ? `:${location.line}` : ""));
     this.#open.delete(module.relativeModuleId);
     this.#write();
   }
