@@ -126,16 +126,6 @@ describe("Overview page", () => {
     });
   });
 
-  test("reports a server that stops and resumes responding", async () => {
-    dashboard.site.streams = false;
-    await openLive("/overview-on", async (page) => {
-      dashboard.site.status = undefined;
-      await page.getByText("Reconnecting…").waitFor();
-      dashboard.site.status = running;
-      await page.getByText("Live", { exact: true }).waitFor();
-    });
-  });
-
   test("asks for the token again and repeats the request", async () => {
     let isSignedIn = false;
     dashboard.site.status = fresh;
@@ -242,20 +232,6 @@ describe("Overview page", () => {
         expect.stringMatching(/^north\s+Running\s+0\s/),
       ]);
       expect(await card.innerText()).toContain("The channel has other settings on north.");
-    });
-  });
-
-  test("reports a menu that could not be loaded, and loads it later", async () => {
-    await dashboard.open("/sign-in", wide, async (page) => {
-      const files = "**/menu-list-*.js*";
-      await page.route(files, (route) => route.abort());
-      await page.goto(`${dashboard.site.origin}/overview-on`);
-      const button = page.getByRole("button", { name: "More about the channel" });
-      await page.getByText("Live", { exact: true }).waitFor();
-      await button.click();
-      await page.getByText("A part of the page could not be loaded. Try again").waitFor();
-      await page.unroute(files);
-      await page.getByRole("menuitem", { name: "Turn off…" }).waitFor();
     });
   });
 

@@ -17,13 +17,13 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { WebSocket } from "ws";
-import { findTool } from "./support/tools.ts";
-import { connectTestClient } from "../testkit/index.ts";
+import { findTool } from "../support/tools.ts";
+import { connectTestClient } from "../../testkit/index.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 /* Compiles the examples against the built package and runs each in its own process. */
 
-const root = fileURLToPath(new URL("..", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
 const python = findTool("python");
 let built: string;

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { rawPeer } from "../../security/peers.ts";
 import { begun, bytesIn, closesOf, largeMessage, MiB } from "../../support/large-messages.ts";
-import { fragmented, rawFrame } from "./raw-frames.ts";
+import { fragmented, rawFrame } from "../../plugins/pico-server/raw-frames.ts";
 import { startPicoServer, waitFor } from "../../support/pico-server-harness.ts";
 
 /** Returns the bytes of buffers that are still referenced. */

@@ -3,9 +3,9 @@ import { describe, afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { finishSetup, startLauncher } from "../e2e/launcher.ts";
-import { tokenPlaceholder } from "../../plugins/dashboard/ui/text/token-rules.ts";
-import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
+import { finishSetup, startLauncher } from "../../e2e/launcher.ts";
+import { tokenPlaceholder } from "../../../plugins/dashboard/ui/text/token-rules.ts";
+import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
 
 let browser: Browser;
 /** Host name on the local network. Plain HTTP has no secure context, so no clipboard. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { killUnderLoad } from "../support/store-kills.ts";
+import { killUnderLoad } from "../../support/store-kills.ts";
 
 describe("launcher with conversations on disk", () => {
   test("loses no acknowledged message when it is killed", async () => {

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startLauncher, type RunningLauncher } from "./launcher.ts";
+import { startLauncher, type RunningLauncher } from "../../e2e/launcher.ts";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
+const root = fileURLToPath(new URL("../../..", import.meta.url));
 const token = "correct-horse-battery-staple-channel";
 
 /** Starts a launcher from a copy of the build. @returns It, and the folder of the copy. */

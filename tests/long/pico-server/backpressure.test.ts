@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Application } from "../../../../plugins/channels/index.ts";
-import { startPicoServer, waitFor } from "../../../support/pico-server-harness.ts";
-import { connectRaw, disconnected, masked } from "../../../support/raw-web-socket.ts";
+import type { Application } from "../../../plugins/channels/index.ts";
+import { startPicoServer, waitFor } from "../../support/pico-server-harness.ts";
+import { connectRaw, disconnected, masked } from "../../support/raw-web-socket.ts";
 
 describe("backpressure", () => {
   test("pauses reading at 32 unaccepted messages and loses nothing", async () => {

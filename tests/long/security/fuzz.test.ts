@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { decode, decodeRequest, WireError } from "../../lib/pico-wire/index.ts";
-import { connectClient, waitFor, type PicoTestServer } from "../support/pico-server-harness.ts";
+import { decode, decodeRequest, WireError } from "../../../lib/pico-wire/index.ts";
+import { connectClient, waitFor, type PicoTestServer } from "../../support/pico-server-harness.ts";
 import {
   frameBytes,
   frameText,
@@ -9,8 +9,8 @@ import {
   seedOf,
   wireFrame,
   wireFrames,
-} from "./generator.ts";
-import { knockRaw, rawPeer, startChannel } from "./peers.ts";
+} from "../../security/generator.ts";
+import { knockRaw, rawPeer, startChannel } from "../../security/peers.ts";
 
 let channel: PicoTestServer;
 beforeEach(async () => {
