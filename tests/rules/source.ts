@@ -33,13 +33,14 @@ function listFiles(): string[] {
   const git = spawnSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" });
   if (git.status === 0)
     return git.stdout.split("\0").filter((path) => path !== "" && existsSync(join(root, path)));
-  const built = /^(node_modules|dist|dist-client|man|coverage|\.git)$|\.(tgz|log)$/;
+  const built = /^(node_modules|\.venv|dist|dist-client|man|coverage|\.git)$|\.(tgz|log)$/;
   const list = (folder: string): string[] =>
     readdirSync(join(root, folder), { withFileTypes: true })
       .filter(({ name }) => !built.test(name))
       .flatMap((entry) => {
         const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
-        return entry.isDirectory() ? list(path) : [path];
+        if (entry.isDirectory()) return list(path);
+        return entry.isFile() ? [path] : [];
       });
   return list("");
 }
