@@ -2,8 +2,8 @@
 // - `counts`: "PASSED FAILED SOUND"; SOUND counts the passed tests of files without a failure.
 // - `notes`, for the end of the log: failed tests with their errors, tests that passed at the
 //   second attempt, and the files that an aborted run did not finish.
-// - `skipped`: the skipped tests, as FILE:LINE (with --includeTaskLocation). It is FILE if a test
-//   of the file has no location.
+// - `skipped`: the files with skipped tests.
+// - `pattern`: a regular expression for the names of the skipped tests.
 // - `again`, at the end of the run: the files with a failure. Missing if a failure belongs to no file.
 // All but the last are written whenever a file starts or ends, so that they survive a kill.
 import { writeFileSync } from "node:fs";
@@ -21,6 +21,7 @@ export default class Results {
   #open = new Set();
   #bad = new Set();
   #skipped = new Set();
+  #skippedNames = new Set();
 
   onTestModuleStart({ relativeModuleId }) {
     this.#open.add(relativeModuleId);
@@ -47,10 +48,10 @@ export default class Results {
   onTestModuleEnd(module) {
     if (module.errors().length > 0)
       this.#fail(module.relativeModuleId, module.relativeModuleId, module.errors());
-    const skipped = [...module.children.allTests("skipped")];
-    const hasLocations = skipped.every(({ location }) => location !== undefined);
-    for (const { location } of skipped)
-      this.#skipped.add(module.relativeModuleId + (hasLocations ? `:${location.line}` : ""));
+    for (const { fullName } of module.children.allTests("skipped")) {
+      this.#skipped.add(module.relativeModuleId);
+      this.#skippedNames.add(fullName);
+    }
     this.#open.delete(module.relativeModuleId);
     this.#write();
   }
@@ -83,6 +84,7 @@ export default class Results {
     const passed = [...this.#passed.values()].reduce((sum, more) => sum + more, 0);
     const sound = [...this.#bad].reduce((sum, file) => sum - (this.#passed.get(file) ?? 0), passed);
     writeFileSync(path.join(folder, "skipped"), linesOf(this.#skipped));
+    writeFileSync(path.join(folder, "pattern"), patternOf(this.#skippedNames));
     writeFileSync(path.join(folder, "counts"), `${passed} ${this.#failures.length} ${sound}\n`);
     writeFileSync(
       path.join(folder, "notes"),
@@ -92,6 +94,14 @@ export default class Results {
 }
 
 const linesOf = (names) => [...names].map((name) => `${name}\n`).join("");
+
+/** Matches full names. Vitest joins suites and tests by " > " in reports and by " " in its filter. */
+function patternOf(names) {
+  const escaped = [...names].map((name) =>
+    name.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&").replaceAll(" > ", "( >)? "),
+  );
+  return `^(${escaped.join("|")})$`;
+}
 
 /** Formats an error with its diff, stack and cause, shortened. */
 function lines({ name, message = "", diff = "", stack = "", cause }) {
