@@ -188,6 +188,7 @@ export interface FeedEvents {
     readonly session: string;
     readonly address: string;
     readonly method: string;
+    readonly user: string;
   };
   disconnected: {
     readonly at: number;
