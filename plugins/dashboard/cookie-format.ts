@@ -2,7 +2,5 @@
  * Re-exports the format of cookies and of their signatures without the web framework, which loads
  * later. The build replaces this module by a bundle. @module
  */
-import { fastifyCookie } from "@fastify/cookie";
-
 export { Signer } from "@fastify/cookie";
-export const { serialize } = fastifyCookie;
+export { stringifySetCookie } from "cookie";

@@ -20,6 +20,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   mitt: /^kernel\/bus\.ts$/,
   fastify: /^plugins\/dashboard\//, // only its types; see frameworkRule
   "@fastify/cookie": /^plugins\/dashboard\/cookie-format\.ts$/,
+  cookie: /^plugins\/dashboard\/cookie-format\.ts$/,
   "prom-client": /^plugins\/dashboard\/metrics\/exposition\.ts$/,
   ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
   zod: /^plugins\/([^/]+\/config|dashboard\/(request|auth\/sign-in-keeper)|program\/(protocol|tool-call))\.ts$/,

@@ -7,8 +7,9 @@ import type { SettingsEvents } from "../../settings/index.ts";
 import type { TokenStoreEvents } from "../../token-store/index.ts";
 import type { DashboardEvents, LogSource } from "../service.ts";
 import type { ActivityLog } from "./activity.ts";
+import type { FeedEventName, FeedEvents } from "./feed-views.ts";
 import { TrafficRate, type Traffic } from "./traffic-rate.ts";
-import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./views.ts";
+import { logLevels, type LogLevel, type LogLineView } from "./views.ts";
 
 /** Entries kept for streams that reconnect: this many events, and this many log lines. */
 const maxHistory = 1_000;
@@ -109,8 +110,6 @@ class EventHistory {
 const maxEventsPerSecond = 100;
 const maxLogLinesPerSecond = 50;
 const maxStreamsPerOwner = 4;
-
-type FeedEventName = keyof FeedEvents;
 
 /** Receives the text of one stream. */
 export interface TextSink {

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Peer } from "../../http/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
-import { serialize, Signer } from "../cookie-format.ts";
+import { Signer, stringifySetCookie } from "../cookie-format.ts";
 import { HttpError } from "../errors.ts";
 import { cookieValues, requestState } from "../request.ts";
 import type { VerifiedCredential } from "./credentials.ts";
@@ -69,14 +69,10 @@ function setCookie(
   signed: string,
   maxAge: number,
 ): void {
-  const own = serialize(name, signed, {
-    path: "/",
-    httpOnly: true,
-    sameSite: "lax",
-    secure,
-    maxAge,
-    encode,
-  });
+  const own = stringifySetCookie(
+    { name, value: signed, path: "/", httpOnly: true, sameSite: "lax", secure, maxAge },
+    { encode },
+  );
   const before = reply.getHeader("set-cookie");
   if (before === undefined) return void reply.header("set-cookie", own);
   const others = [before].flat().map(String);

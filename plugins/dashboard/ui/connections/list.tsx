@@ -1,7 +1,8 @@
 /** The open connections. @module */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { ConnectionsView, ConnectionView, FeedEvents } from "../../api/views.ts";
+import type { FeedEvents } from "../../api/feed-views.ts";
+import type { ConnectionsView, ConnectionView } from "../../api/views.ts";
 import { confirm } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
 import { second } from "../live/clock.ts";

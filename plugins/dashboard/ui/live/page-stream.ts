@@ -1,5 +1,5 @@
 /** Keeps a page current: one stream of server-sent events, and what reloads after them. @module */
-import type { FeedEvents } from "../../api/views.ts";
+import type { FeedEvents } from "../../api/feed-views.ts";
 import { base } from "./base.ts";
 import { setServerTime } from "./clock.ts";
 import { allowSignInPrompt, onSignedIn, setSignOutReason } from "./owner.ts";

@@ -1,7 +1,7 @@
 /** Data of a page that follows the events of the server. @module */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
-import type { FeedEvents } from "../../api/views.ts";
+import type { FeedEvents } from "../../api/feed-views.ts";
 import type { ApiError } from "./api.ts";
 import { load } from "./owner.ts";
 import { subscribe } from "./stream.ts";

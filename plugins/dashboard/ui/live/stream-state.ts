@@ -1,6 +1,6 @@
 /** State of the live updates of a page, and the parts that follow them. @module */
 import { signal } from "@preact/signals";
-import type { FeedEvents } from "../../api/views.ts";
+import type { FeedEvents } from "../../api/feed-views.ts";
 import type { ApiError } from "./api.ts";
 
 export const retryDelayMs = 2000;
