@@ -14,12 +14,22 @@ const all = /** @type {const} */ ([
   "bun",
 ]);
 
+/** Messages that each server has echoed before the first round, for the same reason as sign-ins. */
+const warmUpMessages = 400_000;
+
+/** @param {readonly import("../rounds.mjs").Pair[]} pairs Connected. @param {Size} size */
+export async function warmUp(pairs, size) {
+  const messages = size.rounds > 1 ? warmUpMessages : size.count(warmUpMessages);
+  for (const { generator } of pairs) await generator.ask("exchange", { inFlight: 16, messages });
+}
+
 /** Echoes messages, with 1 and 16 in flight on each connection. @param {Size} size */
 export const measureEcho = (size) =>
   withPairs(all, size, async (pairs) => {
     const targets = [];
     for (const { generator } of pairs)
       await generator.ask("connect", { connections, perSession: 1 });
+    await warmUp(pairs, size);
     for (const [inFlight, aim] of /** @type {const} */ ([
       [1, 1.3],
       [16, 2.5],

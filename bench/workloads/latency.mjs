@@ -1,5 +1,6 @@
 import { median, grid, figure, records } from "../report.mjs";
 import { interleave, sampleOf, withPairs } from "../rounds.mjs";
+import { warmUp } from "./echo.mjs";
 
 /** @typedef {import("../rounds.mjs").Size} Size */
 /** @typedef {import("../rounds.mjs").Pair} Pair */
@@ -27,6 +28,7 @@ export const measureLatency = (size) =>
   withPairs(servers, size, async (pairs) => {
     for (const { generator } of pairs)
       await generator.ask("connect", { connections, perSession: 1 });
+    await warmUp(pairs, size);
     const rates = await interleave(
       Math.min(3, size.rounds),
       pairs.map((pair) => () => rateOf(pair, size.seconds)),
