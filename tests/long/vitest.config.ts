@@ -5,26 +5,33 @@ import { rounds } from "../support/runs.ts";
 
 const longest = [
   "bench",
-  "restarts",
   "sqlite-store",
-  "redis/nodes",
-  "takeover",
   "fuzz",
-  "pages",
   "atomic-write",
-  "cross-site",
-  "crowd",
+  "browser/pages",
+  "restarts",
+  "redis/nodes",
+  "screenshots",
   "slow-peers",
-  "kills",
+  "crowd",
   "slow-http",
-  "slow-headers",
+  "takeover",
+  "pico-cuts",
+  "rolling-restart",
+  "cross-site",
+  "modes",
+  "e2e/workers",
+  "clock",
+  "failover",
+  "parts",
+  "launcher-kills",
 ];
 
 /** Removed because reading these certificates takes most of the time of each Node start. */
 delete process.env["NODE_EXTRA_CA_CERTS"];
 
 /**
- * Configures the tests that take long or load the machine: three files in parallel, because they
+ * Configures the tests that take long or load the machine: four files in parallel, because they
  * mostly wait, and the killed writers and the laws of the other suite with more rounds.
  */
 export default defineConfig({
@@ -45,7 +52,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     pool: "forks",
-    maxWorkers: 3,
+    maxWorkers: 4,
     experimental: { fsModuleCache: true },
     sequence: { sequencer: longestFirst(longest) },
     env: { KILLS: String(rounds(200)), LAWS: "all" },
