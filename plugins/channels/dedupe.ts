@@ -30,6 +30,9 @@ export type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
 /** Text of at most this length is compared directly, because a digest is longer. */
 const maxInlineLength = 42;
 
+/** Equals every message: the process ended before the store learned the digest. */
+const unknownDigest = "?";
+
 /** Covers content and media. Each part follows its length, so that parts cannot run together. */
 function digestOf({ content, media }: InboundMessage): string {
   if (media.length === 0 && content.length <= maxInlineLength) return content;
@@ -149,7 +152,7 @@ export class Dedupe {
   }
 
   isSame(record: DeliveryRecord, message: InboundMessage): boolean {
-    return record.digest === digestOf(message);
+    return record.digest === unknownDigest || record.digest === digestOf(message);
   }
 
   remember(message: InboundMessage): DeliveryRecord {
@@ -204,7 +207,8 @@ export class Dedupe {
     const now = this.time();
     const session = this.channels.get(channel)?.get(name) ?? this.open(channel, name, now);
     for (const { id, digest, ageMs, stopped: isStopped = false } of ids)
-      if (!session.open.get(id)) this.addSettled(session, id, digest, now - ageMs, isStopped);
+      if (!session.open.get(id))
+        this.addSettled(session, id, digest ?? unknownDigest, now - ageMs, isStopped);
     session.isUsed = true;
     session.isComplete ||= isComplete;
     if (this.count > maxTotal) this.makeRoom();

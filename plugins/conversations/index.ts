@@ -1,17 +1,15 @@
 /** Keeps the messages of all channels, so that clients can resume and people can read them. */
-import type { Awaitable, Plugin, Scope } from "../../kernel/index.ts";
+import type { Awaitable, Plugin } from "../../kernel/index.ts";
 import { conversationsErrors } from "./errors.ts";
 import { homeStoreSchema, hostStoreSchema } from "./config.ts";
-import { openConfiguredRedis, openStore, type StoreSecrets } from "./open-store.ts";
-import type { Conversations, ConversationsShape } from "./service.ts";
-import { MemoryConversations } from "./stores/memory.ts";
-import type { SharedConversationStore } from "./stores/redis/shared.ts";
-import type { ConversationStorage, ConversationStore } from "./stores/storage.ts";
-import { StoredConversations } from "./stores/stored.ts";
+import { configuredStore, type StoreSecrets } from "./open-store.ts";
+import { MemoryConversations } from "./memory.ts";
+import type { Address } from "../channels/index.ts";
+import type { ConversationsShape, ConversationStore } from "./service.ts";
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
-export { turnLabel } from "./stores/turn-label.ts";
+export { turnLabel } from "./turn-label.ts";
 export type {
   AppendResult,
   Cursor,
@@ -34,40 +32,28 @@ export type {
 } from "./log/session-log.ts";
 export type { StoreSecrets } from "./open-store.ts";
 export { redis, type RedisOptions } from "./stores/redis/factory.ts";
-export type {
-  SharedConversations,
-  SharedConversationStore,
-  SharedStoreScope,
-} from "./stores/redis/shared.ts";
 export type { RedisInspection } from "./stores/redis/inspect.ts";
 export { inspectStoreServer } from "./open-store.ts";
-export { findSqliteDriver } from "./stores/sqlite/driver.ts";
-export { sqlite, type SqliteOptions } from "./stores/sqlite/factory.ts";
-export type {
-  Batch,
-  ConversationStorage,
-  ConversationStore,
-  NewEntry,
-  StorageContext,
-  StoredFrame,
-  StoredStream,
-  StreamPositions,
-} from "./stores/storage.ts";
+export { findSqliteDriver } from "./sqlite/driver.ts";
+export { sqlite, type SqliteOptions } from "./sqlite/factory.ts";
 export type {
   ConversationHistory,
   ConversationId,
   Conversations,
   ConversationsEvents,
   ConversationsShape,
+  ConversationStore,
   ConversationSummary,
   Desk,
   DeskListener,
   NodeView,
+  OpenConversations,
   Page,
   PassOutcome,
   SearchHit,
   StoreHealth,
   StoreMetrics,
+  StoreScope,
   TakenId,
   TakenIds,
   Turn,
@@ -80,7 +66,7 @@ export interface ConversationsOptions {
    * Opens the store that keeps the conversations: `sqlite({ path })`, or `redis({ url, secret })`.
    * It overrides the section `store`.
    */
-  readonly store?: ConversationStore | SharedConversationStore;
+  readonly store?: ConversationStore;
   /**
    * Folder for `state/conversations.db`. With it, `store.kind` is `sqlite` by default; without it,
    * `memory`.
@@ -98,54 +84,6 @@ export interface ConversationsOptions {
 }
 
 const MiB = 1024 * 1024;
-/** Milliseconds from the start to the first deletion of old conversations, and between two. */
-const firstRetentionMs = 60_000;
-const retentionIntervalMs = 3_600_000;
-
-type ConversationsScope = Scope<ConversationsShape>;
-
-/** Connects to a store that several nodes share. */
-async function share(
-  { clock, log, random, after, onStop, emit, uses }: ConversationsScope,
-  store: SharedConversationStore,
-): Promise<Conversations> {
-  const shared = await store.open({
-    clock,
-    log,
-    random,
-    after,
-    tokens: uses.tokenSync,
-    changed: (address) => emit("conversations:changed", address),
-    forgotten: (count) => emit("conversations:forgotten", { count }),
-  });
-  onStop(() => shared.close());
-  return shared;
-}
-
-function keepConversations(
-  { clock, log, random, after, config, onStop, emit }: ConversationsScope,
-  storage: ConversationStorage,
-): Conversations {
-  const stored = new StoredConversations({
-    storage,
-    clock,
-    log,
-    random,
-    after,
-    changed: (address) => emit("conversations:changed", address),
-    forgotten: (count) => emit("conversations:forgotten", { count }),
-    limits: () => ({ keepDays: config().keep_days, maxBytes: config().max_mb * MiB }),
-  });
-  const retain = (): void => {
-    stored
-      .retain()
-      .catch((err: unknown) => log.error({ err }, "Old conversations could not be deleted"))
-      .finally(() => after(retentionIntervalMs, retain));
-  };
-  after(firstRetentionMs, retain);
-  onStop(() => stored.close());
-  return stored;
-}
 
 /**
  * Creates the plugin that keeps conversations. List it before `channels` and `pico-server`; without
@@ -157,6 +95,7 @@ function keepConversations(
  * @throws STORE_IN_USE at start, if another process has opened the file.
  * @throws STORE_BROKEN at start, if the file is damaged or belongs to another program.
  * @throws STORE_NEWER at start, if a newer version of Doorward has written the file.
+ * @throws STORE_UNFINISHED at start, if an earlier version has written the file, and not all of it.
  * @throws The errors that `redis()` lists, at start, if `store.kind` is `redis`.
  * @example
  * import { createKernel } from "doorward";
@@ -182,22 +121,26 @@ export function conversations({
     api: 1,
     config: { section: "store", schema: home === undefined ? hostStoreSchema : homeStoreSchema },
     async start(scope) {
-      const { clock, log, random, after, config } = scope;
+      const { clock, log, random, after, config, emit, onStop, uses } = scope;
       // Channels look for the service when they start, and would work without it.
-      if (Object.hasOwn(scope.uses, "channels")) throw conversationsErrors.STORE_ORDER();
-      if (typeof store === "object") return { conversations: await share(scope, store) };
-      if (!store && config().kind === "redis") {
-        const configured = await openConfiguredRedis(config(), await secrets());
-        return { conversations: await share(scope, configured) };
-      }
-      const context = { clock, log, random };
-      const { storage, problem } = store
-        ? { storage: await store(context) }
-        : await openStore(config(), { home, lockWaitMs }, context);
+      if (Object.hasOwn(uses, "channels")) throw conversationsErrors.STORE_ORDER();
+      const context = {
+        clock,
+        log,
+        random,
+        after,
+        tokens: uses.tokenSync,
+        limits: () => ({ keepDays: config().keep_days, maxBytes: config().max_mb * MiB }),
+        changed: (address: Address) => emit("conversations:changed", address),
+        forgotten: (count: number) => emit("conversations:forgotten", { count }),
+      };
+      const place = { home, lockWaitMs, secrets };
+      const { opened, problem } = store
+        ? { opened: await store.open(context) }
+        : await configuredStore(config(), place, context);
+      if (opened) onStop(() => opened.close());
       return {
-        conversations: storage
-          ? keepConversations(scope, storage)
-          : new MemoryConversations({ clock, random, after, problem }),
+        conversations: opened ?? new MemoryConversations({ clock, random, after, problem }),
       };
     },
   };

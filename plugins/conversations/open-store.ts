@@ -1,12 +1,11 @@
 // Opens the store that the section `store` names.
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { codeOf } from "../../kernel/index.ts";
+import { codeOf, type Awaitable } from "../../kernel/index.ts";
 import type { StoreConfig } from "./config.ts";
 import { conversationsErrors } from "./errors.ts";
+import type { OpenConversations, StoreScope } from "./service.ts";
 import type { RedisInspection } from "./stores/redis/inspect.ts";
-import type { SharedConversationStore } from "./stores/redis/shared.ts";
-import type { ConversationStorage, StorageContext } from "./stores/storage.ts";
 
 interface StorePlace {
   /**
@@ -16,10 +15,12 @@ interface StorePlace {
   readonly home: string | undefined;
   /** Milliseconds to wait for another process that closes the file. */
   readonly lockWaitMs: number;
+  /** Reads the secrets of the kind `redis`. */
+  readonly secrets: () => Awaitable<StoreSecrets>;
 }
 
-interface OpenedStore {
-  readonly storage?: ConversationStorage;
+interface ConfiguredStore {
+  readonly opened?: OpenConversations;
   readonly problem?: string;
 }
 
@@ -30,22 +31,24 @@ const exists = (path: string): Promise<boolean> =>
   );
 
 /**
- * Opens the configured store.
+ * Opens the store that the section names.
  *
  * @returns The store, or why the conversations are in memory, if not by choice.
  */
-export async function openStore(
-  { kind, path, durability }: StoreConfig,
-  { home, lockWaitMs }: StorePlace,
-  context: StorageContext,
-): Promise<OpenedStore> {
-  if (kind !== "sqlite") return {};
+export async function configuredStore(
+  config: StoreConfig,
+  { home, lockWaitMs, secrets }: StorePlace,
+  scope: StoreScope,
+): Promise<ConfiguredStore> {
+  const { kind, path, durability } = config;
+  if (kind === "memory") return {};
+  if (kind === "redis")
+    return { opened: await openConfiguredRedis(config, await secrets(), scope) };
   if (path === "" && home === undefined) throw conversationsErrors.STORE_PATH_MISSING();
   const file = path === "" ? join(home!, "state", "conversations.db") : resolve(home ?? "", path);
-  const { openSqliteStorage } = await import("./stores/sqlite/index.ts");
+  const { openSqlite } = await import("./sqlite/index.ts");
   try {
-    const storage = await openSqliteStorage({ path: file, durability, ...context, lockWaitMs });
-    return { storage };
+    return { opened: await openSqlite({ path: file, durability, lockWaitMs }, scope) };
   } catch (error) {
     const code = codeOf(error);
     const isMissing = code === "STORE_DRIVER_MISSING";
@@ -53,7 +56,7 @@ export async function openStore(
     // A file that exists has conversations, so the start must not go on without them.
     if (!isMissing && (await exists(file))) throw error;
     const problem = `Conversations are kept in memory only. ${(error as Error).message}`;
-    context.log.warn({ code }, problem);
+    scope.log.warn({ code }, problem);
     return { problem };
   }
 }
@@ -68,11 +71,12 @@ export interface StoreSecrets {
   readonly variable?: string | undefined;
 }
 
-/** Creates the Redis store of the section `store`. */
-export async function openConfiguredRedis(
+/** Connects to the Redis store of the section `store`. */
+async function openConfiguredRedis(
   { url, sentinels, name, prefix, node, patience, replicas, keep_hours }: StoreConfig,
   { secret = "", password, variable }: StoreSecrets,
-): Promise<SharedConversationStore> {
+  scope: StoreScope,
+): Promise<OpenConversations> {
   const { openRedis } = await import("./stores/redis/index.ts");
   const options = {
     ...{ url, sentinels, name, prefix, node, patience, replicas, secret },
@@ -80,7 +84,7 @@ export async function openConfiguredRedis(
     ...(password !== undefined && { password }),
     ...(variable !== undefined && { secretVariable: variable }),
   };
-  return { open: (scope) => openRedis(options, scope) };
+  return openRedis(options, scope);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Types of the conversations service: history for pages, commands and applications. */
-import type { Awaitable } from "../../kernel/index.ts";
+import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
 import type { Address, Media, Sender } from "../channels/index.ts";
 import type { TokenSync } from "../token-store/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
@@ -100,6 +100,8 @@ export interface StoreHealth {
   readonly since: number;
   /** One sentence for the owner about what is wrong; absent while all is well. */
   readonly problem?: string;
+  /** One sentence for the owner about something to check, for example the system's clock. */
+  readonly notice?: string;
   /** Path of the file, of the SQLite form. */
   readonly path?: string;
   /** Bytes on disk, of the SQLite form. */
@@ -175,10 +177,11 @@ export interface TakenId {
   /** Id of the message in its session, chosen by the client: at most 256 bytes. */
   readonly id: string;
   /**
-   * Digest of content and media: SHA-256 in base64url, or a short text itself. A message with the
-   * same id and another digest is rejected as `id_reused`.
+   * Digest of content and media. A message with the same id and another digest is rejected as
+   * `id_reused`. Absent if the process ended after the complete answer was stored and before the
+   * digest was: the message is a duplicate then, whatever it says.
    */
-  readonly digest: string;
+  readonly digest?: string;
   /** Milliseconds since the application accepted it, or a client stopped it. */
   readonly ageMs: number;
   /** True if a client stopped the message before the application accepted it. */
@@ -273,6 +276,38 @@ export interface Conversations extends ConversationHistory {
   announce?(settings: string): void;
   /** Hands sessions to nodes; absent unless several nodes share the store. */
   readonly desk?: Desk;
+}
+
+/** The parts of the plugin scope that a store uses. */
+export interface StoreScope {
+  /** The clock of the kernel. */
+  readonly clock: Clock;
+  /** Receives problems of the store, never the content of messages. */
+  readonly log: Log;
+  /** Returns this many cryptographically random bytes. */
+  readonly random: (bytes: number) => Uint8Array;
+  /** Runs a function later, unless the plugin has stopped. */
+  readonly after: (ms: number, run: () => void) => Release;
+  /** Keeps the tokens of channels equal on all nodes; absent without a token store. */
+  readonly tokens?: TokenSync | undefined;
+  /** Reads the limits of the store. `keepDays` 0 keeps conversations indefinitely. */
+  readonly limits: () => { readonly keepDays: number; readonly maxBytes: number };
+  /** Runs for each session of which an entry was stored by this process. */
+  readonly changed: (address: Address) => void;
+  /** Runs when this process has deleted conversations. */
+  readonly forgotten: (count: number) => void;
+}
+
+/** Conversations of a store that is open. */
+export interface OpenConversations extends Conversations {
+  /** Stores everything and closes the store. */
+  close(): Promise<void>;
+}
+
+/** Opens the conversations when the plugin starts: see `sqlite()` and `redis()`. */
+export interface ConversationStore {
+  /** If it rejects, the start of the plugin fails with its error. */
+  open(scope: StoreScope): Promise<OpenConversations>;
 }
 
 /** Events of the conversations plugin, without content. */

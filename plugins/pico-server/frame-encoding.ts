@@ -317,6 +317,7 @@ export class EncodedEntry implements LogEntry {
   readonly message: string | undefined;
   readonly final: boolean;
   growth: TextGrowth | undefined = undefined;
+  answers: string | undefined = undefined;
 
   /** @param byteLength - Length of `text` in bytes of UTF-8. */
   constructor(

@@ -1,7 +1,7 @@
 // Keeps the streams of all sessions in the memory of one process.
 import type { Release } from "../../../kernel/index.ts";
 import { conversationsErrors } from "../errors.ts";
-import type { StoredStream, StreamPositions } from "../stores/storage.ts";
+import type { StoredStream, StreamPositions } from "./stored-stream.ts";
 import type {
   AppendResult,
   Cursor,

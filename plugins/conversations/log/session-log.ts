@@ -52,6 +52,11 @@ export interface LogEntry {
   readonly message?: string | undefined;
   /** For the turn of a person, the id that its client gave the message. */
   readonly request?: string | undefined;
+  /**
+   * The id of the message that this complete text answers. A store notes in the same step that the
+   * application has taken that message.
+   */
+  readonly answers?: string | undefined;
   /** Bytes that the entry counts in the limits of a stream. Absent: those of the frame. */
   readonly bytes?: number | undefined;
   /** True for the complete text of a message. */

@@ -1,6 +1,6 @@
 // The numbered frames of one session and its subscribers.
 import { FrameWindow, PendingReceipts, sizeOf } from "./sequence.ts";
-import type { StoredStream } from "../stores/storage.ts";
+import type { StoredStream } from "./stored-stream.ts";
 import type {
   DefaultStart,
   Cursor,

@@ -249,10 +249,12 @@ class PicoChannelAdapter implements ChannelAdapter {
     message?: string,
     final?: boolean,
     growth?: TextGrowth,
+    answers?: string,
   ): Awaitable<AppendResult> {
     if (byteLength > limits.outboundFrame)
       throw picoErrors.too_large(byteLength, limits.outboundFrame);
     const entry = new EncodedEntry(type, text, byteLength, numbered, message, final);
+    entry.answers = answers;
     if (!growth) return this.sessions.append(session, entry);
     entry.growth = growth;
     const appended = this.sessions.append(session, entry);
@@ -274,8 +276,19 @@ class PicoChannelAdapter implements ChannelAdapter {
     numbered: boolean,
     final?: boolean,
     growth?: TextGrowth,
+    answers?: string,
   ): Awaitable<AdapterReceipt> {
-    const appended = this.publish(type, session, text, byteLength, numbered, id, final, growth);
+    const appended = this.publish(
+      type,
+      session,
+      text,
+      byteLength,
+      numbered,
+      id,
+      final,
+      growth,
+      answers,
+    );
     return appended instanceof Promise
       ? appended.then((result) => this.toReceipt(id, numbered, result))
       : this.toReceipt(id, numbered, appended);
@@ -301,6 +314,7 @@ class PicoChannelAdapter implements ChannelAdapter {
     const now = this.clock.now();
     const { content } = message;
     const request = requestIdOf(message);
+    const answers = final && message.kind === undefined ? request : undefined;
     const growth =
       type === "message.update" || !final
         ? this.texts.grow(session, id, message, {
@@ -313,11 +327,13 @@ class PicoChannelAdapter implements ChannelAdapter {
       ? encodeTextMessage({ type, session, id, content, request, final }, now)
       : undefined;
     if (plain !== undefined) {
-      return this.write(type, session, id, plain, plain.length, numbered, final, growth);
+      const { length } = plain;
+      return this.write(type, session, id, plain, length, numbered, final, growth, answers);
     }
     const payload = toPayload(id, message, final);
     const text = encode({ type, payload, session_id: session, timestamp: now });
-    return this.write(type, session, id, text, Buffer.byteLength(text), numbered, final, growth);
+    const bytes = Buffer.byteLength(text);
+    return this.write(type, session, id, text, bytes, numbered, final, growth, answers);
   }
 
   /** Sends a frame to the current subscribers. A failure is ignored: the frame may be lost. */

@@ -1,6 +1,6 @@
 // Builds the calls that append entries.
 import type { Cursor, LogEntry } from "../../log/session-log.ts";
-import { payloadOf, toTitle } from "../sqlite/frames.ts";
+import { payloadOf, toTitle } from "../../turn-frames.ts";
 import type { ScriptCall } from "./call-queue.ts";
 import type { SessionPlace } from "./keys.ts";
 import type { EntryHead } from "./live-session.ts";

@@ -10,7 +10,7 @@ import type {
   TakenId,
   TakenIds,
 } from "../../service.ts";
-import { CommitMetrics } from "../commit-metrics.ts";
+import { CommitMetrics } from "../../commit-metrics.ts";
 import { takenMs } from "./batch-script.ts";
 import { RedisDesk } from "./desk.ts";
 import type { RedisClient, Reply } from "./driver.ts";
@@ -21,7 +21,7 @@ import { Nodes } from "./nodes.ts";
 import type { RedisLogContext } from "./log-context.ts";
 import { RedisSessionLog, replayWindow } from "./session-log.ts";
 import { TokenExchange } from "./tokens.ts";
-import type { SharedConversations, SharedStoreScope } from "./shared.ts";
+import type { OpenConversations, StoreScope } from "../../service.ts";
 
 interface RedisSettings {
   readonly prefix: string;
@@ -56,7 +56,7 @@ function toHead(
   return [lineage, index, base, me, keepMs, keptSince, frames, bytes, replicas === 0 ? 1 : 0];
 }
 
-export class RedisConversations implements SharedConversations {
+export class RedisConversations implements OpenConversations {
   readonly desk: RedisDesk;
   readonly peers: Nodes;
   readonly link: RedisLink;
@@ -65,7 +65,7 @@ export class RedisConversations implements SharedConversations {
     known: (address, id) => this.known(address, id),
     settle: (address, id, digest, options) => this.settle(address, id, digest, options),
   };
-  private readonly scope: SharedStoreScope;
+  private readonly scope: StoreScope;
   private readonly settings: RedisSettings;
   private readonly history: RedisHistory;
   private readonly commits = new CommitMetrics();
@@ -75,7 +75,7 @@ export class RedisConversations implements SharedConversations {
   /** The first values of the batch script. */
   private readonly head: readonly (string | number)[];
 
-  constructor(create: () => RedisClient, settings: RedisSettings, scope: SharedStoreScope) {
+  constructor(create: () => RedisClient, settings: RedisSettings, scope: StoreScope) {
     const { prefix, secret, node, patienceMs, replicas, keepMs } = settings;
     const { clock, log, after, random } = scope;
     const space = new KeySpace(prefix, secret);

@@ -1,5 +1,5 @@
 // The factory of the Redis form for hosts. Loads it when the plugin starts.
-import type { SharedConversationStore } from "./shared.ts";
+import type { ConversationStore } from "../../service.ts";
 
 /** Options of {@link redis}. */
 export interface RedisOptions {
@@ -41,7 +41,7 @@ export interface RedisOptions {
  * const secret = process.env["STORE_SECRET"]!; // the same 32 random bytes or more on all nodes
  * const plugin = conversations({ store: redis({ url: "redis://127.0.0.1:6379", secret }) });
  */
-export function redis(options: RedisOptions): SharedConversationStore {
+export function redis(options: RedisOptions): ConversationStore {
   return {
     async open(scope) {
       const { openRedis } = await import("./index.ts");

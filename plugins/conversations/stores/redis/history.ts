@@ -9,8 +9,8 @@ import type {
   SearchHit,
   Turn,
 } from "../../service.ts";
-import { exportConversation } from "../sqlite/document.ts";
-import { toLine, toPreview, toTurn } from "../sqlite/frames.ts";
+import { exportConversation } from "../../document.ts";
+import { toLine, toPreview, toTurn } from "../../turn-frames.ts";
 import type { Reply } from "./driver.ts";
 import type { KeySpace, SessionPlace } from "./keys.ts";
 import type { RedisLink } from "./link.ts";

@@ -3,7 +3,7 @@ import { RedisConversations } from "./conversations.ts";
 import { loadRedisDriver } from "./driver.ts";
 import { redisErrors } from "./errors.ts";
 import type { RedisOptions } from "./factory.ts";
-import type { SharedStoreScope } from "./shared.ts";
+import type { StoreScope } from "../../service.ts";
 
 const minSecretLength = 32;
 const hourMs = 3_600_000;
@@ -21,7 +21,7 @@ export interface OpenRedisOptions extends RedisOptions {
  */
 export async function openRedis(
   options: OpenRedisOptions,
-  scope: SharedStoreScope,
+  scope: StoreScope,
 ): Promise<RedisConversations> {
   const { secret, secretVariable = "SERVICE_STORE_SECRET", prefix = "doorward" } = options;
   const { node = "", patience = 10, replicas = 0, keepHours = 24, window } = options;

@@ -17,7 +17,7 @@ import type {
   Subscriber,
 } from "../../log/session-log.ts";
 import type { ConversationHistory } from "../../service.ts";
-import { findTurn } from "../find-turn.ts";
+import { findTurn } from "./find-turn.ts";
 import { AppendDrafts, type AppendDraft } from "./append-drafts.ts";
 import { touchSessions } from "./expiry.ts";
 import type { Reply } from "./driver.ts";

@@ -1,0 +1,201 @@
+// Conversations in a SQLite file: the service of the plugin over the store.
+import { codeOf } from "../../../kernel/index.ts";
+import type { Address } from "../../channels/index.ts";
+import { exportConversation } from "../document.ts";
+import type { MemorySessionLogOptions } from "../log/memory-session-log.ts";
+import type { LogListeners, SessionLog } from "../log/session-log.ts";
+import type {
+  ConversationSummary,
+  Conversations,
+  OpenConversations,
+  Page,
+  SearchHit,
+  StoreHealth,
+  StoreMetrics,
+  StoreScope,
+  TakenIds,
+  Turn,
+} from "../service.ts";
+import { SqliteSessionLog } from "./session-log.ts";
+import type { SqliteStore } from "./store.ts";
+
+type Scope = Pick<StoreScope, "clock" | "log" | "random" | "after" | "forgotten" | "limits">;
+
+const dayMs = 86_400_000;
+/** Clients learn a number of seconds, also if nothing expires. */
+const unlimitedDays = 36_500;
+/** Milliseconds from the start to the first deletion of old conversations, and between two. */
+const firstRetentionMs = 60_000;
+const retentionIntervalMs = 3_600_000;
+/** Between two deletions because the store is too large. */
+const overfullIntervalMs = 10_000;
+
+const noListeners: LogListeners = {
+  onReceipt: () => undefined,
+  sessionActive: () => undefined,
+  sessionIdle: () => undefined,
+  renewed: () => undefined,
+};
+
+interface ChannelLog {
+  readonly log: SqliteSessionLog;
+  listeners: LogListeners;
+}
+
+/** Every call that needs the store fails with `store_unavailable` while it cannot be used. */
+export class SqliteConversations implements OpenConversations {
+  readonly taken: TakenIds = {
+    known: (address) => this.store.knownIds(address),
+    settle: (address, id, digest, { stopped = false } = {}) =>
+      new Promise((resolve, reject) => {
+        this.store.settle(address, id, digest, stopped, (error) => {
+          if (error === undefined) resolve();
+          else reject(error as Error);
+        });
+      }),
+  };
+  private readonly store: SqliteStore;
+  private readonly scope: Scope;
+  /** Limits of the streams in memory, for tests. */
+  private readonly cache: Pick<MemorySessionLogOptions, "window" | "bounds" | "retentionMs">;
+  private readonly release: () => Promise<void>;
+  private readonly channels = new Map<string, ChannelLog>();
+  private retention: Promise<number> | undefined;
+  private retainedAt = 0;
+  private closing: Promise<void> | undefined;
+
+  /** @param release - Releases the lock of the file. */
+  constructor(
+    store: SqliteStore,
+    scope: Scope,
+    release: () => Promise<void> = () => Promise.resolve(),
+    cache: SqliteConversations["cache"] = {},
+  ) {
+    this.store = store;
+    this.scope = scope;
+    this.release = release;
+    this.cache = cache;
+    const retain = (): void => {
+      void this.retainQuietly().finally(() => scope.after(retentionIntervalMs, retain));
+    };
+    scope.after(firstRetentionMs, retain);
+  }
+
+  open(channel: string, listeners: LogListeners): SessionLog {
+    const opened = this.channel(channel);
+    opened.listeners = listeners;
+    return opened.log;
+  }
+
+  health(): StoreHealth {
+    return this.store.health();
+  }
+
+  metrics(): StoreMetrics {
+    return this.store.metrics();
+  }
+
+  async list(options?: Parameters<Conversations["list"]>[0]): Promise<Page<ConversationSummary>> {
+    return this.store.history.list(options);
+  }
+
+  async find(address: Address): Promise<ConversationSummary | undefined> {
+    return this.store.history.find(address);
+  }
+
+  async get(id: string): Promise<ConversationSummary> {
+    return this.store.history.get(id);
+  }
+
+  async read(id: string, options?: Parameters<Conversations["read"]>[1]): Promise<Page<Turn>> {
+    return this.store.history.read(id, options);
+  }
+
+  async search(text: string, options?: { readonly limit?: number }): Promise<readonly SearchHit[]> {
+    return this.store.history.search(text, options);
+  }
+
+  rename(id: string, title: string): Promise<void> {
+    return this.store.rename(id, title);
+  }
+
+  export(id: string, format: "json" | "markdown"): AsyncIterable<string> {
+    return exportConversation(this, id, format);
+  }
+
+  async forget(id: string): Promise<void> {
+    const { channel, session } = await this.get(id);
+    const { log, listeners } = this.channel(channel);
+    await this.store.forget(id, () => {
+      log.renew(session);
+      listeners.renewed(session);
+      this.scope.forgotten(1);
+    });
+  }
+
+  /** Deletes the conversations that are too old or do not fit, except those in use. */
+  async retain(): Promise<number> {
+    this.retainedAt = this.scope.clock.monotonic();
+    this.retention ??= this.store.retain(this.scope.limits(), ({ channel, session }) =>
+      this.channel(channel).log.isLive(session),
+    );
+    try {
+      const count = await this.retention;
+      if (count > 0) this.scope.forgotten(count);
+      return count;
+    } finally {
+      this.retention = undefined;
+    }
+  }
+
+  /** The store is larger than its limit by a tenth. */
+  overfull(): void {
+    if (this.scope.clock.monotonic() - this.retainedAt > overfullIntervalMs)
+      void this.retainQuietly();
+  }
+
+  /** Stores everything and closes the store. */
+  close(): Promise<void> {
+    this.closing ??= this.store.close().finally(() => this.release());
+    return this.closing;
+  }
+
+  private async retainQuietly(): Promise<void> {
+    if (this.closing) return;
+    try {
+      await this.retain();
+    } catch (error) {
+      if (!this.closing)
+        this.scope.log.error(
+          { err: error, code: codeOf(error) },
+          "old conversations were not deleted",
+        );
+    }
+  }
+
+  private channel(name: string): ChannelLog {
+    const existing = this.channels.get(name);
+    if (existing) return existing;
+    const { clock, random, after, limits } = this.scope;
+    const { keepDays } = limits();
+    const created: ChannelLog = {
+      listeners: noListeners,
+      log: new SqliteSessionLog({
+        channel: name,
+        store: this.store,
+        memory: {
+          ...this.cache,
+          random,
+          after,
+          now: () => clock.monotonic(),
+          onReceipt: (...receipt) => created.listeners.onReceipt(...receipt),
+          sessionActive: (session) => created.listeners.sessionActive(session),
+          sessionIdle: (session) => created.listeners.sessionIdle(session),
+        },
+        retentionMs: (keepDays === 0 ? unlimitedDays : keepDays) * dayMs,
+      }),
+    };
+    this.channels.set(name, created);
+    return created;
+  }
+}

@@ -1,0 +1,32 @@
+// Errors of the SQLite store.
+import { dirname } from "node:path";
+import { errorTable } from "../../../kernel/index.ts";
+
+const quote = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
+
+/** The command that moves a file aside, together with the files that SQLite keeps next to it. */
+function moveAside(path: string): string {
+  const folder = quote(`${dirname(path)}/broken`);
+  return `mkdir -p ${folder} && mv ${quote(path)}* ${folder}`;
+}
+
+export const storeErrors = errorTable({
+  STORE_IN_USE: (path: string, holder: string) =>
+    `The conversation store ${path} is in use by ${holder}. Stop it, or set another "store.path".`,
+  STORE_BROKEN: (path: string, problem: string) =>
+    `${path} cannot be used as the conversation store: ${problem}. Move it aside with: ` +
+    moveAside(path),
+  STORE_NEWER: (path: string, found: number, known: number) =>
+    `${path} has schema version ${found}, and this version of Doorward knows version ${known}. ` +
+    "Update Doorward, or restore a backup of that version.",
+  STORE_UNFINISHED: (path: string, log: string) =>
+    `${path} was written by an earlier version of Doorward, and ${log} has messages that are not ` +
+    "in it yet. Start and stop that version once, then start this one.",
+  STORE_DRIVER_MISSING: (node: string) =>
+    `Node ${node} has no SQLite. Use Node 22.13 or newer, or run: npm install ` +
+    "@photostructure/sqlite@1",
+  store_unavailable: (path: string, reason: string) =>
+    `The conversation store ${path} is not available: ${reason}.`,
+  store_busy: "Too many messages wait to be stored. Try again shortly.",
+  not_found: (what: string) => `There is no ${what}.`,
+});

@@ -1,0 +1,274 @@
+// Lists, finds, reads, searches and renames conversations.
+import { withoutMarkdown } from "../../../lib/util.ts";
+import type { Address } from "../../channels/index.ts";
+import type {
+  ConversationHistory,
+  ConversationSummary,
+  Page,
+  SearchHit,
+  Turn,
+} from "../service.ts";
+import { toLine, toPreview, toTitle, toTurn } from "../turn-frames.ts";
+import { resultCode, type Connection, type Row } from "./driver.ts";
+import { storeErrors } from "./errors.ts";
+import { kinds } from "./schema.ts";
+
+type Options<K extends "list" | "read" | "search"> = NonNullable<
+  Parameters<ConversationHistory[K]>[K extends "list" ? 0 : 1]
+>;
+
+const maxTitle = 200;
+const maxExcerpt = 200;
+/** Words that FTS5 puts around the match. */
+const excerptWords = 40;
+/** Marks the match inside FTS5; removed from the excerpt. */
+const mark = "\u0001";
+/** A page ends after this many characters, because turns may contain images. */
+const maxPageLength = 4 * 1024 * 1024;
+/** Turns that are read together. */
+const chunk = 64;
+/** Turns that are searched for a text: first few, because most conversations end with one. */
+const previewTurns = [2, 8];
+
+const clamp = (value: number, max: number): number =>
+  Math.min(max, Math.max(1, Math.floor(value) || 1));
+
+const toSummary = (row: Row): ConversationSummary => ({
+  id: String(row.public_id),
+  channel: String(row.channel),
+  session: String(row.session),
+  title: String(row.name ?? row.title),
+  renamed: row.name !== null,
+  createdAt: Number(row.created_at),
+  usedAt: Number(row.used_at),
+  turns: Number(row.turns),
+});
+
+const lengthOf = ({ content, attachments = [], toolCalls = [] }: Turn): number =>
+  attachments.reduce(
+    (sum, { url = "" }) => sum + url.length,
+    content.length + (toolCalls.length > 0 ? JSON.stringify(toolCalls).length : 0),
+  );
+
+interface Reading {
+  /** Number next to which the reading starts. */
+  readonly from: number;
+  readonly isForward: boolean;
+  readonly limit: number;
+}
+
+export class History {
+  private readonly connection: Connection;
+  /** Makes everything readable that was appended before. */
+  private readonly prepare: () => void;
+
+  constructor(connection: Connection, prepare: () => void) {
+    this.connection = connection;
+    this.prepare = prepare;
+  }
+
+  list({ before, limit = 50, query }: Options<"list"> = {}): Page<ConversationSummary> {
+    this.prepare();
+    const last = before === undefined ? Number.MAX_SAFE_INTEGER : numberOf(before, /^(\d{1,15})$/);
+    const size = clamp(limit, 200);
+    const text = query?.slice(0, maxTitle).toLowerCase() || null;
+    const rows = this.connection.all(
+      "SELECT * FROM conversation WHERE last < ?1 AND last > 0 " +
+        `${text === null ? "AND ?2 IS NULL" : "AND instr(folded, ?2) > 0"} ORDER BY last DESC LIMIT ?3`,
+      last,
+      text,
+      size + 1,
+    );
+    const items = rows.slice(0, size).map((row) => ({ ...toSummary(row), ...this.previewOf(row) }));
+    return rows.length > size ? { items, before: String(rows[size - 1]!.last) } : { items };
+  }
+
+  find({ channel, session }: Address): ConversationSummary | undefined {
+    this.prepare();
+    const sql = "SELECT * FROM conversation WHERE channel = ? AND session = ? AND last > 0";
+    const row = this.connection.get(sql, channel, session);
+    return row && toSummary(row);
+  }
+
+  get(id: string): ConversationSummary {
+    this.prepare();
+    return toSummary(this.requireRow(id));
+  }
+
+  /** Reads turns, oldest first. Large turns end the page before the limit. */
+  read(id: string, { before, after, limit = 50 }: Options<"read"> = {}): Page<Turn> {
+    this.prepare();
+    const row = this.requireRow(id);
+    const conversation = Number(row.id);
+    // Numbers continue when the epoch changes, so only the number of a cursor counts.
+    const cursor = /^[0-9A-Za-z]{0,64}:(\d{1,15})$/;
+    const isForward = before === undefined && after !== undefined;
+    const given = before ?? after;
+    const from = given === undefined ? Number.MAX_SAFE_INTEGER : numberOf(given, cursor);
+    const items = this.turns(conversation, { from, isForward, limit: clamp(limit, 200) });
+    if (!isForward) items.reverse();
+    const [first] = items;
+    if (first === undefined) return { items };
+    const older = this.turns(conversation, { from: first.seq, isForward: false, limit: 1 });
+    return older.length > 0 ? { items, before: `${String(row.epoch)}:${first.seq}` } : { items };
+  }
+
+  /** @returns The latest hits first: an order by relevance would read every match. */
+  search(text: string, { limit = 20 }: Options<"search"> = {}): readonly SearchHit[] {
+    this.prepare();
+    return this.matches(text.slice(0, maxTitle), clamp(limit, 100)).flatMap((row) =>
+      this.hitOf(row),
+    );
+  }
+
+  /** Sets the title; an empty one restores the one made of the first words. */
+  rename(id: string, title: string): void {
+    const row = this.requireRow(id);
+    const name = [...toLine(title)].slice(0, maxTitle).join("") || null;
+    this.connection.run(
+      "UPDATE conversation SET name = ?, folded = ? WHERE id = ?",
+      name,
+      (name ?? String(row.title)).toLowerCase(),
+      Number(row.id),
+    );
+  }
+
+  /** @throws not_found if there is no such conversation, or nothing was ever said in it. */
+  requireRow(id: string): Row {
+    const row = this.connection.get(
+      "SELECT * FROM conversation WHERE public_id = ? AND last > 0",
+      id,
+    );
+    if (row === undefined)
+      throw storeErrors.not_found(`conversation with the id ${toLine(id).slice(0, 64)}`);
+    return row;
+  }
+
+  /** The title made of the first turns, after the one that made it was deleted. */
+  firstTitle(
+    conversation: number,
+    deleted: number,
+  ): { readonly title: string; readonly titleTurn: number } | undefined {
+    for (const turn of this.turns(conversation, { from: 0, isForward: true, limit: 8 })) {
+      const title = turn.seq === deleted ? "" : toTitle(turn.content);
+      if (title !== "") return { title, titleTurn: turn.seq };
+    }
+    return undefined;
+  }
+
+  private previewOf(row: Row): Pick<ConversationSummary, "preview"> {
+    const reading = { from: Number.MAX_SAFE_INTEGER, isForward: false };
+    for (const limit of previewTurns) {
+      const turns = this.turns(Number(row.id), { ...reading, limit }).reverse();
+      const preview = toPreview(turns);
+      if (preview !== undefined) return { preview };
+    }
+    return {};
+  }
+
+  /** Reads turns in one direction, next to `from`, which is not included. */
+  private turns(conversation: number, { from, isForward, limit }: Reading): Turn[] {
+    const [comparison, order] = isForward ? [">", "ASC"] : ["<", "DESC"];
+    const openers =
+      `SELECT id, seq, at, kind, final, message FROM entry WHERE conversation = ? AND seq ${comparison} ? ` +
+      `AND turn IS NULL AND kind BETWEEN 1 AND 3 ORDER BY seq ${order} LIMIT ${chunk}`;
+    const turns: Turn[] = [];
+    let at = from;
+    let length = 0;
+    for (;;) {
+      const rows = this.connection.all(openers, conversation, at);
+      for (const opener of rows) {
+        at = Number(opener.seq);
+        const turn = this.turnOf(conversation, opener);
+        if (turn === undefined) continue;
+        turns.push(turn);
+        length += lengthOf(turn);
+        if (turns.length === limit || length > maxPageLength) return turns;
+      }
+      if (rows.length < chunk) return turns;
+    }
+  }
+
+  /** @returns Undefined if the turn was deleted, or is a placeholder. */
+  private turnOf(conversation: number, opener: Row): Turn | undefined {
+    const { id, seq, at, kind, message } = opener;
+    const latest =
+      this.connection.get(
+        "SELECT kind, final, frame FROM entry WHERE conversation = ? AND turn = ? ORDER BY seq DESC LIMIT 1",
+        conversation,
+        seq!,
+      ) ?? this.connection.get("SELECT kind, final, frame FROM entry WHERE id = ?", id!);
+    if (latest === undefined || latest.kind === kinds.delete) return undefined;
+    const growing =
+      latest.final === 1 || message === null
+        ? undefined
+        : this.connection.get(
+            "SELECT frame FROM growing WHERE conversation = ? AND message = ?",
+            conversation,
+            message!,
+          );
+    return toTurn({
+      seq: Number(seq),
+      message: (message as string | null) ?? undefined,
+      isUser: kind === kinds.user,
+      final: latest.final === 1,
+      at: Number(at),
+      frame: (growing ?? latest).frame as Uint8Array,
+    });
+  }
+
+  /** Text that FTS5 cannot parse is searched as plain words. */
+  private matches(text: string, limit: number): Row[] {
+    const sql =
+      `SELECT rowid AS id, snippet(words, 0, '${mark}', '', '', ${excerptWords}) AS excerpt ` +
+      "FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?";
+    const clean = text.replaceAll("\0", " ").trim();
+    if (clean === "") return [];
+    try {
+      return this.connection.all(sql, clean, limit);
+    } catch (error) {
+      if (resultCode(error) > 1) throw error;
+    }
+    const words = clean.match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu) ?? [];
+    if (words.length === 0) return [];
+    return this.connection.all(sql, words.map((word) => `"${word}"`).join(" "), limit);
+  }
+
+  private hitOf({ id, excerpt }: Row): SearchHit[] {
+    const found = this.connection.get(
+      "SELECT conversation, seq, turn FROM entry WHERE id = ?",
+      id!,
+    );
+    const row =
+      found && this.connection.get("SELECT * FROM conversation WHERE id = ?", found.conversation!);
+    if (!found || !row) return [];
+    const opener = this.connection.get(
+      "SELECT id, seq, at, kind, final, message FROM entry WHERE conversation = ? AND seq = ?",
+      found.conversation!,
+      found.turn ?? found.seq!,
+    );
+    const turn = opener && this.turnOf(Number(found.conversation), opener);
+    return turn
+      ? [{ conversation: toSummary(row), turn, excerpt: toExcerpt(String(excerpt)) }]
+      : [];
+  }
+}
+
+/** @throws not_found if the cursor is malformed. */
+function numberOf(cursor: string, pattern: RegExp): number {
+  const found = pattern.exec(cursor);
+  if (found === null) throw storeErrors.not_found("page at this cursor");
+  return Number(found[1]);
+}
+
+/** Cuts a window around the first mark, and removes all marks and the markup of markdown. */
+function toExcerpt(marked: string): string {
+  const line = marked.replace(/[^\S\n]+|\n+/g, " ");
+  const at = Math.max(0, line.indexOf(mark));
+  const before = [...line.slice(0, at).replace(/\p{Cc}/gu, "")];
+  const after = [...line.slice(at).replace(/\p{Cc}/gu, "")];
+  const lead = Math.max(maxExcerpt / 4, maxExcerpt - after.length);
+  const kept = before.slice(Math.max(0, before.length - lead));
+  const excerpt = kept.concat(after).join("").slice(0, maxExcerpt).trim();
+  return withoutMarkdown(excerpt);
+}

@@ -1,0 +1,174 @@
+// Reads a file of the development forms (versions 1 to 4) into one of this version, once.
+import { copyFileSync, existsSync, renameSync, rmSync, statSync } from "node:fs";
+import type { Clock, Log } from "../../../kernel/index.ts";
+import { payloadOf } from "../turn-frames.ts";
+import { Connection, type DatabaseClass, type Row } from "./driver.ts";
+import { storeErrors } from "./errors.ts";
+import { setMeta } from "./recovery.ts";
+import { createTables, kinds } from "./schema.ts";
+
+interface ImportOptions {
+  readonly path: string;
+  /** Version of the file. */
+  readonly version: number;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Log;
+}
+
+/**
+ * Copies the file to `…before-5`, writes its conversations to a new file, and puts that in its place.
+ * If that is interrupted, the next start begins anew: the old file is in place until the end.
+ *
+ * @throws STORE_UNFINISHED if a log of the old version has messages that are not in the file.
+ */
+export function importFile(
+  driver: DatabaseClass,
+  { path, version, clock, log }: ImportOptions,
+  old: Connection,
+): Connection {
+  for (const name of [`${path}-log1`, `${path}-log2`])
+    if (sizeOf(name) > 0) throw storeErrors.STORE_UNFINISHED(path, name);
+  if (version === 3 && old.get("SELECT 1 FROM journal LIMIT 1"))
+    throw storeErrors.STORE_UNFINISHED(path, "its journal");
+  old.get("PRAGMA wal_checkpoint(TRUNCATE)");
+  const copy = freeName(`${path}.before-5`);
+  copyFileSync(path, `${copy}.part`);
+  renameSync(`${copy}.part`, copy);
+  const next = `${path}.importing`;
+  for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(next + suffix, { force: true });
+  const target = new Connection(driver, next);
+  createTables(target);
+  const count = target.transaction(() => importRows(old, target, clock.now()));
+  target.close();
+  old.close();
+  renameSync(next, path);
+  log.info(
+    { path, copy, conversations: count },
+    "the conversations of an earlier version were imported",
+  );
+  return new Connection(driver, path);
+}
+
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+
+function freeName(path: string): string {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? path : `${path}-${number}`;
+    if (!existsSync(name)) return name;
+  }
+}
+
+/** @returns The number of conversations with entries. */
+function importRows(old: Connection, target: Connection, now: number): number {
+  let count = 0;
+  for (const row of old.all("SELECT * FROM conversation ORDER BY id")) {
+    const last = importEntries(old, target, row);
+    importTaken(old, target, Number(row.id), now);
+    if (last > 0) count += 1;
+    const used = Number(row.used_at);
+    target.run(
+      "INSERT INTO conversation(id, public_id, channel, session, epoch, name, folded, seq, last, title, " +
+        "title_turn, created_at, used_at, aged, turns, written, plain, acknowledged, resumes) " +
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      row.id!,
+      row.public_id!,
+      row.channel!,
+      row.session!,
+      row.epoch!,
+      row.name!,
+      row.folded!,
+      row.seq!,
+      last,
+      row.title!,
+      (row.title_rank === 2 ? -1 : 1) * Number(row.title_seq),
+      Number(row.created_at ?? 0),
+      used,
+      Math.min(used, now),
+      row.turns!,
+      row.written!,
+      row.plain!,
+      row.acknowledged!,
+      row.resumes!,
+    );
+  }
+  const lastId = target.number("SELECT max(id) FROM entry");
+  setMeta(target, "saved", lastId);
+  return count;
+}
+
+/** @returns The id of the last entry; 0 if there is none. */
+function importEntries(old: Connection, target: Connection, { id }: Row): number {
+  const openers = new Map<string, number>();
+  let last = 0;
+  // Page by page, because frames may be large.
+  for (let seq = 0; ;) {
+    const sql = "SELECT * FROM entry WHERE conversation = ? AND seq > ? ORDER BY seq LIMIT 100";
+    const rows = old.all(sql, id!, seq);
+    if (rows.length === 0) return last;
+    for (const row of rows) {
+      seq = Number(row.seq);
+      last = Math.max(last, Number(row.id));
+      target.run(
+        "INSERT INTO entry(id, conversation, seq, at, kind, final, turn, message, request, frame) " +
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        row.id!,
+        id!,
+        seq,
+        row.at!,
+        row.op!,
+        row.final!,
+        turnOf(openers, row),
+        row.message!,
+        requestOf(row),
+        row.data!,
+      );
+    }
+  }
+}
+
+function turnOf(openers: Map<string, number>, { op, message, seq }: Row): number | null {
+  if (typeof message !== "string" || op === kinds.user || op === kinds.other) return null;
+  const opener = openers.get(message) ?? null;
+  if (op === kinds.delete) openers.delete(message);
+  else if (opener === null) openers.set(message, Number(seq));
+  return opener;
+}
+
+function requestOf({ op, data }: Row): string | null {
+  if (op !== kinds.user) return null;
+  const request = payloadOf(data as Uint8Array).request_id;
+  return typeof request === "string" ? request : null;
+}
+
+function importTaken(old: Connection, target: Connection, conversation: number, now: number): void {
+  const rows = old.all(
+    "SELECT * FROM taken WHERE conversation = ? AND at > ?",
+    conversation,
+    now - 600_000,
+  );
+  for (const { message, digest, at, stopped } of rows) {
+    const outcome = stopped === 1 ? 2 : 1;
+    const known = target.get(
+      "SELECT id FROM entry WHERE conversation = ? AND request = ? ORDER BY seq DESC LIMIT 1",
+      conversation,
+      message!,
+    );
+    if (known) {
+      const set = "UPDATE entry SET digest = ?, taken = ? WHERE id = ?";
+      target.run(set, digest!, outcome, known.id!);
+      continue;
+    }
+    const nextId =
+      old.number("SELECT max(id) FROM entry") + target.number("SELECT count(*) FROM entry") + 1;
+    target.run(
+      "INSERT INTO entry(id, conversation, seq, at, kind, final, request, digest, taken, frame) " +
+        "VALUES (?, ?, NULL, ?, 0, 1, ?, ?, ?, x'')",
+      nextId,
+      conversation,
+      at!,
+      message!,
+      digest!,
+      outcome,
+    );
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * The SQLite form of the conversations store: one file, written by one process.
+ *
+ * @module
+ */
+import { statSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { codeOf, type DoorwardError } from "../../../kernel/index.ts";
+import {
+  createPrivateFolder,
+  lockFile,
+  restrictSecretFile,
+  type FileLock,
+} from "../../../lib/files/index.ts";
+import type { OpenConversations, StoreScope } from "../service.ts";
+import { SqliteConversations } from "./conversations.ts";
+import { loadDriver, type Connection, type DatabaseClass } from "./driver.ts";
+import { storeErrors } from "./errors.ts";
+import { importFile } from "./import.ts";
+import { readBootId, recover } from "./recovery.ts";
+import { explaining, openDatabase } from "./schema.ts";
+import { SqliteStore, type SqliteStoreOptions } from "./store.ts";
+
+/** Options of {@link openSqliteStore}. */
+export interface OpenSqliteOptions extends Omit<SqliteStoreOptions, "durability"> {
+  /**
+   * `process`: a committed batch survives the end of the process. `power`: also a power failure, at
+   * the cost of one `fdatasync` per batch. @defaultValue `"process"`
+   */
+  readonly durability?: "process" | "power" | undefined;
+  /** Milliseconds to wait for another process that closes the store. @defaultValue `11_000` */
+  readonly lockWaitMs?: number | undefined;
+  /** Id of the current start of the machine, for tests. */
+  readonly boot?: string | undefined;
+  /** Maximum size of the database in pages of 4 KiB, for tests. */
+  readonly maxPages?: number | undefined;
+  /** The class `DatabaseSync`, for tests. */
+  readonly driver?: DatabaseClass | undefined;
+}
+
+/** An open store and the lock of its file. */
+export interface OpenedStore {
+  readonly store: SqliteStore;
+  /** Call it when the store is closed. */
+  readonly release: () => Promise<void>;
+}
+
+/**
+ * Opens a store in a SQLite file, or creates the file. One process can open it at a time.
+ *
+ * @throws STORE_IN_USE if another process has opened the file.
+ * @throws STORE_BROKEN if the file is damaged or belongs to another program; it is not changed.
+ * @throws STORE_NEWER if a newer version of Doorward has written it.
+ * @throws STORE_UNFINISHED if an earlier version has written it, and not all of it.
+ * @throws STORE_DRIVER_MISSING if this Node has no SQLite and no package provides it.
+ * @throws store_unavailable if the file cannot be created or written.
+ */
+export async function openSqliteStore(options: OpenSqliteOptions): Promise<OpenedStore> {
+  const { durability = "process", clock, log, random, maxPages, lockWaitMs = 11_000 } = options;
+  const path = resolve(options.path);
+  const driver = options.driver ?? loadDriver();
+  if (!driver) throw storeErrors.STORE_DRIVER_MISSING(process.versions.node);
+  const lock = await lockStore(path, lockWaitMs);
+  let connection: Connection | undefined;
+  try {
+    const exposed = await restrictSecretFile(path);
+    if (exposed !== undefined) log.warn({ path }, exposed);
+    const boot = options.boot ?? (await readBootId(clock.now()));
+    const opened = openDatabase(driver, {
+      path,
+      maxPages,
+      upgrade: (old, version) => importFile(driver, { path, version, clock, log }, old),
+    });
+    connection = opened;
+    const store = explaining(path, () => {
+      const renewed = recover(opened, { path, boot, durability, random });
+      const text = "conversations continue in new streams, because the end of some may be lost";
+      if (renewed > 0) log.warn({ path, streams: renewed }, text);
+      return new SqliteStore(opened, { ...options, path, durability });
+    });
+    return { store, release: () => lock.release() };
+  } catch (error) {
+    connection?.close();
+    await lock.release();
+    throw error;
+  }
+}
+
+/** Opens the conversations in a SQLite file, as {@link openSqliteStore} does. */
+export async function openSqlite(
+  options: Pick<OpenSqliteOptions, "path" | "durability" | "lockWaitMs">,
+  scope: StoreScope,
+): Promise<OpenConversations> {
+  const { clock, log, random } = scope;
+  let conversations: SqliteConversations | undefined;
+  const { store, release } = await openSqliteStore({
+    ...options,
+    clock,
+    log,
+    random,
+    changed: (addresses) => {
+      for (const address of addresses) scope.changed(address);
+    },
+    limits: () => scope.limits(),
+    overfull: () => conversations?.overfull(),
+  });
+  return (conversations = new SqliteConversations(store, scope, release));
+}
+
+/** Creates the file if it is missing, and locks it. */
+async function lockStore(path: string, waitMs: number): Promise<FileLock> {
+  try {
+    await createPrivateFolder(dirname(path));
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found && !found.isFile()) throw storeErrors.STORE_BROKEN(path, "it is not a file");
+    const lock = await lockFile(path, { waitMs });
+    // SQLite gives the files next to it the same mode.
+    if (!found) writeFileSync(path, "", { flag: "a", mode: 0o600 });
+    return lock;
+  } catch (error) {
+    if (codeOf(error) === "FILE_LOCKED") {
+      const { pid } = (error as DoorwardError).details;
+      const holder = pid === undefined ? "another machine or container" : `process ${String(pid)}`;
+      throw storeErrors.STORE_IN_USE(path, holder, { cause: error });
+    }
+    if (codeOf(error) !== "internal") throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw storeErrors.store_unavailable(path, reason, { cause: error });
+  }
+}

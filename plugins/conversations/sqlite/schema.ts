@@ -1,0 +1,220 @@
+// The tables, and the checks before a file is used as the store.
+import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { Connection, describeError, isDamage, resultCode, type DatabaseClass } from "./driver.ts";
+import { storeErrors } from "./errors.ts";
+
+/** Marks a file as a conversation store: the start of the product name in ASCII. */
+export const applicationId = 0x446f6f72;
+/** Versions 1 to 4 are the development forms, which `import.ts` reads. */
+export const version = 5;
+
+/*
+ * An append writes one row of `entry` and its key in `entry_seq`, both at the end of a few pages:
+ * that is all that has to be stored before it is acknowledged. Everything else follows from the
+ * entries and is written later:
+ *
+ * - `conversation.seq` to `resumes` summarize the entries up to `seq`; `aged` is the time of the last
+ *   entry on the clock of retention, `title_turn` the turn that the title was made of.
+ * - `words` has the latest complete text of each turn, of entries up to `meta.indexed`.
+ * - `growing` has the latest text of each message that is not complete.
+ *
+ * `entry.id` is the order of writing and is never used twice. `turn` is the `seq` of the entry that
+ * opened the turn; null for an entry that opens one. `taken`: the application accepted the message of
+ * a person (1), or its client stopped it (2); an entry without a `seq` is only such an id.
+ * `removal`: deleted conversations with entries left.
+ */
+export const tables = `
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE conversation(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  public_id TEXT NOT NULL UNIQUE,
+  channel TEXT NOT NULL,
+  session TEXT NOT NULL,
+  epoch TEXT NOT NULL,
+  name TEXT,
+  folded TEXT NOT NULL DEFAULT '',
+  seq INTEGER NOT NULL DEFAULT 0,
+  last INTEGER NOT NULL DEFAULT 0,
+  title TEXT NOT NULL DEFAULT '',
+  title_turn INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL DEFAULT 0,
+  used_at INTEGER NOT NULL DEFAULT 0,
+  aged INTEGER NOT NULL DEFAULT 0,
+  turns INTEGER NOT NULL DEFAULT 0,
+  written INTEGER NOT NULL DEFAULT 0,
+  plain INTEGER NOT NULL DEFAULT 0,
+  acknowledged INTEGER NOT NULL DEFAULT 0,
+  resumes INTEGER NOT NULL DEFAULT 0,
+  UNIQUE(channel, session)
+);
+CREATE INDEX conversation_last ON conversation(last);
+CREATE TABLE entry(
+  id INTEGER PRIMARY KEY,
+  conversation INTEGER NOT NULL,
+  seq INTEGER,
+  at INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  final INTEGER NOT NULL,
+  turn INTEGER,
+  message TEXT,
+  request TEXT,
+  digest TEXT,
+  taken INTEGER,
+  frame BLOB NOT NULL
+);
+CREATE UNIQUE INDEX entry_seq ON entry(conversation, seq);
+CREATE INDEX entry_turn ON entry(conversation, turn, seq) WHERE turn IS NOT NULL;
+CREATE TABLE growing(
+  conversation INTEGER NOT NULL,
+  message TEXT NOT NULL,
+  frame BLOB NOT NULL,
+  PRIMARY KEY(conversation, message)
+) WITHOUT ROWID;
+CREATE TABLE removal(conversation INTEGER PRIMARY KEY);
+CREATE VIEW entry_text(id, text) AS
+  SELECT id, CASE WHEN json_valid(CAST(frame AS TEXT))
+    THEN coalesce(CAST(json_extract(CAST(frame AS TEXT), '$.payload.content') AS TEXT), '')
+    ELSE '' END
+  FROM entry;
+CREATE VIRTUAL TABLE words USING fts5(
+  text, content='entry_text', content_rowid='id', tokenize='unicode61 remove_diacritics 2'
+);
+INSERT INTO words(words, rank) VALUES ('secure-delete', 1), ('automerge', 0), ('crisismerge', 64);
+`;
+
+/** Values of `entry.kind`. */
+export const kinds = { other: 0, user: 1, create: 2, update: 3, delete: 4 } as const;
+
+const header = "SQLite format 3\0";
+const broken = storeErrors.STORE_BROKEN;
+
+/**
+ * SQLite would wait for a FIFO, and take any file of less than a page for a new database.
+ *
+ * @returns False if there is no file, or an empty one.
+ */
+function assertFile(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return false;
+  if (!found.isFile()) throw broken(path, "it is not a file");
+  if (found.size === 0) return false;
+  const start = Buffer.alloc(header.length);
+  const file = openSync(path, "r");
+  try {
+    readSync(file, start, 0, start.length, 0);
+  } finally {
+    closeSync(file);
+  }
+  if (start.toString("latin1") !== header) throw broken(path, "it is not a SQLite database");
+  return true;
+}
+
+/** The tables inside `words` belong to FTS5, whose versions may describe them differently. */
+const shapeOf = (connection: Connection): string =>
+  JSON.stringify(
+    connection.all(
+      "SELECT type, name, tbl_name, sql FROM sqlite_schema " +
+        "WHERE NOT (type = 'table' AND name GLOB 'words_*') ORDER BY type, name",
+    ),
+  );
+
+/** A trigger, a view or a changed table would run or hide something that this code does not know. */
+function assertOwnTables(driver: DatabaseClass, connection: Connection, path: string): void {
+  const empty = new Connection(driver, ":memory:");
+  empty.exec(tables);
+  const isOwn = shapeOf(empty) === shapeOf(connection);
+  empty.close();
+  if (!isOwn) throw broken(path, "its tables were changed by another program");
+}
+
+/** A copy that was cut off opens without an error until a missing page is read. */
+function assertComplete(connection: Connection, path: string): void {
+  connection.get("PRAGMA wal_checkpoint(TRUNCATE)");
+  const expected = connection.number("PRAGMA page_count") * connection.number("PRAGMA page_size");
+  if (statSync(path).size < expected)
+    throw broken(path, `${expected} bytes are expected and the file is shorter`);
+}
+
+/** Reads the version of a file. @returns 0 for a new file. */
+export function versionOf(connection: Connection, path: string): number {
+  const id = connection.number("PRAGMA application_id");
+  const found = connection.number("PRAGMA user_version");
+  const isEmpty = connection.number("SELECT count(*) FROM sqlite_schema") === 0;
+  if (isEmpty && id === 0 && found === 0) return 0;
+  if (id !== applicationId) throw broken(path, "it is a database of another program");
+  if (found > version) throw storeErrors.STORE_NEWER(path, found, version);
+  return found;
+}
+
+/** Creates the tables in an empty database. */
+export function createTables(connection: Connection): void {
+  connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
+  connection.transaction(() =>
+    connection.exec(
+      `${tables} PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version}`,
+    ),
+  );
+}
+
+/** Turns errors of SQLite during `run` into those of the store. */
+export function explaining<T>(path: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    // 1: the schema lacks a table or a column.
+    if (isDamage(error) || resultCode(error) === 1)
+      throw broken(path, describeError(error), { cause: error });
+    if (resultCode(error) === 0) throw error;
+    throw storeErrors.store_unavailable(path, describeError(error), { cause: error });
+  }
+}
+
+interface OpenOptions {
+  readonly path: string;
+  /** Maximum size in pages of 4 KiB, for tests. */
+  readonly maxPages?: number | undefined;
+  /** Brings a file of an older version to this one, and returns it opened again. */
+  readonly upgrade: (connection: Connection, found: number) => Connection;
+}
+
+/**
+ * Opens the database, or creates it. Nothing is written before all checks have passed.
+ *
+ * @throws STORE_BROKEN, STORE_NEWER, store_unavailable, or what `upgrade` throws.
+ */
+export function openDatabase(
+  driver: DatabaseClass,
+  { path, maxPages, upgrade }: OpenOptions,
+): Connection {
+  let connection: Connection | undefined;
+  try {
+    return explaining(path, () => {
+      const exists = assertFile(path);
+      connection = new Connection(driver, path);
+      connection.exec("PRAGMA trusted_schema = OFF; PRAGMA busy_timeout = 2000");
+      const found = exists ? versionOf(connection, path) : 0;
+      if (found === 0) createTables(connection);
+      else if (found < version) connection = upgrade(connection, found);
+      assertOwnTables(driver, connection, path);
+      configure(connection);
+      if (found !== 0) assertComplete(connection, path);
+      if (maxPages !== undefined) connection.exec(`PRAGMA max_page_count = ${maxPages}`);
+      // From now on, what has to wait for a lock is tried again later: the event loop never waits.
+      connection.exec("PRAGMA busy_timeout = 0");
+      return connection;
+    });
+  } catch (error) {
+    connection?.close();
+    throw error;
+  }
+}
+
+function configure(connection: Connection): void {
+  connection.get("PRAGMA journal_mode = WAL");
+  // A checkpoint of 4,000 pages (16 MiB) syncs on this thread: once in some thousand messages.
+  connection.exec(
+    "PRAGMA trusted_schema = OFF; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; " +
+      "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; " +
+      "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 33554432",
+  );
+}

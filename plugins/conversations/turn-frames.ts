@@ -1,0 +1,122 @@
+// Reads turns from Pico server frames.
+import { withoutMarkdown } from "../../lib/util.ts";
+import type { Media, Sender } from "../channels/index.ts";
+import type { Turn } from "./service.ts";
+
+/** The entry that begins a turn, with the latest frame of the turn. */
+interface TurnSource {
+  readonly seq: number;
+  readonly message: string | undefined;
+  readonly isUser: boolean;
+  readonly final: boolean;
+  /** Unix milliseconds of the first entry. */
+  readonly at: number;
+  readonly frame: Uint8Array;
+}
+
+type Fields = Record<string, unknown>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const textOf = (value: unknown): string | undefined =>
+  typeof value === "string" ? value : undefined;
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const decoder = new TextDecoder();
+
+/** @returns The payload of a frame; empty if it is not a JSON object. */
+export function payloadOf(frame: Uint8Array): Fields {
+  try {
+    const parsed: unknown = JSON.parse(decoder.decode(frame));
+    return isFields(parsed) && isFields(parsed.payload) ? parsed.payload : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Reads an image of a person (a data URL, or `{ type, base64 }`) or an attachment (`{ url }`). */
+function mediaOf(value: unknown): Media[] {
+  if (typeof value === "string") return mediaOf({ url: value });
+  if (!isFields(value)) return [];
+  const base64 = textOf(value.base64);
+  const type = textOf(value.content_type) ?? textOf(value.type);
+  const url = textOf(value.url) ?? (base64 && type && `data:${type};base64,${base64}`);
+  if (!url) return [];
+  const filename = textOf(value.filename);
+  return [
+    {
+      type: type ?? /^data:([^;,]+)/.exec(url)?.[1] ?? "file",
+      url,
+      ...(filename !== undefined && { filename }),
+    },
+  ];
+}
+
+function senderOf(value: unknown): Sender | undefined {
+  if (!isFields(value)) return undefined;
+  const id = textOf(value.id);
+  const name = textOf(value.name);
+  return id === undefined ? undefined : { id, ...(name !== undefined && { name }) };
+}
+
+const kindOf = ({ kind, thought }: Fields): Turn["kind"] =>
+  kind === "thought" || kind === "tool_calls" ? kind : thought === true ? "thought" : undefined;
+
+/**
+ * Assembles a turn.
+ *
+ * @returns Undefined if its latest frame is a placeholder, which is not part of history.
+ */
+export function toTurn(source: TurnSource): Turn | undefined {
+  const payload = payloadOf(source.frame);
+  if (payload.placeholder === true) return undefined;
+  const kind = source.isUser ? undefined : kindOf(payload);
+  const request = textOf(payload.request_id);
+  const toolCalls = kind === "tool_calls" ? listOf(payload.tool_calls) : [];
+  const sender = source.isUser ? senderOf(payload.sender) : undefined;
+  const door = source.isUser ? textOf(payload.door) : undefined;
+  const replaces = source.isUser ? textOf(payload.replaces) : undefined;
+  const model = textOf(payload.model_name);
+  const attachments = [...listOf(payload.media), ...listOf(payload.attachments)].flatMap(mediaOf);
+  return {
+    id: source.message ?? textOf(payload.message_id) ?? "",
+    seq: source.seq,
+    role: source.isUser ? "user" : "assistant",
+    content: textOf(payload.content) ?? "",
+    ...(kind && { kind }),
+    ...(!source.final && { complete: false as const }),
+    ...(request !== undefined && (source.isUser ? { requestId: request } : { inReplyTo: request })),
+    ...(replaces !== undefined && { replaces }),
+    ...(toolCalls.length > 0 && { toolCalls }),
+    ...(sender && { sender }),
+    ...(door !== undefined && { door }),
+    ...(attachments.length > 0 && { attachments }),
+    ...(model !== undefined && { model }),
+    at: source.at,
+  };
+}
+
+const maxPreview = 120;
+
+/** @returns The latest text among turns without markup, in one line; undefined without a text. */
+export function toPreview(turns: readonly Turn[]): string | undefined {
+  const isText = ({ kind, content }: Turn) => kind === undefined && content.trim() !== "";
+  const text = (turns.findLast(isText)?.content ?? "").slice(0, 20 * maxPreview);
+  const line = toLine(withoutMarkdown(text)) || toLine(text);
+  return [...line].slice(0, maxPreview).join("") || undefined;
+}
+
+const maxTitle = 80;
+
+/** @returns The first words of a text without markup: at most 80 characters in one line. */
+export function toTitle(text: string): string {
+  const line = toLine(withoutMarkdown(text.slice(0, 20 * maxTitle)));
+  const points = [...line];
+  if (points.length <= maxTitle) return line;
+  const cut = points.slice(0, maxTitle - 1).join("");
+  const space = cut.lastIndexOf(" ");
+  return `${space > maxTitle / 2 ? cut.slice(0, space) : cut}…`;
+}
+
+/** Replaces control characters and runs of white space by one space. */
+export const toLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, " ").trim();

@@ -1,4 +1,0 @@
-import { describe } from "vitest";
-import { storageModelConformance } from "../../../conformance/storage-model.ts";
-
-describe("openSqliteStorage", () => storageModelConformance(12));
