@@ -6,32 +6,25 @@ import fs, { statSync } from "node:fs";
 import { promisify } from "node:util";
 import type { Clock, Log } from "../../../kernel/index.ts";
 import type { Address } from "../../channels/index.ts";
+import { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stored-stream.ts";
 import type { StoreHealth, StoreMetrics, TakenId } from "../service.ts";
-import { payloadOf, toTitle } from "../turn-frames.ts";
-import { CommitMetrics } from "../commit-metrics.ts";
-import { codes, describeError, isDamage, resultCode, type Connection, type Row } from "./driver.ts";
+import { codes, describeError, isDamage, resultCode, type Connection } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { History } from "./history.ts";
-import { fileId, getMeta, setMeta } from "./recovery.ts";
-import { RetentionClock } from "./retention.ts";
-import { kinds } from "./schema.ts";
+import { fileId, setMeta } from "./recovery.ts";
+import {
+  addressOf,
+  Rows,
+  type Growth,
+  type Live,
+  type NewEntry,
+  type StoreLimits,
+  type Taken,
+} from "./rows.ts";
 import { Upkeep } from "./upkeep.ts";
 
-/** An entry of a stream, with what history needs to know of it. */
-export interface NewEntry {
-  readonly kind: keyof typeof kinds;
-  /** Id of the message that this entry creates, updates or deletes. */
-  readonly message?: string | undefined;
-  /** True if the text is complete; only then it is indexed for search. */
-  readonly final: boolean;
-  /** For the message of a person, the id that its client gave it. */
-  readonly request?: string | undefined;
-  /** The message of a person that this entry answers completely: the application has taken it. */
-  readonly answers?: string | undefined;
-  /** A complete Pico server frame: a JSON object in UTF-8, without its `seq` and `epoch`. */
-  readonly frame: Uint8Array;
-}
+export type { NewEntry, StoreLimits } from "./rows.ts";
 
 /** Receives the outcome of a write: nothing, or why it was not stored. */
 export type Outcome = (error?: unknown) => void;
@@ -48,45 +41,6 @@ export interface SqliteStoreOptions {
   readonly limits?: (() => StoreLimits) | undefined;
   /** Runs when the store is larger than its limit by a tenth. */
   readonly overfull?: (() => void) | undefined;
-}
-
-/** Limits of the store. `keepDays` 0 keeps conversations indefinitely. */
-export interface StoreLimits {
-  readonly keepDays: number;
-  readonly maxBytes: number;
-}
-
-/** The entry of a person's message, and whether its id is taken. */
-interface KnownRequest {
-  readonly entry: number;
-  isTaken: boolean;
-}
-
-/** A conversation in use. `committed` to `turns` summarize its stored entries. */
-interface Live extends Address {
-  /** 0 until its row is written. */
-  id: number;
-  readonly publicId: string;
-  readonly epoch: string;
-  /** The last number, of the entries that wait too. */
-  seq: number;
-  committed: number;
-  last: number;
-  title: string;
-  titleTurn: number;
-  createdAt: number;
-  usedAt: number;
-  aged: number;
-  turns: number;
-  positions: StreamPositions;
-  /** The `seq` of the entry that opened the turn of each message that is not complete. */
-  readonly open: Map<string, number>;
-  /** The latest messages of persons, by the ids that their clients gave them. */
-  readonly requests: Map<string, KnownRequest>;
-  /** Messages with a row in `growing`. */
-  readonly grown: Set<string>;
-  /** Writes that have no outcome yet. */
-  writes: number;
 }
 
 interface Write {
@@ -106,7 +60,7 @@ interface Batch {
 /** A message of a person in the batch that gathers, whose id may be taken in the same batch. */
 interface WaitingTurn {
   readonly batch: Batch;
-  taken: { readonly digest: string | null; readonly outcome: number } | undefined;
+  taken: Taken | undefined;
 }
 
 const fdatasync = promisify(fs.fdatasync);
@@ -125,26 +79,11 @@ const tidyNextMs = 10;
 const probeMs = 2_000;
 /** How often the text of a message that grows is stored. */
 const growthMs = 5_000;
-/** Entries in which the id of a message is looked for, ids that are kept, and for how long. */
-const maxLooked = 2_048;
-const maxTaken = 1_024;
-const maxRequests = 64;
-const takenMs = 600_000;
-const accepted = 1;
-const stopped = 2;
-/** Conversations in memory. */
-const maxLives = 20_000;
-/** Bounds of the frames that a stream is continued with. */
-const maxFrames = 256;
-const maxFrameBytes = 512 * 1024;
-/** Conversations that retention deletes in one transaction. */
-const retained = 50;
 /** Size at which retention runs at once, and then new messages are rejected. */
 const overfullRatio = 1.1;
-const dayMs = 86_400_000;
 
-const noPositions: StreamPositions = { written: 0, plain: 0, acknowledged: 0, resumes: false };
-const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
+const keyOf = ({ channel, session }: Address, id: string): string =>
+  `${channel}\0${session}\0${id}`;
 
 export class SqliteStore {
   readonly history: History;
@@ -152,16 +91,10 @@ export class SqliteStore {
   private readonly connection: Connection;
   private readonly upkeep: Upkeep;
   private readonly metricsOfCommits = new CommitMetrics();
-  private readonly retentionClock: RetentionClock;
+  private readonly rows: Rows;
   private readonly file: string;
-  private readonly lives = new Map<string, Live>();
-  /** Conversations whose row is older than their entries. */
-  private readonly unsaved = new Set<Live>();
-  /** The latest text of messages that grow, until it is stored. */
-  private readonly growth = new Map<Live, Map<string, () => Uint8Array>>();
   private readonly waitingTurns = new Map<string, WaitingTurn>();
   private batch: Batch | undefined;
-  private nextId: number;
   /** Set while the disk is synced: nothing is committed meanwhile. */
   private syncing: Promise<unknown> | undefined;
   private log: number | undefined;
@@ -169,8 +102,6 @@ export class SqliteStore {
   private problem: string | undefined;
   private since: number;
   private isClosed = false;
-  private count = 0;
-  private oldestAt = 0;
   private isOverfull = false;
   private isCatchingUp = false;
 
@@ -183,15 +114,8 @@ export class SqliteStore {
     this.upkeep = new Upkeep(connection, () => clock.monotonic());
     this.file = fileId(path);
     this.since = clock.now();
-    const last = connection.number("SELECT max(id) FROM entry");
-    const lastUsed = connection.number("SELECT max(last) FROM conversation");
-    // No id is used twice, also if its entry was forgotten.
-    this.nextId = 1 + Math.max(last, lastUsed, this.upkeep.indexed);
-    const newest = connection.number("SELECT max(aged) FROM conversation");
-    const saved = Number(getMeta(connection, "clock") ?? 0);
-    this.retentionClock = new RetentionClock(clock, Math.max(newest, saved) || undefined);
-    this.completeSummaries();
-    this.countConversations();
+    const { history, upkeep } = this;
+    this.rows = new Rows(connection, { ...options, history, indexed: upkeep.indexed });
     if (this.upkeep.hasWork()) this.scheduleTidy(tidyMs);
   }
 
@@ -209,8 +133,8 @@ export class SqliteStore {
 
   /** Writes the row of a stream without entries, because a client learns its epoch. */
   begin(address: Address, epoch: string, done: Outcome): void {
-    const live = this.liveOf(address, epoch);
-    this.add({ live, bytes: 0, run: () => this.ensureRow(live), done });
+    const live = this.live(address, epoch);
+    this.add({ live, bytes: 0, run: () => this.rows.ensureRow(live), done });
   }
 
   /**
@@ -218,52 +142,52 @@ export class SqliteStore {
    * Tell nobody before `done`: if the batch fails, its numbers are used again.
    */
   append(address: Address, epoch: string, entry: NewEntry, done: Outcome): void {
-    const live = this.liveOf(address, epoch);
+    const live = this.live(address, epoch);
     const seq = (live.seq += 1);
     const at = this.options.clock.now();
     const turn: WaitingTurn = { batch: this.openBatch(), taken: undefined };
     const { request } = entry;
-    if (request !== undefined) this.waitingTurns.set(`${keyOf(address)}\0${request}`, turn);
-    const run = (): void => this.insert(live, seq, at, entry, turn);
+    if (request !== undefined) this.waitingTurns.set(keyOf(address, request), turn);
+    const run = (): void => this.rows.insert(live, seq, at, entry, turn.taken);
     this.add({ live, bytes: entry.frame.byteLength, run, done });
   }
 
   /** Records that the application accepted a message, or that a client stopped it before that. */
   settle(address: Address, id: string, digest: string, isStopped: boolean, done: Outcome): void {
-    const live = this.liveOf(address);
-    const outcome = isStopped ? stopped : accepted;
+    const live = this.live(address);
+    const taken = { digest, isStopped };
     const bytes = id.length + digest.length;
-    const turn = this.waitingTurns.get(`${keyOf(address)}\0${id}`);
+    const turn = this.waitingTurns.get(keyOf(address, id));
     if (turn && turn.batch === this.batch) {
-      turn.taken = { digest, outcome };
+      turn.taken = taken;
       return this.add({ live, bytes, done });
     }
-    this.add({ live, bytes, run: () => this.take(live, id, digest, outcome), done });
+    this.add({ live, bytes, run: () => this.rows.take(live, id, taken), done });
   }
 
   /** Runs after everything that was added before is stored, or was not. */
   afterBatch(address: Address, done: () => void): void {
-    const live = this.lives.get(keyOf(address));
+    const live = this.rows.live(address);
     if (!this.batch || !live) done();
     else this.add({ live, bytes: 0, done });
   }
 
   /** True while something of this session waits to be stored. */
   isWaiting(address: Address): boolean {
-    return (this.lives.get(keyOf(address))?.writes ?? 0) > 0;
+    return (this.rows.live(address)?.writes ?? 0) > 0;
   }
 
   /** True if the stream of this session is stored. */
   isStored(address: Address): boolean {
-    return (this.lives.get(keyOf(address))?.id ?? 0) !== 0;
+    return (this.rows.live(address)?.id ?? 0) !== 0;
   }
 
   /** Stores how far the readers of a stream have got, a moment later: a kill repeats some frames. */
   note(address: Address, positions: StreamPositions): void {
-    const live = this.lives.get(keyOf(address));
+    const live = this.rows.live(address);
     if (live === undefined || live.id === 0) return;
     live.positions = positions;
-    this.unsaved.add(live);
+    this.rows.unsaved.add(live);
     this.scheduleTidy(tidyMs);
   }
 
@@ -273,57 +197,37 @@ export class SqliteStore {
    * @param frame - Returns the latest frame. Called when it is stored.
    */
   grow(address: Address, message: string, frame: () => Uint8Array): void {
-    const live = this.lives.get(keyOf(address));
+    const live = this.rows.live(address);
     if (live === undefined) return;
-    const messages = this.growth.get(live) ?? new Map<string, () => Uint8Array>();
-    this.growth.set(live, messages.set(message, frame));
+    const messages: Growth = this.rows.growth.get(live) ?? new Map();
+    this.rows.growth.set(live, messages.set(message, frame));
     this.timers.growth ??= this.after(growthMs, () => {
       delete this.timers.growth;
-      this.attempt(() => this.writeGrowth());
+      this.attempt(() => this.rows.writeGrowth());
     });
   }
 
   /** Forgets what is known about a session that is not in use. */
   release(address: Address): void {
-    const live = this.lives.get(keyOf(address));
-    if (live) this.forgetLive(live);
-  }
-
-  private forgetLive(live: Live): void {
-    if (live.writes > 0 || this.unsaved.has(live) || this.growth.has(live)) return;
-    this.lives.delete(keyOf(live));
+    const live = this.rows.live(address);
+    if (live) this.rows.release(live);
   }
 
   // Reads
 
   /** Reads what a session needs to continue; undefined if it was never used, or forgotten. */
   load(address: Address): StoredStream | undefined {
-    const live = this.reading(() => this.find(address));
+    const live = this.reading(() => this.rows.find(address));
     if (live === undefined || live.id === 0) return undefined;
     const { epoch, committed: seq, positions } = live;
-    return { epoch, seq, ...positions, frames: this.reading(() => this.latestFrames(live)) };
+    return { epoch, seq, ...positions, frames: this.reading(() => this.rows.latestFrames(live)) };
   }
 
   /** Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. */
   knownIds(address: Address): readonly TakenId[] {
     return this.reading(() => {
       this.flush();
-      const now = this.options.clock.now();
-      const conversation = this.find(address)?.id ?? 0;
-      const columns = "SELECT id, request, digest, taken, at FROM entry WHERE conversation = ?1";
-      const rows = this.connection.all(
-        `SELECT * FROM (${columns} ORDER BY seq DESC LIMIT ${maxLooked}) WHERE taken IS NOT NULL ` +
-          `AND at > ?2 UNION SELECT * FROM (${columns} AND seq IS NULL) WHERE at > ?2 ` +
-          `ORDER BY id DESC LIMIT ${maxTaken}`,
-        conversation,
-        now - takenMs,
-      );
-      return rows.reverse().map(({ request, digest, taken, at }) => ({
-        id: String(request),
-        ...(digest !== null && { digest: String(digest) }),
-        ageMs: Math.max(0, now - Number(at)),
-        ...(taken === stopped && { stopped: true }),
-      }));
+      return this.rows.knownIds(address);
     });
   }
 
@@ -331,13 +235,13 @@ export class SqliteStore {
   hasTurn(address: Address, request: string): boolean {
     return this.reading(() => {
       this.flush();
-      const live = this.find(address);
-      return live !== undefined && this.findRequest(live, request) !== undefined;
+      const live = this.rows.find(address);
+      return live !== undefined && this.rows.findRequest(live, request) !== undefined;
     });
   }
 
   health(): StoreHealth {
-    const days = this.isCatchingUp ? this.retentionClock.daysBehind() : 0;
+    const days = this.isCatchingUp ? this.rows.retentionClock.daysBehind() : 0;
     const notice =
       `The system's clock is ${days} days ahead of the conversations. If it is right, old ` +
       "conversations are deleted a day's worth per hour; if not, set it right.";
@@ -348,8 +252,8 @@ export class SqliteStore {
       ...(this.problem !== undefined ? { problem: this.problem } : days > 2 && { notice }),
       path: this.options.path,
       bytes: this.isClosed ? 0 : this.fileBytes(),
-      conversations: this.count,
-      ...(this.oldestAt > 0 && { oldestAt: this.oldestAt }),
+      conversations: this.rows.count,
+      ...(this.rows.oldestAt > 0 && { oldestAt: this.rows.oldestAt }),
       waitingBytes: this.batch?.bytes ?? 0,
       searches: true,
     };
@@ -378,7 +282,7 @@ export class SqliteStore {
    * @throws not_found
    */
   async forget(id: string, hidden: () => void): Promise<void> {
-    await this.exclusively(() => this.hide([this.history.requireRow(id)]), hidden);
+    await this.exclusively(() => this.rows.hide([this.history.requireRow(id)]), hidden);
     await this.removeHidden();
     await this.exclusively(() => undefined);
     if (this.connection.number("PRAGMA wal_checkpoint(TRUNCATE)") === 0) return;
@@ -405,10 +309,10 @@ export class SqliteStore {
     let oldest = Infinity;
     for (;;) {
       const { found, idle } = await this.exclusively(() => {
-        this.save();
-        const expired = this.expired(limits, skip);
+        this.rows.save();
+        const expired = this.rows.expired(limits, skip);
         const unused = expired.filter((row) => !isLive(addressOf(row)));
-        this.hide(unused);
+        this.rows.hide(unused);
         return { found: expired, idle: unused };
       });
       if (found.length === 0) break;
@@ -417,7 +321,7 @@ export class SqliteStore {
       for (const { used_at } of idle) oldest = Math.min(oldest, Number(used_at));
       await this.removeHidden();
     }
-    this.isOverfull = this.usedBytes() > limits.maxBytes * overfullRatio;
+    this.isOverfull = this.rows.usedBytes() > limits.maxBytes * overfullRatio;
     this.warnOfClock(limits);
     if (deleted === 0) return 0;
     const fields = { count: deleted, oldest: new Date(oldest).toISOString() };
@@ -437,8 +341,8 @@ export class SqliteStore {
     for (const timer of Object.values(this.timers)) this.options.clock.clearTimeout(timer);
     try {
       this.connection.transaction(() => {
-        this.writeGrowth();
-        this.save();
+        this.rows.writeGrowth();
+        this.rows.save();
         setMeta(this.connection, "clean", 1);
       });
       this.connection.get("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -451,6 +355,11 @@ export class SqliteStore {
   }
 
   // Batches
+
+  /** @param epoch - Of a stream that is new. */
+  private live(address: Address, epoch?: string): Live {
+    return this.reading(() => this.rows.liveOf(address, epoch));
+  }
 
   private openBatch(): Batch {
     this.assertOpen();
@@ -488,7 +397,7 @@ export class SqliteStore {
     }
     this.batch = undefined;
     this.waitingTurns.clear();
-    if (failed.size > 0) this.reload(failed.keys());
+    if (failed.size > 0) this.rows.reload(failed.keys());
     this.scheduleTidy(tidyMs);
     const tell = (): void => this.tell(batch, failed);
     if (this.options.durability === "process") return tell();
@@ -511,7 +420,7 @@ export class SqliteStore {
     } catch (error) {
       if (isOfFile(error)) throw error;
     }
-    this.reload(
+    this.rows.reload(
       writes.map(({ live }) => live),
       true,
     );
@@ -557,381 +466,20 @@ export class SqliteStore {
     if (lives.size > 0) changed([...lives].map(({ channel, session }) => ({ channel, session })));
   }
 
-  /**
-   * Numbers, ids and turns in memory are again those of the file.
-   *
-   * @param keepsNumbers - The same entries are written again.
-   */
-  private reload(lives: Iterable<Live>, keepsNumbers = false): void {
-    for (const live of new Set(lives)) {
-      const { positions, seq, writes } = live;
-      this.unsaved.delete(live);
-      live.open.clear();
-      live.requests.clear();
-      const row = this.rowOf(live);
-      const { publicId, epoch } = live;
-      Object.assign(live, emptyLive(live), row ? summaryOf(row) : { publicId, epoch });
-      Object.assign(live, { positions, writes });
-      if (row) this.summarizeLater(live);
-      live.seq = keepsNumbers ? seq : live.committed;
-      if (!row && !keepsNumbers) this.lives.delete(keyOf(live));
-    }
-  }
-
-  // Rows
-
-  private ensureRow(live: Live): void {
-    if (live.id !== 0) return;
-    const { publicId, channel, session, epoch } = live;
-    live.id = this.connection.run(
-      "INSERT INTO conversation(public_id, channel, session, epoch) VALUES (?, ?, ?, ?)",
-      publicId,
-      channel,
-      session,
-      epoch,
-    );
-  }
-
-  private insert(
-    live: Live,
-    seq: number,
-    at: number,
-    entry: NewEntry,
-    { taken }: WaitingTurn,
-  ): void {
-    this.ensureRow(live);
-    const { kind, message, final, request, answers, frame } = entry;
-    const turn = message === undefined ? null : this.turnOf(live, seq, kind, final, message);
-    const id = this.nextId++;
-    this.connection.run(
-      "INSERT INTO entry(id, conversation, seq, at, kind, final, turn, message, request, digest, taken, frame) " +
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      id,
-      live.id,
-      seq,
-      at,
-      kinds[kind],
-      final ? 1 : 0,
-      turn,
-      message ?? null,
-      request ?? null,
-      taken?.digest ?? null,
-      taken?.outcome ?? null,
-      frame,
-    );
-    if (message !== undefined && (final || kind === "delete")) this.endGrowth(live, message);
-    if (request !== undefined) this.remember(live, request, id, taken !== undefined);
-    if (answers !== undefined) this.takeAnswered(live, answers);
-    this.summarize(live, { id, seq, at, kind: kinds[kind], turn, frame });
-  }
-
-  /** @returns The entry that opened the turn which an entry changes; null if it opens one. */
-  private turnOf(
-    live: Live,
-    seq: number,
-    kind: NewEntry["kind"],
-    final: boolean,
-    message: string,
-  ): number | null {
-    const isOpen = !final && kind !== "delete";
-    const known = live.open.get(message);
-    const opener =
-      known ?? (kind === "update" || kind === "delete" ? this.findTurn(live, message) : null);
-    if (!isOpen) live.open.delete(message);
-    else if (opener === null && kind !== "user") live.open.set(message, seq);
-    return kind === "user" ? null : opener;
-  }
-
-  private findTurn({ id }: Live, message: string): number | null {
-    const row = this.connection.get(
-      "SELECT seq, turn, kind FROM entry WHERE conversation = ? AND seq IS NOT NULL AND message = ? " +
-        "AND kind > 1 ORDER BY seq DESC LIMIT 1",
-      id,
-      message,
-    );
-    return row === undefined || row.kind === kinds.delete ? null : Number(row.turn ?? row.seq);
-  }
-
-  private remember({ requests }: Live, request: string, entry: number, isTaken: boolean): void {
-    requests.set(request, { entry, isTaken });
-    const [oldest] = requests.size > maxRequests ? requests.keys() : [];
-    if (oldest !== undefined) requests.delete(oldest);
-  }
-
-  /** A message whose complete answer is stored is not handled again, whatever happens next. */
-  private takeAnswered(live: Live, request: string): void {
-    const known = live.requests.get(request);
-    if (known?.isTaken) return;
-    const entry = known?.entry ?? this.findRequest(live, request);
-    if (entry === undefined) return;
-    this.remember(live, request, entry, true);
-    this.connection.run(
-      "UPDATE entry SET taken = ? WHERE id = ? AND taken IS NULL",
-      accepted,
-      entry,
-    );
-  }
-
-  private take(live: Live, request: string, digest: string, outcome: number): void {
-    this.ensureRow(live);
-    const entry = live.requests.get(request)?.entry ?? this.findRequest(live, request);
-    if (entry === undefined) return this.takeAlone(live, request, digest, outcome);
-    this.remember(live, request, entry, true);
-    const set = "UPDATE entry SET digest = ?, taken = ? WHERE id = ?";
-    this.connection.run(set, digest, outcome, entry);
-  }
-
-  /** The message has no entry: it was stopped before that, or its channel has none. */
-  private takeAlone({ id }: Live, request: string, digest: string, outcome: number): void {
-    this.connection.run(
-      "INSERT INTO entry(id, conversation, seq, at, kind, final, request, digest, taken, frame) " +
-        "VALUES (?, ?, NULL, ?, 0, 1, ?, ?, ?, x'')",
-      this.nextId++,
-      id,
-      this.options.clock.now(),
-      request,
-      digest,
-      outcome,
-    );
-    if (this.nextId % 256 !== 0) return;
-    const own = "FROM entry WHERE conversation = ?1 AND seq IS NULL";
-    this.connection.run(
-      `DELETE ${own} AND id <= (SELECT id ${own} ORDER BY id DESC LIMIT 1 OFFSET ${maxTaken})`,
-      id,
-    );
-  }
-
-  private findRequest({ id, committed }: Live, request: string): number | undefined {
-    const row = this.connection.get(
-      "SELECT id FROM entry WHERE conversation = ? AND seq > ? AND request = ? ORDER BY seq DESC LIMIT 1",
-      id,
-      committed - maxLooked,
-      request,
-    );
-    return row && Number(row.id);
-  }
-
-  private endGrowth(live: Live, message: string): void {
-    const messages = this.growth.get(live);
-    if (messages?.delete(message) && messages.size === 0) this.growth.delete(live);
-    if (!live.grown.delete(message)) return;
-    const sql = "DELETE FROM growing WHERE conversation = ? AND message = ?";
-    this.connection.run(sql, live.id, message);
-  }
-
-  private writeGrowth(): void {
-    const sql = "INSERT OR REPLACE INTO growing(conversation, message, frame) VALUES (?, ?, ?)";
-    for (const [live, messages] of this.growth) {
-      if (live.id === 0) continue;
-      for (const [message, frame] of messages) {
-        this.connection.run(sql, live.id, message, frame());
-        live.grown.add(message);
-      }
-    }
-    this.growth.clear();
-  }
-
-  // Conversations in use
-
-  private rowOf({ channel, session }: Address): Row | undefined {
-    const sql = "SELECT * FROM conversation WHERE channel = ? AND session = ?";
-    return this.connection.get(sql, channel, session);
-  }
-
-  private find(address: Address): Live | undefined {
-    const known = this.lives.get(keyOf(address));
-    if (known !== undefined) return known;
-    const row = this.rowOf(address);
-    if (row === undefined) return undefined;
-    const live = { ...emptyLive(address), ...summaryOf(row) } as Live;
-    const grown = "SELECT message FROM growing WHERE conversation = ?";
-    for (const { message } of this.connection.all(grown, live.id)) live.grown.add(String(message));
-    this.summarizeLater(live);
-    live.seq = live.committed;
-    this.lives.set(keyOf(live), live);
-    return live;
-  }
-
-  /** @param epoch - Of a stream that is new; otherwise it has the one of its row. */
-  private liveOf(address: Address, epoch?: string): Live {
-    const found = this.reading(() => this.find(address));
-    if (found) return found;
-    const hex = (bytes: number): string => Buffer.from(this.options.random(bytes)).toString("hex");
-    const live: Live = { ...emptyLive(address), publicId: hex(12), epoch: epoch ?? hex(8) };
-    this.lives.set(keyOf(live), live);
-    return live;
-  }
-
-  /** After a kill, entries are newer than the row of their conversation. */
-  private summarizeLater(live: Live): void {
-    const later = this.connection.all(
-      "SELECT id, seq, at, kind, turn, frame FROM entry WHERE conversation = ? AND seq > ? ORDER BY seq",
-      live.id,
-      live.committed,
-    );
-    for (const entry of later) this.summarize(live, entry as unknown as SummarizedEntry);
-  }
-
-  private summarize(live: Live, { id, seq, at, kind, turn, frame }: SummarizedEntry): void {
-    if (live.last === 0) this.count += 1;
-    live.committed = seq;
-    live.last = id;
-    live.createdAt ||= at;
-    live.usedAt = Math.max(live.usedAt, at);
-    live.aged = this.retentionClock.read();
-    if (this.oldestAt === 0) this.oldestAt = at;
-    if (kind === kinds.delete) live.turns -= turn === null ? 0 : 1;
-    else if (kind !== kinds.other && turn === null) live.turns += 1;
-    this.retitle(live, { id, seq, at, kind, turn, frame });
-    this.unsaved.add(live);
-  }
-
-  /** The first words of a person make the title; until there are some, those of the application. */
-  private retitle(live: Live, { seq, kind, turn, frame }: SummarizedEntry): void {
-    if (kind === kinds.other || live.titleTurn < 0) return;
-    if (kind === kinds.user) {
-      const title = titleOf(frame);
-      // Negative: of a person. It never changes, because such a turn is never deleted.
-      if (title !== "") Object.assign(live, { title, titleTurn: -seq });
-      return;
-    }
-    const opener = turn ?? seq;
-    if (live.titleTurn !== 0 && opener !== live.titleTurn) return;
-    if (kind !== kinds.delete)
-      return void Object.assign(live, { title: titleOf(frame), titleTurn: opener });
-    Object.assign(live, { title: "", titleTurn: 0 }, this.history.firstTitle(live.id, opener));
-  }
-
-  /** Completes the rows of conversations whose last entries are newer, after a kill. */
-  private completeSummaries(): void {
-    const saved = Number(getMeta(this.connection, "saved") ?? 0);
-    const sql = "SELECT DISTINCT conversation FROM entry WHERE id > ? AND seq IS NOT NULL";
-    const later = this.connection.all(sql, saved);
-    if (later.length === 0) return;
-    this.connection.transaction(() => {
-      for (const { conversation } of later) {
-        const row = this.connection.get("SELECT * FROM conversation WHERE id = ?", conversation!);
-        if (row !== undefined) this.find(addressOf(row));
-      }
-      this.save();
-    });
-    this.lives.clear();
-  }
-
-  /** Writes the rows of the conversations that changed. Call it in a transaction. */
-  private save(): void {
-    for (const live of this.unsaved) {
-      const { written, plain, acknowledged, resumes } = live.positions;
-      this.connection.run(
-        "UPDATE conversation SET seq = ?, last = ?, title = ?, title_turn = ?, created_at = ?, used_at = ?, " +
-          "aged = ?, turns = ?, written = ?, plain = ?, acknowledged = ?, resumes = ?, " +
-          "folded = CASE WHEN name IS NULL THEN ? ELSE folded END WHERE id = ?",
-        live.committed,
-        live.last,
-        live.title,
-        live.titleTurn,
-        live.createdAt,
-        live.usedAt,
-        live.aged,
-        live.turns,
-        written,
-        plain,
-        acknowledged,
-        Number(resumes),
-        live.title.toLowerCase(),
-        live.id,
-      );
-    }
-    setMeta(this.connection, "saved", this.nextId - 1);
-    setMeta(this.connection, "clock", this.retentionClock.read());
-    this.unsaved.clear();
-  }
-
-  private latestFrames({ id, committed }: Live): StoredStream["frames"] {
-    const sql =
-      "SELECT seq, message, frame FROM entry WHERE conversation = ? AND seq <= ? ORDER BY seq DESC LIMIT 32";
-    const frames: StoredStream["frames"][number][] = [];
-    for (let bytes = 0, expected = committed; ;) {
-      const rows = this.connection.all(sql, id, expected);
-      for (const { seq, message, frame } of rows) {
-        bytes += (frame as Uint8Array).byteLength;
-        if (seq !== expected || bytes > maxFrameBytes || frames.length === maxFrames)
-          return frames.reverse();
-        const own = (message as string | null) ?? undefined;
-        frames.push({ seq: expected, message: own, frame: frame as Uint8Array });
-        expected -= 1;
-      }
-      if (rows.length < 32) return frames.reverse();
-    }
-  }
-
-  // Deletion
-
-  /** Makes conversations invisible; their entries follow in steps. Call it in a transaction. */
-  private hide(rows: readonly Row[]): void {
-    for (const row of rows) {
-      const id = Number(row.id);
-      const key = keyOf(addressOf(row));
-      const live = this.lives.get(key);
-      if (live) {
-        this.unsaved.delete(live);
-        this.growth.delete(live);
-        this.lives.delete(key);
-      }
-      this.connection.run("INSERT INTO removal VALUES (?)", id);
-      this.connection.run("DELETE FROM growing WHERE conversation = ?", id);
-      this.connection.run("DELETE FROM conversation WHERE id = ?", id);
-      if (Number(row.last) > 0) this.count -= 1;
-    }
-    if (rows.length > 0) this.oldestAt = this.firstUse();
-  }
-
-  private expired({ keepDays, maxBytes }: StoreLimits, skip: readonly number[]): Row[] {
-    const sql =
-      "SELECT * FROM conversation WHERE last > 0 AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY last LIMIT ?";
-    const skipped = JSON.stringify(skip);
-    const before = keepDays > 0 ? this.retentionClock.read() - keepDays * dayMs : -Infinity;
-    const old = this.connection
-      .all(sql, skipped, retained)
-      .filter(({ aged }) => Number(aged) < before);
-    const excess = this.usedBytes() - maxBytes;
-    if (old.length > 0 || excess <= 0 || this.count === 0) return old;
-    // About half of those that have to go, because conversations differ in size.
-    const half = Math.floor(excess / (this.usedBytes() / this.count) / 2);
-    return this.connection.all(sql, skipped, Math.max(1, Math.min(retained, half)));
-  }
+  // The file
 
   /** Retention follows a system's clock that is far ahead only slowly, and says so. */
   private warnOfClock({ keepDays }: StoreLimits): void {
-    this.isCatchingUp = keepDays > 0 && this.count > 0 && this.retentionClock.daysBehind() > 2;
+    this.isCatchingUp =
+      keepDays > 0 && this.rows.count > 0 && this.rows.retentionClock.daysBehind() > 2;
     const { notice } = this.health();
     if (notice !== undefined) this.options.log.warn({ path: this.options.path }, notice);
-  }
-
-  private countConversations(): void {
-    this.count = this.connection.number("SELECT count(*) FROM conversation WHERE last > 0");
-    this.oldestAt = this.firstUse();
-  }
-
-  private firstUse(): number {
-    return this.connection.number(
-      "SELECT created_at FROM conversation WHERE last > 0 ORDER BY last LIMIT 1",
-    );
-  }
-
-  /** Bytes of the pages in use, without those that wait to be returned to the file system. */
-  private usedBytes(): number {
-    const pages =
-      this.connection.number("PRAGMA page_count") - this.connection.number("PRAGMA freelist_count");
-    return pages * 4_096;
   }
 
   private fileBytes(): number {
     const size = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     return size(this.options.path) + size(`${this.options.path}-wal`);
   }
-
-  // The file
 
   private assertOpen(): void {
     if (this.isClosed) throw storeErrors.store_unavailable(this.options.path, "it is closed");
@@ -958,10 +506,11 @@ export class SqliteStore {
   private beforeReading(): void {
     this.assertOpen();
     this.flush();
-    if (this.growth.size > 0 || this.unsaved.size > 0)
+    const { growth, unsaved } = this.rows;
+    if (growth.size > 0 || unsaved.size > 0)
       this.attempt(() => {
-        this.writeGrowth();
-        this.save();
+        this.rows.writeGrowth();
+        this.rows.save();
       });
   }
 
@@ -977,16 +526,13 @@ export class SqliteStore {
         if (this.batch || this.syncing) await (this.syncing ?? pause());
       }
       this.assertOpen();
-      const { count } = this;
-      const unsaved = [...this.unsaved];
-      const growth = [...this.growth];
+      const restore = this.rows.snapshot();
       let result: T;
       try {
         this.assertSameFile();
         result = this.connection.transaction(run);
       } catch (error) {
-        this.restore(unsaved, growth);
-        this.count = count;
+        restore();
         if (resultCode(error) === 0) throw error;
         if (resultCode(error) !== codes.busy) throw this.fail(error);
         await new Promise((resolve) => void this.after(busyRetryMs, () => resolve(undefined)));
@@ -996,18 +542,6 @@ export class SqliteStore {
       if (this.options.durability === "power") await this.whileSyncing(() => this.sync());
       return result;
     }
-  }
-
-  /** What was not written is written later. */
-  private restore(
-    unsaved: readonly Live[],
-    growth: readonly [Live, Map<string, () => Uint8Array>][],
-  ): void {
-    for (const live of unsaved) {
-      this.unsaved.add(live);
-      this.lives.set(keyOf(live), live);
-    }
-    for (const [live, messages] of growth) this.growth.set(live, messages);
   }
 
   private async sync(): Promise<void> {
@@ -1076,14 +610,13 @@ export class SqliteStore {
 
   /** Runs work that can wait in a transaction. @returns False if it failed, and has to run again. */
   private attempt(run: () => void): boolean {
-    const unsaved = [...this.unsaved];
-    const growth = [...this.growth];
+    const restore = this.rows.snapshot();
     try {
       this.assertSameFile();
       this.connection.transaction(run);
       return true;
     } catch (error) {
-      this.restore(unsaved, growth);
+      restore();
       if (resultCode(error) !== codes.busy) this.fail(error);
       return false;
     }
@@ -1100,15 +633,15 @@ export class SqliteStore {
     if (this.syncing || this.batch) return this.scheduleTidy(tidyNextMs);
     let hasMore = false;
     const isDone = this.attempt(() => {
-      if (this.unsaved.size > 0 || this.problem !== undefined) this.save();
+      if (this.rows.unsaved.size > 0 || this.problem !== undefined) this.rows.save();
       hasMore = this.upkeep.step();
     });
     if (!isDone) return this.scheduleTidy(probeMs);
     this.noteSuccess();
     if (hasMore) this.scheduleTidy(tidyNextMs);
-    if (this.lives.size > maxLives) for (const live of this.lives.values()) this.forgetLive(live);
+    this.rows.releaseMany();
     const { limits, overfull } = this.options;
-    if (limits && this.usedBytes() > limits().maxBytes * overfullRatio) overfull?.();
+    if (limits && this.rows.usedBytes() > limits().maxBytes * overfullRatio) overfull?.();
     else this.isOverfull = false;
   }
 }
@@ -1116,64 +649,3 @@ export class SqliteStore {
 /** True if the file or the disk is to blame, and not a row (https://www.sqlite.org/rescode.html). */
 const isOfFile = (error: unknown): boolean =>
   [3, 5, 7, 8, 10, 11, 13, 14, 26].includes(resultCode(error));
-
-interface SummarizedEntry {
-  readonly id: number;
-  readonly seq: number;
-  readonly at: number;
-  readonly kind: number;
-  readonly turn: number | null;
-  readonly frame: Uint8Array;
-}
-
-const addressOf = ({ channel, session }: Row): Address => ({
-  channel: String(channel),
-  session: String(session),
-});
-
-const titleOf = (frame: Uint8Array): string => {
-  const { content } = payloadOf(frame);
-  return typeof content === "string" ? toTitle(content) : "";
-};
-
-const emptyLive = ({ channel, session }: Address): Live => ({
-  id: 0,
-  publicId: "",
-  channel,
-  session,
-  epoch: "",
-  seq: 0,
-  committed: 0,
-  last: 0,
-  title: "",
-  titleTurn: 0,
-  createdAt: 0,
-  usedAt: 0,
-  aged: 0,
-  turns: 0,
-  positions: noPositions,
-  open: new Map(),
-  requests: new Map(),
-  grown: new Set(),
-  writes: 0,
-});
-
-const summaryOf = (row: Row): Partial<Live> => ({
-  id: Number(row.id),
-  publicId: String(row.public_id),
-  epoch: String(row.epoch),
-  committed: Number(row.seq),
-  last: Number(row.last),
-  title: String(row.title),
-  titleTurn: Number(row.title_turn),
-  createdAt: Number(row.created_at),
-  usedAt: Number(row.used_at),
-  aged: Number(row.aged),
-  turns: Number(row.turns),
-  positions: {
-    written: Number(row.written),
-    plain: Number(row.plain),
-    acknowledged: Number(row.acknowledged),
-    resumes: row.resumes === 1,
-  },
-});
