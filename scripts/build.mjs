@@ -12,7 +12,6 @@ import {
   bundleDashboard,
   bundleDoorways,
   bundleProgram,
-  bundleWorker,
 } from "./bundle.mjs";
 import {
   checkBudgets,
@@ -40,7 +39,6 @@ const [consoleScripts, doorwayOutputs, ...compiled] = await Promise.all([
   writeConsoleFiles(root, consoleFolder),
   compile("."),
   compile(ui),
-  bundleWorker(root, path.join(dist, "plugins", "conversations", "stores", "sqlite", "worker.cjs")),
   copy(path.join("plugins", "tray", "scripts"), /\.(js|ps1)$/),
   writeDocs(root, path.join(dist, "plugins", "dashboard", "docs")),
 ]);

@@ -58,6 +58,9 @@ export async function storeChecks(survey: Survey): Promise<CheckView[]> {
   if (store.kind === "redis") return [await redisCheck(survey)];
   const own = createCheck("conversation-store", "Conversations are kept on disk");
   const { kind = "sqlite", path = "" } = store;
+  const { problem, notice, fix = "read the log" } = survey.running?.store ?? {};
+  if (problem !== undefined) return [own.failed(problem, fix)];
+  if (notice !== undefined) return [own.warning(notice, fix)];
   if (kind === "memory") return [own.ok('"store.kind" is memory: nothing is kept after a stop.')];
   if (findSqliteDriver() === undefined)
     return [

@@ -73,7 +73,7 @@ function handleFrame(context: StepContext, frame: WholeFrame): void {
 
 function handleError(context: StepContext, { code, message, request_id: id }: ErrorPayload): void {
   const isOurs = id !== undefined && context.core.outbox.some((entry) => entry.id === id);
-  if (isOurs && code === "busy") return scheduleRetry(context, code);
+  if (isOurs && (code === "busy" || code === "not_stored")) return scheduleRetry(context, code);
   if (isOurs) return reject(context, id, code, message);
   failStops(context, code, (stop) => stop.id === id);
   if (code === "unknown_type") return update(context, { isTypingUnknown: true });

@@ -145,6 +145,11 @@ export const messageErrors = {
     message: "The program wrote a reply that cannot be sent as a message.",
   },
   no_answer: { status: 504, message: "The application did not answer in time." },
+  not_stored: {
+    status: 503,
+    message:
+      "The conversation cannot be stored now; the owner of the server sees why. Try again later.",
+  },
   busy: { status: 503, message: "The service does not accept messages at the moment." },
   internal: { status: 500, message: "An internal error occurred; the log has the details." },
 } as const satisfies Record<string, RejectionRow>;

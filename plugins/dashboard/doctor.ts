@@ -25,6 +25,7 @@ export async function runDoctor(
     differentNodes: (services.conversations?.health().nodes ?? [])
       .filter(({ differs }) => differs)
       .map(({ name }) => name),
+    store: services.conversations?.health(),
     program: services.program?.status(),
     tokens: (await tokensView(auth)).tokens,
     refusals: observers.activity.clientRefusals().map(toRejectedConnection),

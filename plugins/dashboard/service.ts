@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../kernel/index.ts";
 import type { Channels } from "../channels/index.ts";
-import type { Conversations } from "../conversations/index.ts";
+import type { Conversations, StoreHealth } from "../conversations/index.ts";
 import type { Http, Identity } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Program } from "../program/index.ts";
@@ -129,6 +129,8 @@ export interface DoctorFacts extends RequestObservations {
   readonly protocols: readonly ProtocolStatus[];
   /** Names of nodes that share the store and have other settings of the channel. */
   readonly differentNodes?: readonly string[];
+  /** The store of conversations; undefined without one. */
+  readonly store?: StoreHealth | undefined;
   /** Claimed tokens without their values. */
   readonly tokens: readonly TokenRow[];
   /** The application, if it is a program. */

@@ -158,6 +158,19 @@ export function resultCode(error: unknown): number {
 /** True if the file itself is unusable: damaged, or not a database. */
 export const isDamage = (error: unknown): boolean => [11, 26].includes(resultCode(error));
 
+const fixes: Readonly<Record<number, (path: string) => string>> = {
+  3: (path) => `Let the user of Doorward write to ${path} and its folder.`,
+  5: (path) => `End the program that locks ${path}: fuser ${path}`,
+  8: (path) => `Let the user of Doorward write to ${path} and its folder.`,
+  10: () => "Check the disk; the log of the system says more.",
+  13: () => "Free space on the disk. Doorward then continues by itself.",
+  14: (path) => `Let the user of Doorward write to ${path} and its folder.`,
+};
+
+/** @returns What the owner can do about a failed statement; undefined if that is not known. */
+export const fixOf = (error: unknown, path: string): string | undefined =>
+  fixes[resultCode(error)]?.(path);
+
 /** Says in words of the owner why a statement failed. */
 export const describeError = (error: unknown): string =>
   reasons[resultCode(error)] ?? (error instanceof Error ? error.message : String(error));

@@ -5,7 +5,7 @@ import { errorTable } from "../../../kernel/index.ts";
 const quote = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
 
 /** The command that moves a file aside, together with the files that SQLite keeps next to it. */
-function moveAside(path: string): string {
+export function moveAside(path: string): string {
   const folder = quote(`${dirname(path)}/broken`);
   return `mkdir -p ${folder} && mv ${quote(path)}* ${folder}`;
 }

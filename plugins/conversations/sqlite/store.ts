@@ -9,8 +9,8 @@ import type { Address } from "../../channels/index.ts";
 import { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stored-stream.ts";
 import type { StoreHealth, StoreMetrics, TakenId } from "../service.ts";
-import { codes, describeError, isDamage, resultCode, type Connection } from "./driver.ts";
-import { storeErrors } from "./errors.ts";
+import { codes, describeError, fixOf, isDamage, resultCode, type Connection } from "./driver.ts";
+import { moveAside, storeErrors } from "./errors.ts";
 import { History } from "./history.ts";
 import { fileId, setMeta } from "./recovery.ts";
 import {
@@ -99,7 +99,7 @@ export class SqliteStore {
   private syncing: Promise<unknown> | undefined;
   private log: number | undefined;
   private readonly timers: { tidy?: unknown; growth?: unknown; retry?: unknown } = {};
-  private problem: string | undefined;
+  private problem: { readonly text: string; readonly fix: string | undefined } | undefined;
   private since: number;
   private isClosed = false;
   private isOverfull = false;
@@ -242,14 +242,16 @@ export class SqliteStore {
 
   health(): StoreHealth {
     const days = this.isCatchingUp ? this.rows.retentionClock.daysBehind() : 0;
+    const { problem } = this;
     const notice =
       `The system's clock is ${days} days ahead of the conversations. If it is right, old ` +
       "conversations are deleted a day's worth per hour; if not, set it right.";
     return {
       kind: "sqlite",
-      state: this.problem === undefined ? "up" : "away",
+      state: problem === undefined ? "up" : "away",
       since: this.since,
-      ...(this.problem !== undefined ? { problem: this.problem } : days > 2 && { notice }),
+      ...(problem && { problem: problem.text, ...(problem.fix && { fix: problem.fix }) }),
+      ...(!problem && days > 2 && { notice, fix: "Set the clock of this machine, or wait." }),
       path: this.options.path,
       bytes: this.isClosed ? 0 : this.fileBytes(),
       conversations: this.rows.count,
@@ -574,23 +576,15 @@ export class SqliteStore {
   private fail(error: unknown): unknown {
     const { path, log, clock } = this.options;
     const reason = describeError(error);
-    const known = resultCode(error) === 0 && error instanceof Error ? error : undefined;
-    const failure = isDamage(error)
-      ? storeErrors.store_unavailable(
-          path,
-          `${reason}. ${storeErrors.STORE_BROKEN(path, reason).message}`,
-          { cause: error },
-        )
-      : (known ?? storeErrors.store_unavailable(path, reason, { cause: error }));
+    const isKnown = resultCode(error) === 0 && error instanceof Error;
+    const failure = isKnown ? error : storeErrors.store_unavailable(path, reason, { cause: error });
+    const fix = isDamage(error) ? `Stop Doorward, and run: ${moveAside(path)}` : fixOf(error, path);
     if (this.problem === undefined) this.since = clock.now();
-    if (this.problem !== failure.message) {
-      const sessions = this.batch?.writes.map(({ live }) => live.session) ?? [];
-      log.error(
-        { err: error, path, sessions: [...new Set(sessions)].slice(0, 20) },
-        failure.message,
-      );
+    if (this.problem?.text !== failure.message) {
+      const sessions = new Set(this.batch?.writes.map(({ live }) => live.session));
+      log.error({ err: error, path, sessions: [...sessions].slice(0, 20) }, failure.message);
     }
-    this.problem = failure.message;
+    this.problem = { text: failure.message, fix };
     this.scheduleTidy(probeMs);
     return failure;
   }

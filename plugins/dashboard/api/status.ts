@@ -31,6 +31,7 @@ async function warningsOf(
         ],
   );
   return [
+    ...storeWarnings(context.services),
     ...listenerWarnings(context.http),
     ...proxyWarnings(context.http),
     ...tokens,
@@ -110,6 +111,13 @@ export function fileWarnings(sections: readonly SettingsSection[]): WarningView[
     text: `An edit of the settings was rejected: ${problem}`,
     fix: repairHint,
   }));
+}
+
+/** The store cannot be written, or waits for the owner to check something. */
+function storeWarnings({ conversations }: ServiceContext): WarningView[] {
+  const { problem, notice, fix = "Read the log." } = conversations?.health() ?? {};
+  const text = problem ?? notice;
+  return text === undefined ? [] : [{ id: "store", text, fix }];
 }
 
 function pluginWarnings(services: ServiceContext): WarningView[] {

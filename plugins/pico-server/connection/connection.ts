@@ -17,7 +17,7 @@ import type { Admission } from "../handshake/admission.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
 import { ByteCounter, countResume } from "../metrics.ts";
-import { isStoreError } from "../session/mapping.ts";
+import { storeErrorOf } from "../session/mapping.ts";
 import { helloFrames } from "../session/hello.ts";
 import type { SequencedEntry } from "../../conversations/index.ts";
 import {
@@ -263,7 +263,7 @@ export class Connection
 
   failed(error: unknown): void {
     this.context.runtime.log.error({ err: error, connection: this.id }, "Connection failed");
-    this.close(isStoreError(error) ? "try_later" : "internal");
+    this.close(storeErrorOf(error) === undefined ? "internal" : "try_later");
   }
 
   /**

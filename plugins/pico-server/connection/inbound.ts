@@ -10,7 +10,7 @@ import type { InboundMessage, StopResult } from "../../channels/index.ts";
 import {
   decodeFrame,
   DeliveryAck,
-  isStoreError,
+  storeErrorOf,
   toChannelMedia,
   toMessageError,
   toSkippedNotice,
@@ -255,8 +255,9 @@ export class Inbound implements BudgetMember {
       else this.process(frame, session, bytes);
     } catch (error) {
       this.isChecking = false;
-      if (isStoreError(error)) this.reject("busy", { requestId: frame.id });
-      else owner.failed(error);
+      const code = storeErrorOf(error);
+      if (code === undefined) owner.failed(error);
+      else this.reject(code, { requestId: frame.id });
     } finally {
       this.settled(bytes);
     }

@@ -70,10 +70,16 @@ const applicationCodes: readonly ErrorCode[] = [
   "no_answer",
 ];
 
-const storeCodes = ["store_unavailable", "store_busy"];
+/** Errors after which the client sends the message again. */
+const temporaryCodes: Readonly<Record<string, ErrorCode>> = {
+  not_running: "busy",
+  store_busy: "busy",
+  store_unavailable: "not_stored",
+};
 
-/** True if the conversations cannot be stored or read now, so that a later attempt may succeed. */
-export const isStoreError = (error: unknown): boolean => storeCodes.includes(codeOf(error));
+/** @returns The code for the client if the conversations cannot be stored or read now. */
+export const storeErrorOf = (error: unknown): ErrorCode | undefined =>
+  temporaryCodes[codeOf(error)];
 
 /** Converts a failed delivery to the error for the client. Details stay in the log. */
 export function toMessageError(error: unknown): {
@@ -85,9 +91,7 @@ export function toMessageError(error: unknown): {
   if (applicationCode !== undefined)
     return { code: applicationCode, message: (error as Error).message };
   const wireCode =
-    code === "not_running" || storeCodes.includes(code)
-      ? "busy"
-      : (forwardedCodes.find((known) => known === code) ?? "internal");
+    temporaryCodes[code] ?? forwardedCodes.find((known) => known === code) ?? "internal";
   return { code: wireCode, message: messageErrors[wireCode].message };
 }
 

@@ -4,8 +4,10 @@ import { IconButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { useSite } from "../site.tsx";
+import { timeOfDay } from "../text/format.ts";
 import type { ConversationActs } from "./acts.ts";
 import type { Conversation } from "./state/conversation.ts";
+import type { ConversationList } from "./state/list.ts";
 import type { ChatStore } from "./state/store.ts";
 import type { Thread } from "./state/thread.ts";
 import type { LinkView } from "./state/transport.ts";
@@ -85,7 +87,7 @@ export function Header({ store, conversation, name, acts }: HeaderProps): JSX.El
             {state}
           </span>
           <span class="cut hide-phone">{name}</span>
-          <span class="hide-phone">· {storageText(list.isStored.value)}</span>
+          <span class="hide-phone">· {storageText(list.storage.value)}</span>
         </div>
       </div>
       {!conversation.isReadOnly && (
@@ -103,8 +105,12 @@ export function Header({ store, conversation, name, acts }: HeaderProps): JSX.El
   );
 }
 
-const storageText = (isStored: boolean | undefined): string =>
-  isStored === false ? "Not stored" : "Stored on this server";
+function storageText(storage: ConversationList["storage"]["value"]): string {
+  if (storage === "none") return "Not stored";
+  return typeof storage === "number"
+    ? `Not stored since ${timeOfDay(storage)}`
+    : "Stored on this server";
+}
 
 /** Title of the page in the browser. */
 export const pageTitle = (store: ChatStore): string => {

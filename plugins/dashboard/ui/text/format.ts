@@ -29,6 +29,10 @@ export function formatCount(n: number): string {
 }
 
 /** Formats a time in UTC to the second. In the browser, a script replaces it with local time. */
+/** The time in the time zone of the reader, for example `14:02`. */
+export const timeOfDay = (at: number): string =>
+  new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+
 export function formatUtc(at: number): string {
   return new Date(at)
     .toISOString()

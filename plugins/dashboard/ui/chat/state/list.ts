@@ -35,6 +35,12 @@ export class ConversationList {
   readonly isStored = computed(() =>
     this.isOff.value ? false : this.store.value && this.store.value.kind !== "memory",
   );
+  /** `none`: nothing is kept. A number: Unix milliseconds since when nothing can be stored. */
+  readonly storage = computed((): "none" | "kept" | number => {
+    if (this.isStored.value === false) return "none";
+    const { state, since = 0 } = this.store.value ?? {};
+    return state === "away" ? since : "kept";
+  });
   readonly searches = computed(() => this.store.value?.searches === true);
   /** Number of conversations with unread messages. */
   readonly unread = computed(
