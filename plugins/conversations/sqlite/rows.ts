@@ -63,6 +63,7 @@ export interface Live extends Address {
   titleTurn: number;
   createdAt: number;
   usedAt: number;
+  /** Time of the last entry on the clock of retention; 0 until it is saved. */
   aged: number;
   turns: number;
   positions: StreamPositions;
@@ -217,7 +218,7 @@ export class Rows {
     live.last = id;
     live.createdAt ||= at;
     live.usedAt = Math.max(live.usedAt, at);
-    live.aged = this.retentionClock.read();
+    live.aged = 0;
     if (this.oldestAt === 0) this.oldestAt = at;
     if (kind === kinds.delete) live.turns -= turn === null ? 0 : 1;
     else if (kind !== kinds.other && turn === null) live.turns += 1;
@@ -263,7 +264,9 @@ export class Rows {
 
   /** Writes the rows of the conversations that changed. Call it in a transaction. */
   save(): void {
+    const now = this.retentionClock.read();
     for (const live of this.unsaved) {
+      live.aged ||= now;
       const { written, plain, acknowledged, resumes } = live.positions;
       this.connection.run(
         "UPDATE conversation SET seq = ?, last = ?, title = ?, title_turn = ?, created_at = ?, used_at = ?, " +
@@ -286,7 +289,7 @@ export class Rows {
       );
     }
     setMeta(this.connection, "saved", this.nextId - 1);
-    setMeta(this.connection, "clock", this.retentionClock.read());
+    setMeta(this.connection, "clock", now);
     this.unsaved.clear();
   }
 

@@ -79,6 +79,8 @@ const tidyNextMs = 10;
 const probeMs = 2_000;
 /** How often the text of a message that grows is stored. */
 const growthMs = 5_000;
+/** How long a file is taken to be the one that was opened. */
+const sameFileMs = 100;
 /** Size at which retention runs at once, and then new messages are rejected. */
 const overfullRatio = 1.1;
 
@@ -93,6 +95,7 @@ export class SqliteStore {
   private readonly metricsOfCommits = new CommitMetrics();
   private readonly rows: Rows;
   private readonly file: string;
+  private lookedAt = -Infinity;
   private readonly waitingTurns = new Map<string, WaitingTurn>();
   private batch: Batch | undefined;
   /** Set while the disk is synced: nothing is committed meanwhile. */
@@ -488,7 +491,9 @@ export class SqliteStore {
   }
 
   private assertSameFile(): void {
-    if (fileId(this.options.path) === this.file) return;
+    const now = this.options.clock.monotonic();
+    if (this.problem === undefined && now - this.lookedAt < sameFileMs) return;
+    if (fileId(this.options.path) === this.file) return void (this.lookedAt = now);
     const reason = "another file has taken its place; restart Doorward to use that one";
     throw storeErrors.store_unavailable(this.options.path, reason);
   }
