@@ -54,7 +54,7 @@ export interface Live extends Address {
   /** 0 until its row is written. */
   id: number;
   readonly publicId: string;
-  readonly epoch: string;
+  epoch: string;
   /** The last number, of the entries that wait too. */
   seq: number;
   committed: number;
@@ -195,6 +195,7 @@ export class Rows {
   /** @param epoch - Of a stream that is new; otherwise it has the one of its row. */
   liveOf(address: Address, epoch?: string): Live {
     const found = this.find(address);
+    if (found?.id === 0 && epoch !== undefined) found.epoch = epoch;
     if (found) return found;
     const hex = (bytes: number): string => Buffer.from(this.options.random(bytes)).toString("hex");
     const live: Live = { ...emptyLive(address), publicId: hex(12), epoch: epoch ?? hex(8) };

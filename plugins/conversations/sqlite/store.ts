@@ -104,6 +104,8 @@ export class SqliteStore {
   private readonly timers: { tidy?: unknown; growth?: unknown; retry?: unknown } = {};
   private problem: { readonly text: string; readonly fix: string | undefined } | undefined;
   private since: number;
+  /** Set if a sync has failed: the store then needs a new start. */
+  private lost: unknown;
   private isClosed = false;
   private isOverfull = false;
   private isCatchingUp = false;
@@ -343,6 +345,7 @@ export class SqliteStore {
       if (this.timers.retry !== undefined) await pause();
     }
     this.isClosed = true;
+    this.lost = undefined;
     for (const timer of Object.values(this.timers)) this.options.clock.clearTimeout(timer);
     try {
       this.connection.transaction(() => {
@@ -406,9 +409,10 @@ export class SqliteStore {
     this.scheduleTidy(tidyMs);
     const tell = (): void => this.tell(batch, failed);
     if (this.options.durability === "process") return tell();
-    void this.whileSyncing(async () => this.sync()).then(tell, (error: unknown) => {
-      const failure = this.fail(error);
-      for (const { live } of batch.writes) failed.set(live, failure);
+    void this.whileSyncing(() => this.sync()).then(tell, (error: unknown) => {
+      // What was written may or may not be on the disk, so nothing can follow it.
+      this.lost = this.fail(error);
+      for (const { live } of batch.writes) failed.set(live, this.lost);
       tell();
     });
   }
@@ -487,6 +491,7 @@ export class SqliteStore {
   }
 
   private assertOpen(): void {
+    if (this.lost !== undefined) throw this.lost;
     if (this.isClosed) throw storeErrors.store_unavailable(this.options.path, "it is closed");
   }
 
@@ -595,7 +600,7 @@ export class SqliteStore {
   }
 
   private noteSuccess(): void {
-    if (this.problem === undefined) return;
+    if (this.problem === undefined || this.lost !== undefined) return;
     this.problem = undefined;
     this.since = this.options.clock.now();
     this.options.log.info({ path: this.options.path }, "conversations are stored again");
