@@ -104,7 +104,7 @@ export class SqliteStore {
   private readonly timers: { tidy?: unknown; growth?: unknown; retry?: unknown } = {};
   private problem: { readonly text: string; readonly fix: string | undefined } | undefined;
   private since: number;
-  /** Set if a sync has failed: the store then needs a new start. */
+  /** Set if a sync has failed or the file is damaged: the store then needs a new start. */
   private lost: unknown;
   private isClosed = false;
   private isOverfull = false;
@@ -595,6 +595,8 @@ export class SqliteStore {
       log.error({ err: error, path, sessions: [...sessions].slice(0, 20) }, failure.message);
     }
     this.problem = { text: failure.message, fix };
+    // Nothing is written to a file that may be damaged further.
+    if (isDamage(error)) this.lost = failure;
     this.scheduleTidy(probeMs);
     return failure;
   }
@@ -633,7 +635,7 @@ export class SqliteStore {
 
   private tidy(): void {
     delete this.timers.tidy;
-    if (this.isClosed) return;
+    if (this.isClosed || this.lost !== undefined) return;
     if (this.syncing || this.batch) return this.scheduleTidy(tidyNextMs);
     let hasMore = false;
     const isDone = this.attempt(() => {
