@@ -7,7 +7,7 @@ import type { Conversations, ConversationsShape } from "./service.ts";
 import { MemoryConversations } from "./stores/memory.ts";
 import type { SharedConversationStore } from "./stores/redis/shared.ts";
 import type { ConversationStorage, ConversationStore } from "./stores/storage.ts";
-import { StoredConversations } from "./stores/stored.ts";
+import { WatchedConversations } from "./stores/watched.ts";
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
@@ -60,10 +60,12 @@ export type {
   ConversationsEvents,
   ConversationsShape,
   ConversationSummary,
+  DeletionListener,
   Desk,
   DeskListener,
   NodeView,
   Page,
+  PassOptions,
   PassOutcome,
   SearchHit,
   StoreHealth,
@@ -126,7 +128,7 @@ function keepConversations(
   { clock, log, random, after, config, onStop, emit }: ConversationsScope,
   storage: ConversationStorage,
 ): Conversations {
-  const stored = new StoredConversations({
+  const stored = new WatchedConversations({
     storage,
     clock,
     log,

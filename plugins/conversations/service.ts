@@ -1,12 +1,12 @@
 /** Types of the conversations service: history for pages, commands and applications. */
-import type { Awaitable } from "../../kernel/index.ts";
+import type { Awaitable, Release } from "../../kernel/index.ts";
 import type { Address, Media, Sender } from "../channels/index.ts";
 import type { TokenSync } from "../token-store/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
 import type { Desk } from "./desk.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
 
-export type { Desk, DeskListener, PassOutcome } from "./desk.ts";
+export type { Desk, DeskListener, PassOptions, PassOutcome } from "./desk.ts";
 
 /**
  * Identifies a conversation for the lifetime of its store: 1 to 64 characters of `A-Z a-z 0-9 _ -`,
@@ -162,8 +162,8 @@ export interface ConversationHistory {
   /** Sets the title, at most 200 characters. An empty one restores the first words. */
   rename(id: ConversationId, title: string): Promise<void>;
   /**
-   * Deletes a conversation with all traces in the store. Its session continues as a new
-   * conversation with a new epoch, and connected clients receive a gap.
+   * Deletes a conversation with all traces in the store, and ends its answers. Its session
+   * continues as a new conversation with a new epoch, and connected clients receive a gap.
    */
   forget(id: ConversationId): Promise<void>;
   /** Writes a conversation as one document, piece by piece. */
@@ -175,7 +175,7 @@ export interface TakenId {
   /** Id of the message in its session, chosen by the client: at most 256 bytes. */
   readonly id: string;
   /**
-   * Digest of content and media: SHA-256 in base64url, or a short text itself. A message with the
+   * Digest of content and media: SHA-256 in base64url, also of a short text. A message with the
    * same id and another digest is rejected as `id_reused`.
    */
   readonly digest: string;
@@ -273,7 +273,18 @@ export interface Conversations extends ConversationHistory {
   announce?(settings: string): void;
   /** Hands sessions to nodes; absent unless several nodes share the store. */
   readonly desk?: Desk;
+  /** Sets the listener for deletions, once; absent if conversations cannot be deleted. */
+  watchDeletions?(listener: DeletionListener): void;
 }
+
+/**
+ * Ends everything that would write to a session whose conversation is deleted. Called before the
+ * store deletes it, and on each other node when it was deleted.
+ *
+ * @returns A function that is called when the deletion has ended or failed. Until then the messages
+ *   of clients to this session wait.
+ */
+export type DeletionListener = (address: Address) => Release;
 
 /** Events of the conversations plugin, without content. */
 export type ConversationsEvents = {

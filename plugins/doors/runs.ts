@@ -137,8 +137,9 @@ export class Runs {
           .filter((entry) => entry.request.session === session && matches(entry))
           .map(({ request }) => request.id)
       : [undefined];
-    const stops = ids.map(async (id) => door.stop(session, id, by));
-    const results = (await Promise.all(stops)).flat();
+    // The latest first: when a message ends, the next one of the session follows.
+    const stops = ids.toReversed().map(async (id) => door.stop(session, id, by));
+    const results = (await Promise.all(stops)).toReversed().flat();
     for (const { id } of results) {
       const entry = this.kept.get(`${session}\0${id}`);
       if (entry) entry.state.isStopped = true;

@@ -112,6 +112,11 @@ export class AppendDrafts {
     if (this.tops.size > maxTops) this.tops.delete(this.tops.keys().next().value!);
   }
 
+  /** The conversation was deleted: nothing about the next one is known. */
+  forget(sk: string): void {
+    this.tops.delete(sk);
+  }
+
   /** A client of another node asks for the ends of answers. */
   noteWish(sk: string): void {
     const known = this.tops.get(sk);

@@ -104,10 +104,13 @@ local function append(a)
   local own = base .. '{' .. sk .. '}:'
   local m, h, w = own .. 'm', own .. 'h', own .. 'w'
   local v = redis.call('HMGET', m, 'e', 's', 'l', 'o', 'f', 'n:' .. node, 'w', 'x', 'en', 'y', 'dr',
-    'pw', 'ua', 'tu', 'na')
+    'pw', 'ua', 'tu', 'na', 'd')
   -- The node knows of a wish that the store has lost, if the end has a message.
   local isUnwanted = op == 'end' and not v[9] and message == ''
   if isUnwanted or not numbered and not v[1] then return {false} end
+  -- A new conversation does not begin with a change to a message.
+  local isChange = v[16] and not v[1] and (op == 'update' or op == 'delete')
+  if isChange or isForgotten(v[16], ARGV[a + 11]) then return redis.error_reply('FORGOTTEN') end
   if not isOwner(m, v[4], v[5], node, ARGV[a + 11]) then return redis.error_reply('NOTOWNER') end
   if numbered and v[6] then
     local reply = repeated(m, h, tonumber(ARGV[a + 12]), v[6])
@@ -173,7 +176,8 @@ end
 local function settle(a)
   local own = base .. '{' .. ARGV[a] .. '}:'
   local m, i = own .. 'm', own .. 'i'
-  local v = redis.call('HMGET', m, 'o', 'f', 'ix')
+  local v = redis.call('HMGET', m, 'o', 'f', 'ix', 'd')
+  if isForgotten(v[4], ARGV[a + 1]) then return redis.error_reply('FORGOTTEN') end
   if not isOwner(m, v[1], v[2], node, ARGV[a + 1]) then return redis.error_reply('NOTOWNER') end
   redis.call('HSETNX', i, ARGV[a + 2], string.format('%d', time) .. ARGV[a + 3])
   local isDue = not v[3] or tonumber(v[3]) + ${trimEveryMs} < time
