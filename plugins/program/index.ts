@@ -115,7 +115,12 @@ class ProgramApplication {
     const { stopGraceS = 10, suggestions, redact = (text: string) => text } = options;
     const { needs, clock, log, after } = scope;
     this.scope = scope;
-    this.handling = { perSession: maxPerSession, stopGraceS, ...(suggestions && { suggestions }) };
+    this.handling = {
+      perSession: maxPerSession,
+      stopGraceS,
+      withdraw: (message) => this.pendingMessages.withdraw(message),
+      ...(suggestions && { suggestions }),
+    };
     this.commandLine = redact(command.join(" "));
     this.outputLog = createOutputLog({ clock, log, redact });
     this.supervisor = new Supervisor({
@@ -171,6 +176,7 @@ class ProgramApplication {
     scope.on("channels:stop-asked", ({ id, by, ...address }) => {
       for (const request of pendingMessages.stop(address, id, by)) this.replies.stopped(request);
     });
+    scope.on("channels:session-cleared", (address) => pendingMessages.forget(address));
     scope.on("channels:answer-deaf", ({ id, ...address }) => pendingMessages.giveUp(address, id));
     scope.onReady(() => {
       supervisor.start();

@@ -7,6 +7,7 @@ import type { LogListeners, SessionLog } from "../log/session-log.ts";
 import type {
   ConversationSummary,
   Conversations,
+  DeletionListener,
   OpenConversations,
   Page,
   SearchHit,
@@ -60,6 +61,7 @@ export class SqliteConversations implements OpenConversations {
   private readonly cache: Pick<MemorySessionLogOptions, "window" | "bounds" | "retentionMs">;
   private readonly release: () => Promise<void>;
   private readonly channels = new Map<string, ChannelLog>();
+  private deleting: DeletionListener = () => () => undefined;
   private retention: Promise<number> | undefined;
   private retainedAt = 0;
   private closing: Promise<void> | undefined;
@@ -123,14 +125,20 @@ export class SqliteConversations implements OpenConversations {
     return exportConversation(this, id, format);
   }
 
+  watchDeletions(listener: DeletionListener): void {
+    this.deleting = listener;
+  }
+
   async forget(id: string): Promise<void> {
     const { channel, session } = await this.get(id);
     const { log, listeners } = this.channel(channel);
-    await this.store.forget(id, () => {
+    const ended = this.deleting({ channel, session });
+    const forgotten = this.store.forget(id, () => {
       log.renew(session);
       listeners.renewed(session);
       this.scope.forgotten(1);
     });
+    await forgotten.finally(ended);
   }
 
   /** Deletes the conversations that are too old or do not fit, except those in use. */
