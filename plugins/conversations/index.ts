@@ -11,6 +11,7 @@ import { StoredConversations } from "./stores/stored.ts";
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
+export { readCalls, type TurnCall } from "./stores/turn-calls.ts";
 export { turnLabel } from "./stores/turn-label.ts";
 export type {
   AppendResult,
