@@ -82,7 +82,8 @@ export class Run implements Task {
   private givenEnd: EndOptions | undefined;
   private failureCode: string | undefined;
   private messages = 0;
-  private hasFinalText = false;
+  /** The application named the reason of the end before a stop, so the stop changes nothing. */
+  private isComplete = false;
   private hasTurn = false;
   private hasReleased = false;
   private hasSettled = false;
@@ -219,7 +220,7 @@ export class Run implements Task {
   }
 
   noteEnd(options: EndOptions): void {
-    if (options.finishReason !== undefined && !this.isStopped) this.hasFinalText = true;
+    if (options.finishReason !== undefined && !this.isStopped) this.isComplete = true;
     this.givenEnd = { ...this.givenEnd, ...options };
   }
 
@@ -237,10 +238,7 @@ export class Run implements Task {
       { inReplyTo, ...options },
       {
         begins: () => void this.addTurn(),
-        finished: (end) => {
-          if (!this.isStopped) this.hasFinalText = true;
-          this.noteEnd(end);
-        },
+        finished: (end) => this.noteEnd(end),
         settled: () => {
           this.streams!.delete(opened);
           this.endIfDone();
@@ -264,7 +262,6 @@ export class Run implements Task {
     this.messages += 1;
     const { usage, finishReason, model, kind, final, placeholder } = message;
     if (kind !== undefined || final === false || placeholder === true) return;
-    this.hasFinalText = true;
     if (usage !== undefined || finishReason !== undefined || model !== undefined)
       this.noteEnd({
         ...(usage && { usage }),
@@ -317,7 +314,7 @@ export class Run implements Task {
 
   private toEnd(): AnswerEnd {
     const { givenEnd, failureCode, messages } = this;
-    const hasStopped = this.isStopped && !this.hasFinalText;
+    const hasStopped = this.isStopped && !this.isComplete;
     const hasFailed = failureCode !== undefined && !this.isStopped;
     const outcome = hasStopped ? "stopped" : hasFailed ? "failed" : "completed";
     if (outcome === "completed" && !givenEnd) return { outcome, finishReason: "stop", messages };

@@ -231,6 +231,7 @@ export class Client {
       },
       state: () => this.link?.state() ?? "idle",
       session: () => this.link?.sessionId,
+      reportsEnds: () => this.link?.reportsEnds() ?? false,
       stopAnswer: async (requestId) => {
         if (!this.link) throw picoClientErrors.not_running();
         return this.link.stopAnswer(requestId);

@@ -26,6 +26,8 @@ export interface PicoLink {
   state(): LinkState;
   /** @returns The session at the server, or undefined while there is no link. */
   session(): string | undefined;
+  /** @returns True if the server reports the end of each answer, for `onEnd`. */
+  reportsEnds(): boolean;
   /**
    * Stops the answer to a message, or all of the session, as `stopAnswer` of the client library.
    *

@@ -149,6 +149,7 @@ export class PicoChannel {
       },
       connections,
       sessions,
+      ends: this.ends,
       reportRejection,
       openStream: (...stream) => this.peers.addEventStream(this.context, ...stream),
     });

@@ -16,6 +16,12 @@ interface PendingMessagesOptions {
   readonly running: () => ProgramProcess | undefined;
   /** Called once per message. */
   readonly settled: (outcome: PendingOutcome) => void;
+  /**
+   * Ends the messages of an answer. Resolves when they were sent.
+   *
+   * @throws The error for the sender, if one of them was lost.
+   */
+  readonly closeAnswer: (request: PendingMessage) => Promise<void>;
   /** @returns True if the program said that it handles `message.stop`. */
   readonly knowsStop: () => boolean;
   /** @returns Why the program cannot receive messages now or soon, or undefined if it can. */
@@ -59,13 +65,17 @@ export class PendingMessages {
   /** Settles with the message. Rejects with the error for its sender. */
   accept(message: Message): Promise<void> {
     const session = toKey(message);
+    const { closeAnswer } = this.options;
     return new Promise((resolve, reject) => {
       const entry = new PendingEntry(String((this.count += 1)), message, {
         leaveSession: () => this.leaveSession(session),
         settle: (outcome) => this.settle(entry, outcome),
         startTimeout: () => this.startTimeout(entry),
-        resolve,
-        reject,
+        resolve: () => void closeAnswer(entry).then(resolve, reject),
+        reject(reason) {
+          const fail = (): void => reject(reason);
+          void closeAnswer(entry).then(fail, fail);
+        },
       });
       const waiting = this.sessionQueues.get(session);
       if (waiting) return void waiting.push(entry);

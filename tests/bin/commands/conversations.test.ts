@@ -48,6 +48,32 @@ describe("doorward conversations", () => {
       );
     }));
 
+  test("shows tool calls in one line each", async () => {
+    await withCommandLine(async ({ home, write, start, run }) => {
+      const storage = await openStorage({ path: join(home, "state") });
+      const call = { id: "c", function: { name: "clock", arguments: '{"zone":"UTC"}' } };
+      const calls = [
+        { ...call, result: "12:00\u001b[31m\n" },
+        { ...call, error: "x".repeat(300) },
+      ];
+      const payload = { message_id: "t1", content: "", kind: "tool_calls", tool_calls: calls };
+      const frame = Buffer.from(JSON.stringify({ type: "message.create", payload }));
+      const id = await begin(storage, entry(1, "user", "q1", "now?"), {
+        ...entry(2, "create", "t1", ""),
+        frame,
+      });
+      await storage.close();
+      await write("launcher-config.json", config);
+      await start();
+      const { out } = await run(`conversations show ${id}`);
+      expect(out).toContain(
+        'Assistant, tool calls\nclock({"zone":"UTC"})\n  → 12:00\ufffd[31m\n' +
+          'clock({"zone":"UTC"})\n  → failed: xxx',
+      );
+      expect(out).toMatch(/^ {2}→ failed: x{191}…$/m);
+    });
+  });
+
   test("exports a conversation as JSON and Markdown", () =>
     withHistory(async ({ run }, id) => {
       const json = await run(`conversations export ${id}`);

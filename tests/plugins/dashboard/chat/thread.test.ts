@@ -19,7 +19,7 @@ const send = (thread: Thread, requestId: string, content = "hello", at = 1_000):
 const frame = (type: string, payload: object, rest: object = {}): ServerFrame =>
   ({ type, payload, ...rest }) as ServerFrame;
 const text = (id: string, content: string, rest: object = {}, at = 2_000): ServerFrame =>
-  frame("message.create", { message_id: id, content, ...rest }, { timestamp: at });
+  frame("message.create", { message_id: id, content, final: true, ...rest }, { timestamp: at });
 const end = (request_id: string, rest: object = {}, at = 5_000): ServerFrame =>
   frame(
     "answer.end",
@@ -57,6 +57,35 @@ describe("receive", () => {
   test("ends a run only once, although the server repeats the end", () => {
     const thread = apply(send(stoppable, "q"), end("q"), end("q", {}, 9_999));
     expect(thread.runs.get("q")).toMatchObject({ startedAt: 1_000, endedAt: 5_000 });
+  });
+
+  test("follows an answer in parts that began before the page", () => {
+    const part = { request_id: "q" };
+    const open = { ...part, final: undefined };
+    const isRunning = (thread: Thread) => thread.runs.get("q")?.endedAt === undefined;
+    let thread = apply(stoppable, text("a", "one", open));
+    expect(isRunning(thread)).toBe(true);
+    thread = apply(thread, text("a", "one", part));
+    expect(isRunning(thread)).toBe(false);
+    thread = apply(thread, text("t", "", { ...part, kind: "tool_calls" }));
+    expect(isRunning(thread)).toBe(true);
+    thread = apply(thread, text("b", "two", part), text("t", "", { ...part, kind: "tool_calls" }));
+    expect(isRunning(thread)).toBe(false);
+    thread = apply(thread, end("q"), text("b", "edited", open));
+    expect(thread.runs.get("q")).toMatchObject({ outcome: "completed", startedAt: 2_000 });
+    expect(isRunning(thread)).toBe(false);
+  });
+
+  test("follows an answer of this page until its end is reported", () => {
+    const part = { request_id: "q" };
+    const thread = apply(
+      send(stoppable, "q"),
+      text("a", "one", part),
+      text("t", "", { ...part, kind: "tool_calls", final: undefined }),
+    );
+    expect(answers(thread)).toMatchObject([{ state: "working" }]);
+    const done = apply(thread, text("t", "", { ...part, kind: "tool_calls" }), end("q"));
+    expect(answers(done)).toMatchObject([{ state: "done" }]);
   });
 
   test("forgets the run of a message that was not delivered", () => {

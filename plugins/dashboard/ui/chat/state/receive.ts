@@ -45,7 +45,7 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   const known = thread.messages.findLast((message) => message.key === key);
   const before = known && known.kind !== "user" && known.kind !== "note" ? known : undefined;
   const kind = kindOf(payload);
-  const isFinal = payload.final ?? true;
+  const isFinal = payload.final === true;
   const number = before?.seq ?? seq;
   const message: AppMessage = {
     kind,
@@ -68,7 +68,10 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   };
   if (requestId === undefined) return changed;
   const run = changed.runs.get(requestId);
-  if (!isFinal) return run ? changed : beginRun(changed, requestId, at, false);
+  // The page was opened during the answer, so a complete text may be its end, or one part of it.
+  const isGrowing = isFinal ? kind !== "text" && !before : before?.isFinal !== true;
+  if (isGrowing && run?.isReported !== true && run?.outcome === undefined)
+    return beginRun(changed, requestId, at, false);
   const isOver = kind === "text" && run?.isReported === false && run.endedAt === undefined;
   return isOver ? endRun(changed, requestId, { endedAt: at }) : changed;
 }
