@@ -7,13 +7,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import {
-  bundleConsole,
-  bundleDashboard,
-  bundleDoorways,
-  bundleProgram,
-  bundleWorker,
-} from "./bundle.mjs";
+import { bundleConsole, bundleDashboard, bundleDoorways, bundleProgram } from "./bundle.mjs";
 import {
   checkBudgets,
   checkDoorwayBudgets,
@@ -40,7 +34,6 @@ const [consoleScripts, doorwayOutputs, ...compiled] = await Promise.all([
   writeConsoleFiles(root, consoleFolder),
   compile("."),
   compile(ui),
-  bundleWorker(root, path.join(dist, "plugins", "conversations", "stores", "sqlite", "worker.cjs")),
   copy(path.join("plugins", "tray", "scripts"), /\.(js|ps1)$/),
   writeDocs(root, path.join(dist, "plugins", "dashboard", "docs")),
 ]);

@@ -1,6 +1,5 @@
 // Bundles the program into one file per part that is loaded separately, instead of about 240
-// modules at each start. Also bundles the web framework, the worker of the SQLite store, and the
-// scripts and styles of the pages.
+// modules at each start. Also bundles the web framework, and the scripts and styles of the pages.
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -216,25 +215,6 @@ async function bundleRenderer(root, target) {
     legalComments: "none",
   });
   return result?.metafile.outputs;
-}
-
-/**
- * Bundles the worker of the SQLite store into `target`. One script starts in 35 ms of processor
- * time, the modules of which it consists in 55 ms.
- *
- * @returns False if there were errors.
- */
-export async function bundleWorker(root, target) {
-  return built({
-    ...node,
-    absWorkingDir: root,
-    entryPoints: ["plugins/conversations/stores/sqlite/worker.ts"],
-    outfile: target,
-    bundle: true,
-    format: "cjs",
-    define: { "import.meta.url": "__url" },
-    banner: { js: 'const __url = require("node:url").pathToFileURL(__filename).href;' },
-  });
 }
 
 /**
