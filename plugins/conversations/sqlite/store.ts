@@ -796,10 +796,11 @@ export class SqliteStore {
       return;
     }
     const opener = turn ?? seq;
-    if (live.titleTurn !== 0 && opener !== live.titleTurn) return;
-    if (kind !== kinds.delete)
-      return void Object.assign(live, { title: titleOf(frame), titleTurn: opener });
-    Object.assign(live, { title: "", titleTurn: 0 }, this.history.firstTitle(live.id, opener));
+    if (live.titleTurn !== 0 && opener > live.titleTurn) return;
+    const title = kind === kinds.delete ? "" : titleOf(frame);
+    if (title !== "") Object.assign(live, { title, titleTurn: opener });
+    else if (opener === live.titleTurn)
+      Object.assign(live, { title: "", titleTurn: 0 }, this.history.firstTitle(live.id, opener));
   }
 
   /** Completes the rows of conversations whose last entries are newer, after a kill. */
