@@ -945,7 +945,7 @@ export class SqliteStore {
   }
 
   /** Runs a read, and turns errors of SQLite into those of the store. */
-  private reading<T>(run: () => T): T {
+  reading<T>(run: () => T): T {
     this.assertOpen();
     try {
       return run();
