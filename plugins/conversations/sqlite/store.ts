@@ -392,6 +392,8 @@ export class SqliteStore {
       await this.exclusively(() => this.upkeep.step());
       await pause();
     }
+    // Free pages return to the file system.
+    this.scheduleTidy(tidyMs);
   }
 
   /**
