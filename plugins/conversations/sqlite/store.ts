@@ -490,7 +490,7 @@ export class SqliteStore {
     }
     this.batch = undefined;
     this.waitingTurns.clear();
-    if (failed.size > 0) this.reload(failed.keys());
+    if (failed.size > 0) this.reloadFailed(failed.keys());
     this.scheduleTidy(tidyMs);
     const tell = (): void => this.tell(batch, failed);
     if (this.options.durability === "process") return tell();
@@ -559,21 +559,34 @@ export class SqliteStore {
     if (lives.size > 0) changed([...lives].map(({ channel, session }) => ({ channel, session })));
   }
 
+  private reloadFailed(lives: Iterable<Live>): void {
+    for (const live of lives)
+      try {
+        this.reload([live], false);
+      } catch {
+        // The file cannot be read either: the session is read again when it is used.
+        this.lives.delete(keyOf(live));
+      }
+  }
+
   /**
    * Numbers, ids and turns in memory are again those of the file.
    *
    * @param keepsNumbers - The same entries are written again.
    */
-  private reload(lives: Iterable<Live>, keepsNumbers = false): void {
+  private reload(lives: Iterable<Live>, keepsNumbers: boolean): void {
     for (const live of new Set(lives)) {
       const { positions, seq, writes } = live;
       this.unsaved.delete(live);
+      if (live.last > 0) this.count -= 1;
       live.open.clear();
       live.requests.clear();
       const row = this.rowOf(live);
       const { publicId, epoch } = live;
       Object.assign(live, emptyLive(live), row ? summaryOf(row) : { publicId, epoch });
       Object.assign(live, { positions, writes });
+      if (live.last > 0) this.count += 1;
+      if (row) this.readGrown(live);
       if (row) this.summarizeLater(live);
       live.seq = keepsNumbers ? seq : live.committed;
       if (!row && !keepsNumbers) this.lives.delete(keyOf(live));
@@ -746,12 +759,16 @@ export class SqliteStore {
     const row = this.rowOf(address);
     if (row === undefined) return undefined;
     const live = { ...emptyLive(address), ...summaryOf(row) } as Live;
-    const grown = "SELECT message FROM growing WHERE conversation = ?";
-    for (const { message } of this.connection.all(grown, live.id)) live.grown.add(String(message));
+    this.readGrown(live);
     this.summarizeLater(live);
     live.seq = live.committed;
     this.lives.set(keyOf(live), live);
     return live;
+  }
+
+  private readGrown({ id, grown }: Live): void {
+    const sql = "SELECT message FROM growing WHERE conversation = ?";
+    for (const { message } of this.connection.all(sql, id)) grown.add(String(message));
   }
 
   /** @param epoch - Of a stream that is new; otherwise it has the one of its row. */
