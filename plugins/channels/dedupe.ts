@@ -30,8 +30,8 @@ export type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
 /** Text of at most this length is compared directly, because a digest is longer. */
 const maxInlineLength = 42;
 
-/** Equals every message: the process ended before the store learned the digest. */
-const unknownDigest = "?";
+/** Equals every message: the process ended before the store learned the digest. Longer than any. */
+const unknownDigest = "unknown".padEnd(64);
 
 /** Covers content and media. Each part follows its length, so that parts cannot run together. */
 function digestOf({ content, media }: InboundMessage): string {
