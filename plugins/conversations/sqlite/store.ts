@@ -130,8 +130,6 @@ const maxLooked = 2_048;
 const maxTaken = 1_024;
 const maxRequests = 64;
 const takenMs = 600_000;
-const accepted = 1;
-const stopped = 2;
 /** Conversations in memory. */
 const maxLives = 20_000;
 /** Bounds of the frames that a stream is continued with. */
@@ -231,7 +229,8 @@ export class SqliteStore {
   /** Records that the application accepted a message, or that a client stopped it before that. */
   settle(address: Address, id: string, digest: string, isStopped: boolean, done: Outcome): void {
     const live = this.liveOf(address);
-    const outcome = isStopped ? stopped : accepted;
+    const at = this.takenAt();
+    const outcome = isStopped ? -at : at;
     const bytes = id.length + digest.length;
     const turn = this.waitingTurns.get(`${keyOf(address)}\0${id}`);
     if (turn && turn.batch === this.batch) {
@@ -310,19 +309,19 @@ export class SqliteStore {
       this.flush();
       const now = this.options.clock.now();
       const conversation = this.find(address)?.id ?? 0;
-      const columns = "SELECT id, request, digest, taken, at FROM entry WHERE conversation = ?1";
+      const columns = "SELECT id, request, digest, taken FROM entry WHERE conversation = ?1";
       const rows = this.connection.all(
-        `SELECT * FROM (${columns} ORDER BY seq DESC LIMIT ${maxLooked}) WHERE taken IS NOT NULL ` +
-          `AND at > ?2 UNION SELECT * FROM (${columns} AND seq IS NULL) WHERE at > ?2 ` +
+        `SELECT * FROM (${columns} ORDER BY seq DESC LIMIT ${maxLooked}) WHERE abs(taken) > ?2 ` +
+          `UNION SELECT * FROM (${columns} AND seq IS NULL) WHERE abs(taken) > ?2 ` +
           `ORDER BY id DESC LIMIT ${maxTaken}`,
         conversation,
         now - takenMs,
       );
-      return rows.reverse().map(({ request, digest, taken, at }) => ({
+      return rows.reverse().map(({ request, digest, taken }) => ({
         id: String(request),
         ...(digest !== null && { digest: String(digest) }),
-        ageMs: Math.max(0, now - Number(at)),
-        ...(taken === stopped && { stopped: true }),
+        ageMs: Math.max(0, now - Math.abs(Number(taken))),
+        ...(Number(taken) < 0 && { stopped: true }),
       }));
     });
   }
@@ -682,9 +681,13 @@ export class SqliteStore {
     this.remember(live, request, entry, true);
     this.connection.run(
       "UPDATE entry SET taken = ? WHERE id = ? AND taken IS NULL",
-      accepted,
+      this.takenAt(),
       entry,
     );
+  }
+
+  private takenAt(): number {
+    return Math.max(1, this.options.clock.now());
   }
 
   private take(live: Live, request: string, digest: string, outcome: number): void {

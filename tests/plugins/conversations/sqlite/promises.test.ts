@@ -79,6 +79,19 @@ describe("a kill after a complete answer", () => {
     expect(second.knownIds(address)).toMatchObject([{ id: "q1", digest: "digest" }]);
   });
 
+  test("leaves the id of a message that was answered after a long time", async () => {
+    const clock = new StoppedTime();
+    const store = await openStore({ clock });
+    await write(store, question, entry("user", "u2", "other", { request: "q2" }));
+    await clock.pass(minutes(30));
+    await write(store, entry("create", "m1", "answer", { answers: "q1" }));
+    await take(store, "q2", "digest");
+    await clock.pass(minutes(9));
+    expect(store.knownIds(address)).toMatchObject([{ id: "q1", ageMs: minutes(9) }, { id: "q2" }]);
+    await clock.pass(minutes(1));
+    expect(store.knownIds(address)).toEqual([]);
+  });
+
   test("leaves the id in the batch of the answer", async () => {
     const store = await openStore({ clock: new StoppedTime() });
     await write(store, question, entry("create", "m1", "answer", { answers: "q1" }));
