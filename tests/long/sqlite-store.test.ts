@@ -5,18 +5,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { Connection } from "../../plugins/conversations/stores/sqlite/connection.ts";
-import { loadDriver } from "../../plugins/conversations/stores/sqlite/driver.ts";
+import { Connection, loadDriver } from "../../plugins/conversations/sqlite/driver.ts";
 import { storageModelConformance } from "../conformance/storage-model.ts";
 import { storedLogProperties } from "../conformance/stored-log-model.ts";
-import type { StoreFile } from "../conformance/stored-log.ts";
 import { rounds } from "../support/runs.ts";
-import { address, createFolder, epoch, openStorage } from "../support/sqlite-storage-harness.ts";
-
-function createFile(): StoreFile {
-  const path = createFolder();
-  return { open: () => openStorage({ path }), [Symbol.asyncDispose]: () => Promise.resolve() };
-}
+import { address, createFolder, epoch, openStore } from "../support/sqlite-store.ts";
 
 const kills = rounds(40);
 const child = fileURLToPath(new URL("children/store-writer.mjs", import.meta.url));
@@ -40,21 +33,20 @@ async function writeUntilKilled(path: string, batches: number): Promise<number> 
 
 describe("SQLite store", () => {
   storageModelConformance(rounds(60));
-  storedLogProperties(createFile, rounds(100));
+  storedLogProperties(rounds(100));
 
   test("loses no acknowledged batch when its process is killed", async () => {
     const path = createFolder();
     let acknowledged = 0;
     for (let round = 0; round < kills; round++) {
       acknowledged = await writeUntilKilled(path, 1 + Math.floor(Math.random() * 200));
-      const storage = await openStorage({ path });
-      const stream = (await storage.load(address))!;
+      const store = await openStore({ folder: path });
+      const stream = store.load(address)!;
       expect(stream.epoch).toBe(epoch);
       expect(stream.seq).toBeGreaterThanOrEqual(acknowledged);
       expect(stream.frames.at(-1)!.seq).toBe(stream.seq);
-      const summary = await storage.find(address);
-      expect(summary!.turns).toBe(stream.seq);
-      await storage.close();
+      expect(store.history.find(address)!.turns).toBe(stream.seq);
+      await store.end();
     }
     const connection = new Connection(loadDriver()!, join(path, "conversations.db"));
     expect(connection.all("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);

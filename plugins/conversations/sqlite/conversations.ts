@@ -98,23 +98,23 @@ export class SqliteConversations implements OpenConversations {
   }
 
   async list(options?: Parameters<Conversations["list"]>[0]): Promise<Page<ConversationSummary>> {
-    return this.store.history.list(options);
+    return this.store.reading(() => this.store.history.list(options));
   }
 
   async find(address: Address): Promise<ConversationSummary | undefined> {
-    return this.store.history.find(address);
+    return this.store.reading(() => this.store.history.find(address));
   }
 
   async get(id: string): Promise<ConversationSummary> {
-    return this.store.history.get(id);
+    return this.store.reading(() => this.store.history.get(id));
   }
 
   async read(id: string, options?: Parameters<Conversations["read"]>[1]): Promise<Page<Turn>> {
-    return this.store.history.read(id, options);
+    return this.store.reading(() => this.store.history.read(id, options));
   }
 
   async search(text: string, options?: { readonly limit?: number }): Promise<readonly SearchHit[]> {
-    return this.store.history.search(text, options);
+    return this.store.reading(() => this.store.history.search(text, options));
   }
 
   rename(id: string, title: string): Promise<void> {

@@ -147,7 +147,7 @@ function importTaken(old: Connection, target: Connection, conversation: number, 
     now - 600_000,
   );
   for (const { message, digest, at, stopped } of rows) {
-    const outcome = stopped === 1 ? 2 : 1;
+    const outcome = (stopped === 1 ? -1 : 1) * Number(at);
     const known = target.get(
       "SELECT id FROM entry WHERE conversation = ? AND request = ? ORDER BY seq DESC LIMIT 1",
       conversation,

@@ -303,6 +303,8 @@ export class SqliteStore {
       await this.exclusively(() => this.upkeep.step());
       await pause();
     }
+    // Free pages return to the file system.
+    this.scheduleTidy(tidyMs);
   }
 
   /**
@@ -504,7 +506,7 @@ export class SqliteStore {
   }
 
   /** Runs a read, and turns errors of SQLite into those of the store. */
-  private reading<T>(run: () => T): T {
+  reading<T>(run: () => T): T {
     this.assertOpen();
     try {
       return run();

@@ -2,21 +2,21 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../bin/commands/command.ts";
 import { withCommandLine, type CommandLine } from "../../support/command-context.ts";
-import { begin, entry, openStorage } from "../../support/sqlite-storage-harness.ts";
+import { begin, entry, openStore, settleUpkeep } from "../../support/sqlite-store.ts";
 
 const config = { launcher_token: "chosen-by-the-owner-0123456789-abcdefghijklm" };
 
 /** Starts a launcher whose store has one conversation. */
 async function withHistory(visit: (desk: CommandLine, id: string) => Promise<void>): Promise<void> {
   await withCommandLine(async (desk) => {
-    const storage = await openStorage({ path: join(desk.home, "state") });
+    const store = await openStore({ folder: join(desk.home, "state") });
     const id = await begin(
-      storage,
-      entry(1, "user", "q1", "Where is the blue teapot?"),
-      entry(2, "create", "a1", "In the \u001b[31mkitchen."),
+      store,
+      entry("user", "q1", "Where is the blue teapot?"),
+      entry("create", "a1", "In the \u001b[31mkitchen."),
     );
-    await expect.poll(async () => (await storage.search("teapot")).length).toBe(1);
-    await storage.close();
+    await settleUpkeep(store);
+    await store.end();
     await desk.write("launcher-config.json", config);
     await desk.start();
     await visit(desk, id);
