@@ -17,8 +17,8 @@ const repairHint = "Correct it by hand or restore a copy; the file was not chang
 
 /** Line and column from 1. Columns count UTF-16 units, as editors do. */
 function positionAt(text: string, offset: number): { line: number; column: number } {
-  const before = text.slice(0, offset);
-  return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
+  const before = text.slice(0, Math.max(0, offset));
+  return { line: before.split("\n").length, column: before.length - before.lastIndexOf("\n") };
 }
 
 /**
@@ -32,10 +32,41 @@ export function corruptError(
   expected: string,
   fix = repairHint,
 ) {
-  const { line, column } = positionAt(text, Math.max(0, Math.min(offset, text.length)));
+  const { line, column } = positionAt(text, offset);
   return fileErrors.FILE_CORRUPT(`${path}, line ${line}, column ${column}`, expected, fix, {
     details: { path, line, column, expected },
   });
+}
+
+/**
+ * A text looked up in a file: undefined if the path does not exist or has no value. `problem` is
+ * set if there is a value that is not usable as a text.
+ */
+export type FoundText =
+  | { readonly text: string | undefined; readonly problem?: undefined }
+  | { readonly text?: undefined; readonly problem: TextProblem };
+
+interface TextProblem {
+  /** File, line and column. */
+  readonly place: string;
+  /** Path of the wrong value, with dots. */
+  readonly key: string;
+  /** Contains nothing from the file. */
+  readonly expected: string;
+}
+
+export const inQuotes = "text in quotation marks";
+
+/** Creates a `FoundText` with a problem at a position. */
+export function textProblem(
+  file: { readonly path: string; readonly text: string },
+  offset: number,
+  keys: readonly string[],
+  expected = inQuotes,
+): FoundText {
+  const { line, column } = positionAt(file.text, offset);
+  const place = `${file.path}, line ${line}, column ${column}`;
+  return { problem: { place, key: keys.join("."), expected } };
 }
 
 /**

@@ -128,6 +128,12 @@ describe("runDoctor", () => {
     ],
     ["an unreadable file", "files-readable", "failed", (home) => home.write("config.json", "{")],
     [
+      "a token line without a text",
+      "files-readable",
+      "failed",
+      (home) => home.write(".security.yml", "channels:\n  pico:\n    token: &abc\n"),
+    ],
+    [
       "a secret that other users can read",
       "file-modes",
       "warning",
