@@ -4,6 +4,7 @@ import { recordHomeVersion } from "../config/home-version.ts";
 import { createLauncher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome } from "../lib/files/index.ts";
 import { codeOf, type Log } from "../kernel/index.ts";
+import { envFileMarks } from "../config/load/env-file-marks.ts";
 import type { Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
 import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
@@ -330,6 +331,7 @@ async function printBanner(
       ...(channel === undefined ? {} : { channel }),
       protocols: runningProtocols(kernel),
       ...(program ? { program: program.status().command } : {}),
+      environmentProblems: envFileMarks(options.env, "service"),
       ...(storeProblem === undefined ? {} : { storeProblem }),
       ...(options.worker && { workers: options.workers }),
       pluginProblems: kernel

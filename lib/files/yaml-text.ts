@@ -1,5 +1,5 @@
-// Looks up a text in a YAML file, such as a token. A value that a person meant as a text and that YAML
-// reads as something else is a problem with line and column, not a missing value.
+// Looks up a text in a YAML file, such as a token. A value that a person meant as a text and that
+// YAML reads as something else is a problem with line and column, not a missing value.
 import type * as Yaml from "yaml";
 import type { ParsedFile } from "./json.ts";
 import { inQuotes, splitByteOrderMark, textProblem, type FoundText } from "./text.ts";
@@ -97,12 +97,12 @@ function wrongValue(
   return isSplit ? wrong(`${inQuotes} on one line`) : undefined;
 }
 
-/** Tags of a text: `!` and `!!str`. Any other tag may be the beginning of a value without quotes. */
+/** Tags of a text: `!` and `!!str`. Any other one may begin a value without quotes. */
 const textTags: ReadonlySet<string> = new Set(["!", "tag:yaml.org,2002:str"]);
 
 /**
- * A key without a value is not a problem; a value that begins with `&`, `!` or `#` looks like one to
- * YAML, and so does `~`.
+ * A key without a value is not a problem. For YAML, a value that begins with `&`, `!` or `#`, and
+ * `~`, is none either.
  */
 function emptyValueProblem<T>(
   body: string,

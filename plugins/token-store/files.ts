@@ -1,8 +1,10 @@
 /** Token backend on environment variables and the files of the home. */
 import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Awaitable, Log, Release } from "../../kernel/index.ts";
 import {
+  cachedByStamp,
   editJson,
   editYaml,
   ensureHome,
@@ -16,11 +18,91 @@ import {
   updateFile,
   watchFiles,
   type FileWatch,
+  type FoundText,
   type ParsedFile,
 } from "../../lib/files/index.ts";
-import { createLocations, launcherKeys, requireContent, tokenIn } from "./locations.ts";
-import type { ResolvedToken, TokenBackend, TokenName, TokenSource } from "./service.ts";
+import { tokenErrors } from "./errors.ts";
+import type {
+  ResolvedToken,
+  TokenBackend,
+  TokenLocation,
+  TokenName,
+  TokenSource,
+} from "./service.ts";
 import { tokenVariable } from "./token.ts";
+
+/** Token name -> key in `launcher-config.json`. The tokens of channels are in `.security.yml`, or
+ *  in `config.json`. */
+const launcherKeys = new Map([
+  ["launcher", "launcher_token"],
+  ["metrics", "metrics_token"],
+]);
+
+/**
+ * Takes a token from what was found in a file.
+ *
+ * @returns The trimmed text, or undefined if there is no value.
+ * @throws token_not_text for other values: such a mistake must not mean "no token".
+ */
+function tokenIn({ text, problem }: FoundText): string | undefined {
+  if (problem) throw tokenErrors.token_not_text(problem.place, problem.key, problem.expected);
+  return text?.trim();
+}
+type Keys = readonly string[];
+type Content = ParsedFile | undefined;
+const jsonToken = (content: Content, keys: Keys, file: string): string | undefined =>
+  content && tokenIn(findJsonText(content, keys, file));
+const yamlToken = (content: Content, keys: Keys, file: string): string | undefined =>
+  content && tokenIn(findYamlText(content, keys, file));
+
+/**
+ * Returns the content of a file. If a token in use came from this file, the file must exist: a
+ * missing file does not mean that the token was removed.
+ */
+function requireContent(parsed: Content, file: string, isNeeded: boolean): Content {
+  if (isNeeded && (parsed === undefined || parsed.text.trim() === ""))
+    throw tokenErrors.token_file_missing(file);
+  return parsed;
+}
+
+interface LocationsOptions {
+  readonly launcherFile: string;
+  readonly securityFile: string;
+  readonly configFile: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly variable: (name: TokenName) => string;
+}
+
+async function toLocations(
+  source: TokenSource,
+  file: string,
+  value: string | undefined,
+): Promise<TokenLocation[]> {
+  if (value === undefined) return [];
+  const changedAt = await stat(file).then(
+    ({ mtimeMs }) => Math.round(mtimeMs),
+    () => undefined,
+  );
+  return [{ source, value, ...(changedAt === undefined ? {} : { changedAt }) }];
+}
+
+/** Creates a function that reads all locations of a token, in the order of precedence. */
+function createLocations(options: LocationsOptions) {
+  const { launcherFile, securityFile, configFile, env, variable } = options;
+  const [json, yaml] = [cachedByStamp(readJson), cachedByStamp(readYaml)];
+  const inJson = async (keys: Keys, file: string) =>
+    toLocations("config", file, jsonToken(await json(file), keys, file));
+  const inYaml = async (keys: Keys, file: string) =>
+    toLocations("security", file, yamlToken(await yaml(file), keys, file));
+  return async (name: TokenName): Promise<TokenLocation[]> => {
+    const value = env[variable(name)]?.trim();
+    const fromEnv: TokenLocation[] = value ? [{ source: "env", value }] : [];
+    const key = launcherKeys.get(name);
+    if (key !== undefined) return [...fromEnv, ...(await inJson([key], launcherFile))];
+    const keys = ["channels", name, "token"];
+    return [...fromEnv, ...(await inYaml(keys, securityFile)), ...(await inJson(keys, configFile))];
+  };
+}
 
 /** Options of `files()`. */
 export interface FileBackendOptions {
@@ -176,24 +258,16 @@ class FileBackend {
     );
   }
 
-  private parseLauncher(
-    content: ParsedFile | undefined,
-    name: TokenName,
-    key: string,
-  ): ResolvedToken | undefined {
-    const value = tokenIn(content && findJsonText(content, [key], this.launcherFile));
+  private parseLauncher(content: Content, name: TokenName, key: string): ResolvedToken | undefined {
+    const value = jsonToken(content, [key], this.launcherFile);
     if (value === undefined) return undefined;
     const setupPending =
       name === "launcher" && content?.value["setup_pending"] === pendingMark(value);
     return { value, source: "config", setupPending };
   }
 
-  private parseSecurity(
-    content: ParsedFile | undefined,
-    name: TokenName,
-  ): ResolvedToken | undefined {
-    const keys = ["channels", name, "token"];
-    const value = tokenIn(content && findYamlText(content, keys, this.securityFile));
+  private parseSecurity(content: Content, name: TokenName): ResolvedToken | undefined {
+    const value = yamlToken(content, ["channels", name, "token"], this.securityFile);
     return value === undefined ? undefined : { value, source: "security" };
   }
 
@@ -225,8 +299,7 @@ class FileBackend {
       return found;
     }
     const config = requireContent(await readJson(configFile), configFile, held === "config");
-    const keys = ["channels", name, "token"];
-    const value = tokenIn(config && findJsonText(config, keys, configFile));
+    const value = jsonToken(config, ["channels", name, "token"], configFile);
     if (value === undefined) return undefined;
     this.warnAboutConfig(name);
     return { value, source: "config" };

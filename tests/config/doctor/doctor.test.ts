@@ -266,6 +266,18 @@ describe("runDoctor", () => {
     }),
   );
 
+  test("names variables with quotation marks, and none without", () =>
+    withHome(async (home) => {
+      const env = { SERVICE_LAUNCHER_TOKEN: `"${STRONG}"`, SERVICE_LAUNCHER_HOST: "127.0.0.1" };
+      const found = (await checks(home, { env }))["environment-values"];
+      expect(found).toMatchObject({
+        result: "warning",
+        reason: expect.stringMatching(/^The quotation marks around .* SERVICE_LAUNCHER_TOKEN/),
+      });
+      expect(JSON.stringify(found)).not.toContain(STRONG);
+      expect((await checks(home))["environment-values"]).toBeUndefined();
+    }));
+
   test("checks the tokens of third-party channels", () =>
     withHome(async (home) => {
       await home.write(
