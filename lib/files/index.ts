@@ -11,7 +11,7 @@ export {
   withParentFolders,
 } from "./permissions.ts";
 export { cachedByStamp, watchFiles, type FileWatch } from "./watch.ts";
-export { type FoundText } from "./text.ts";
+export { openRegularFile, openRegularFileSync, readRegularFile, type FoundText } from "./text.ts";
 export { parseYaml, readYaml, editYaml } from "./yaml.ts";
 export { findYamlText } from "./yaml-text.ts";
 export { writeFileAtomic, updateFile } from "./write.ts";
