@@ -2,7 +2,7 @@
 import { connect } from "node:net";
 import { controlSocketPaths } from "../config/control-socket.ts";
 import type { Environment } from "../config/load/index.ts";
-import { sanitizeLine } from "./client/text.ts";
+import { sanitize, sanitizeLine } from "./client/text.ts";
 import { sshTunnelCommand } from "./desktop.ts";
 
 export interface BannerOptions {
@@ -44,7 +44,7 @@ const tokenSourceLabels: Readonly<Record<string, string>> = {
 export function banner(options: BannerOptions): string {
   const { addresses, source, token, tokenHint, link, opened, remote, channel, program } = options;
   const [first] = addresses;
-  const row = (name: string, text: string): string => `  ${name.padEnd(10)} ${text}`;
+  const row = (name: string, text: string): string => `  ${name.padEnd(10)} ${sanitize(text)}`;
   const rows = [
     `Doorward ${options.version}`,
     "",

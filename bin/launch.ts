@@ -10,6 +10,7 @@ import type { Program } from "../plugins/program/index.ts";
 import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner, isRunning, startFailureRemedy } from "./banner.ts";
+import { sanitize } from "./client/text.ts";
 import { writeCache } from "./compile-cache/cache.ts";
 import type { CompiledFiles } from "./compile-cache/loader.ts";
 import { isRemote } from "./desktop.ts";
@@ -69,9 +70,8 @@ export async function launch(options: LaunchOptions): Promise<number> {
     const sentence = isInternal
       ? "Startup failed with an internal error. Run again with -debug for details."
       : reason;
-    process.stderr.write(
-      `doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`,
-    );
+    const details = debug && error instanceof Error ? `${error.stack}\n` : "";
+    process.stderr.write(sanitize(`doorward: ${sentence}\n${details}`));
     return 1;
   } finally {
     clearTimeout(cacheTimer);

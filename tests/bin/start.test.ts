@@ -1,4 +1,4 @@
-// Tests the check of the Node version, in the built entry of the command line.
+// Tests the built entry of the command line: the check of the Node version, and wrong arguments.
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -26,14 +26,21 @@ async function runUnder(version: string): Promise<Result> {
   const preload = join(folder, `node-${version}.cjs`);
   const versions = `{ ...process.versions, node: ${JSON.stringify(version)} }`;
   await writeFile(preload, `Object.defineProperty(process, "versions", { value: ${versions} });`);
+  return run(["version"], ["--require", preload]);
+}
+
+function run(words: readonly string[], nodeOptions: readonly string[] = []): Promise<Result> {
   return new Promise((done) => {
     const child = execFile(
       process.execPath,
-      ["--require", preload, entry, "version"],
+      [...nodeOptions, entry, ...words],
+      { env: { ...process.env, SERVICE_HOME: join(folder, "home") } },
       (_error, stdout, stderr) => done({ code: child.exitCode, stdout, stderr }),
     );
   });
 }
+
+const unsafe = "wrong\u009b31m\u202eword";
 
 describe("dist/bin/doorward.js", () => {
   test("needs no syntax newer than Node 12.20", async () => {
@@ -62,6 +69,19 @@ describe("dist/bin/doorward.js", () => {
       expect(stderr).toContain(version);
     },
   );
+
+  test("prints no control characters of a wrong argument", async () => {
+    for (const words of [
+      ["help", unsafe],
+      ["-port", unsafe],
+      ["token", unsafe],
+    ]) {
+      const { code, stderr } = await run(words);
+      expect(code).toBeGreaterThan(0);
+      expect(stderr).toContain("doorward: ");
+      expect(stderr).not.toMatch(/[\u009b\u202e]/);
+    }
+  });
 
   test.each(["20.19.0", "22.2.0", "24.0.0"])("starts under Node %s", async (version) => {
     const { code, stderr } = await runUnder(version);

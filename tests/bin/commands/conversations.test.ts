@@ -6,6 +6,10 @@ import { begin, entry, openStorage } from "../../support/sqlite-storage-harness.
 
 const config = { launcher_token: "chosen-by-the-owner-0123456789-abcdefghijklm" };
 
+/** C0 and C1 controls, and a direction override. */
+const unsafe = "\u001b[31m\u009b31m\u202e";
+const isUnsafe = /[\u001b\u009b\u202e]/;
+
 /** Starts a launcher whose store has one conversation. */
 async function withHistory(visit: (desk: CommandLine, id: string) => Promise<void>): Promise<void> {
   await withCommandLine(async (desk) => {
@@ -13,7 +17,7 @@ async function withHistory(visit: (desk: CommandLine, id: string) => Promise<voi
     const id = await begin(
       storage,
       entry(1, "user", "q1", "Where is the blue teapot?"),
-      entry(2, "create", "a1", "In the \u001b[31mkitchen."),
+      entry(2, "create", "a1", `In the ${unsafe}kitchen.`),
     );
     await expect.poll(async () => (await storage.search("teapot")).length).toBe(1);
     await storage.close();
@@ -32,7 +36,7 @@ describe("doorward conversations", () => {
       const { out } = await run(`conversations show ${id}`);
       expect(out).toContain("Where is the blue teapot?\n");
       expect(out).toContain("kitchen.\n");
-      expect(out).not.toContain("\u001b");
+      expect(out).not.toMatch(isUnsafe);
       const exported = await run(`conversations export ${id} -format markdown`);
       const authors = (text: string, pattern: RegExp) =>
         [...text.matchAll(pattern)].map(([, name]) => name);
@@ -51,10 +55,14 @@ describe("doorward conversations", () => {
   test("exports a conversation as JSON and Markdown", () =>
     withHistory(async ({ run }, id) => {
       const json = await run(`conversations export ${id}`);
-      expect(json.json()).toMatchObject({ conversation: { id }, turns: [{ id: "q1" }, {}] });
+      expect(json.json()).toMatchObject({
+        conversation: { id },
+        turns: [{ id: "q1" }, { content: `In the ${unsafe}kitchen.` }],
+      });
+      expect(json.out).not.toMatch(isUnsafe);
       const markdown = await run(`conversations export ${id} -format markdown`);
       expect(markdown.out).toContain("# Where is the blue teapot?");
-      expect(markdown.out).not.toContain("\u001b");
+      expect(markdown.out).not.toMatch(isUnsafe);
       await expect(run(`conversations export ${id} -format xml`)).rejects.toThrow(UsageError);
     }));
 
