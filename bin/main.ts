@@ -131,7 +131,8 @@ async function runCommand(given: CommandArguments, version: string, home: string
     return isLost ? ended || 1 : ended;
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const { message, stack } = error as Error;
+    const { stack } = error as Error;
+    const message = await sentenceOf(error as NodeJS.ErrnoException);
     if (json) {
       const [{ codeOf }, { sanitizedJson }] = await Promise.all([
         import("../kernel/index.ts"),
@@ -144,4 +145,11 @@ async function runCommand(given: CommandArguments, version: string, home: string
     process.stderr.write(sanitize(`doorward: ${message}\n${details}`));
     return 1;
   }
+}
+
+/** Texts of system errors are for developers: they contain codes and names of functions. */
+async function sentenceOf(error: NodeJS.ErrnoException): Promise<string> {
+  if (error.syscall === undefined) return error.message;
+  const { describeErrno } = await import("../lib/files/index.ts");
+  return `${error.path ?? "A system call failed"}: ${describeErrno(error)}.`;
 }

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { readRegularFile, writeFileAtomic } from "../../lib/files/index.ts";
+import { describeErrno, readRegularFile, writeFileAtomic } from "../../lib/files/index.ts";
 import { isRunning } from "../banner.ts";
 import { sanitizeLine } from "../client/text.ts";
 import type { ServiceManager, Step, StepResult } from "../service/description.ts";
@@ -128,9 +128,9 @@ async function status(
 const maxBytes = 1024 * 1024;
 
 const readInstalled = ({ file }: ServiceManager): Promise<Buffer | undefined> =>
-  readRegularFile(file, maxBytes).catch(({ code, message }: NodeJS.ErrnoException) => {
-    if (code === "ENOENT") return undefined;
-    throw new Error(`Cannot read ${file}: ${message}`);
+  readRegularFile(file, maxBytes).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw new Error(`Cannot read ${file}: ${describeErrno(error)}.`, { cause: error });
   });
 
 function requireReachable({ probe, explain }: ServiceManager, context: CommandContext): void {

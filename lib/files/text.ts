@@ -9,8 +9,9 @@ import { isObject } from "../util.ts";
 /** `read`: an existing file. `append`: creates the file with mode 0600 if it is missing. */
 type FileAccess = "read" | "append";
 
-// Undefined on Windows. O_NONBLOCK, because the file may be replaced between check and opening.
-const { O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
+// Undefined on Windows, which counts as 0 below. O_NONBLOCK, because the file may be replaced
+// between check and opening.
+const { O_NONBLOCK, O_NOFOLLOW } = constants;
 const flagsOf = (access: FileAccess): number =>
   O_NONBLOCK |
   (access === "read"

@@ -1,6 +1,6 @@
 // Tests the built entry of the command line: the check of the Node version, and wrong arguments.
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,12 +29,16 @@ async function runUnder(version: string): Promise<Result> {
   return run(["version"], ["--require", preload]);
 }
 
-function run(words: readonly string[], nodeOptions: readonly string[] = []): Promise<Result> {
+function run(
+  words: readonly string[],
+  nodeOptions: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Result> {
   return new Promise((done) => {
     const child = execFile(
       process.execPath,
       [...nodeOptions, entry, ...words],
-      { env: { ...process.env, SERVICE_HOME: join(folder, "home") } },
+      { env: { ...process.env, SERVICE_HOME: join(folder, "home"), ...env } },
       (_error, stdout, stderr) => done({ code: child.exitCode, stdout, stderr }),
     );
   });
@@ -81,6 +85,19 @@ describe("dist/bin/doorward.js", () => {
       expect(stderr).toContain("doorward: ");
       expect(stderr).not.toMatch(/[\u009b\u202e]/);
     }
+  });
+
+  test("explains an error of the system without its code", async () => {
+    if (process.platform !== "linux") return;
+    const bin = join(folder, "bin");
+    await mkdir(bin);
+    await writeFile(join(bin, "systemctl"), "#!/bin/sh\nexit 0\n", { mode: 0o755 });
+    const home = join(folder, "a-file");
+    await writeFile(home, "");
+    const env = { HOME: home, XDG_CONFIG_HOME: home, PATH: `${bin}:/usr/bin:/bin` };
+    const { code, stderr } = await run(["service", "install"], [], env);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^doorward: .*a-file\S*: a part of its path is not a folder\.\n$/);
   });
 
   test.each(["20.19.0", "22.2.0", "24.0.0"])("starts under Node %s", async (version) => {

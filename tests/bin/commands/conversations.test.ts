@@ -8,7 +8,7 @@ const config = { launcher_token: "chosen-by-the-owner-0123456789-abcdefghijklm" 
 
 /** C0 and C1 controls, and a direction override. */
 const unsafe = "\u001b[31m\u009b31m\u202e";
-const isUnsafe = /[\u001b\u009b\u202e]/;
+const isUnsafe = /(?!\n)\p{Cc}|\u202e/u;
 
 /** Starts a launcher whose store has one conversation. */
 async function withHistory(visit: (desk: CommandLine, id: string) => Promise<void>): Promise<void> {

@@ -234,6 +234,36 @@ describe("TokenWatcher with launcher-config.json", () => {
     }));
 });
 
+describe("TokenWatcher with a wrong value in JSON", () => {
+  const inConfig = (pico: unknown) => ["config.json", JSON.stringify({ channels: { pico } })];
+  test.each([
+    [
+      "launcher",
+      "a list",
+      ["launcher-config.json", JSON.stringify({ metrics_token: OLD, launcher_token: [NEW] })],
+    ],
+    ["metrics", "true", ["launcher-config.json", JSON.stringify({ metrics_token: true })]],
+    ["pico", "a list", inConfig({ token: [NEW] })],
+    ["pico", "an object", inConfig({ token: { value: NEW } })],
+    ["pico", "a text as parent", inConfig(NEW)],
+    ["pico", "a list as parent", ["config.json", JSON.stringify({ channels: [] })]],
+  ])("keeps the %s token in use: %s", (name, _, [file = "", broken = ""]) =>
+    withHome(async (home) => {
+      const values = { launcher_token: OLD, metrics_token: OLD };
+      await home.write("launcher-config.json", values);
+      await home.write("config.json", { channels: { pico: { token: OLD } } });
+      const claims = { launcher: {}, metrics: {}, pico: {} };
+      await withFiles(home, {}, claims, async (server) => {
+        await home.write(file, broken);
+        await logs(server, new RegExp(`the ${name} token stays as it was.* line 1, column \\d+`));
+        expect(await server.tokens.verify(name, OLD)).toBe(1);
+        expect(eventsOf(server, "token-store:removed")).toEqual([]);
+        expect(JSON.stringify(server.lines)).not.toContain(NEW);
+      });
+    }),
+  );
+});
+
 describe("TokenWatcher after TokenSecrets.replace", () => {
   test("emits one event per replacement", () =>
     withPico(async (server, home) => {
