@@ -10,6 +10,7 @@ import {
   type LauncherArguments,
 } from "./arguments.ts";
 import type { ScriptLoader } from "./compile-cache/loader.ts";
+import { sanitize } from "./client/text.ts";
 import { commands } from "./commands/index.ts";
 import type { WorkerRole } from "./workers/role.ts";
 import { limitYoungSpace } from "./young-space.ts";
@@ -35,7 +36,7 @@ export async function main(scriptLoader: ScriptLoader): Promise<number> {
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(
-      `doorward: ${error.message}\nRun "doorward help" for all commands and options.\n`,
+      `doorward: ${sanitize(error.message)}\nRun "doorward help" for all commands and options.\n`,
     );
     return 2;
   }
@@ -85,7 +86,7 @@ async function workersOfHome(home: string): Promise<number | undefined> {
   try {
     return await workersInFile(home);
   } catch (error) {
-    process.stderr.write(`doorward: ${(error as Error).message}\n`);
+    process.stderr.write(`doorward: ${sanitize((error as Error).message)}\n`);
     return undefined;
   }
 }
@@ -130,7 +131,8 @@ async function runCommand(given: CommandArguments, version: string, home: string
     return isLost ? ended || 1 : ended;
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const { message, stack } = error as Error;
+    const { stack } = error as Error;
+    const message = await sentenceOf(error as NodeJS.ErrnoException);
     if (json) {
       const [{ codeOf }, { sanitizedJson }] = await Promise.all([
         import("../kernel/index.ts"),
@@ -139,7 +141,15 @@ async function runCommand(given: CommandArguments, version: string, home: string
       process.stdout.write(`${sanitizedJson({ error: codeOf(error), message })}\n`);
       return 1;
     }
-    process.stderr.write(`doorward: ${message}\n${values["debug"] === true ? `${stack}\n` : ""}`);
+    const details = values["debug"] === true ? `${stack}\n` : "";
+    process.stderr.write(sanitize(`doorward: ${message}\n${details}`));
     return 1;
   }
+}
+
+/** Texts of system errors are for developers: they contain codes and names of functions. */
+async function sentenceOf(error: NodeJS.ErrnoException): Promise<string> {
+  if (error.syscall === undefined) return error.message;
+  const { describeErrno } = await import("../lib/files/index.ts");
+  return `${error.path ?? "A system call failed"}: ${describeErrno(error)}.`;
 }

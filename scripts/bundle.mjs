@@ -114,8 +114,9 @@ const node = {
 
 /**
  * Bundles `bin/` of `root` into `folder`, with the license notices of its packages. `doorward.js`
- * loads the other files through bin/compile-cache. Modules loaded with `createRequire` stay in
- * their packages. Messages go to the terminal.
+ * loads `start.js` if the version of Node is supported, which loads the other files through
+ * bin/compile-cache. Modules loaded with `createRequire` stay in their packages. Messages go to the
+ * terminal.
  *
  * @returns False if there were errors.
  */
@@ -128,8 +129,9 @@ export async function bundleProgram(root, folder) {
     format: "esm",
     metafile: true,
   };
-  const [entry, parts] = await Promise.all([
-    built({ ...shared, entryPoints: ["bin/doorward.ts"] }),
+  const [entry, start, parts] = await Promise.all([
+    built({ ...shared, ...entryOptions, entryPoints: ["bin/doorward.ts"] }),
+    built({ ...shared, entryPoints: ["bin/start.ts"] }),
     built({
       ...shared,
       entryPoints: ["bin/main.ts"],
@@ -141,7 +143,7 @@ export async function bundleProgram(root, folder) {
       chunkNames: "[name]-[hash]",
     }),
   ]);
-  if (!entry || !parts) return false;
+  if (!entry || !start || !parts) return false;
   await mkdir(folder, { recursive: true });
   const { outputs } = parts.metafile;
   await Promise.all(
@@ -159,6 +161,19 @@ export async function bundleProgram(root, folder) {
   await writeNotices(root, folder, sourcesOf(outputs));
   return true;
 }
+
+/** An old Node reads the entry, and nothing else, to say which version is required. */
+const entryOptions = {
+  target: "node12.20",
+  plugins: [
+    {
+      name: "start",
+      setup({ onResolve }) {
+        onResolve({ filter: /^\.\/start\.ts$/ }, () => ({ path: "./start.js", external: true }));
+      },
+    },
+  ],
+};
 
 /**
  * Bundles the packages of the dashboard into `target`, with their license notices, so that they are

@@ -8,7 +8,7 @@ import {
   type Turn,
   type TurnCall,
 } from "../../plugins/conversations/index.ts";
-import { sanitize, sanitizeLine } from "../client/text.ts";
+import { escapeUnsafe, sanitize, sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
 import { askLauncher, reportNotRunning, reportRejected, streamLauncher } from "./control-client.ts";
 
@@ -121,14 +121,14 @@ function show(context: CommandContext, id: string): Promise<number> {
   });
 }
 
-/** Writes the document to standard output as it arrives. JSON escapes control characters itself. */
+/** Writes the document to standard output as it arrives. Escapes in JSON keep the values. */
 async function exportOne(context: CommandContext, id: string): Promise<number> {
   const { format = "json" } = context.values;
   if (format !== "json" && format !== "markdown")
     throw new UsageError('"-format" takes json or markdown');
   const path = `conversations/${id}/export?format=${format}`;
   const answer = await streamLauncher<object>(context, path, (text) =>
-    context.out(format === "json" ? text : sanitize(text)),
+    context.out(format === "json" ? escapeUnsafe(text) : sanitize(text)),
   );
   if (!answer) return reportNotRunning(context);
   return answer.status === 200 ? exitCodes.done : reportRejected(context, answer.body);

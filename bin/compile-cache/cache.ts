@@ -1,11 +1,12 @@
 // Stores the compiled code of a start in `cache/program` of the home, for the next start.
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { cachedDataVersionTag, deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
 import {
   createPrivateFolder,
   assertTrusted,
+  readRegularFile,
   withParentFolders,
   writeFileAtomic,
 } from "../../lib/files/index.ts";
@@ -29,9 +30,7 @@ export async function readCache(home: string, env: Environment): Promise<Compile
   try {
     const path = cacheFile(home);
     await assertTrusted(await withParentFolders(path));
-    const found = await stat(path);
-    if (!found.isFile() || found.size > maxBytes) return none;
-    const bytes = await readFile(path);
+    const bytes = await readRegularFile(path, maxBytes);
     const body = bytes.subarray(4);
     if (bytes.readUInt32BE() !== crc32(body)) return none;
     const { maker, files } = deserialize(body) as StoredCache;

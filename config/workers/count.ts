@@ -1,10 +1,13 @@
 // Reads the number of workers from the settings of a home.
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readRegularFile } from "../../lib/files/index.ts";
 import { workersErrors } from "./errors.ts";
 
 /** More would need more connections to Redis than they are worth. */
 export const maxWorkers = 64;
+
+/** The launcher rejects a larger file. */
+const maxBytes = 1024 * 1024;
 
 /** @throws WORKERS_COUNT unless the value is a whole number from 1 to 64. */
 export function toWorkerCount(value: unknown): number {
@@ -21,7 +24,8 @@ export function toWorkerCount(value: unknown): number {
  * @throws WORKERS_COUNT if the value is not a number of workers.
  */
 export async function workersInFile(home: string): Promise<number> {
-  const text = await readFile(join(home, "launcher-config.json"), "utf8").catch(() => "");
+  const path = join(home, "launcher-config.json");
+  const text = await readRegularFile(path, maxBytes).then(String, () => "");
   if (!text.includes('"workers"')) return 1;
   const { workers = 1 } = parse(text.replace(/^\uFEFF/, ""));
   return toWorkerCount(workers);

@@ -17,7 +17,7 @@ import {
 import { isObject } from "../util.ts";
 
 /** Loads the YAML parser on first use. */
-const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
+export const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
 
 /**
  * Reads a YAML 1.2 file whose top level is a map. An empty file is `{}`. A number that JavaScript

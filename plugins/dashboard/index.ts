@@ -121,7 +121,7 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
   const { local } = options;
   await tokens.claim("launcher", { generate: true, exposed: http.isPublic() });
   warnOfHiddenToken(scope, options);
-  await tokens.claim("metrics");
+  await tokens.claim("metrics", { exposed: http.isPublic() });
   const { sessions, keeper } = await openSignIns(scope, options);
   const phase = { serving: false, stopping: false };
   const context = createContext(scope, options, { sessions, keeper, phase });

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { hostname } from "node:os";
 import { describe, expect, test } from "vitest";
 import { workersInFile } from "../../../config/workers/count.ts";
@@ -25,6 +26,12 @@ describe("workersInFile", () => {
       await expect(workersInFile(path)).rejects.toMatchObject({ code: "WORKERS_COUNT" });
     }),
   );
+
+  test("leaves a pipe to the launcher, which reports it", () =>
+    withHome(async ({ path, at }) => {
+      execFileSync("mkfifo", [at("launcher-config.json")]);
+      expect(await workersInFile(path)).toBe(1);
+    }));
 
   test("finds one worker in a new home", () =>
     withHome(async ({ path }) => expect(await workersInFile(path)).toBe(1)));
