@@ -54,8 +54,8 @@ function splitPort(item: string): readonly [host: string, port: string | undefin
 }
 
 /**
- * Matches `NO_PROXY` as curl does: `*` alone, or names, addresses and networks. In addition, an item
- * may end with `:port`, and names may begin with `*.`.
+ * Matches `NO_PROXY` as curl does: `*` alone, or names, addresses and networks. In addition, an
+ * item may end with `:port`, and names may begin with `*.`.
  */
 export function isInNoProxy(url: URL, list: string): boolean {
   if (list.trim() === "*") return true;

@@ -96,7 +96,7 @@ describe("doorward send -url", () => {
     expect(await run(["send", "-url", other.url, "hello"], variable)).toMatchObject({ code: 0 });
   });
 
-  test("rejects a variable that changes the server of a token in the files", async () => {
+  test("rejects a variable that leads a token elsewhere", async () => {
     await using other = await startRemote();
     const variable = { ...filed, SERVICE_CHANNELS_PICO_CLIENT_URL: other.url };
     const { code, err } = await run(["send", "hello"], variable);

@@ -1,5 +1,5 @@
 /** Checks every request in order: host name, origin, launcher state, sign-in or token. @module */
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -8,7 +8,7 @@ import type { AuthContext, DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { sendRedirect, wantsPage } from "../reply.ts";
 import { isForm, requestState, type RequestState } from "../request.ts";
-import { clearStaleSession, sessionOf } from "./cookies.ts";
+import { clearStaleSession, rememberPageOrigin, sessionOf } from "./cookies.ts";
 import { verifyToken } from "./credentials.ts";
 
 /**
@@ -119,13 +119,6 @@ export const hostIsAllowed = (context: DashboardContext, peer: Peer): boolean =>
     allowed: context.auth.config().allowed_hosts,
   });
 
-/**
- * Whether a page of this origin sent the request. Required of handshakes that carry the session
- * cookie.
- */
-export const isSameOrigin = ({ headers }: IncomingMessage, peer: Peer): boolean =>
-  headers.origin?.toLowerCase() === ownOrigin(peer);
-
 /** Checks every request on arrival, and again when its body is complete. */
 export function registerGuard(app: FastifyInstance, context: DashboardContext): void {
   // With callbacks, an open route waits for no promise.
@@ -190,6 +183,7 @@ function guard(context: DashboardContext, request: FastifyRequest, reply: Fastif
   }
   if (state.session) {
     context.auth.sessions.touch(state.session);
+    rememberPageOrigin(state.session, request.raw.headers);
     context.http.markAuthenticated(request.raw);
   }
 }
@@ -222,7 +216,9 @@ export function rejectOrigin(context: DashboardContext, request: FastifyRequest)
   });
   throw new HttpError("origin_not_allowed", {
     message: `This request comes from a page of ${from}; only pages of ${expected} may send it.`,
-    hint: 'add the origin to "allowed_origins" in launcher-config.json',
+    hint:
+      'add the origin to "allowed_origins" in launcher-config.json, or let the proxy forward ' +
+      "the host with its port (nginx: proxy_set_header Host $http_host) and X-Forwarded-Proto",
   });
 }
 
