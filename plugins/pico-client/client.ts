@@ -16,6 +16,7 @@ import {
   toInbound,
 } from "./channel-adapter.ts";
 import type { PicoClientConfig } from "./config.ts";
+import { connectionAdvice } from "./advice.ts";
 import { createDial } from "./dial.ts";
 import { isEncrypted, isLoopback } from "./direct-hosts.ts";
 import { createRateLimitedWarn, truncateLine } from "./server-warnings.ts";
@@ -31,6 +32,11 @@ const isUnencryptedRemote = (address: string): boolean => {
   const url = new URL(address);
   return !isEncrypted(url) && !isLoopback(url);
 };
+
+function withAdvice(text: string, reason: string): string {
+  const advice = connectionAdvice(reason);
+  return advice === undefined ? text : `${text}. ${advice}`;
+}
 
 /** @returns Scheme, host and port, with `ws:` for `http:`; without path and query, which may hold
  *  secrets. */
@@ -229,7 +235,7 @@ export class Client {
       log.warn(fields, `the server rejects the connection (${reason}): ${advice}`);
     else if (to === "open") log.info(fields, "connected to the server");
     else if (to === "waiting" && attempt === 1)
-      log.warn(fields, `not connected (${reason}); retrying`);
+      log.warn(fields, withAdvice(`not connected (${reason}); retrying`, reason));
     else log.debug(fields, "the state of the link changed");
   }
 

@@ -94,8 +94,8 @@ function checkRequestOrigin(
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** `open`: served without a session. `health`: also in every state and under any host name. */
-    readonly access?: "open" | "health";
+    /** `open`: served without a session. `anywhere`: also in every state and under any host. */
+    readonly access?: "open" | "anywhere";
     /** Names of the tokens accepted as Bearer. @defaultValue only the launcher token */
     readonly tokens?: readonly string[];
   }
@@ -155,7 +155,7 @@ function guard(context: DashboardContext, request: FastifyRequest, reply: Fastif
   const state: RequestState = { peer, session: undefined, bearer: undefined, nullForm: false };
   request.checked = state;
   void reply.header("vary", "Accept, Sec-Fetch-Mode");
-  if (!request.is404 && request.routeOptions.config.access === "health") return;
+  if (!request.is404 && request.routeOptions.config.access === "anywhere") return;
 
   if (!hostIsAllowed(context, peer)) {
     const text = "rejected: the host name in the Host header is not allowed";

@@ -86,6 +86,16 @@ describe("picoClient with a proxy", () => {
     );
   });
 
+  test("says that the server has no TLS, and what to write", async () => {
+    await using there = await startRemote();
+    await using here = await startPicoClient(there.url.replace("ws:", "wss:"));
+    await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "no_tls");
+    const warning = here.lines.find(({ level }) => level === "warn");
+    expect(warning?.text).toMatch(
+      /no_tls.*Write ws:\/\/ instead of wss:\/\/.*channels\.pico_client\.url/,
+    );
+  });
+
   test("closes the proxy connection when the attempt times out", async () => {
     let left = (): void => {};
     const isLeft = new Promise<void>((resolve) => {
