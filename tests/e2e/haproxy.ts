@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { selfSigned } from "../plugins/http/certificate.ts";
 import { findTool } from "../support/tools.ts";
 import { freePort } from "./free-port.ts";
-import { exchange, runProxy, type Proxy } from "./proxies.ts";
+import { exchange, runProxy, same, type Proxy } from "./proxies.ts";
 
 export const haproxy = findTool("haproxy");
 const documented = new URL("../../docs/deploy/haproxy.cfg", import.meta.url);
@@ -14,11 +14,7 @@ const documented = new URL("../../docs/deploy/haproxy.cfg", import.meta.url);
  *
  * @param change - Changes the documented configuration.
  */
-export async function startHaproxy(
-  port: string,
-  path: string,
-  change: (text: string) => string = (text) => text,
-): Promise<Proxy> {
+export async function startHaproxy(port: string, path: string, change = same): Promise<Proxy> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-haproxy-"));
   const { cert, key } = selfSigned();
   const pem = join(folder, "both.pem");
