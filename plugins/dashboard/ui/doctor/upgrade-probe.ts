@@ -14,7 +14,9 @@ export async function canUpgrade(): Promise<boolean | undefined> {
   const answer = await sendRequest<StatusView>("GET", "/api/status");
   const channel = "body" in answer ? answer.body.channel : undefined;
   if (!channel?.enabled || channel.connections >= channel.maxConnections) return undefined;
-  await sendRequest("POST", "/api/handshake"); // the server learns the origin of this page
+  if (await openWebSocket()) return true;
+  // Behind a proxy that changes the host, the server learns the origin of this page here.
+  await sendRequest("POST", "/api/handshake");
   return openWebSocket();
 }
 
