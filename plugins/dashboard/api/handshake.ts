@@ -1,6 +1,6 @@
 /** Explains to a page why its WebSocket did not open. @module */
-import type { FastifyInstance } from "fastify";
-import { explainPage } from "../auth/page-sign-in.ts";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { explainOrigin, explainPage } from "../auth/page-sign-in.ts";
 import type { DashboardContext } from "../context.ts";
 import { maxBodyBytes, requestState } from "../request.ts";
 import { toRejectedConnection } from "../ui/text/rejections.ts";
@@ -9,15 +9,20 @@ import type { HandshakeView, RejectionView } from "./views.ts";
 /** A page asks right after its handshake, which takes at most 5 s. */
 const recentMs = 10_000;
 
-/** @returns The latest rejection of a client at this address without a token, if it is recent. */
+/** @returns The latest rejection of a page of this address and origin, if it is recent. */
 export function recentRejection(
   { auth, observers }: DashboardContext,
-  address: string,
+  request: FastifyRequest,
 ): RejectionView | undefined {
   const since = auth.clock.now() - recentMs;
+  const { address } = requestState(request).peer;
+  const { origin: own } = request.headers;
   return observers.activity
     .clientRefusals()
-    .find((row) => row.address === address && row.via === "none" && row.at >= since);
+    .find(
+      ({ at, via, origin = own, ...row }) =>
+        row.address === address && origin === own && via === "none" && at >= since,
+    );
 }
 
 /**
@@ -31,10 +36,11 @@ export function handshakeRoute(app: FastifyInstance, context: DashboardContext):
     const why = explainPage(context, request.raw, peer);
     if (why !== undefined)
       return reply.send({ code: "sign_in_rejected", why } satisfies HandshakeView);
-    const rejection = recentRejection(context, peer.address);
-    if (!rejection || rejection.code === "sign_in_rejected") return reply.send({});
+    const rejection = recentRejection(context, request);
+    if (!rejection || rejection.why === explainOrigin(request.headers.origin ?? "", peer))
+      return reply.send({}); // from now on, the origin is known
     const { title, fix } = toRejectedConnection(rejection);
-    const text = fix === undefined ? `${title}.` : `${title}. ${fix}`;
+    const text = rejection.why ?? (fix === undefined ? `${title}.` : `${title}. ${fix}`);
     return reply.send({ code: rejection.code, why: text } satisfies HandshakeView);
   });
 }

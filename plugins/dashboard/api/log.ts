@@ -56,8 +56,7 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
     if (!context.observers.doctor)
       throw new HttpError("not_found", { message: "This deployment has no doctor checks." });
     const { upgrade } = parseBody(doctorBody, request) ?? {};
-    const rejection =
-      upgrade === false ? recentRejection(context, requestState(request).peer.address) : undefined;
+    const rejection = upgrade === false ? recentRejection(context, request) : undefined;
     const checks = await context.observers.doctor({
       forwarded: forwardedInfo(request),
       upgrade,

@@ -66,11 +66,12 @@ export function explainPage(
     return "The request has no Origin header, which must prove that it is from the dashboard.";
   return isOwnPage(context, headers, peer, session)
     ? undefined
-    : explainOrigin(headers.origin.slice(0, maxOriginLength), peer);
+    : explainOrigin(headers.origin, peer);
 }
 
 /** A page of the same host is probably the dashboard, behind a proxy that changes the rest. */
-function explainOrigin(origin: string, peer: Peer): string {
+export function explainOrigin(header: string, peer: Peer): string {
+  const origin = header.slice(0, maxOriginLength);
   const own = ownOrigin(peer);
   const isSameHost = URL.canParse(origin) && hostName(new URL(origin).host) === hostName(peer.host);
   if (!isSameHost) return `The page is on ${origin}; only pages of ${own} may use the sign-in.`;

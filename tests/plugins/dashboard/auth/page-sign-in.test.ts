@@ -152,6 +152,23 @@ describe("handshake of a page", () => {
       expect(await (await server.post("/api/handshake", {}, own)).json()).toEqual({});
     }, on));
 
+  test("learns that the proxy changes only the handshake", () =>
+    withChannel(
+      async (server) => {
+        const { host } = server.base;
+        const secure = { "x-forwarded-proto": "https", "x-forwarded-host": host };
+        const page = { ...secure, ...sameOrigin, origin: `https://${host}` };
+        const cookie = await signInWith(server, page);
+        await handshake(server, { host, origin: `https://${host}`, cookie });
+        const asked = await server.post("/api/handshake", {}, { ...page, cookie });
+        expect(await asked.json()).toEqual({
+          code: "sign_in_rejected",
+          why: expect.stringContaining("X-Forwarded-Proto"),
+        });
+      },
+      { ...on, launcher: { trusted_proxies: ["127.0.0.1"] } },
+    ));
+
   test("learns that the header Upgrade was lost", () =>
     withChannel(async (server) => {
       const cookie = await signInWith(server, {});
