@@ -9,7 +9,7 @@ import {
   foreignInSecurity,
   foreignVariables,
 } from "../foreign/index.ts";
-import type { Environment } from "../load/index.ts";
+import { withoutComments, type Environment } from "../load/index.ts";
 import { isObject } from "../../lib/util.ts";
 import { readHomeVersion, type HomeVersion } from "../home-version.ts";
 
@@ -65,7 +65,7 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
   const unreadable = new Map<string, string>();
   const read = async (path: string, how: typeof readJson): Promise<RawSettings> => {
     try {
-      return (await how(path))?.value ?? {};
+      return withoutComments((await how(path))?.value ?? {});
     } catch (error) {
       unreadable.set(path, (error as Error).message);
       return {};

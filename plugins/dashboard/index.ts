@@ -9,12 +9,12 @@ import { Figures, totalsOf } from "./api/figures.ts";
 import { createPluginRoutes, sendInternalError, type PluginRoutes } from "./api/plugin-routes.ts";
 import type { PluginView } from "./api/views.ts";
 import { loadAssets } from "./assets.ts";
-import { cookieInstance, sessionOf, tokenSigner } from "./auth/cookies.ts";
+import { cookieInstance, tokenSigner } from "./auth/cookies.ts";
 import { createSignInLinks } from "./auth/credentials.ts";
-import { hostIsAllowed, isSameOrigin } from "./auth/guard.ts";
+import { explainPage, pageIdentity } from "./auth/page-sign-in.ts";
 import { ownerLink } from "./auth/owner-links.ts";
 import { createPrivateHost } from "./auth/private-host.ts";
-import { createHostSessions, SignInSessions, toIdentity } from "./auth/sessions.ts";
+import { createHostSessions, SignInSessions } from "./auth/sessions.ts";
 import { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import { dashboardSchema } from "./config.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "./context.ts";
@@ -286,11 +286,11 @@ function serve(scope: DashboardScope, context: DashboardContext, plugins: Plugin
   const handle = createHandler(scope, context, plugins);
   http.request("/", handle);
   for (const path of ["/healthz", "/readyz"]) http.request(path, handle, { anyHost: true });
-  http.registerIdentity("session", (request, peer) => {
-    if (!isSameOrigin(request, peer) || !hostIsAllowed(context, peer)) return undefined;
-    const session = sessionOf(context, request.headers, peer);
-    return session && toIdentity(session);
-  });
+  http.registerIdentity(
+    "session",
+    (request, peer) => pageIdentity(context, request, peer),
+    (request, peer) => explainPage(context, request, peer),
+  );
 }
 
 /** Codes of an import whose file is gone: an update has replaced the files of the program. */

@@ -7,7 +7,7 @@ import { WebSocket } from "ws";
 import { program } from "../../plugins/program/index.ts";
 import { createQueue } from "../../testkit/client.ts";
 import { startProtocols, tokens } from "./protocol-service.ts";
-import { createFolder } from "./sqlite-storage-harness.ts";
+import { createFolder } from "./sqlite-store.ts";
 
 /** Preamble of the programs: `say` writes a line, `each` reads them. */
 const prelude = `

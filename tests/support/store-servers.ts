@@ -14,7 +14,7 @@ import { both } from "./extension-clients.ts";
 import { connectClient, fetchJson, token, waitFor } from "./pico-server-harness.ts";
 import { redisSecret } from "./redis-nodes.ts";
 import { hasRedis, startRedis } from "./redis-server.ts";
-import { createFolder } from "./sqlite-storage-harness.ts";
+import { createFolder } from "./sqlite-store.ts";
 
 /** `another node`: the person who stops or deletes is at another node than the application. */
 export type StoreForm = "memory" | "sqlite" | "redis" | "another node";

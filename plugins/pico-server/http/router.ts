@@ -74,6 +74,15 @@ const allowedMethods: Readonly<Record<string, readonly string[]>> = {
   "/pico/history": ["GET"],
 };
 
+const isHandshake = ({ headers }: IncomingMessage): boolean =>
+  headers["sec-websocket-key"] !== undefined;
+
+/** A sign-in counts for handshakes only: without `Upgrade`, the token seems to be missing. */
+const lostUpgrade = (request: IncomingMessage, { code }: Rejection): Rejection | undefined =>
+  code === "token_missing" && isHandshake(request)
+    ? { code: "upgrade_required", message: missingUpgradeMessage }
+    : undefined;
+
 class PicoRouter {
   private readonly options: RouterOptions;
   private readonly post: ReturnType<typeof createPostHandler>;
@@ -120,12 +129,11 @@ class PicoRouter {
       return { code: "method_not_allowed", allow: [...methods, "OPTIONS"].join(", ") };
     const credentials = admissionControl.credentials(handshakeRequest);
     const admission = await admissionControl.admit(handshakeRequest, credentials);
-    if (isRejection(admission)) return admission;
+    if (isRejection(admission)) return lostUpgrade(request, admission) ?? admission;
     const expired = admissionControl.expired(handshakeRequest, admission);
     if (expired) return expired;
     if (path === "/pico/ws") return { code: "upgrade_required" };
-    if (request.headers["sec-websocket-key"] !== undefined)
-      return { code: "upgrade_required", message: missingUpgradeMessage };
+    if (isHandshake(request)) return { code: "upgrade_required", message: missingUpgradeMessage };
     if (path === "/pico/history") return this.history(handshakeRequest, admission);
     if (path === "/pico/events") return this.requestStream(handshakeRequest, admission);
     if (path === "/pico/stop") return this.stop(handshakeRequest, admission);

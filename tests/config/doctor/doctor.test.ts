@@ -224,6 +224,24 @@ describe("runDoctor", () => {
       { running: { upgrade: false } },
     ],
     [
+      "a proxy that changes the host",
+      "proxy-upgrade",
+      "failed",
+      (home) => home.write("config.json", on),
+      {
+        running: {
+          upgrade: false,
+          rejection: {
+            code: "sign_in_rejected",
+            at: NOW,
+            title: "Sign-in does not count",
+            detail: "",
+            fix: "use $http_host",
+          },
+        },
+      },
+    ],
+    [
       "a rejected client",
       "refused-clients",
       "warning",

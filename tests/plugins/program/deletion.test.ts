@@ -6,7 +6,7 @@ import type { AnyPlugin } from "../../../kernel/index.ts";
 import { program, type Program } from "../../../plugins/program/index.ts";
 import { send } from "../../support/extension-clients.ts";
 import { waitFor } from "../../support/pico-server-harness.ts";
-import { createFolder } from "../../support/sqlite-storage-harness.ts";
+import { createFolder } from "../../support/sqlite-store.ts";
 import { durableForms, framesOf, startStore } from "../../support/store-servers.ts";
 
 /** Answers, begins an answer that grows, keeps a message, and writes about all of them later. */

@@ -6,7 +6,7 @@ import type { AnyPlugin } from "../../../kernel/index.ts";
 import { program, type Program } from "../../../plugins/program/index.ts";
 import { send } from "../../support/extension-clients.ts";
 import { waitFor } from "../../support/pico-server-harness.ts";
-import { createFolder } from "../../support/sqlite-storage-harness.ts";
+import { createFolder } from "../../support/sqlite-store.ts";
 import { framesOf, startStore, storeForms, type StoreNode } from "../../support/store-servers.ts";
 
 /** Reports each line on stderr, and never answers. */

@@ -42,7 +42,10 @@ describe("step 3a: dashboard pages", () => {
   test("rejects a signed-in browser on another origin", async () => {
     await using testServer = await open();
     const lines = [...wsLines, "Cookie: session=good", "Origin: http://localhost:1"];
-    expect((await testServer.sendRaw("/pico", { lines })).body.error).toBe("token_missing");
+    const { body, status } = await testServer.sendRaw("/pico", { lines });
+    expect([status, body.error]).toEqual([401, "sign_in_rejected"]);
+    expect(body["message"]).toContain("The page is on http://localhost:1;");
+    expect(body["message"]).toContain(`only pages of http://localhost:${testServer.port}`);
     expect((await testServer.sendRaw("/pico", { lines: lines.slice(0, -1) })).body.error).toBe(
       "token_missing",
     );

@@ -5,7 +5,8 @@ import {
   type LinkHandlers,
   type SocketConstructor,
 } from "../../../../../lib/pico-link/browser.ts";
-import type { StatusView } from "../../../api/views.ts";
+import type { HandshakeView, StatusView } from "../../../api/views.ts";
+import { sendRequest } from "../../live/api.ts";
 import { base } from "../../live/base.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import { channelProblemOf } from "../../text/channel-problem.ts";
@@ -56,11 +57,37 @@ export async function channelProblem(): Promise<ChannelProblem> {
   return isFull ? { status: 503, reason: "too_many_connections" } : { status: 200, reason: "" };
 }
 
+/** The answer of the server about the last failed handshake. */
+let rejected: HandshakeView = {};
+
+/** @returns What is wrong with the connection and how to fix it, if the server knows the reason. */
+export const rejectionWhy = (reason: string): string | undefined =>
+  reason === rejected.code ? rejected.why : undefined;
+
+/** Asks why the handshake failed, which a browser does not tell. */
+async function handshakeProblem(): Promise<HandshakeView> {
+  const answer = await sendRequest<HandshakeView>("POST", "/api/handshake");
+  if ("body" in answer) return answer.body;
+  const { code, message, hint } = answer.error;
+  return code === undefined ? {} : { code, why: hint ? `${message} To fix it, ${hint}.` : message };
+}
+
+/** HTTP status that a program would have received with the code. Others are temporary. */
+const statusByCode: Readonly<Record<string, number>> = {
+  sign_in_rejected: 401,
+  origin_not_allowed: 403,
+  upgrade_required: 426,
+};
+
 /** Finds out why a handshake failed. */
 async function probe(): Promise<Response> {
   const { status, reason } = await channelProblem();
   if (status === 0) throw new Error(reason);
-  return Response.json(status === 200 ? {} : { error: reason }, { status });
+  if (status !== 200) return Response.json({ error: reason }, { status });
+  rejected = await handshakeProblem();
+  const { code } = rejected;
+  if (code === undefined) return Response.json({});
+  return Response.json({ error: code }, { status: statusByCode[code] ?? 503 });
 }
 
 /** Returns a WebSocket class that reports every text frame. */
