@@ -139,7 +139,7 @@ const shortest = (call: TextFunction, text: string): number =>
 const fill = (unit: string, length: number): string =>
   unit.repeat(Math.ceil(length / unit.length)).slice(0, length);
 
-/** Whether twice the text takes three times as long, and longer than anybody accepts. */
+/** Whether twice the text takes three times as long, and longer than is acceptable. */
 function isSlow(call: TextFunction, toText: (length: number) => string): boolean {
   if (measure(call, toText(2 * size)) < maxMs) return false;
   const whole = shortest(call, toText(2 * size));

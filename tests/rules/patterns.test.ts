@@ -38,7 +38,7 @@ function patternsOf(path: string, text: string): Pattern[] {
   return found;
 }
 
-/** What a class or an escape of a pattern matches. */
+/** Characters that a class or an escape of a pattern matches. */
 const examples: readonly (readonly [string, readonly string[]])[] = [
   ["\\s", [" ", "\n"]],
   ["\\S", ["x"]],
