@@ -302,7 +302,7 @@ const indentOf = (body: string, map: Yaml.YAMLMap.Parsed): string => {
 };
 
 const yamlIndentUnit = (body: string): string =>
-  /^[^\s#][^\n]*:[^\n]*\n( +)[^\s#]/m.exec(body)?.[1] ?? "  ";
+  /^[^\s#][^\n:]*:[^\n]*\n( +)[^\s#]/m.exec(body)?.[1] ?? "  ";
 
 function renderBlock(body: string, path: readonly string[], value: string, indent: string): string {
   const step = yamlIndentUnit(body);

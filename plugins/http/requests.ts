@@ -18,7 +18,7 @@ export function isBasePath(path: string): boolean {
 
 /** Returns "" or a path such as "/agent": with a leading slash, without a trailing one. */
 export function normaliseBasePath(path: string): string {
-  const inner = path.replace(/^\/+|\/+$/g, "");
+  const inner = path.replace(/^\/+|(?<!\/)\/+$/g, "");
   return inner === "" ? "" : `/${inner}`;
 }
 

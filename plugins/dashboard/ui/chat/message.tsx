@@ -3,6 +3,7 @@ import { Component, type ComponentChildren, type JSX } from "preact";
 import { second, serverNow } from "../live/clock.ts";
 import { Button, IconButton } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
+import { PlainText } from "../parts/drawn.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { relativeTime } from "../text/format.ts";
 import { Files } from "./files.tsx";
@@ -35,14 +36,25 @@ interface RowProps {
   readonly acts: MessageActs;
 }
 
+interface RowState {
+  /** True after its drawing has thrown an error. */
+  readonly isFailed?: boolean;
+}
+
 /** Draws a row again only if it has changed: a conversation may have a thousand. */
-export class RowView extends Component<RowProps> {
-  override shouldComponentUpdate(next: RowProps): boolean {
+export class RowView extends Component<RowProps, RowState> {
+  static override getDerivedStateFromError(): RowState {
+    return { isFailed: true };
+  }
+
+  override shouldComponentUpdate(next: RowProps, { isFailed }: RowState): boolean {
+    if (isFailed !== this.state.isFailed) return true;
     const keys = Object.keys(next) as (keyof RowProps)[];
     return keys.some((key) => next[key] !== this.props[key]);
   }
 
-  override render({ row, ...rest }: RowProps): JSX.Element {
+  override render({ row, ...rest }: RowProps, { isFailed }: RowState): JSX.Element {
+    if (isFailed) return <PlainRow row={row} />;
     switch (row.kind) {
       case "user":
         return <UserView message={row} {...rest} />;
@@ -53,6 +65,21 @@ export class RowView extends Component<RowProps> {
     }
   }
 }
+
+/** The texts of a row whose drawing has failed. The other rows do not change. */
+function PlainRow({ row }: { readonly row: Row }): JSX.Element {
+  const texts = row.kind === "answer" ? textsOf(row) : [row.content];
+  return (
+    <article class={`msg${row.kind === "user" ? " mine" : ""}`}>
+      <div class="prose plain" dir="auto">
+        <PlainText text={texts.join("\n\n")} />
+      </div>
+    </article>
+  );
+}
+
+const textsOf = ({ segments }: Answer): readonly string[] =>
+  segments.flatMap((segment) => (segment.kind === "text" ? [segment.message.content] : []));
 
 /** The exact time, with the distance as its tooltip. */
 function Time({ at }: { readonly at: number }): JSX.Element {
@@ -87,7 +114,7 @@ function UserView({ message, isLast, versions, isReadOnly, acts }: UserProps): J
       <Files files={files} />
       {content !== "" && (
         <div class="bubble" dir="auto">
-          {content}
+          <PlainText text={content} />
         </div>
       )}
       <div class="meta">
@@ -253,10 +280,8 @@ function stateText({ state, run }: Answer): ComponentChildren {
 type MetaProps = Pick<RowProps, "isReadOnly" | "acts"> & { readonly answer: Answer };
 
 function AnswerMeta({ answer, isReadOnly, acts }: MetaProps): JSX.Element {
-  const { requestId, segments, question } = answer;
-  const text = segments
-    .flatMap((segment) => (segment.kind === "text" ? [segment.message.content] : []))
-    .join("\n\n");
+  const { requestId, question } = answer;
+  const text = textsOf(answer).join("\n\n");
   return (
     <div class="meta">
       <span class="acts">

@@ -144,7 +144,7 @@ export class Transport {
   /** The capabilities of the server are only in its first frame. */
   private readRaw(direction: "in" | "out", text: string): void {
     if (direction === "out" || !text.startsWith('{"type":"hello"')) return;
-    const canStop = /"can":\[[^\]]*"stop"/.test(text);
+    const canStop = /"can":\[[^[\]]*"stop"/.test(text);
     this.owner.change((thread) => ({ ...thread, canStop }));
   }
 
