@@ -43,7 +43,7 @@ describe("hello.running", () => {
     expect(await runningAt(service, "other")).toEqual([]);
   });
 
-  test("is absent for clients without capabilities", async () => {
+  test("stays away from clients without capabilities", async () => {
     await using service = await startPicoServer({ app: endless });
     const plain = await service.connect("/pico?session_id=s1&pico_ext=1");
     const [hello] = await next(plain, 1);
@@ -51,7 +51,7 @@ describe("hello.running", () => {
     expect(hello?.payload).not.toHaveProperty("running");
   });
 
-  test("is in the first event of a stream with pico_ext", async () => {
+  test("arrives in the first event of a stream with pico_ext", async () => {
     await using service = await startPicoServer({ app: endless });
     const phone = await join(service, both);
     phone.send(send("m1"));
