@@ -3,7 +3,14 @@ import { codeOf, type Awaitable, type Log, type Release } from "../../kernel/ind
 import type { Desk, PassOptions } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Inbound } from "./inbound.ts";
-import type { Address, DeliveryCallbacks, InboundMessage, Sender, StopResult } from "./service.ts";
+import type {
+  Address,
+  DeliveryCallbacks,
+  InboundMessage,
+  RunningMessage,
+  Sender,
+  StopResult,
+} from "./service.ts";
 
 interface DeskQueueOptions {
   readonly desk: Desk;
@@ -101,6 +108,12 @@ export class DeskQueue {
         )
           return true;
     return false;
+  }
+
+  /** @returns Undefined if the application here works on none: another node may. */
+  running(channel: string, session: string): readonly RunningMessage[] | undefined {
+    const running = this.options.inbound.running(channel, session);
+    return running.length > 0 ? running : undefined;
   }
 
   /**

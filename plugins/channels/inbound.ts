@@ -6,7 +6,7 @@ import { channelsErrors } from "./errors.ts";
 import { KnownIds, type WaitingDelivery } from "./known-ids.ts";
 import { maxHops } from "./outbound.ts";
 import type { ActiveApplication, RunOptions } from "./run-options.ts";
-import { Run } from "./runs.ts";
+import { Run, toRunning } from "./runs.ts";
 import type { PassOptions, TakenIds } from "../conversations/index.ts";
 import type {
   Address,
@@ -54,6 +54,7 @@ function assertSuggestions(suggestions: readonly string[]): void {
 export class Inbound {
   readonly isBusy: SessionQueues<Run>["has"];
   readonly busySessions: SessionQueues<Run>["busySessions"];
+  readonly running: (channel: string, session: string) => ReturnType<typeof toRunning>;
   private readonly dedupeContext: DedupeContext;
   private readonly options: InboundOptions;
   private readonly runOptions: RunOptions;
@@ -80,6 +81,7 @@ export class Inbound {
     this.queues = createSessionQueues(() => this.current?.width ?? 1);
     this.isBusy = this.queues.has;
     this.busySessions = this.queues.busySessions;
+    this.running = (channel, session) => toRunning(this.queues.started(channel, session));
     this.runOptions = {
       ...options,
       deliveries: this.pendingDeliveries,

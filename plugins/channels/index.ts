@@ -52,6 +52,7 @@ export type {
   Receipt,
   RequestTimes,
   RequestTimesPart,
+  RunningMessage,
   Sender,
   StopResult,
   StopStatus,
@@ -85,6 +86,7 @@ function assertAdapter(adapter: Partial<ChannelAdapter> | undefined): void {
 
 /** The way of messages to the application: directly, or through the node that has the session. */
 type InboundRoute = Pick<Inbound, "deliver" | "isBusy" | "forget"> & {
+  readonly running: DeskQueue["running"];
   readonly stopMessages: Channels["stop"];
 };
 
@@ -132,6 +134,7 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
     stop: (session, id, by) =>
       isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : [],
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
+    running: (session) => (isAttached() ? inbound.running(name, session) : []),
     close() {
       if (isAttached()) detach();
     },

@@ -11,6 +11,7 @@ import type {
   Media,
   Message,
   ReplyStream,
+  RunningMessage,
 } from "./service.ts";
 import type { PendingDelivery, Slot, Task } from "./session-queues.ts";
 
@@ -68,6 +69,10 @@ class ReceivedMessage implements Message {
     return (options) => this.#run.noteEnd(options);
   }
 }
+
+/** Lists the messages that have not ended, in the same order. */
+export const toRunning = (runs: readonly Run[]): readonly RunningMessage[] =>
+  runs.flatMap(({ isOver, message: { id, at } }) => (isOver ? [] : [{ id, at }]));
 
 export class Run implements Task {
   readonly message: InboundMessage;

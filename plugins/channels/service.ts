@@ -177,6 +177,14 @@ export interface DeliveryCallbacks {
   rejected(error: unknown): void;
 }
 
+/** A message that the application works on. */
+export interface RunningMessage {
+  /** Id of the message. */
+  readonly id: string;
+  /** Unix milliseconds at which it arrived. */
+  readonly at: number;
+}
+
 /** The calls that an attached channel makes. */
 export interface ChannelHandle {
   /**
@@ -213,6 +221,12 @@ export interface ChannelHandle {
   /** Returns true while the application processes a message of this session (default: of any
    *  session), even after it has acknowledged the message. */
   isBusy(session?: string): boolean;
+  /**
+   * Lists the messages of the session that the application works on, oldest first.
+   *
+   * @returns Undefined if another node may have the session.
+   */
+  running(session: string): readonly RunningMessage[] | undefined;
   /** Detaches the channel. Later deliveries are rejected as `not_running`; other calls do
    *  nothing. */
   close(): void;

@@ -14,7 +14,7 @@ import { decode, decodeRequest } from "../../lib/pico-wire/decode.ts";
 import { isId } from "../../lib/pico-wire/json.ts";
 import { withoutMarkdown } from "../../lib/util.ts";
 import { splitText } from "../../plugins/channels/split-text.ts";
-import { toLine, toPreview, toTitle } from "../../plugins/conversations/stores/sqlite/frames.ts";
+import { toLine, toPreview, toTitle } from "../../plugins/conversations/turn-frames.ts";
 import { hostName, withoutToken } from "../../plugins/dashboard/auth/guard.ts";
 import { cookieValues } from "../../plugins/dashboard/request.ts";
 import { parseFilter, splitMarks } from "../../plugins/dashboard/ui/activity/filter.ts";

@@ -74,7 +74,9 @@ interface TokenMatch {
  * of a host with its own session check.
  */
 const trustedIdentityKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
-/** Kinds that may also send requests and read event streams. */
+/** Paths for pages of the dashboard whose WebSocket a proxy blocks. */
+const pagePaths: ReadonlySet<string> = new Set(["/pico/events", "/pico/messages", "/pico/stop"]);
+/** Kinds that may send requests to all paths. */
 export const hostIdentityKinds: ReadonlySet<string> = new Set(["host", "owner"]);
 
 const malformedProtocolMessage =
@@ -185,8 +187,8 @@ class ChannelAdmissionControl implements AdmissionControl {
   }
 
   /**
-   * A signed-in page may open a WebSocket, and a page of a host may also send requests; both only
-   * from the same origin.
+   * A signed-in page may open a WebSocket or an event stream, send messages and stop them. A page
+   * of a host may send all requests. All only from the same origin.
    *
    * @returns A rejection if a page opens a WebSocket with a sign-in that does not count; undefined
    *   without a sign-in.
@@ -196,10 +198,10 @@ class ChannelAdmissionControl implements AdmissionControl {
     { tokens, duplicateTokens }: OfferedCredentials,
   ): Admission | Rejection | undefined {
     const { http, log } = this.options;
-    const { request, isUpgrade, origin } = handshakeRequest;
+    const { request, isUpgrade, origin, path } = handshakeRequest;
     const hasToken = tokens.length > 0 || duplicateTokens !== undefined;
     if (hasToken || !this.isOnDashboard(handshakeRequest)) return undefined;
-    const kinds = isUpgrade ? trustedIdentityKinds : hostIdentityKinds;
+    const kinds = isUpgrade || pagePaths.has(path) ? trustedIdentityKinds : hostIdentityKinds;
     const found = http.identityOf(request);
     if (!found || !kinds.has(found.kind)) {
       const message = isUpgrade ? http.identityProblem(request) : undefined;

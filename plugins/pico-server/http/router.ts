@@ -34,6 +34,8 @@ export interface EventStreamRequest {
   readonly session: string;
   readonly after: Cursor | undefined;
   readonly features: Features;
+  /** The stream begins with `hello`. */
+  readonly greets: boolean;
 }
 
 interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
@@ -70,7 +72,8 @@ const allowedMethods: Readonly<Record<string, readonly string[]>> = {
   "/pico/ws": ["GET", "HEAD"],
   "/pico/messages": ["POST"],
   "/pico/stop": ["POST"],
-  "/pico/events": ["GET"],
+  // Pages without an encrypted connection prove their origin only with POST.
+  "/pico/events": ["GET", "POST"],
   "/pico/history": ["GET"],
 };
 
@@ -183,7 +186,8 @@ class PicoRouter {
     const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;
     if (lastId && !after) return { code: "bad_handshake", message: malformedEventIdMessage };
     const features = readFeatures(params);
-    return { stream: { session: detachString(session), after, features }, admission };
+    const greets = params.get("pico_ext") === "1";
+    return { stream: { session: detachString(session), after, features, greets }, admission };
   }
 
   /** The caller opens the stream in the same turn, so no other request can take the free slot. */
