@@ -54,6 +54,22 @@ describe("silence", () => {
   });
 });
 
+describe("a kill after a conversation was forgotten", () => {
+  test("loses no conversation that was begun since", async () => {
+    const folder = createFolder();
+    const clock = new StoppedTime();
+    const first = await openStore({ folder, clock });
+    const id = await say(first, "old", "text");
+    await first.forget(id, () => {});
+    await first.end();
+    const second = await openStore({ folder, clock });
+    await write(second, entry("user", "u", "text", { session: "new" }));
+    await abandon(second);
+    const third = await openStore({ folder, clock });
+    expect(third.history.list().items).toMatchObject([{ session: "new" }]);
+  });
+});
+
 describe("a kill after a complete answer", () => {
   const question = entry("user", "u1", "question", { request: "q1" });
 
