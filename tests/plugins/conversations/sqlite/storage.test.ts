@@ -64,7 +64,7 @@ describe("append", () => {
     ["BEGIN", false],
     ["COMMIT", false],
     ["COMMIT", true],
-  ])("stores no entry twice if the disk fails at %s, which ran: %s", async (sql, runsFirst) => {
+  ])("stores no entry twice after a failing %s, which ran: %s", async (sql, runsFirst) => {
     const disk = new Disk();
     const store = await openStore({ driver: disk.driver });
     const id = await begin(store, entry("user", "u1", "one"));
