@@ -79,9 +79,12 @@ class Client {
     if (seq !== undefined) {
       assert.equal(seq, this.seq + 1, "a hole or a number twice");
       this.seq = seq;
-      const id = payload.request_id!;
-      assert(!this.replies.has(id), `${id} was handled again after its complete answer`);
-      this.replies.add(id);
+      const { request_id: id } = payload;
+      // The number of a turn that this client did not ask for has no content.
+      if (id !== undefined) {
+        assert(!this.replies.has(id), `${id} was handled again after its complete answer`);
+        this.replies.add(id);
+      }
       socket.send(JSON.stringify({ type: "ack", payload: { seq } }));
     }
     if (type === "message.ack") this.acknowledge(socket, payload, progress);
