@@ -1,6 +1,7 @@
 // Compares the SQLite store with a simple model. The long suite runs more histories.
+import assert from "node:assert/strict";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { test } from "vitest";
 import {
   abandon,
   createFolder,
@@ -15,7 +16,7 @@ import { hitName, StoreModel } from "../support/store-model.ts";
 const words = ["alpha", "beta", "gamma", "Delta", "épsilon"];
 const text = fc.array(fc.constantFrom(...words), { maxLength: 4 }).map((list) => list.join(" "));
 
-/** Ids of messages are unique: `message` chooses one of the session that is there, if any. */
+/** Ids of messages are unique: `message` chooses an existing one of the session, if any. */
 const piece = fc.record({
   session: fc.constantFrom("s", "t", "u"),
   kind: fc.constantFrom("user", "create", "create", "update", "update", "delete", "other"),
@@ -91,23 +92,23 @@ class World {
     const pages = pagesOf((before) => history.list({ limit: 2, ...(before && { before }) }));
     const found = pages.flat();
     const shown = found.map(({ id: _, channel: __, ...summary }) => summary);
-    expect(shown).toEqual(model.list());
-    expect(store.health().conversations).toBe(found.length);
+    assert.deepEqual(shown, model.list());
+    assert.deepEqual(store.health().conversations, found.length);
     for (const { id, session } of found) {
       const turns = model.turns(session);
       const read = pagesOf((before) => history.read(id, { limit, ...(before && { before }) }));
-      expect(read.toReversed().flat()).toEqual(turns);
+      assert.deepEqual(read.toReversed().flat(), turns);
       const later = turns.filter(({ seq }) => seq > 2).slice(0, limit);
-      expect(history.read(id, { after: ":2", limit }).items).toEqual(later);
+      assert.deepEqual(history.read(id, { after: ":2", limit }).items, later);
       const { frames } = store.load({ channel: "pico", session })!;
       const texts = frames.map(({ seq, frame }) => [seq, new TextDecoder().decode(frame)]);
-      expect(texts).toEqual(model.frames(session));
+      assert.deepEqual(texts, model.frames(session));
     }
     while (store.isBusy()) await clock.pass(250);
     for (const query of ["alpha", "DELTA", "alpha beta"]) {
       const hits = history.search(query, { limit: 100 });
       const names = hits.map(({ conversation: { session }, turn }) => hitName({ session, turn }));
-      expect(names.toSorted()).toEqual(model.search(query));
+      assert.deepEqual(names.toSorted(), model.search(query));
     }
     await store.end();
   }

@@ -1,5 +1,5 @@
-// The law of the store: what was acknowledged is there once, in order, under the same epoch, and
-// nothing forgotten is there, whatever happens to the process, the clock, the disk and the file.
+// The law of the store: acknowledged messages exist once, in order, under the same epoch, and
+// forgotten ones do not, after any events of the process, the clock, the disk and the file.
 import assert from "node:assert/strict";
 import { copyFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -183,7 +183,7 @@ class World {
   /** Appends an entry. @returns True if it was acknowledged. */
   private async append(one: TestEntry): Promise<boolean> {
     const { sessions } = this.known;
-    const next = `${(this.count += 1).toString(16).padStart(16, "0")}`;
+    const next = (this.count += 1).toString(16).padStart(16, "0");
     const known = sessions.get(one.session);
     const result = await new Promise<unknown>((resolve) =>
       this.store.append(one, known?.epoch ?? next, one, resolve),

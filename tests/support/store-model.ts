@@ -1,4 +1,4 @@
-// What a store of conversations must show, in memory and as simple as its contract allows.
+// A model of the store: the views of readers, in memory and as simple as the contract allows.
 import type { ConversationSummary, SearchHit, Turn } from "../../plugins/conversations/index.ts";
 import { payloadOf, toPreview, toTitle, toTurn } from "../../plugins/conversations/turn-frames.ts";
 import type { TestEntry } from "./sqlite-store.ts";

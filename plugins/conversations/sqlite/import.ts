@@ -4,7 +4,7 @@ import type { Clock, Log } from "../../../kernel/index.ts";
 import { payloadOf } from "../turn-frames.ts";
 import { Connection, type DatabaseClass, type Row } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
-import { setMeta } from "./recovery.ts";
+import { getMeta, setMeta } from "./recovery.ts";
 import { createTables, kinds } from "./schema.ts";
 
 interface ImportOptions {
@@ -90,6 +90,11 @@ function importRows(old: Connection, target: Connection, now: number): number {
       row.acknowledged!,
       row.resumes!,
     );
+  }
+  // After a power failure, streams get new epochs as they would have in the old form.
+  for (const key of ["clean", "boot", "durability"]) {
+    const value = getMeta(old, key);
+    if (typeof value === "string" || typeof value === "number") setMeta(target, key, value);
   }
   const lastId = target.number("SELECT max(id) FROM entry");
   setMeta(target, "saved", lastId);

@@ -124,7 +124,8 @@ export class Rows {
     const last = connection.number("SELECT max(id) FROM entry");
     const lastUsed = connection.number("SELECT max(last) FROM conversation");
     // No id is used twice, also if its entry was forgotten.
-    this.nextId = 1 + Math.max(last, lastUsed, options.indexed);
+    const marks = [options.indexed, Number(getMeta(connection, "saved") ?? 0)];
+    this.nextId = 1 + Math.max(last, lastUsed, ...marks);
     const newest = connection.number("SELECT max(aged) FROM conversation");
     const saved = Number(getMeta(connection, "clock") ?? 0);
     this.retentionClock = new RetentionClock(options.clock, Math.max(newest, saved) || undefined);

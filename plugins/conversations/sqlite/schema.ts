@@ -20,7 +20,7 @@ export const version = 5;
  *
  * `entry.id` is the order of writing and is never used twice. `turn` is the `seq` of the entry that
  * opened the turn; null for an entry that opens one. `taken`: when the application accepted the
- * message of a person; negative if its client stopped it. An entry without a `seq` is only such an id.
+ * message of a person; negative if its client stopped it. An entry without a `seq` is only that.
  * `removal`: deleted conversations with entries left.
  */
 export const tables = `

@@ -299,7 +299,7 @@ export class SqliteStore {
 
   /** Deletes the entries of hidden conversations, in steps between which others write. */
   private async removeHidden(): Promise<void> {
-    while (!this.isClosed && this.upkeep.hasRemovals()) {
+    while (!this.isClosed && this.upkeep.isRemoving()) {
       await this.exclusively(() => this.upkeep.step());
       await pause();
     }

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { conversations, type Conversations } from "../../../plugins/conversations/index.ts";
-import { startPicoServer } from "../../support/pico-server-harness.ts";
+import { startPicoServer, waitFor } from "../../support/pico-server-harness.ts";
 import { storeIn } from "../../support/sqlite-conversations.ts";
-import { createFolder } from "../../support/sqlite-store.ts";
+import { createFolder, Disk } from "../../support/sqlite-store.ts";
 
 const service = (services: object): Conversations =>
   (services as { conversations: Conversations }).conversations;
@@ -45,6 +45,19 @@ describe("conversations with a store", () => {
       });
       expect(await client.next()).toMatchObject({ seq: 2, payload: { content: "two" } });
     }
+  });
+
+  test.each(["/pico?session_id=s1", path])("rejects clients at %s while it fails", async (at) => {
+    const disk = new Disk();
+    const first = conversations({ store: storeIn(createFolder(), disk) });
+    await using server = await startPicoServer({ first });
+    disk.readCode = 10;
+    const refused = await server.connect(at);
+    await refused.closed;
+    disk.readCode = undefined;
+    const client = await server.connect(at);
+    await server.say("s1", "one");
+    await waitFor(() => client.frames.some(({ payload }) => payload?.["content"] === "one"));
   });
 
   test("delivers to plain clients after a restart only unwritten messages", async () => {

@@ -1,4 +1,4 @@
-// What the store promises over minutes of silence, kills, faulty rows and other programs.
+// Tests the promises of the store over silence, kills, faulty rows and other programs.
 import { copyFileSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -30,7 +30,7 @@ describe("silence", () => {
   test.each([
     ["a clean end", false],
     ["a kill", true],
-  ])("of three minutes and %s lose no conversation", async (_, isKilled) => {
+  ])("loses no conversation over three minutes and %s", async (_, isKilled) => {
     const folder = createFolder();
     const clock = new StoppedTime();
     const expected: string[] = [];
@@ -54,6 +54,22 @@ describe("silence", () => {
   });
 });
 
+describe("a kill after a conversation was forgotten", () => {
+  test("loses no conversation that was begun since", async () => {
+    const folder = createFolder();
+    const clock = new StoppedTime();
+    const first = await openStore({ folder, clock });
+    const id = await say(first, "old", "text");
+    await first.forget(id, () => {});
+    await first.end();
+    const second = await openStore({ folder, clock });
+    await write(second, entry("user", "u", "text", { session: "new" }));
+    await abandon(second);
+    const third = await openStore({ folder, clock });
+    expect(third.history.list().items).toMatchObject([{ session: "new" }]);
+  });
+});
+
 describe("a kill after a complete answer", () => {
   const question = entry("user", "u1", "question", { request: "q1" });
 
@@ -66,7 +82,7 @@ describe("a kill after a complete answer", () => {
         entry("update", "m1", "answer", { answers: "q1" }),
       ],
     ],
-  ])("of %s leaves the id of the message", async (_, answer) => {
+  ])("leaves the id of the message, answered by %s", async (_, answer) => {
     const folder = createFolder();
     const clock = new StoppedTime();
     const first = await openStore({ folder, clock });
@@ -79,7 +95,7 @@ describe("a kill after a complete answer", () => {
     expect(second.knownIds(address)).toMatchObject([{ id: "q1", digest: "digest" }]);
   });
 
-  test("leaves the id of a message that was answered after a long time", async () => {
+  test("leaves the id of a message after a late answer", async () => {
     const clock = new StoppedTime();
     const store = await openStore({ clock });
     await write(store, question, entry("user", "u2", "other", { request: "q2" }));
@@ -115,7 +131,7 @@ describe("text that grows", () => {
   };
   const update = (text: string) => entry("update", "m1", text, { final: false });
 
-  test("is stored every 5 s, and stays after a kill as an incomplete turn", async () => {
+  test("becomes an incomplete turn after a kill, at most 5 s old", async () => {
     const folder = createFolder();
     const clock = new StoppedTime();
     const first = await openStore({ folder, clock });
@@ -196,8 +212,8 @@ describe("a row that fails", () => {
   });
 });
 
-describe("another program", () => {
-  test("that holds a lock for 500 ms fails no message", async () => {
+describe("a store whose file another program uses", () => {
+  test("fails no message while it is locked for 500 ms", async () => {
     const folder = createFolder();
     const clock = new StoppedTime();
     const store = await openStore({ folder, clock });
@@ -216,7 +232,7 @@ describe("another program", () => {
     expect(store.health().state).toBe("up");
   });
 
-  test("that holds a lock for longer than 2 s is named", async () => {
+  test("names the lock after 2 s", async () => {
     const folder = createFolder();
     const clock = new StoppedTime();
     const store = await openStore({ folder, clock });
@@ -235,7 +251,7 @@ describe("another program", () => {
     expect(store.load(address)!.seq).toBe(2);
   });
 
-  test("that reads for long leaves a short log afterwards", async () => {
+  test("has a short log after a long read", async () => {
     const folder = createFolder();
     const store = await openStore({ folder, clock: new StoppedTime() });
     await say(store, "s", "one");
@@ -253,7 +269,7 @@ describe("another program", () => {
     expect(store.load(address)!.seq).toBe(94);
   });
 
-  test("that replaces the file ends the writing, and its file stays as it is", async () => {
+  test("writes nothing to a file that has replaced its own", async () => {
     const folder = createFolder();
     const clock = new StoppedTime();
     const store = await openStore({ folder, clock });

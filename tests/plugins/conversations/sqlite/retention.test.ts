@@ -129,7 +129,7 @@ describe("70 days away", () => {
     expect(await second.retain(60)).toBe(1);
   });
 
-  test("of sleep cost no conversation either", async () => {
+  test("cost no conversation while the machine sleeps", async () => {
     const clock = new StoppedTime();
     const { store, retain } = await openAt(clock);
     await say(store, "a", "before");
