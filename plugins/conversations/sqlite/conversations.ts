@@ -114,7 +114,10 @@ export class SqliteConversations implements OpenConversations {
   }
 
   async search(text: string, options?: { readonly limit?: number }): Promise<readonly SearchHit[]> {
-    return this.store.reading(() => this.store.history.search(text, options));
+    return this.store.reading(() => {
+      this.store.completeIndex();
+      return this.store.history.search(text, options);
+    });
   }
 
   rename(id: string, title: string): Promise<void> {

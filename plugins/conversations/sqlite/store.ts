@@ -75,6 +75,8 @@ const busyRetryMs = 10;
 /** Pause before summaries and the index are brought up to date, and between two steps of that. */
 const tidyMs = 250;
 const tidyNextMs = 10;
+/** How long a search waits for the index. */
+const searchMs = 20;
 /** Pause between two attempts to write while the file cannot be written. */
 const probeMs = 2_000;
 /** How often the text of a message that grows is stored. */
@@ -264,6 +266,14 @@ export class SqliteStore {
       waitingBytes: this.batch?.bytes ?? 0,
       searches: true,
     };
+  }
+
+  /** Brings the index for search up to date, for at most 20 ms. */
+  completeIndex(): void {
+    const end = this.options.clock.monotonic() + searchMs;
+    this.flush();
+    for (let hasMore = !this.syncing; hasMore && this.options.clock.monotonic() <= end;)
+      if (!this.attempt(() => (hasMore = this.upkeep.step()))) return;
   }
 
   /** True while entries wait for the index, or deleted ones for their removal. */
