@@ -20,6 +20,7 @@ import { measureNodes } from "./workloads/nodes.mjs";
 import { measureRolling } from "./workloads/rolling.mjs";
 import { measureProtocols } from "./workloads/protocols.mjs";
 import { measureWorkers } from "./workloads/workers.mjs";
+import { measureDurable } from "./workloads/durable.mjs";
 import { measureStore } from "./workloads/store.mjs";
 
 /** @type {Record<string, (size: import("./rounds.mjs").Size) =>
@@ -38,12 +39,22 @@ const workloads = {
   curves: measureCurves,
   idle: measureIdle,
   store: measureStore,
+  durable: measureDurable,
   nodes: measureNodes,
   workers: measureWorkers,
   rolling: measureRolling,
   protocols: measureProtocols,
 };
-const peers = ["bare sse", "ws", "raw writes", "socket.io", "hocuspocus", "gorilla", "bun"];
+const peers = [
+  "bare sse",
+  "ws",
+  "ws and sqlite",
+  "raw writes",
+  "socket.io",
+  "hocuspocus",
+  "gorilla",
+  "bun",
+];
 /** After this time, rounds and workloads are skipped. */
 const maxMinutes = 20;
 const usage = `npm run bench -- [workload ...] [options]
