@@ -255,9 +255,9 @@ export class Inbound implements BudgetMember {
       else this.process(frame, session, bytes);
     } catch (error) {
       this.isChecking = false;
-      const code = storeErrorOf(error);
-      if (code === undefined) owner.failed(error);
-      else this.reject(code, { requestId: frame.id });
+      // The tokens or the conversation cannot be read now.
+      if (storeErrorOf(error) === undefined) owner.failed(error);
+      else this.reject("busy", { requestId: frame.id });
     } finally {
       this.settled(bytes);
     }
