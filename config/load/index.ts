@@ -9,14 +9,12 @@ import {
   isForeignKey,
   isForeignPath,
 } from "../foreign/index.ts";
-import { withoutComments } from "./comments.ts";
 import { readEnvironment, variablesOf, type Environment } from "./environment.ts";
 import { loadErrors } from "./errors.ts";
 import { suggestOneOf, checkValues, sectionsOf, type SectionInfo } from "./sections.ts";
 import { isObject } from "../../lib/util.ts";
 
 export { loadErrors } from "./errors.ts";
-export { withoutComments } from "./comments.ts";
 export { suggestOneOf } from "./sections.ts";
 export type { Environment } from "./environment.ts";
 
@@ -242,4 +240,15 @@ function checkUnknownKeys(
         )
       : judge(key, key, [...known, ...groups]),
   );
+}
+
+/** JSON has no comments, so files of other products keep them in a key. */
+const commentKey = "_comment";
+
+/** Copies the value without keys named `_comment`, at any depth. */
+export function withoutComments<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(withoutComments) as T;
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).filter(([key]) => key !== commentKey);
+  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutComments(inner)])) as T;
 }

@@ -115,7 +115,7 @@ function emptyValueProblem<T>(
   if (written !== "" || hasProperties) return wrong();
   const end = body.indexOf("\n", pair.key.range[1]);
   const line = body.slice(pair.key.range[1], end < 0 ? undefined : end);
-  return /^\s*:?\s+#[^\s#]/.test(line) ? wrong() : undefined;
+  return /^(?:\s*:)?\s+#[^\s#]/.test(line) ? wrong() : undefined;
 }
 
 const separators = ({ srcToken }: Pair): readonly Token[] => (srcToken?.sep ?? []) as Token[];

@@ -100,9 +100,9 @@ export interface StoreHealth {
   readonly since: number;
   /** One sentence for the owner about what is wrong; absent while all is well. */
   readonly problem?: string;
-  /** What the owner can do about the problem, or the notice. */
+  /** How the owner can fix the problem, or follow the notice. */
   readonly fix?: string;
-  /** One sentence for the owner about something to check, for example the system's clock. */
+  /** One sentence for the owner about something to check, for example the system clock. */
   readonly notice?: string;
   /** Path of the file, of the SQLite form. */
   readonly path?: string;

@@ -26,7 +26,7 @@ const own =
 const kit = "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance|open-resources)";
 const http = "plugins/http/(connection-limits|responses|listeners|server)";
 const plugins =
-  "(plugins/(program/process|conversations/stores/(batch-writer|redis/(call-queue|inspect)|sqlite/\\w+)|" +
+  "(plugins/(program/process|conversations/(sqlite/store|stores/redis/(call-queue|inspect))|" +
   "pico-server/(drain|shutdown|connection/web-socket))|lib/pico-link/connect)";
 const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 

@@ -150,20 +150,25 @@ const browserRule: Rule = (_, wanted) => {
 };
 
 /**
- * `order`: the folders of a plugin; each may import values from itself and the folders after it.
+ * `order`: the folders of a plugin in layers; each may import values from itself and from the layers
+ * after its own.
  * `shared`: the files that all folders of the plugin may import.
  */
-const layers: Readonly<Record<string, { order: readonly string[]; shared: RegExp }>> = {
-  "pico-server": {
-    order: ["http", "handshake", "connection", "session"],
-    shared: /^(frame-encoding|metrics|config|errors)\.ts$/,
-  },
-  conversations: { order: ["stores", "log"], shared: /^(errors|config)\.ts$/ },
-  dashboard: {
-    order: ["control", "api", "auth"],
-    shared: /^(request|reply|errors|config|assets|web-framework|cookie-format)\.ts$|^ui\//,
-  },
-};
+const layers: Readonly<Record<string, { order: readonly (readonly string[])[]; shared: RegExp }>> =
+  {
+    "pico-server": {
+      order: [["http"], ["handshake"], ["connection"], ["session"]],
+      shared: /^(frame-encoding|metrics|config|errors)\.ts$/,
+    },
+    conversations: {
+      order: [["sqlite", "stores"], ["log"]],
+      shared: /^(errors|config|service|document|turn-frames|commit-metrics)\.ts$/,
+    },
+    dashboard: {
+      order: [["control"], ["api"], ["auth"]],
+      shared: /^(request|reply|errors|config|assets|web-framework|cookie-format)\.ts$|^ui\//,
+    },
+  };
 const layerRule: Rule = (file, { path = "", typeOnly }) => {
   const own = pluginOf(file)!;
   const [from, to] = [file, path].map((name) => name.slice(`plugins/${own}/`.length)) as [
@@ -174,12 +179,13 @@ const layerRule: Rule = (file, { path = "", typeOnly }) => {
   if (inBrowser.test(path) && !serverUi.test(path)) return "the server loads no browser code";
   if (to === "index.ts") return "nothing in a plugin imports its index.ts";
   const { order, shared } = layers[own] ?? { order: [], shared: /^$/ };
-  const at = order.indexOf(from.split("/")[0]!);
-  if (at === -1 || shared.test(to)) return undefined;
-  const next = order.indexOf(to.split("/")[0]!);
-  return next >= at
+  const [folder, wanted] = [from, to].map((name) => name.split("/")[0]!) as [string, string];
+  const at = order.findIndex((layer) => layer.includes(folder));
+  if (at === -1 || shared.test(to) || wanted === folder) return undefined;
+  const later = order.slice(at + 1).flat();
+  return later.includes(wanted)
     ? undefined
-    : `${order[at]} imports only itself and ${order.slice(at + 1).join(", ")}`;
+    : `${folder} imports only ${[folder, ...later].join(", ")} and the shared files`;
 };
 
 const testkitRule: Rule = (_, wanted) => {
@@ -301,7 +307,11 @@ describe("violations", () => {
     ["plugins/dashboard/auth/a.ts", `import { x } from "../api/b.ts";`],
     ["plugins/pico-server/session/a.ts", `import { x } from "../connection/b.ts";`],
     ["plugins/http/a.ts", `import { x } from "../conversations/log/index.ts";`],
-    ["plugins/conversations/log/a.ts", `import { x } from "../stores/b.ts";`],
+    ["plugins/conversations/log/a.ts", `import { x } from "../stores/redis/b.ts";`],
+    ["plugins/conversations/log/a.ts", `import { x } from "../sqlite/b.ts";`],
+    ["plugins/conversations/sqlite/a.ts", `import { x } from "../stores/redis/b.ts";`],
+    ["plugins/conversations/stores/redis/a.ts", `import { x } from "../../sqlite/b.ts";`],
+    ["plugins/conversations/stores/redis/a.ts", `import { x } from "../../desk.ts";`],
     ["testkit/a.ts", `import { createLimiter } from "../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { createLimiter } from "../../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { replaceFile } from "../../lib/files/write.ts";`],

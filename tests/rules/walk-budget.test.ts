@@ -1,11 +1,8 @@
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { beforeAll, describe, expect, test } from "vitest";
-import { root } from "./source.ts";
+import { describe, expect, test } from "vitest";
+import { read } from "./source.ts";
 
 /* Limits how many files a reader must follow from a request to its response. A change may lower
- * these numbers and must not raise them. `npm run walks -- sign-in` lists the files. */
+ * these numbers and must not raise them. `tests/golden/walks.test.ts` keeps the golden file exact. */
 
 const budget = [
   ["sign-in", 23],
@@ -14,14 +11,9 @@ const budget = [
   ["settings", 37],
 ] as const;
 
-let entered: Readonly<Record<string, readonly string[]>>;
-
-beforeAll(async () => {
-  const script = join(root, "bench", "walks.mjs");
-  const names = budget.map(([name]) => name);
-  const walks = promisify(execFile)(process.execPath, [script, ...names, "--json"]);
-  entered = JSON.parse((await walks).stdout) as typeof entered;
-});
+const entered = JSON.parse(read("tests/golden/files/walks.json")) as Readonly<
+  Record<string, readonly string[]>
+>;
 
 describe("walk budget", () => {
   test.each(budget)("enters no more files: %s, %i", (name, maximum) => {

@@ -1,7 +1,7 @@
 // A stream as a store keeps it, to be continued by the session log in memory.
 
 /** One numbered frame, as it was sent. */
-export interface StoredFrame {
+interface StoredFrame {
   /** Number of the frame in its stream, from 1. */
   readonly seq: number;
   /** Id of the message; undefined for frames without one. */

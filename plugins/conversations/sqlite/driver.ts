@@ -1,4 +1,5 @@
-// A connection to SQLite: `node:sqlite`, or on older versions of Node the package with the same interface.
+// A connection to SQLite: `node:sqlite`, or on older versions of Node the package with the same
+// interface.
 import { createRequire, isBuiltin } from "node:module";
 
 export type SqlValue = null | number | string | Uint8Array;
@@ -174,3 +175,7 @@ export const fixOf = (error: unknown, path: string): string | undefined =>
 /** Says in words of the owner why a statement failed. */
 export const describeError = (error: unknown): string =>
   reasons[resultCode(error)] ?? (error instanceof Error ? error.message : String(error));
+
+/** True for errors of the file or the disk, not of a row (https://www.sqlite.org/rescode.html). */
+export const isOfFile = (error: unknown): boolean =>
+  [3, 5, 7, 8, 10, 11, 13, 14, 26].includes(resultCode(error));

@@ -74,7 +74,8 @@ export class History {
     const text = query?.slice(0, maxTitle).toLowerCase() || null;
     const rows = this.connection.all(
       "SELECT * FROM conversation WHERE last < ?1 AND last > 0 " +
-        `${text === null ? "AND ?2 IS NULL" : "AND instr(folded, ?2) > 0"} ORDER BY last DESC LIMIT ?3`,
+        `${text === null ? "AND ?2 IS NULL" : "AND instr(folded, ?2) > 0"} ` +
+        "ORDER BY last DESC LIMIT ?3",
       last,
       text,
       size + 1,
@@ -170,8 +171,9 @@ export class History {
   private turns(conversation: number, { from, isForward, limit }: Reading): Turn[] {
     const [comparison, order] = isForward ? [">", "ASC"] : ["<", "DESC"];
     const openers =
-      `SELECT id, seq, at, kind, final, message FROM entry WHERE conversation = ? AND seq ${comparison} ? ` +
-      `AND turn IS NULL AND kind BETWEEN 1 AND 3 ORDER BY seq ${order} LIMIT ${chunk}`;
+      "SELECT id, seq, at, kind, final, message FROM entry " +
+      `WHERE conversation = ? AND seq ${comparison} ? AND turn IS NULL ` +
+      `AND kind BETWEEN 1 AND 3 ORDER BY seq ${order} LIMIT ${chunk}`;
     const turns: Turn[] = [];
     let at = from;
     let length = 0;
@@ -194,7 +196,8 @@ export class History {
     const { id, seq, at, kind, message } = opener;
     const latest =
       this.connection.get(
-        "SELECT kind, final, frame FROM entry WHERE conversation = ? AND turn = ? ORDER BY seq DESC LIMIT 1",
+        "SELECT kind, final, frame FROM entry WHERE conversation = ? AND turn = ? " +
+          "ORDER BY seq DESC LIMIT 1",
         conversation,
         seq!,
       ) ?? this.connection.get("SELECT kind, final, frame FROM entry WHERE id = ?", id!);

@@ -16,8 +16,8 @@ interface ImportOptions {
 }
 
 /**
- * Copies the file to `…before-5`, writes its conversations to a new file, and puts that in its place.
- * If that is interrupted, the next start begins anew: the old file is in place until the end.
+ * Copies the file to `…before-5`, and replaces it with a new file that has its conversations.
+ * If that is interrupted, the next start begins again: the old file is in place until the end.
  *
  * @throws STORE_UNFINISHED if a log of the old version has messages that are not in the file.
  */
@@ -67,9 +67,9 @@ function importRows(old: Connection, target: Connection, now: number): number {
     if (last > 0) count += 1;
     const used = Number(row.used_at);
     target.run(
-      "INSERT INTO conversation(id, public_id, channel, session, epoch, name, folded, seq, last, title, " +
-        "title_turn, created_at, used_at, aged, turns, written, plain, acknowledged, resumes) " +
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO conversation(id, public_id, channel, session, epoch, name, folded, seq, last, " +
+        "title, title_turn, created_at, used_at, aged, turns, written, plain, acknowledged, " +
+        "resumes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row.id!,
       row.public_id!,
       row.channel!,
@@ -114,8 +114,8 @@ function importEntries(old: Connection, target: Connection, { id }: Row): number
       seq = Number(row.seq);
       last = Math.max(last, Number(row.id));
       target.run(
-        "INSERT INTO entry(id, conversation, seq, at, kind, final, turn, message, request, frame) " +
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO entry(id, conversation, seq, at, kind, final, turn, message, request, " +
+          "frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         row.id!,
         id!,
         seq,

@@ -39,7 +39,7 @@ export interface OpenSqliteOptions extends Omit<SqliteStoreOptions, "durability"
 }
 
 /** An open store and the lock of its file. */
-export interface OpenedStore {
+interface OpenedStore {
   readonly store: SqliteStore;
   /** Call it when the store is closed. */
   readonly release: () => Promise<void>;

@@ -1,4 +1,4 @@
-// Recognises what happened to a file since it was last open, and renews its epochs if that is needed.
+// Recognises what happened to a file since it was last open, and renews its epochs if necessary.
 import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { uptime } from "node:os";
@@ -16,7 +16,7 @@ export async function readBootId(now: number): Promise<string> {
   return id.trim() || `start-${Math.round((now / 1000 - uptime()) / stepS)}`;
 }
 
-/** Identifies a file: a copy has another number or another time of creation. Empty: there is none. */
+/** @returns The number and the time of creation, which differ for a copy; empty without a file. */
 export function fileId(path: string): string {
   const found = statSync(path, { throwIfNoEntry: false });
   return found ? `${found.ino}-${Math.round(found.birthtimeMs)}` : "";

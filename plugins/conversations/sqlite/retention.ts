@@ -1,4 +1,4 @@
-// The clock of retention: it decides how old a conversation is without trusting one reading of a clock.
+// The clock of retention: the age of a conversation, without trust in one reading of a clock.
 import type { Clock } from "../../../kernel/index.ts";
 
 /** How much faster than time the clock may run while it catches up: a day per hour of running. */
@@ -6,7 +6,7 @@ const catchUpPerMs = 24;
 const dayMs = 86_400_000;
 
 /**
- * It starts at the newest entry, advances with monotonic time, catches up with the system's clock by
+ * It starts at the newest entry, advances with monotonic time, catches up with the system clock by
  * at most one day per hour of running, and never goes back. A system clock that is 400 days ahead
  * has to stay so for 400 hours before retention acts on it.
  */
@@ -22,7 +22,7 @@ export class RetentionClock {
     this.readAt = clock.monotonic();
   }
 
-  /** @returns The time of the clock, in milliseconds. An empty store starts at the system's. */
+  /** @returns The time of the clock, in milliseconds. An empty store starts at the system clock. */
   read(): number {
     const at = this.clock.monotonic();
     const elapsed = Math.max(0, at - this.readAt);
@@ -33,7 +33,7 @@ export class RetentionClock {
     return (this.time = Math.round(time + Math.min(behind, elapsed * catchUpPerMs)));
   }
 
-  /** @returns Full days by which the system's clock is ahead. */
+  /** @returns Full days by which the system clock is ahead. */
   daysBehind(): number {
     return this.time === undefined ? 0 : Math.floor((this.clock.now() - this.read()) / dayMs);
   }

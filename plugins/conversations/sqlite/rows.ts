@@ -4,77 +4,28 @@
  */
 import type { Clock } from "../../../kernel/index.ts";
 import type { Address } from "../../channels/index.ts";
-import type { StoredStream, StreamPositions } from "../log/stored-stream.ts";
+import type { StoredStream } from "../log/stored-stream.ts";
 import type { TakenId } from "../service.ts";
 import { payloadOf, toTitle } from "../turn-frames.ts";
 import type { Connection, Row } from "./driver.ts";
 import type { History } from "./history.ts";
+import {
+  addressOf,
+  emptyLive,
+  summaryOf,
+  type Growth,
+  type Live,
+  type NewEntry,
+  type Taken,
+} from "./live.ts";
 import { getMeta, setMeta } from "./recovery.ts";
 import { RetentionClock } from "./retention.ts";
 import { kinds } from "./schema.ts";
-
-/** An entry of a stream, with what history needs to know of it. */
-export interface NewEntry {
-  readonly kind: keyof typeof kinds;
-  /** Id of the message that this entry creates, updates or deletes. */
-  readonly message?: string | undefined;
-  /** True if the text is complete; only then it is indexed for search. */
-  readonly final: boolean;
-  /** For the message of a person, the id that its client gave it. */
-  readonly request?: string | undefined;
-  /** The message of a person that this entry answers completely: the application has taken it. */
-  readonly answers?: string | undefined;
-  /** A complete Pico server frame: a JSON object in UTF-8, without its `seq` and `epoch`. */
-  readonly frame: Uint8Array;
-}
 
 /** Limits of the store. `keepDays` 0 keeps conversations indefinitely. */
 export interface StoreLimits {
   readonly keepDays: number;
   readonly maxBytes: number;
-}
-
-/** How the id of a message was taken, with its digest. */
-export interface Taken {
-  readonly digest: string;
-  readonly isStopped: boolean;
-}
-
-/** Returns the latest frame of each message that grows, by its id. */
-export type Growth = Map<string, () => Uint8Array>;
-
-/** The entry of a person's message, and whether its id is taken. */
-interface KnownRequest {
-  readonly entry: number;
-  isTaken: boolean;
-}
-
-/** A conversation in use. `committed` to `turns` summarize its stored entries. */
-export interface Live extends Address {
-  /** 0 until its row is written. */
-  id: number;
-  readonly publicId: string;
-  epoch: string;
-  /** The last number, of the entries that wait too. */
-  seq: number;
-  committed: number;
-  last: number;
-  title: string;
-  titleTurn: number;
-  createdAt: number;
-  usedAt: number;
-  /** Time of the last entry on the clock of retention; 0 until it is saved. */
-  aged: number;
-  turns: number;
-  positions: StreamPositions;
-  /** The `seq` of the entry that opened the turn of each message that is not complete. */
-  readonly open: Map<string, number>;
-  /** The latest messages of persons, by the ids that their clients gave them. */
-  readonly requests: Map<string, KnownRequest>;
-  /** Messages with a row in `growing`. */
-  readonly grown: Set<string>;
-  /** Writes that have no outcome yet. */
-  writes: number;
 }
 
 interface RowsOptions {
@@ -100,7 +51,6 @@ const maxFrameBytes = 512 * 1024;
 const retained = 50;
 const dayMs = 86_400_000;
 
-const noPositions: StreamPositions = { written: 0, plain: 0, acknowledged: 0, resumes: false };
 const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 export class Rows {
@@ -111,7 +61,7 @@ export class Rows {
   readonly retentionClock: RetentionClock;
   /** Conversations with entries. */
   count: number;
-  /** Unix milliseconds of the first entry of the least recently used conversation; 0: there is none. */
+  /** Unix milliseconds of the first entry of the least recently used conversation, or 0. */
   oldestAt: number;
   private readonly connection: Connection;
   private readonly options: RowsOptions;
@@ -203,7 +153,8 @@ export class Rows {
   /** After a kill, entries are newer than the row of their conversation. */
   private summarizeLater(live: Live): void {
     const later = this.connection.all(
-      "SELECT id, seq, at, kind, turn, frame FROM entry WHERE conversation = ? AND seq > ? ORDER BY seq",
+      "SELECT id, seq, at, kind, turn, frame FROM entry " +
+        "WHERE conversation = ? AND seq > ? ORDER BY seq",
       live.id,
       live.committed,
     );
@@ -266,9 +217,9 @@ export class Rows {
       live.aged ||= now;
       const { written, plain, acknowledged, resumes } = live.positions;
       this.connection.run(
-        "UPDATE conversation SET seq = ?, last = ?, title = ?, title_turn = ?, created_at = ?, used_at = ?, " +
-          "aged = ?, turns = ?, written = ?, plain = ?, acknowledged = ?, resumes = ?, " +
-          "folded = CASE WHEN name IS NULL THEN ? ELSE folded END WHERE id = ?",
+        "UPDATE conversation SET seq = ?, last = ?, title = ?, title_turn = ?, created_at = ?, " +
+          "used_at = ?, aged = ?, turns = ?, written = ?, plain = ?, acknowledged = ?, " +
+          "resumes = ?, folded = CASE WHEN name IS NULL THEN ? ELSE folded END WHERE id = ?",
         live.committed,
         live.last,
         live.title,
@@ -292,7 +243,8 @@ export class Rows {
 
   latestFrames({ id, committed }: Live): StoredStream["frames"] {
     const sql =
-      "SELECT seq, message, frame FROM entry WHERE conversation = ? AND seq <= ? ORDER BY seq DESC LIMIT 32";
+      "SELECT seq, message, frame FROM entry WHERE conversation = ? AND seq <= ? " +
+      "ORDER BY seq DESC LIMIT 32";
     const frames: StoredStream["frames"][number][] = [];
     for (let bytes = 0, expected = committed; ;) {
       const rows = this.connection.all(sql, id, expected);
@@ -346,8 +298,8 @@ export class Rows {
     const turn = message === undefined ? null : this.turnOf(live, seq, kind, final, message);
     const id = this.nextId++;
     this.connection.run(
-      "INSERT INTO entry(id, conversation, seq, at, kind, final, turn, message, request, digest, taken, frame) " +
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO entry(id, conversation, seq, at, kind, final, turn, message, request, digest, " +
+        "taken, frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       id,
       live.id,
       seq,
@@ -386,8 +338,8 @@ export class Rows {
 
   private findTurn({ id }: Live, message: string): number | null {
     const row = this.connection.get(
-      "SELECT seq, turn, kind FROM entry WHERE conversation = ? AND seq IS NOT NULL AND message = ? " +
-        "AND kind > 1 ORDER BY seq DESC LIMIT 1",
+      "SELECT seq, turn, kind FROM entry WHERE conversation = ? AND seq IS NOT NULL " +
+        "AND message = ? AND kind > 1 ORDER BY seq DESC LIMIT 1",
       id,
       message,
     );
@@ -400,13 +352,13 @@ export class Rows {
     if (oldest !== undefined) requests.delete(oldest);
   }
 
-  /** A message whose complete answer is stored is not handled again, whatever happens next. */
   /** The value of `entry.taken`. */
   private takenAt(isStopped: boolean): number {
     const at = Math.max(1, this.options.clock.now());
     return isStopped ? -at : at;
   }
 
+  /** A message whose complete answer is stored is not handled again, whatever happens next. */
   private takeAnswered(live: Live, request: string): void {
     const known = live.requests.get(request);
     if (known?.isTaken) return;
@@ -451,7 +403,8 @@ export class Rows {
 
   findRequest({ id, committed }: Live, request: string): number | undefined {
     const row = this.connection.get(
-      "SELECT id FROM entry WHERE conversation = ? AND seq > ? AND request = ? ORDER BY seq DESC LIMIT 1",
+      "SELECT id FROM entry WHERE conversation = ? AND seq > ? AND request = ? " +
+        "ORDER BY seq DESC LIMIT 1",
       id,
       committed - maxLooked,
       request,
@@ -536,7 +489,8 @@ export class Rows {
 
   expired({ keepDays, maxBytes }: StoreLimits, skip: readonly number[]): Row[] {
     const sql =
-      "SELECT * FROM conversation WHERE last > 0 AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY last LIMIT ?";
+      "SELECT * FROM conversation WHERE last > 0 AND id NOT IN (SELECT value FROM json_each(?)) " +
+      "ORDER BY last LIMIT ?";
     const skipped = JSON.stringify(skip);
     const before = keepDays > 0 ? this.retentionClock.read() - keepDays * dayMs : -Infinity;
     const old = this.connection
@@ -572,54 +526,7 @@ interface SummarizedEntry {
   readonly frame: Uint8Array;
 }
 
-export const addressOf = ({ channel, session }: Row): Address => ({
-  channel: String(channel),
-  session: String(session),
-});
-
 const titleOf = (frame: Uint8Array): string => {
   const { content } = payloadOf(frame);
   return typeof content === "string" ? toTitle(content) : "";
 };
-
-const emptyLive = ({ channel, session }: Address): Live => ({
-  id: 0,
-  publicId: "",
-  channel,
-  session,
-  epoch: "",
-  seq: 0,
-  committed: 0,
-  last: 0,
-  title: "",
-  titleTurn: 0,
-  createdAt: 0,
-  usedAt: 0,
-  aged: 0,
-  turns: 0,
-  positions: noPositions,
-  open: new Map(),
-  requests: new Map(),
-  grown: new Set(),
-  writes: 0,
-});
-
-const summaryOf = (row: Row): Partial<Live> => ({
-  id: Number(row.id),
-  publicId: String(row.public_id),
-  epoch: String(row.epoch),
-  committed: Number(row.seq),
-  last: Number(row.last),
-  title: String(row.title),
-  titleTurn: Number(row.title_turn),
-  createdAt: Number(row.created_at),
-  usedAt: Number(row.used_at),
-  aged: Number(row.aged),
-  turns: Number(row.turns),
-  positions: {
-    written: Number(row.written),
-    plain: Number(row.plain),
-    acknowledged: Number(row.acknowledged),
-    resumes: row.resumes === 1,
-  },
-});

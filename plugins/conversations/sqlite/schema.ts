@@ -4,7 +4,7 @@ import { Connection, describeError, isDamage, resultCode, type DatabaseClass } f
 import { storeErrors } from "./errors.ts";
 
 /** Marks a file as a conversation store: the start of the product name in ASCII. */
-export const applicationId = 0x446f6f72;
+const applicationId = 0x446f6f72;
 /** Versions 1 to 4 are the development forms, which `import.ts` reads. */
 export const version = 5;
 
@@ -13,8 +13,8 @@ export const version = 5;
  * that is all that has to be stored before it is acknowledged. Everything else follows from the
  * entries and is written later:
  *
- * - `conversation.seq` to `resumes` summarize the entries up to `seq`; `aged` is the time of the last
- *   entry on the clock of retention, `title_turn` the turn that the title was made of.
+ * - `conversation.seq` to `resumes` summarize the entries up to `seq`; `aged` is the time of the
+ *   last entry on the clock of retention, `title_turn` the turn that the title was made of.
  * - `words` has the latest complete text of each turn, of entries up to `meta.indexed`.
  * - `growing` has the latest text of each message that is not complete.
  *
@@ -118,7 +118,7 @@ const shapeOf = (connection: Connection): string =>
     ),
   );
 
-/** A trigger, a view or a changed table would run or hide something that this code does not know. */
+/** A trigger, a view or a changed table would run or hide something unknown to this code. */
 function assertOwnTables(driver: DatabaseClass, connection: Connection, path: string): void {
   const empty = new Connection(driver, ":memory:");
   empty.exec(tables);

@@ -2,32 +2,26 @@
  * Conversations in one SQLite file, on the main thread: one transaction per turn of the event loop.
  * Read it from top to bottom; `schema.ts` describes the tables.
  */
-import fs, { statSync } from "node:fs";
+import fs from "node:fs";
 import { promisify } from "node:util";
 import type { Clock, Log } from "../../../kernel/index.ts";
 import type { Address } from "../../channels/index.ts";
 import { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stored-stream.ts";
 import type { StoreHealth, StoreMetrics, TakenId } from "../service.ts";
-import { codes, describeError, fixOf, isDamage, resultCode, type Connection } from "./driver.ts";
-import { moveAside, storeErrors } from "./errors.ts";
+import { codes, isOfFile, resultCode, type Connection } from "./driver.ts";
+import { storeErrors } from "./errors.ts";
 import { History } from "./history.ts";
-import { fileId, setMeta } from "./recovery.ts";
-import {
-  addressOf,
-  Rows,
-  type Growth,
-  type Live,
-  type NewEntry,
-  type StoreLimits,
-  type Taken,
-} from "./rows.ts";
+import { addressOf, type Growth, type Live, type NewEntry, type Taken } from "./live.ts";
+import { setMeta } from "./recovery.ts";
+import { Rows, type StoreLimits } from "./rows.ts";
+import { StoreState } from "./state.ts";
 import { Upkeep } from "./upkeep.ts";
 
-export type { NewEntry, StoreLimits } from "./rows.ts";
+export type { NewEntry } from "./live.ts";
 
 /** Receives the outcome of a write: nothing, or why it was not stored. */
-export type Outcome = (error?: unknown) => void;
+type Outcome = (error?: unknown) => void;
 
 export interface SqliteStoreOptions {
   readonly path: string;
@@ -57,7 +51,7 @@ interface Batch {
   bytes: number;
 }
 
-/** A message of a person in the batch that gathers, whose id may be taken in the same batch. */
+/** A message of a person in the open batch. The same batch may record its acceptance. */
 interface WaitingTurn {
   readonly batch: Batch;
   taken: Taken | undefined;
@@ -81,9 +75,7 @@ const searchMs = 20;
 const probeMs = 2_000;
 /** How often the text of a message that grows is stored. */
 const growthMs = 5_000;
-/** How long a file is taken to be the one that was opened. */
-const sameFileMs = 100;
-/** Size at which retention runs at once, and then new messages are rejected. */
+/** Size at which retention runs immediately, and then new messages are rejected. */
 const overfullRatio = 1.1;
 
 const keyOf = ({ channel, session }: Address, id: string): string =>
@@ -96,31 +88,24 @@ export class SqliteStore {
   private readonly upkeep: Upkeep;
   private readonly metricsOfCommits = new CommitMetrics();
   private readonly rows: Rows;
-  private readonly file: string;
-  private lookedAt = -Infinity;
+  private readonly state: StoreState;
   private readonly waitingTurns = new Map<string, WaitingTurn>();
   private batch: Batch | undefined;
-  /** Set while the disk is synced: nothing is committed meanwhile. */
+  /** Set while the disk is synced: nothing is committed in that time. */
   private syncing: Promise<unknown> | undefined;
   private log: number | undefined;
   private readonly timers: { tidy?: unknown; growth?: unknown; retry?: unknown } = {};
-  private problem: { readonly text: string; readonly fix: string | undefined } | undefined;
-  private since: number;
-  /** Set if a sync has failed or the file is damaged: the store then needs a new start. */
-  private lost: unknown;
-  private isClosed = false;
   private isOverfull = false;
   private isCatchingUp = false;
 
   /** @param connection - An open database whose schema and state were checked. */
   constructor(connection: Connection, options: SqliteStoreOptions) {
-    const { clock, path } = options;
+    const { clock } = options;
     this.options = options;
     this.connection = connection;
     this.history = new History(connection, () => this.beforeReading());
     this.upkeep = new Upkeep(connection, () => clock.monotonic());
-    this.file = fileId(path);
-    this.since = clock.now();
+    this.state = new StoreState(options);
     const { history, upkeep } = this;
     this.rows = new Rows(connection, { ...options, history, indexed: upkeep.indexed });
     if (this.upkeep.hasWork()) this.scheduleTidy(tidyMs);
@@ -130,7 +115,7 @@ export class SqliteStore {
 
   /** @throws store_busy if 10,000 writes or 16 MiB wait; store_unavailable if the store is full. */
   assertRoom(): void {
-    this.assertOpen();
+    this.state.assertOpen();
     const { writes = [], bytes = 0 } = this.batch ?? {};
     if (writes.length >= maxWaiting || bytes >= maxWaitingBytes) throw storeErrors.store_busy();
     if (!this.isOverfull) return;
@@ -146,7 +131,7 @@ export class SqliteStore {
 
   /**
    * Adds an entry with the next number of its stream to the batch of this turn of the event loop.
-   * Tell nobody before `done`: if the batch fails, its numbers are used again.
+   * Publish the entry after `done` only: if the batch fails, its number is used again.
    */
   append(address: Address, epoch: string, entry: NewEntry, done: Outcome): void {
     const live = this.live(address, epoch);
@@ -189,7 +174,7 @@ export class SqliteStore {
     return (this.rows.live(address)?.id ?? 0) !== 0;
   }
 
-  /** Stores how far the readers of a stream have got, a moment later: a kill repeats some frames. */
+  /** Stores the positions of readers of a stream, a moment later: a kill repeats some frames. */
   note(address: Address, positions: StreamPositions): void {
     const live = this.rows.live(address);
     if (live === undefined || live.id === 0) return;
@@ -249,18 +234,8 @@ export class SqliteStore {
 
   health(): StoreHealth {
     const days = this.isCatchingUp ? this.rows.retentionClock.daysBehind() : 0;
-    const { problem } = this;
-    const notice =
-      `The system's clock is ${days} days ahead of the conversations. If it is right, old ` +
-      "conversations are deleted a day's worth per hour; if not, set it right.";
     return {
-      kind: "sqlite",
-      state: problem === undefined ? "up" : "away",
-      since: this.since,
-      ...(problem && { problem: problem.text, ...(problem.fix && { fix: problem.fix }) }),
-      ...(!problem && days > 2 && { notice, fix: "Set the clock of this machine, or wait." }),
-      path: this.options.path,
-      bytes: this.isClosed ? 0 : this.fileBytes(),
+      ...this.state.health(days),
       conversations: this.rows.count,
       ...(this.rows.oldestAt > 0 && { oldestAt: this.rows.oldestAt }),
       waitingBytes: this.batch?.bytes ?? 0,
@@ -272,7 +247,7 @@ export class SqliteStore {
   completeIndex(): void {
     const end = this.options.clock.monotonic() + searchMs;
     this.flush();
-    for (let hasMore = !this.syncing; hasMore && this.options.clock.monotonic() <= end;)
+    for (let hasMore = !this.syncing; hasMore && this.options.clock.monotonic() <= end; )
       if (!this.attempt(() => (hasMore = this.upkeep.step()))) return;
   }
 
@@ -309,7 +284,7 @@ export class SqliteStore {
 
   /** Deletes the entries of hidden conversations, in steps between which others write. */
   private async removeHidden(): Promise<void> {
-    while (!this.isClosed && this.upkeep.isRemoving()) {
+    while (!this.state.isClosed && this.upkeep.isRemoving()) {
       await this.exclusively(() => this.upkeep.step());
       await pause();
     }
@@ -348,16 +323,16 @@ export class SqliteStore {
     return deleted;
   }
 
-  /** Writes what waits, and closes the file. What does not fit any more is completed at the next start. */
+  /** Writes the batch, and closes the file. The next start completes summaries that failed. */
   async close(): Promise<void> {
-    if (this.isClosed) return;
+    if (this.state.isClosed) return;
     while (this.batch || this.syncing) {
       if (this.syncing) await this.syncing;
       else this.flush();
       if (this.timers.retry !== undefined) await pause();
     }
-    this.isClosed = true;
-    this.lost = undefined;
+    this.state.isClosed = true;
+    this.state.lost = undefined;
     for (const timer of Object.values(this.timers)) this.options.clock.clearTimeout(timer);
     try {
       this.connection.transaction(() => {
@@ -382,7 +357,7 @@ export class SqliteStore {
   }
 
   private openBatch(): Batch {
-    this.assertOpen();
+    this.state.assertOpen();
     if (this.batch === undefined) {
       this.batch = { at: this.options.clock.monotonic(), writes: [], bytes: 0 };
       setImmediate(() => this.flush());
@@ -400,13 +375,13 @@ export class SqliteStore {
   /** Stores the batch and tells its writers, unless the disk is being synced. */
   private flush(): void {
     const { batch } = this;
-    if (batch === undefined || this.syncing || this.isClosed) return;
+    if (batch === undefined || this.syncing || this.state.isClosed) return;
     const failed = new Map<Live, unknown>();
     const startedAt = this.options.clock.monotonic();
     try {
-      this.assertSameFile();
+      this.state.assertSameFile();
       this.write(batch, failed);
-      this.noteSuccess();
+      this.state.noteSuccess();
       this.metricsOfCommits.committed((this.options.clock.monotonic() - startedAt) / 1_000);
     } catch (error) {
       const isBusy = resultCode(error) === codes.busy;
@@ -422,16 +397,16 @@ export class SqliteStore {
     const tell = (): void => this.tell(batch, failed);
     if (this.options.durability === "process") return tell();
     void this.whileSyncing(() => this.sync()).then(tell, (error: unknown) => {
-      // What was written may or may not be on the disk, so nothing can follow it.
-      this.lost = this.fail(error);
-      for (const { live } of batch.writes) failed.set(live, this.lost);
+      // The batch may or may not be on the disk, so nothing can follow it.
+      this.state.lost = this.fail(error);
+      for (const { live } of batch.writes) failed.set(live, this.state.lost);
       tell();
     });
   }
 
   /**
-   * Writes all rows of a batch in one transaction. If that fails for another reason than the disk or
-   * a lock, only the sessions whose rows fail are refused.
+   * Writes all rows of a batch in one transaction. If that fails for another reason than the disk
+   * or a lock, only the sessions whose rows fail are refused.
    */
   private write({ writes }: Batch, failed: Map<Live, unknown>): void {
     try {
@@ -454,7 +429,7 @@ export class SqliteStore {
         } catch (error) {
           if (isOfFile(error)) throw error;
           this.connection.exec("ROLLBACK TO write");
-          failed.set(live, this.refuse(live, error));
+          failed.set(live, this.state.refuse(live, error));
         }
         this.connection.exec("RELEASE write");
       }
@@ -489,7 +464,7 @@ export class SqliteStore {
 
   // The file
 
-  /** Retention follows a system's clock that is far ahead only slowly, and says so. */
+  /** Retention follows a system clock that is far ahead only slowly, and logs that. */
   private warnOfClock({ keepDays }: StoreLimits): void {
     this.isCatchingUp =
       keepDays > 0 && this.rows.count > 0 && this.rows.retentionClock.daysBehind() > 2;
@@ -497,27 +472,9 @@ export class SqliteStore {
     if (notice !== undefined) this.options.log.warn({ path: this.options.path }, notice);
   }
 
-  private fileBytes(): number {
-    const size = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-    return size(this.options.path) + size(`${this.options.path}-wal`);
-  }
-
-  private assertOpen(): void {
-    if (this.lost !== undefined) throw this.lost;
-    if (this.isClosed) throw storeErrors.store_unavailable(this.options.path, "it is closed");
-  }
-
-  private assertSameFile(): void {
-    const now = this.options.clock.monotonic();
-    if (this.problem === undefined && now - this.lookedAt < sameFileMs) return;
-    if (fileId(this.options.path) === this.file) return void (this.lookedAt = now);
-    const reason = "another file has taken its place; restart Doorward to use that one";
-    throw storeErrors.store_unavailable(this.options.path, reason);
-  }
-
   /** Runs a read, and turns errors of SQLite into those of the store. */
   reading<T>(run: () => T): T {
-    this.assertOpen();
+    this.state.assertOpen();
     try {
       return run();
     } catch (error) {
@@ -528,7 +485,7 @@ export class SqliteStore {
 
   /** A reader finds everything that was appended before. */
   private beforeReading(): void {
-    this.assertOpen();
+    this.state.assertOpen();
     this.flush();
     const { growth, unsaved } = this.rows;
     if (growth.size > 0 || unsaved.size > 0)
@@ -549,11 +506,11 @@ export class SqliteStore {
         this.flush();
         if (this.batch || this.syncing) await (this.syncing ?? pause());
       }
-      this.assertOpen();
+      this.state.assertOpen();
       const restore = this.rows.snapshot();
       let result: T;
       try {
-        this.assertSameFile();
+        this.state.assertSameFile();
         result = this.connection.transaction(run);
       } catch (error) {
         restore();
@@ -587,50 +544,25 @@ export class SqliteStore {
     return result;
   }
 
-  private refuse({ channel, session }: Live, error: unknown): Error {
-    const { path, log } = this.options;
-    const text = "a message of this session could not be stored";
-    log.error({ err: error, path, channel, session }, text);
-    return storeErrors.store_unavailable(path, describeError(error), { cause: error });
-  }
-
   /** Notes that the store fails. @returns The error for callers. */
   private fail(error: unknown): unknown {
-    const { path, log, clock } = this.options;
-    const reason = describeError(error);
-    const isKnown = resultCode(error) === 0 && error instanceof Error;
-    const failure = isKnown ? error : storeErrors.store_unavailable(path, reason, { cause: error });
-    const fix = isDamage(error) ? `Stop Doorward, and run: ${moveAside(path)}` : fixOf(error, path);
-    if (this.problem === undefined) this.since = clock.now();
-    if (this.problem?.text !== failure.message) {
-      const sessions = new Set(this.batch?.writes.map(({ live }) => live.session));
-      log.error({ err: error, path, sessions: [...sessions].slice(0, 20) }, failure.message);
-    }
-    this.problem = { text: failure.message, fix };
-    // Nothing is written to a file that may be damaged further.
-    if (isDamage(error)) this.lost = failure;
+    const sessions = new Set(this.batch?.writes.map(({ live }) => live.session));
+    const failure = this.state.fail(error, sessions);
     this.scheduleTidy(probeMs);
     return failure;
   }
 
-  private noteSuccess(): void {
-    if (this.problem === undefined || this.lost !== undefined) return;
-    this.problem = undefined;
-    this.since = this.options.clock.now();
-    this.options.log.info({ path: this.options.path }, "conversations are stored again");
-  }
-
-  // What can wait
+  // Work that can wait
 
   private after(ms: number, run: () => void): unknown {
     return this.options.clock.setTimeout(run, ms);
   }
 
-  /** Runs work that can wait in a transaction. @returns False if it failed, and has to run again. */
+  /** Runs work that can wait in a transaction. @returns False if it has to run again. */
   private attempt(run: () => void): boolean {
     const restore = this.rows.snapshot();
     try {
-      this.assertSameFile();
+      this.state.assertSameFile();
       this.connection.transaction(run);
       return true;
     } catch (error) {
@@ -641,21 +573,21 @@ export class SqliteStore {
   }
 
   private scheduleTidy(ms: number): void {
-    if (this.isClosed) return;
+    if (this.state.isClosed) return;
     this.timers.tidy ??= this.after(ms, () => this.tidy());
   }
 
   private tidy(): void {
     delete this.timers.tidy;
-    if (this.isClosed || this.lost !== undefined) return;
+    if (this.state.isClosed || this.state.lost !== undefined) return;
     if (this.syncing || this.batch) return this.scheduleTidy(tidyNextMs);
     let hasMore = false;
     const isDone = this.attempt(() => {
-      if (this.rows.unsaved.size > 0 || this.problem !== undefined) this.rows.save();
+      if (this.rows.unsaved.size > 0 || this.state.hasProblem()) this.rows.save();
       hasMore = this.upkeep.step();
     });
     if (!isDone) return this.scheduleTidy(probeMs);
-    this.noteSuccess();
+    this.state.noteSuccess();
     if (hasMore) this.scheduleTidy(tidyNextMs);
     this.rows.releaseMany();
     const { limits, overfull } = this.options;
@@ -663,7 +595,3 @@ export class SqliteStore {
     else this.isOverfull = false;
   }
 }
-
-/** True if the file or the disk is to blame, and not a row (https://www.sqlite.org/rescode.html). */
-const isOfFile = (error: unknown): boolean =>
-  [3, 5, 7, 8, 10, 11, 13, 14, 26].includes(resultCode(error));

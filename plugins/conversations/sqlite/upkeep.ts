@@ -1,4 +1,5 @@
-// What follows from the entries and can wait: the index for search, and the removal of conversations.
+// Work that follows from the entries and can wait: the index for search, and the removal of
+// conversations.
 import type { Connection } from "./driver.ts";
 import { getMeta, setMeta } from "./recovery.ts";
 import { kinds } from "./schema.ts";
@@ -6,8 +7,8 @@ import { kinds } from "./schema.ts";
 /*
  * `meta.indexed` is the id of the last entry that the index reflects. An entry is in the index if
  * its text is complete and no later entry of its turn up to `indexed` is complete or a deletion.
- * FTS5 needs the old text to delete a row, which is still in the entry, and is damaged by the deletion
- * of a row that it does not have, so the rule must be exact.
+ * FTS5 needs the old text to delete a row, which is still in the entry, and is damaged by the
+ * deletion of a row that it does not have, so the rule must be exact.
  */
 
 /** Milliseconds of one step, roughly. */
@@ -87,7 +88,8 @@ export class Upkeep {
 
   private nextEntries(): IndexedEntry[] {
     return this.connection.all(
-      `SELECT ${columns}, length(frame) AS bytes FROM entry WHERE id > ? ORDER BY id LIMIT ${maxEntries}`,
+      `SELECT ${columns}, length(frame) AS bytes FROM entry WHERE id > ? ` +
+        `ORDER BY id LIMIT ${maxEntries}`,
       this.indexed,
     ) as unknown as IndexedEntry[];
   }
@@ -124,7 +126,8 @@ export class Upkeep {
   private replacedBy({ id, conversation, turn }: IndexedEntry): number | undefined {
     if (turn === null) return undefined;
     const before = this.connection.get(
-      "SELECT id, kind FROM (SELECT id, final, kind FROM entry WHERE conversation = ?1 AND seq = ?2 " +
+      "SELECT id, kind FROM (" +
+        "SELECT id, final, kind FROM entry WHERE conversation = ?1 AND seq = ?2 " +
         "UNION ALL SELECT id, final, kind FROM entry WHERE conversation = ?1 AND turn = ?2) " +
         `WHERE id < ?3 AND (final = 1 OR kind = ${kinds.delete}) ORDER BY id DESC LIMIT 1`,
       conversation,

@@ -93,7 +93,7 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   };
   if (requestId === undefined) return changed;
   const run = changed.runs.get(requestId);
-  // A complete message that is no text is a part of an answer that goes on.
+  // A complete message without text is a part of an answer that continues.
   if (!isFinal || (kind !== "text" && !before))
     return run || wasReported(thread, seq) ? changed : beginRun(changed, requestId, at, false);
   const isOver = kind === "text" && run?.isReported === false && run.endedAt === undefined;
