@@ -19,7 +19,6 @@ import { measureMemory, measureStart } from "./workloads/start.mjs";
 import { measureNodes } from "./workloads/nodes.mjs";
 import { measureRolling } from "./workloads/rolling.mjs";
 import { measureProtocols } from "./workloads/protocols.mjs";
-import { measureWorkers } from "./workloads/workers.mjs";
 import { measureStore } from "./workloads/store.mjs";
 
 /** @type {Record<string, (size: import("./rounds.mjs").Size) =>
@@ -39,7 +38,6 @@ const workloads = {
   idle: measureIdle,
   store: measureStore,
   nodes: measureNodes,
-  workers: measureWorkers,
   rolling: measureRolling,
   protocols: measureProtocols,
 };

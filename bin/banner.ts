@@ -24,8 +24,6 @@ export interface BannerOptions {
   readonly protocols?: readonly { readonly title: string; readonly url: string }[];
   /** The program that answers messages; absent: the echo. */
   readonly program?: string;
-  /** Number of processes that serve clients, if there are several. */
-  readonly workers?: number | undefined;
   /** Why conversations are not kept on disk, although they should be. */
   readonly storeProblem?: string;
   /** Plugins by other authors that do not run, and why. */
@@ -63,7 +61,6 @@ export function banner(options: BannerOptions): string {
       "Program",
       program ?? "none (messages are echoed); to run one: doorward run -- python3 agent.py",
     ),
-    ...(options.workers === undefined ? [] : [row("Workers", `${options.workers} processes`)]),
     ...(options.storeProblem === undefined ? [] : [row("Store", options.storeProblem)]),
     ...(options.pluginProblems ?? []).map((text) => row("Plugin", sanitizeLine(text))),
     row("Files", options.home),
