@@ -9,20 +9,15 @@ import type { Program } from "../plugins/program/index.ts";
 import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner, isRunning, startFailureRemedy } from "./banner.ts";
-import { writeCache } from "./compile-cache/cache.ts";
-import type { CompiledFiles } from "./compile-cache/loader.ts";
 import { isRemote } from "./desktop.ts";
 import { homeOf, createRandom } from "./environment.ts";
 import { watchNpm } from "./npm-parent.ts";
 import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
-import { releaseYoungSpace } from "./young-space.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
 interface LaunchOptions extends LauncherArguments {
   readonly env: Environment;
   readonly version: string;
-  /** Returns code compiled by this start, for the next one; undefined if nothing is new. */
-  readonly compiled?: () => CompiledFiles | undefined;
 }
 
 /** Runs the launcher until it is stopped and resolves with the exit code. */
@@ -33,7 +28,6 @@ export async function launch(options: LaunchOptions): Promise<number> {
   await recordVersion(home, options, log.log);
   let kernel: Launcher | undefined;
   let shutdownSignal: ShutdownSignal | undefined;
-  let cacheTimer: NodeJS.Timeout | undefined;
   const pages = createSignInPages({ home, env });
   try {
     if (options.workers !== undefined) throw loadErrors.WORKERS_REMOVED("-workers");
@@ -44,10 +38,6 @@ export async function launch(options: LaunchOptions): Promise<number> {
     await kernel.start();
     removeUsed(pages, kernel);
     await printBanner(kernel, home, pages, options);
-    cacheTimer = setTimeout(
-      () => void writeCompileCache(home, options, log.log).finally(releaseYoungSpace),
-      cacheDelayMs,
-    );
     return await shutdownSignal.code;
   } catch (error) {
     if (shutdownSignal?.hasBegun()) return await shutdownSignal.code; // startup was aborted
@@ -65,7 +55,6 @@ export async function launch(options: LaunchOptions): Promise<number> {
     );
     return 1;
   } finally {
-    clearTimeout(cacheTimer);
     log.close();
     // Timers and sockets that a third-party plugin left open must not keep the process alive.
     setTimeout(() => process.exit(), lingerMs).unref();
@@ -82,25 +71,6 @@ function removeUsed(pages: SignInPages, kernel: Launcher): void {
   });
   setInterval(() => pages.sweep(unusedMs), unusedMs / 2).unref();
   process.once("exit", () => pages.sweep(0));
-}
-/** By then startup is complete, and V8 has compiled the functions it called. */
-const cacheDelayMs = 3_000;
-
-/** Stores compiled code for the next start. If that fails, as in a read-only home, it compiles
- *  again. */
-async function writeCompileCache(
-  home: string,
-  { env, compiled }: LaunchOptions,
-  log: Log,
-): Promise<void> {
-  try {
-    if (compiled) await writeCache(home, env, compiled);
-  } catch (error) {
-    log.debug(
-      { code: codeOf(error), reason: (error as Error).message },
-      "compiled code was not stored",
-    );
-  }
 }
 
 /** Without it, as in a read-only home, the doctor cannot tell what an update changes. */

@@ -8,9 +8,7 @@ import {
   type CommandArguments,
   type LauncherArguments,
 } from "./arguments.ts";
-import type { ScriptLoader } from "./compile-cache/loader.ts";
 import { commands } from "./commands/index.ts";
-import { limitYoungSpace } from "./young-space.ts";
 
 // Everything here uses this copy; child processes start without the tokens.
 const env: Readonly<Record<string, string | undefined>> = Object.freeze({ ...process.env });
@@ -27,9 +25,9 @@ process.on("exit", () => {
 });
 
 /** Runs the command line and resolves with the exit code. */
-export async function main(scriptLoader: ScriptLoader): Promise<number> {
+export async function main(): Promise<number> {
   try {
-    return await run(parseArguments(process.argv.slice(2), commands), scriptLoader);
+    return await run(parseArguments(process.argv.slice(2), commands));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(
@@ -39,26 +37,19 @@ export async function main(scriptLoader: ScriptLoader): Promise<number> {
   }
 }
 
-async function run(
-  given: LauncherArguments | CommandArguments,
-  scriptLoader: ScriptLoader,
-): Promise<number> {
+async function run(given: LauncherArguments | CommandArguments): Promise<number> {
   if (given.command === "help") {
     process.stdout.write(usage(commands, given.about));
     return 0;
   }
-  const { version } = await import("./environment.ts");
+  const { homeOf, version } = await import("./environment.ts");
   if (given.command === "version") {
     process.stdout.write(`${version}\n`);
     return 0;
   }
-  const { homeOf } = await import("./environment.ts");
   if (given.command === "run") return runCommand(given, version, homeOf(env));
-  limitYoungSpace();
-  const { readCache } = await import("./compile-cache/cache.ts");
-  scriptLoader.use(await readCache(homeOf(env), env));
   const { launch } = await import("./launch.ts");
-  return launch({ ...given, env, version, compiled: () => scriptLoader.compiled() });
+  return launch({ ...given, env, version });
 }
 
 async function runCommand(given: CommandArguments, version: string, home: string): Promise<number> {

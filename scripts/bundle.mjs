@@ -1,10 +1,10 @@
 // Bundles the program into one file per part that is loaded separately, instead of about 240
 // modules at each start. Also bundles the web framework and the
 // scripts and styles of the pages.
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { build, transform } from "esbuild";
+import { build } from "esbuild";
 import { rolldown } from "rolldown";
 import { consoleEntries, fileSources } from "./console-assets.mjs";
 
@@ -112,51 +112,36 @@ const node = {
   logLevel: "warning",
 };
 
+/** Bundled packages call `require`, which modules do not have. */
+const requireBanner = {
+  js:
+    'import { createRequire as bundleRequire } from "node:module";\n' +
+    "const require = bundleRequire(import.meta.url);",
+};
+
 /**
- * Bundles `bin/` of `root` into `folder`, with the license notices of its packages. `doorward.js`
- * loads the other files through bin/compile-cache. Modules loaded with `createRequire` stay in
- * their packages. Messages go to the terminal.
+ * Bundles `bin/` of `root` into `folder`, with the license notices of its packages. Modules loaded
+ * with `createRequire` stay in their packages. Messages go to the terminal.
  *
  * @returns False if there were errors.
  */
 export async function bundleProgram(root, folder) {
-  const shared = {
+  const result = await built({
     ...node,
     absWorkingDir: root,
+    entryPoints: ["bin/doorward.ts"],
     outdir: folder,
     bundle: true,
+    splitting: true,
+    chunkNames: "[name]-[hash]",
     format: "esm",
     metafile: true,
-  };
-  const [entry, parts] = await Promise.all([
-    built({ ...shared, entryPoints: ["bin/doorward.ts"] }),
-    built({
-      ...shared,
-      entryPoints: ["bin/main.ts"],
-      splitting: true,
-      write: false,
-      external: unused,
-      legalComments: "none",
-      outExtension: { ".js": ".cjs" },
-      chunkNames: "[name]-[hash]",
-    }),
-  ]);
-  if (!entry || !parts) return false;
-  await mkdir(folder, { recursive: true });
-  const { outputs } = parts.metafile;
-  await Promise.all(
-    parts.outputFiles.map(async ({ path: file, text }) => {
-      const { imports } = outputs[path.relative(root, file).replaceAll("\\", "/")];
-      await writeFile(
-        file,
-        await asFunction(
-          text,
-          imports.filter(({ external }) => !external),
-        ),
-      );
-    }),
-  );
-  await writeNotices(root, folder, sourcesOf(outputs));
+    external: unused,
+    legalComments: "none",
+    banner: requireBanner,
+  });
+  if (!result) return false;
+  await writeNotices(root, folder, sourcesOf(result.metafile.outputs));
   return true;
 }
 
@@ -189,11 +174,7 @@ async function bundleFramework(root, target) {
     external: unused,
     minifyWhitespace: true,
     legalComments: "none",
-    banner: {
-      js:
-        'import { createRequire } from "node:module";\n' +
-        "const require = createRequire(import.meta.url);",
-    },
+    banner: requireBanner,
   });
   if (!result) return undefined;
   return result.metafile.outputs;
@@ -216,31 +197,6 @@ async function bundleRenderer(root, target) {
     legalComments: "none",
   });
   return result?.metafile.outputs;
-}
-
-/**
- * Wraps a module as the function that `bin/compile-cache/loader.ts` calls. For a script, the code
- * cache of V8 contains all functions that were called; for a module, only those compiled at load
- * time.
- */
-async function asFunction(text, imports) {
-  const names = ["__unit", "__load", "__foreign", "__url"];
-  const used = names.find((name) => text.includes(name));
-  if (used) throw new Error(`the program uses the reserved name ${used}`);
-  const { code } = await transform(text, {
-    ...node,
-    format: "cjs",
-    define: { "import.meta.url": "__url" },
-  });
-  let body = code;
-  for (const { path: file, kind } of imports) {
-    const name = JSON.stringify(`./${path.posix.basename(file)}`);
-    const [from, to] = kind === "dynamic-import" ? ["import", "__load"] : ["require", "__unit"];
-    if (!code.includes(`${from}(${name})`)) throw new Error(`the bundle has no ${from}(${name})`);
-    body = body.replaceAll(`${from}(${name})`, `${to}(${name})`);
-  }
-  const script = body.replaceAll(/\bimport\((?=\s*[^\s"'])/g, "__foreign(");
-  return `(function (exports, module, require, ${names.join(", ")}) {"use strict";${script}})\n`;
 }
 
 /** @returns Undefined after errors, which the bundler has printed. */
