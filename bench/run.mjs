@@ -19,6 +19,7 @@ import { measureMemory, measureStart } from "./workloads/start.mjs";
 import { measureNodes } from "./workloads/nodes.mjs";
 import { measureRolling } from "./workloads/rolling.mjs";
 import { measureProtocols } from "./workloads/protocols.mjs";
+import { measureDurable } from "./workloads/durable.mjs";
 import { measureStore } from "./workloads/store.mjs";
 
 /** @type {Record<string, (size: import("./rounds.mjs").Size) =>
@@ -37,11 +38,21 @@ const workloads = {
   curves: measureCurves,
   idle: measureIdle,
   store: measureStore,
+  durable: measureDurable,
   nodes: measureNodes,
   rolling: measureRolling,
   protocols: measureProtocols,
 };
-const peers = ["bare sse", "ws", "raw writes", "socket.io", "hocuspocus", "gorilla", "bun"];
+const peers = [
+  "bare sse",
+  "ws",
+  "ws and sqlite",
+  "raw writes",
+  "socket.io",
+  "hocuspocus",
+  "gorilla",
+  "bun",
+];
 /** After this time, rounds and workloads are skipped. */
 const maxMinutes = 20;
 const usage = `npm run bench -- [workload ...] [options]

@@ -27,12 +27,14 @@ export const isBuilt = () => existsSync(launcher(repository));
 const kinds = {
   doorward: { protocol: "pico" },
   "doorward, extension": { protocol: "picoExtended" },
+  "doorward, stored": { protocol: "pico" },
   "doorward, nodes": { protocol: "picoStored" },
   "doorward, streams": { protocol: "pico", file: "peers/doorward-streams.mjs" },
   "doorward, sign-in": { protocol: "pico" },
   "doorward, protocols": { protocol: "pico", file: "peers/protocols.mjs" },
   "bare sse": { protocol: "pico", file: "peers/sse.mjs" },
   ws: { protocol: "pico", file: "peers/ws.mjs" },
+  "ws and sqlite": { protocol: "pico", file: "peers/ws-sqlite.mjs" },
   "raw writes": { protocol: "pico", file: "peers/raw.mjs" },
   "socket.io": { protocol: "socketIo", file: "peers/socket-io.mjs", needs: "socket.io" },
   hocuspocus: { protocol: "hocuspocus", file: "peers/hocuspocus.mjs", needs: "@hocuspocus/server" },
@@ -103,7 +105,8 @@ function startProgram(name, root, port, env) {
       ? launcherArguments(root, port)
       : [path.join(isDoorward(name) ? root : repository, "bench", file), String(port)];
   const role = name === "doorward, nodes" ? "any" : "server";
-  return startNode(args, { SERVICE_STORE_KIND: storeKind, ...tokens, ...env }, { role });
+  const kind = name === "doorward, stored" ? "sqlite" : storeKind;
+  return startNode(args, { SERVICE_STORE_KIND: kind, ...tokens, ...env }, { role });
 }
 
 /** Starts a launcher whose start is measured.

@@ -7,6 +7,7 @@
 // response count too, such as those of a changed file, without the functions that the launcher
 // enters while it is idle. A connection is open only for the walks that use it: its pings are
 // background.
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -34,6 +35,7 @@ import { launcherToken, picoToken } from "./settings.mjs";
  *   and closes the previous one
  * @property {() => Promise<void>} disconnect Closes the connection, if there is one
  * @property {() => WebSocket} socket That connection
+ * @property {any} log The session log of a channel over a SQLite file of its own
  */
 
 const runs = 3;
@@ -48,6 +50,15 @@ const bundles = ["web-framework", "cookie-format"].map(
 );
 const { version } = createRequire(import.meta.url)("../package.json");
 let connections = 1_000;
+const ignore = () => {};
+const listeners = {
+  onReceipt: ignore,
+  sessionActive: ignore,
+  sessionIdle: ignore,
+  renewed: ignore,
+};
+/** An entry of the session log. */
+const entry = { frame: Buffer.from("{}"), numbered: true, message: "m", final: true };
 
 /** @type {Record<string, Walk>} */
 const walks = {
@@ -62,6 +73,10 @@ const walks = {
       socket().send('{"type":"message.send","payload":{"content":"hello"}}');
       await nextFrame(socket(), "message.create");
     },
+  },
+  append: {
+    settleMs: 0,
+    run: ({ log }) => log.append("session", { type: "message.create", ...entry }),
   },
   rotation: {
     settleMs: 1_000,
@@ -113,8 +128,9 @@ async function measure(names) {
   await session.post("Profiler.enable");
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   const kernel = await startLauncher(home);
+  const conversations = await openConversations(home);
   try {
-    const place = await visit(kernel, home);
+    const place = { ...(await visit(kernel, home)), log: conversations.open("walk", listeners) };
     /** @type {Record<string, string[]>} */
     const found = {};
     for (const name of names) {
@@ -124,6 +140,7 @@ async function measure(names) {
     return found;
   } finally {
     session.disconnect();
+    await conversations.close();
     await kernel.stop();
     await rm(home, { recursive: true, force: true });
   }
@@ -194,11 +211,10 @@ async function startLauncher(home) {
   await write("launcher-config.json", JSON.stringify({ launcher_token: launcherToken }));
   await write(".security.yml", `channels:\n  pico:\n    token: ${picoToken}\n`);
   await write("config.json", JSON.stringify({ channels: { pico: { enabled: true } } }));
-  const ignore = () => {};
   const preset = await import(new URL("config/presets/launcher.js", dist).href);
   const kernel = await preset.createLauncher({
     home,
-    // A store adds seven files to the message walk.
+    // The walk "append" is the way into a store.
     env: { SERVICE_STORE_KIND: "memory" },
     version,
     flags: { port: 0 },
@@ -208,7 +224,30 @@ async function startLauncher(home) {
   return kernel;
 }
 
-/** Signs in and connects. @param {any} kernel @param {string} home @returns {Promise<Place>} */
+/** Opens a SQLite store, as the plugin does. @param {string} home */
+async function openConversations(home) {
+  const { openSqlite } = await import(new URL("plugins/conversations/sqlite/index.js", dist).href);
+  return openSqlite(
+    { path: path.join(home, "walk.db") },
+    {
+      clock: {
+        now: () => Date.now(),
+        monotonic: () => performance.now(),
+        setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) =>
+          setTimeout(run, ms),
+        clearTimeout: (/** @type {NodeJS.Timeout} */ id) => clearTimeout(id),
+      },
+      log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+      random: randomBytes,
+      after: ignore,
+      limits: () => ({ keepDays: 0, maxBytes: Infinity }),
+      changed: ignore,
+      forgotten: ignore,
+    },
+  );
+}
+
+/** Signs in and connects. @param {any} kernel @param {string} home @returns {Promise<Omit<Place, "log">>} */
 async function visit(kernel, home) {
   const [base] = kernel.services.http.addresses();
   let cookie = "";

@@ -2,7 +2,7 @@
 import { connect } from "node:net";
 import { controlSocketPaths } from "../config/control-socket.ts";
 import type { Environment } from "../config/load/index.ts";
-import { sanitizeLine } from "./client/text.ts";
+import { sanitize, sanitizeLine } from "./client/text.ts";
 import { sshTunnelCommand } from "./desktop.ts";
 
 export interface BannerOptions {
@@ -24,6 +24,8 @@ export interface BannerOptions {
   readonly protocols?: readonly { readonly title: string; readonly url: string }[];
   /** The program that answers messages; absent: the echo. */
   readonly program?: string;
+  /** Marks of an env file in environment variables. */
+  readonly environmentProblems?: readonly string[];
   /** Why conversations are not kept on disk, although they should be. */
   readonly storeProblem?: string;
   /** Plugins by other authors that do not run, and why. */
@@ -40,7 +42,7 @@ const tokenSourceLabels: Readonly<Record<string, string>> = {
 export function banner(options: BannerOptions): string {
   const { addresses, source, token, tokenHint, link, opened, remote, channel, program } = options;
   const [first] = addresses;
-  const row = (name: string, text: string): string => `  ${name.padEnd(10)} ${text}`;
+  const row = (name: string, text: string): string => `  ${name.padEnd(10)} ${sanitize(text)}`;
   const rows = [
     `Doorward ${options.version}`,
     "",
@@ -61,6 +63,7 @@ export function banner(options: BannerOptions): string {
       "Program",
       program ?? "none (messages are echoed); to run one: doorward run -- python3 agent.py",
     ),
+    ...(options.environmentProblems ?? []).map((text) => row("Warning", text)),
     ...(options.storeProblem === undefined ? [] : [row("Store", options.storeProblem)]),
     ...(options.pluginProblems ?? []).map((text) => row("Plugin", sanitizeLine(text))),
     row("Files", options.home),

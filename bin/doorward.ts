@@ -1,26 +1,15 @@
 #!/usr/bin/env node
-// Entry of the command line: loads the program and runs it.
-import { statSync } from "node:fs";
-import * as nodeModule from "node:module";
-import { join } from "node:path";
-import { homeOf } from "./environment.ts";
-import { refuseInspector } from "./inspector.ts";
+// Entry of the command line: checks the version of Node before it loads the program. Node 12.20 can
+// run this file, so that an old Node shows a sentence instead of a syntax error. It imports nothing
+// else.
 
-/** Lets Node 22 and newer store compiled code for later starts, in a private home only: a user who
- *  can write it decides which code runs, and Node's own choice is a folder that users share. */
-function storeCompiledCode(): void {
-  const { enableCompileCache } = nodeModule as { enableCompileCache?: (folder: string) => unknown };
-  if (!enableCompileCache) return;
-  try {
-    const home = homeOf(process.env);
-    const { uid, mode } = statSync(home);
-    if (uid === process.getuid?.() && (mode & 0o077) === 0) enableCompileCache(join(home, "cache"));
-  } catch {
-    // There is no home yet.
-  }
+const { node } = process.versions;
+const [major = 0, minor = 0] = node.split(".").map(Number);
+const isSupported = major > 22 || (major === 22 && minor >= 2) || (major === 20 && minor >= 19);
+if (isSupported) void import("./start.ts");
+else {
+  process.stderr.write(
+    `doorward: Node 20.19, or Node 22.2 or newer, is required; this is Node ${node}.\n`,
+  );
+  process.exitCode = 1;
 }
-
-refuseInspector();
-storeCompiledCode();
-const { main } = await import("./main.ts");
-process.exitCode = await main();

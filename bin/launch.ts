@@ -4,11 +4,13 @@ import { recordHomeVersion } from "../config/home-version.ts";
 import { createLauncher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome } from "../lib/files/index.ts";
 import { codeOf, type Log } from "../kernel/index.ts";
+import { envFileMarks } from "../config/load/env-file-marks.ts";
 import { loadErrors, type Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
 import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner, isRunning, startFailureRemedy } from "./banner.ts";
+import { sanitize } from "./client/text.ts";
 import { isRemote } from "./desktop.ts";
 import { homeOf, createRandom } from "./environment.ts";
 import { watchNpm } from "./npm-parent.ts";
@@ -50,9 +52,8 @@ export async function launch(options: LaunchOptions): Promise<number> {
     const sentence = isInternal
       ? "Startup failed with an internal error. Run again with -debug for details."
       : reason;
-    process.stderr.write(
-      `doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`,
-    );
+    const details = debug && error instanceof Error ? `${error.stack}\n` : "";
+    process.stderr.write(sanitize(`doorward: ${sentence}\n${details}`));
     return 1;
   } finally {
     log.close();
@@ -263,6 +264,7 @@ async function printBanner(
       ...(channel === undefined ? {} : { channel }),
       protocols: runningProtocols(kernel),
       ...(program ? { program: program.status().command } : {}),
+      environmentProblems: envFileMarks(options.env, "service"),
       ...(storeProblem === undefined ? {} : { storeProblem }),
       pluginProblems: kernel
         .pluginViews()

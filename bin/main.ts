@@ -8,6 +8,7 @@ import {
   type CommandArguments,
   type LauncherArguments,
 } from "./arguments.ts";
+import { sanitize } from "./client/text.ts";
 import { commands } from "./commands/index.ts";
 
 // Everything here uses this copy; child processes start without the tokens.
@@ -31,7 +32,7 @@ export async function main(): Promise<number> {
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(
-      `doorward: ${error.message}\nRun "doorward help" for all commands and options.\n`,
+      `doorward: ${sanitize(error.message)}\nRun "doorward help" for all commands and options.\n`,
     );
     return 2;
   }
@@ -78,7 +79,8 @@ async function runCommand(given: CommandArguments, version: string, home: string
     return isLost ? ended || 1 : ended;
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const { message, stack } = error as Error;
+    const { stack } = error as Error;
+    const message = await sentenceOf(error as NodeJS.ErrnoException);
     if (json) {
       const [{ codeOf }, { sanitizedJson }] = await Promise.all([
         import("../kernel/index.ts"),
@@ -87,7 +89,15 @@ async function runCommand(given: CommandArguments, version: string, home: string
       process.stdout.write(`${sanitizedJson({ error: codeOf(error), message })}\n`);
       return 1;
     }
-    process.stderr.write(`doorward: ${message}\n${values["debug"] === true ? `${stack}\n` : ""}`);
+    const details = values["debug"] === true ? `${stack}\n` : "";
+    process.stderr.write(sanitize(`doorward: ${message}\n${details}`));
     return 1;
   }
+}
+
+/** Texts of system errors are for developers: they contain codes and names of functions. */
+async function sentenceOf(error: NodeJS.ErrnoException): Promise<string> {
+  if (error.syscall === undefined) return error.message;
+  const { describeErrno } = await import("../lib/files/index.ts");
+  return `${error.path ?? "A system call failed"}: ${describeErrno(error)}.`;
 }

@@ -16,13 +16,18 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 export const formatUtc = (timestampMs: number): string =>
   `${new Date(timestampMs).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
-/** Markup of markdown and what remains of it, in this order. */
+/**
+ * Markup of markdown and what remains of it, in this order. The content of a pair of marks cannot
+ * contain its opening mark, so that no part of a text is read twice.
+ */
 const markup: readonly (readonly [RegExp, string])[] = [
   [/^ {0,3}(?:```|~~~).*$/gm, ""],
-  [/!?\[([^\]]*)\]\([^()\s]*\)/g, "$1"],
+  [/!?\[([^[\]]*)\]\([^()\s]*\)/g, "$1"],
   [/^ {0,3}(?:#{1,6}|>|[-*+]|\d{1,3}[.)])[ \t]+/gm, ""],
-  [/`+([^`]+)`+/g, "$1"],
-  [/(\*\*|__|~~)(?=\S)(.*?\S)\1/g, "$2"],
+  [/(?<!`)`+([^`]+)`+/g, "$1"],
+  [/\*\*(?=\S)((?:[^*\n]|\*(?!\*))+)(?<=\S)\*\*/g, "$1"],
+  [/__(?=\S)((?:[^_\n]|_(?!_))+)(?<=\S)__/g, "$1"],
+  [/~~(?=\S)((?:[^~\n]|~(?!~))+)(?<=\S)~~/g, "$1"],
   [/(?<![\w*])\*(?=[^\s*])([^*]*[^\s*])\*(?![\w*])/g, "$1"],
   [/(?<!\w)_(?=[^\s_])([^_]*[^\s_])_(?!\w)/g, "$1"],
 ];

@@ -120,30 +120,50 @@ const requireBanner = {
 };
 
 /**
- * Bundles `bin/` of `root` into `folder`, with the license notices of its packages. Modules loaded
- * with `createRequire` stay in their packages. Messages go to the terminal.
+ * Bundles `bin/` of `root` into `folder`, with the license notices of its packages. `doorward.js`
+ * loads `start.js` if the version of Node is supported. Modules loaded with `createRequire` stay in
+ * their packages. Messages go to the terminal.
  *
  * @returns False if there were errors.
  */
 export async function bundleProgram(root, folder) {
-  const result = await built({
+  const shared = {
     ...node,
     absWorkingDir: root,
-    entryPoints: ["bin/doorward.ts"],
     outdir: folder,
     bundle: true,
-    splitting: true,
-    chunkNames: "[name]-[hash]",
     format: "esm",
     metafile: true,
-    external: unused,
-    legalComments: "none",
-    banner: requireBanner,
-  });
-  if (!result) return false;
-  await writeNotices(root, folder, sourcesOf(result.metafile.outputs));
+  };
+  const [entry, start] = await Promise.all([
+    built({ ...shared, ...entryOptions, entryPoints: ["bin/doorward.ts"] }),
+    built({
+      ...shared,
+      entryPoints: ["bin/start.ts"],
+      splitting: true,
+      chunkNames: "[name]-[hash]",
+      external: unused,
+      legalComments: "none",
+      banner: requireBanner,
+    }),
+  ]);
+  if (!entry || !start) return false;
+  await writeNotices(root, folder, sourcesOf(start.metafile.outputs));
   return true;
 }
+
+/** An old Node reads the entry, and nothing else, to say which version is required. */
+const entryOptions = {
+  target: "node12.20",
+  plugins: [
+    {
+      name: "start",
+      setup({ onResolve }) {
+        onResolve({ filter: /^\.\/start\.ts$/ }, () => ({ path: "./start.js", external: true }));
+      },
+    },
+  ],
+};
 
 /**
  * Bundles the packages of the dashboard into `target`, with their license notices, so that they are

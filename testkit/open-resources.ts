@@ -37,7 +37,7 @@ export interface OpenResources {
 }
 
 const lineOf = (frame: string): string =>
-  /([^/\\(]+:\d+):\d+\)?$/.exec(frame.replaceAll("\\", "/"))?.[1] ?? "";
+  /(?:^|[/\\(])([^/\\(]+:\d+):\d+\)?$/.exec(frame.replaceAll("\\", "/"))?.[1] ?? "";
 const isFromNode = (frame: string): boolean => /\(?node:/.test(frame);
 /** Node pools the connections of `fetch` and of `http.request`; they outlive every caller. */
 const isPooled = (frame: string): boolean => /undici|_http_agent/.test(frame);

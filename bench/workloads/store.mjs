@@ -6,8 +6,8 @@ import path from "node:path";
 import { interleave } from "../rounds.mjs";
 import { median, readings } from "../report.mjs";
 
-const folder = new URL("../../dist/plugins/conversations/stores/sqlite/", import.meta.url);
-const { openSqliteStorage } = await import(new URL("index.js", folder).href);
+const folder = new URL("../../dist/plugins/conversations/sqlite/", import.meta.url);
+const { openSqliteStore } = await import(new URL("index.js", folder).href);
 
 const nothing = () => {};
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
@@ -31,7 +31,7 @@ const sentences = Array.from({ length: 5_000 }, () => sentence(50));
 
 /** @param {string} home @param {"process" | "power"} durability */
 const openStore = (home, durability) =>
-  openSqliteStorage({
+  openSqliteStore({
     path: path.join(home, "conversations.db"),
     durability,
     clock,
@@ -39,36 +39,36 @@ const openStore = (home, durability) =>
     random: (/** @type {number} */ bytes) => randomBytes(bytes),
   });
 
-/** Creates numbered frames of about 512 bytes for many sessions. @param {number} sessions */
+/** Creates entries of about 512 bytes for many sessions. @param {number} sessions */
 function createWriter(sessions) {
-  const tops = new Uint32Array(sessions);
   let at = Date.now() - 1_000_000_000;
   let id = 0;
-  return (/** @type {number} */ count, pick = () => Math.floor(Math.random() * sessions)) => {
-    /** @type {object[]} */
-    const streams = [];
-    const entries = Array.from({ length: count }, () => {
-      const place = pick();
-      const session = `session-${place}`;
-      if (tops[place] === 0) streams.push({ channel, session, epoch, seq: 0 });
-      const seq = (tops[place] = (tops[place] ?? 0) + 1);
+  return (/** @type {number} */ count, pick = () => Math.floor(Math.random() * sessions)) =>
+    Array.from({ length: count }, () => {
+      const session = `session-${pick()}`;
       const message = `${(++id).toString(36)}-${Math.random().toString(36).slice(2, 12)}`;
-      const op = id % 2 === 0 ? "create" : "user";
+      const kind = id % 2 === 0 ? "create" : "user";
       const payload = { message_id: message, content: sentences[id % sentences.length] };
       const frame = Buffer.from(
-        JSON.stringify({ type: `message.${op}`, session_id: session, timestamp: at, payload }),
+        JSON.stringify({ type: `message.${kind}`, session_id: session, timestamp: at++, payload }),
       );
-      return { channel, session, seq, op, message, final: true, at: at++, frame };
+      const own = kind === "create" ? message : undefined;
+      return { channel, session, kind, message: own, final: true, frame };
     });
-    return { streams, entries, taken: [], positions: [] };
-  };
 }
+
+/** Appends entries in one batch. @param {any} store @param {any[]} entries */
+const write = (store, entries) =>
+  new Promise((resolve, reject) => {
+    const done = (/** @type {unknown} */ error) => (error ? reject(error) : resolve(undefined));
+    for (const entry of entries) store.append(entry, epoch, entry, done);
+  });
 
 /** Measures appends per second in batches. @param {"process" | "power"} durability
  *  @param {number} inFlight @param {number} seconds */
 async function appends(durability, inFlight, seconds) {
   const home = await mkdtemp(path.join(tmpdir(), "doorward-store-"));
-  const store = await openStore(home, durability);
+  const { store, release } = await openStore(home, durability);
   const batchOf = createWriter(1_000);
   const ready = Array.from({ length: 2_000 / inFlight + 1 }, () => batchOf(inFlight));
   try {
@@ -76,12 +76,13 @@ async function appends(durability, inFlight, seconds) {
     const began = performance.now();
     for (const batch of ready) {
       if (performance.now() - began > seconds * 1_000) break;
-      await store.commit(batch);
+      await write(store, batch);
       done += inFlight;
     }
     return done / ((performance.now() - began) / 1_000);
   } finally {
     await store.close();
+    await release();
     await rm(home, { recursive: true, force: true });
   }
 }
@@ -105,41 +106,48 @@ const resident = () => process.memoryUsage.rss() / 2 ** 20;
 async function measureLarge(messages, conversations) {
   const home = await mkdtemp(path.join(tmpdir(), "doorward-store-"));
   try {
-    let store = await openStore(home, "process");
+    let { store, release } = await openStore(home, "process");
     const batchOf = createWriter(conversations);
     let next = 0;
     const filling = performance.now();
-    /** @type {void | Promise<void>} */
-    let written = undefined;
-    for (let done = 0; done < messages; done += 1_000) {
-      const batch = batchOf(1_000, () => next++ % conversations);
-      await written;
-      written = store.commit(batch);
-    }
-    await written;
-    await store.search("nothing");
+    for (let done = 0; done < messages; done += 1_000)
+      await write(
+        store,
+        batchOf(1_000, () => next++ % conversations),
+      );
+    while (store.isBusy()) await new Promise((resolve) => setTimeout(resolve, 10));
     const seconds = (performance.now() - filling) / 1_000;
     await store.close();
+    await release();
     const { size } = await stat(path.join(home, "conversations.db"));
     const opened = [];
     for (let at = 0; at < 5; at++) {
       const began = performance.now();
-      store = await openStore(home, "process");
+      ({ store, release } = await openStore(home, "process"));
       opened.push(performance.now() - began);
-      if (at < 4) await store.close();
+      if (at === 4) continue;
+      await store.close();
+      await release();
     }
     const before = resident();
-    const lists = await timesOf(100, () => store.list({ limit: 50 }));
-    const titles = await timesOf(50, (at) => store.list({ query: words[at * 7] }));
-    const { items } = await store.list({ limit: 200 });
-    const pages = await timesOf(200, (at) =>
-      store.read(items[at % items.length].id, { limit: 50 }),
+    const lists = await timesOf(100, async () => store.history.list({ limit: 50 }));
+    const titles = await timesOf(50, async (at) => store.history.list({ query: words[at * 7] }));
+    const { items } = store.history.list({ limit: 200 });
+    const pages = await timesOf(200, async (at) =>
+      store.history.read(items[at % items.length].id, { limit: 50 }),
     );
-    const loads = await timesOf(200, (at) => store.load({ channel, session: `session-${at * 7}` }));
-    const frequent = await timesOf(50, (at) => store.search(`${words[at]} ${words[at + 1]}`));
-    const rare = await timesOf(50, (at) => store.search(words[words.length - 1 - at]));
+    const loads = await timesOf(200, async (at) =>
+      store.load({ channel, session: `session-${at * 7}` }),
+    );
+    const frequent = await timesOf(50, async (at) =>
+      store.history.search(`${words[at]} ${words[at + 1]}`),
+    );
+    const rare = await timesOf(50, async (at) =>
+      store.history.search(words[words.length - 1 - at]),
+    );
     const after = resident();
     await store.close();
+    await release();
     return { seconds, size, opened, lists, titles, pages, loads, frequent, rare, before, after };
   } finally {
     await rm(home, { recursive: true, force: true });

@@ -1,5 +1,6 @@
 // Maps states of the link to exit codes and sentences.
 import type { LinkChange } from "../../lib/pico-link/index.ts";
+import { connectionAdvice } from "../../plugins/pico-client/index.ts";
 import { exitCodes } from "../commands/command.ts";
 
 /** Why the client ended. */
@@ -38,10 +39,12 @@ export function exitStatusOf(change: LinkChange, wasOpen: boolean): ExitStatus |
     };
   }
   if (to === "waiting" && !wasOpen && attempt >= maxAttempts) {
+    const advice = connectionAdvice(code);
+    const sentence = `the server cannot be reached (${code})`;
     return {
       exit: exitCodes.unreachable,
       code: "unreachable",
-      sentence: `the server cannot be reached (${code})`,
+      sentence: advice === undefined ? sentence : `${sentence}. ${advice}`,
     };
   }
   if (to !== "stopped") return undefined;

@@ -8,15 +8,20 @@ import type { ClientSession } from "./session.ts";
 const lingerMs = 300;
 
 /**
- * Waits for the replies to all messages: the input has ended, every message was accepted or
- * rejected, and each accepted one has a reply. Gives up after `timeoutMs` without activity.
+ * Waits for the answers to all messages: the input has ended, every message was accepted or
+ * rejected, and each accepted one has a reply and its end, if the server reports ends. Gives up
+ * after `timeoutMs` without activity.
  */
 export interface ReplyTracker {
   sent(id: string): void;
   /** The server accepted a message, or never will. */
-  settled(isAccepted: boolean): void;
+  settled(id: string, isAccepted: boolean): void;
   /** @param inReplyTo - Id of the message it answers, if the server says so. */
   replied(inReplyTo?: string): void;
+  /** The server reports that the answer to this message has ended. */
+  ended(id: string): void;
+  /** @returns True if the end of an answer that has begun was not reported. */
+  isAnswering(): boolean;
   /** The server sent anything. */
   activity(): void;
   /** No more messages will be sent. */
@@ -27,9 +32,14 @@ export interface ReplyTracker {
   readonly missing: Promise<number>;
 }
 
-/** @param timeoutMs - Longest wait without activity; 0: no limit. */
-export function createReplyTracker(timeoutMs: number): ReplyTracker {
+/**
+ * @param timeoutMs - Longest wait without activity; 0: no limit.
+ * @param reportsEnds - Whether the server reports the ends of answers.
+ */
+export function createReplyTracker(timeoutMs: number, reportsEnds: () => boolean): ReplyTracker {
   const ids = new Set<string>();
+  /** Messages whose answers have not ended. */
+  const running = new Set<string>();
   let messages = 0;
   let replies = 0;
   let pending = 0;
@@ -44,24 +54,34 @@ export function createReplyTracker(timeoutMs: number): ReplyTracker {
   function restartTimer(): void {
     clearTimeout(timer);
     if (isStopped || !hasInputEnded || timeoutMs === 0) return;
-    const isComplete = pending === 0 && replies >= messages;
+    const isComplete = pending === 0 && replies >= messages && !isAnswering();
     const waitMs = isComplete ? (replies > 0 ? lingerMs : 0) : timeoutMs;
     timer = setTimeout(() => finish(Math.max(messages - replies, pending)), waitMs);
   }
+  const isAnswering = (): boolean => replies > 0 && running.size > 0 && reportsEnds();
   return {
     missing,
+    isAnswering,
     sent(id) {
       ids.add(id);
+      running.add(id);
       messages++;
       pending++;
     },
-    settled(isAccepted) {
+    settled(id, isAccepted) {
       pending--;
-      if (!isAccepted) messages--;
+      if (!isAccepted) {
+        messages--;
+        running.delete(id);
+      }
       restartTimer();
     },
     replied(inReplyTo) {
       if (inReplyTo === undefined || ids.has(inReplyTo)) replies++;
+      restartTimer();
+    },
+    ended(id) {
+      running.delete(id);
       restartTimer();
     },
     activity: restartTimer,

@@ -1,5 +1,5 @@
 // Keeps track of replies that are not known to be complete.
-import type { LinkMessage } from "../../lib/pico-link/index.ts";
+import type { LinkEnd, LinkMessage } from "../../lib/pico-link/index.ts";
 
 interface Incomplete {
   update(message: LinkMessage): void;
@@ -29,6 +29,12 @@ export function createIncomplete(): Incomplete {
 export const assumedSentence = (silenceMs: number): string =>
   "The reply may be incomplete: the server does not mark the end of a reply, " +
   `and sent nothing more for ${silenceMs / 1_000} s.`;
+
+/** Explains that an answer ended before it was complete. */
+export const endedSentence = ({ outcome, code }: Partial<LinkEnd> = {}): string =>
+  outcome === "stopped"
+    ? "The reply is incomplete: it was stopped."
+    : `The reply is incomplete: the application failed (${code ?? "unknown"}).`;
 
 /** Explains that the client ended before the reply did. */
 export const begunSentence = "The reply is incomplete: its end did not arrive.";

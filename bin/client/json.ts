@@ -34,8 +34,10 @@ export async function runJson(context: CommandContext, options: ClientArguments)
       onFrame: (frame) => conversation.printFrame(frame),
       onUpdate: conversation.incomplete.update,
       onRemoved: conversation.incomplete.removed,
+      onEnd: ({ requestId }) => conversation.tracker.ended(requestId),
     },
   });
+  conversation.link = session.link;
   const { tracker } = conversation;
   const outcome = await runConversation({ context, session, tracker, readerGone }, (line) =>
     conversation.handleLine(line, session),
@@ -46,6 +48,8 @@ export async function runJson(context: CommandContext, options: ClientArguments)
 class JsonConversation {
   readonly tracker: ReplyTracker;
   readonly incomplete = createIncomplete();
+  /** Set once the session is open. */
+  link: ClientSession["link"] | undefined;
   /** Message id -> the payload that is being delivered. */
   private readonly pending = new Map<string, OutboundFrame["payload"]>();
   private failures = 0;
@@ -55,7 +59,7 @@ class JsonConversation {
   constructor(context: CommandContext, options: ClientArguments) {
     this.context = context;
     this.options = options;
-    this.tracker = createReplyTracker(options.timeoutMs);
+    this.tracker = createReplyTracker(options.timeoutMs, () => this.link?.reportsEnds() ?? false);
   }
 
   /** Leaves out errors of pending messages: `send` reports each once, after the last attempt. */
@@ -90,7 +94,8 @@ class JsonConversation {
       this.report("no_answer", `No reply to ${missing} of the messages within ${seconds} s.`);
     }
     if (missing > 0 || this.failures > 0) return exitCodes.failed;
-    return isIncomplete ? exitCodes.incomplete : exitCodes.done;
+    const isOpen = isIncomplete || this.tracker.isAnswering();
+    return isOpen ? exitCodes.incomplete : exitCodes.done;
   }
 
   private handleFrame(frame: ClientFrame, session: ClientSession): Promise<void> | undefined {
@@ -123,11 +128,11 @@ class JsonConversation {
     this.tracker.sent(id);
     try {
       await session.link.send({ content, attachments, hops, id });
-      this.tracker.settled(true);
+      this.tracker.settled(id, true);
     } catch (error) {
       const { code, message } = errorReason(error);
       this.fail(code, message, givenId);
-      this.tracker.settled(false);
+      this.tracker.settled(id, false);
     } finally {
       this.pending.delete(id);
     }

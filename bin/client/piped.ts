@@ -10,7 +10,7 @@ import { replyText, sanitizeLine } from "./text.ts";
 
 /** Sends each input line as a message and prints the replies. */
 export async function runPiped(context: CommandContext, options: ClientArguments): Promise<number> {
-  const tracker = createReplyTracker(options.timeoutMs);
+  const tracker = createReplyTracker(options.timeoutMs, () => session.link.reportsEnds());
   const incomplete = createIncomplete();
   const say = (text: string): void => context.say(`doorward: ${text}\n`);
   let failures = 0;
@@ -29,6 +29,7 @@ export async function runPiped(context: CommandContext, options: ClientArguments
       },
       onRemoved: incomplete.removed,
       onTyping: tracker.activity,
+      onEnd: ({ requestId }) => tracker.ended(requestId),
       onState({ to, reason, retryInMs = 0, attempt }) {
         if (to === "waiting" && attempt === 1) {
           const seconds = Math.ceil(retryInMs / 1_000);
@@ -45,11 +46,11 @@ export async function runPiped(context: CommandContext, options: ClientArguments
     tracker.sent(id);
     try {
       await link.send({ content, id });
-      tracker.settled(true);
+      tracker.settled(id, true);
     } catch (error) {
       failures++;
       say(`not delivered: ${sanitizeLine(errorReason(error).message)}`);
-      tracker.settled(false);
+      tracker.settled(id, false);
     }
   }
   const handleLine = (line: string): Promise<void> | undefined =>
@@ -70,5 +71,6 @@ export async function runPiped(context: CommandContext, options: ClientArguments
   if (missing > 0)
     say(`no reply to ${missing} of the messages within ${options.timeoutMs / 1_000} s`);
   if (missing > 0 || failures > 0) return exitCodes.failed;
-  return isIncomplete ? exitCodes.incomplete : exitCodes.done;
+  if (tracker.isAnswering()) say(begunSentence);
+  return isIncomplete || tracker.isAnswering() ? exitCodes.incomplete : exitCodes.done;
 }

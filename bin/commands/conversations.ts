@@ -1,15 +1,19 @@
 // `doorward conversations`: lists, shows, searches, exports and deletes conversations.
 import { formatUtc } from "../../lib/util.ts";
 import {
+  readCalls,
   turnLabel,
   type ConversationSummary,
   type SearchHit,
   type Turn,
+  type TurnCall,
 } from "../../plugins/conversations/index.ts";
-import { sanitize, sanitizeLine } from "../client/text.ts";
+import { escapeUnsafe, sanitize, sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
 import { askLauncher, reportNotRunning, reportRejected, streamLauncher } from "./control-client.ts";
 
+/** Characters of the arguments or the result of a tool call. The export has more. */
+const maxCallText = 200;
 const wrongUsage = '"conversations" takes: list, show ID, search WORDS, export ID or forget ID';
 
 export async function conversations(context: CommandContext): Promise<number> {
@@ -86,6 +90,19 @@ interface ShowBody {
   readonly before?: string;
 }
 
+const shorten = (text: string): string => {
+  const points = [...sanitizeLine(text.slice(0, 2 * maxCallText))];
+  const isLong = points.length > maxCallText || text.length > 2 * maxCallText;
+  return isLong ? `${points.slice(0, maxCallText - 1).join("")}…` : points.join("");
+};
+
+/** One line for the call, and one for its result. */
+function toCallLines({ name, arguments: given, result, error }: TurnCall): string {
+  const output = error === undefined ? result : `failed: ${error}`;
+  const call = `${sanitizeLine(name)}(${shorten(given)})\n`;
+  return output === undefined ? call : `${call}  → ${shorten(output)}\n`;
+}
+
 function show(context: CommandContext, id: string): Promise<number> {
   const path = `conversations/${id}?${queryOf(context, ["before", "limit"])}`;
   return ask<ShowBody>(context, { method: "GET", path }, ({ conversation, turns, before }) => {
@@ -95,23 +112,23 @@ function show(context: CommandContext, id: string): Promise<number> {
         ({ type, filename }) => `[${sanitizeLine(filename ?? type)}]\n`,
       );
       const text = turn.content === "" ? "" : `${sanitize(turn.content)}\n`;
-      context.out(
-        `\n${formatUtc(turn.at)}  ${sanitizeLine(turnLabel(turn))}\n${text}${media.join("")}`,
-      );
+      const calls = readCalls(turn).map(toCallLines).join("");
+      const heading = `${formatUtc(turn.at)}  ${sanitizeLine(turnLabel(turn))}`;
+      context.out(`\n${heading}\n${text}${calls}${media.join("")}`);
     }
     if (before !== undefined)
       context.say(`for earlier messages: doorward conversations show ${id} -before ${before}\n`);
   });
 }
 
-/** Writes the document to standard output as it arrives. JSON escapes control characters itself. */
+/** Writes the document to standard output as it arrives. Escapes in JSON keep the values. */
 async function exportOne(context: CommandContext, id: string): Promise<number> {
   const { format = "json" } = context.values;
   if (format !== "json" && format !== "markdown")
     throw new UsageError('"-format" takes json or markdown');
   const path = `conversations/${id}/export?format=${format}`;
   const answer = await streamLauncher<object>(context, path, (text) =>
-    context.out(format === "json" ? text : sanitize(text)),
+    context.out(format === "json" ? escapeUnsafe(text) : sanitize(text)),
   );
   if (!answer) return reportNotRunning(context);
   return answer.status === 200 ? exitCodes.done : reportRejected(context, answer.body);

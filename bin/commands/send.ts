@@ -1,9 +1,17 @@
 // `doorward send TEXT`: sends one message and prints the reply.
 import { randomUUID } from "node:crypto";
-import { assumedSentence, begunSentence, createIncomplete } from "../client/incomplete.ts";
+import type { LinkEnd } from "../../lib/pico-link/index.ts";
+import {
+  assumedSentence,
+  begunSentence,
+  createIncomplete,
+  endedSentence,
+} from "../client/incomplete.ts";
+import type { ExitStatus } from "../client/exit-status.ts";
 import { replyText, sanitizeLine } from "../client/text.ts";
 import { clientArguments, errorReason, openClientSession } from "../client/session.ts";
 import type { Message } from "../../plugins/channels/index.ts";
+import type { PicoLink } from "../../plugins/pico-client/index.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
 
 const maxStdinBytes = 1024 * 1024;
@@ -27,7 +35,16 @@ async function messageText({ words, stdin }: CommandContext): Promise<string> {
 
 type PrintedReply = Pick<Message, "id" | "session" | "content" | "media">;
 
-/** Sends one message, prints the reply and resolves with the exit code. */
+/** Joins the texts of an answer. */
+const joinReplies = (replies: readonly PrintedReply[]): PrintedReply | undefined => {
+  const last = replies.at(-1);
+  const texts = replies.map(({ content }) => content).filter((text) => text !== "");
+  return (
+    last && { ...last, content: texts.join("\n\n"), media: replies.flatMap(({ media }) => media) }
+  );
+};
+
+/** Sends one message, prints the answer and resolves with the exit code. */
 export async function send(context: CommandContext): Promise<number> {
   const options = clientArguments(context);
   const content = await messageText(context);
@@ -36,56 +53,87 @@ export async function send(context: CommandContext): Promise<number> {
   const id = randomUUID();
   const incomplete = createIncomplete();
   const timeout = createTimeout(timeoutMs);
-  let resolveReply: (reply: Message) => void;
-  const replied = new Promise<Message>((resolve) => {
-    resolveReply = resolve;
+  const replies: PrintedReply[] = [];
+  let end: LinkEnd | undefined;
+  let link: PicoLink | undefined;
+  let resolveAnswer: (outcome: "answered") => void;
+  const answered = new Promise<"answered">((resolve) => {
+    resolveAnswer = resolve;
   });
+  /** An application may end its work on a message before it replies. */
+  function check(): void {
+    const hasReply = replies.length > 0 || (end && end.outcome !== "completed");
+    if (hasReply && (end || link?.reportsEnds() === false)) resolveAnswer("answered");
+  }
   const session = await openClientSession(context, {
     ...options,
     profile: "send",
     notice: output.notice,
     onReply(message) {
-      if (message.inReplyTo === undefined || message.inReplyTo === id) resolveReply(message);
-      else output.notice(`a reply to an earlier message: ${sanitizeLine(replyText(message))}`);
+      if (message.inReplyTo === undefined || message.inReplyTo === id) {
+        replies.push(message);
+        check();
+      } else output.notice(`a reply to an earlier message: ${sanitizeLine(replyText(message))}`);
     },
     handlers: {
       onUpdate(message) {
-        timeout.restart();
         if (message.requestId === undefined || message.requestId === id) incomplete.update(message);
       },
       onRemoved: incomplete.removed,
-      onTyping: timeout.restart,
+      // Thoughts and tool calls are activity too.
+      onFrame({ type }) {
+        if (type !== "pong") timeout.restart();
+      },
+      onEnd(reported) {
+        if (reported.requestId !== id) return;
+        end = reported;
+        // The last reply may still be on its way through the channel.
+        setImmediate(check);
+      },
     },
   });
-  const conversation = session.link.session() ?? "";
+  link = session.link;
+  check();
+  const conversation = link.session() ?? "";
   timeout.restart();
-  const replyOrError = session.link.send({ content, id }).then(
-    () => replied,
+  const replyOrError = link.send({ content, id }).then(
+    () => answered,
     (error: unknown) => errorReason(error),
   );
-  const outcome = await Promise.race([replyOrError, session.ended, timeout.expired]);
+  const outcome: Outcome = await Promise.race([replyOrError, session.ended, timeout.expired]);
   timeout.stop();
   await session.close();
-  const [begun] = incomplete.begun();
-  if (begun && (outcome === "timeout" || "exit" in outcome)) {
-    const { id, content } = begun;
-    output.reply({ id, session: conversation, content, media: [] }, false);
-    output.notice(begunSentence);
-    return exitCodes.incomplete;
-  }
-  if (outcome === "timeout")
-    return output.fail(
-      exitCodes.failed,
-      "no_answer",
-      `There was no reply within ${timeoutMs / 1_000} s.`,
-    );
-  if ("exit" in outcome)
-    return output.fail(outcome.exit || exitCodes.failed, outcome.code, outcome.sentence);
-  if (!("content" in outcome)) return output.fail(exitCodes.failed, outcome.code, outcome.message);
-  output.reply(outcome, !incomplete.assumed());
-  if (!incomplete.assumed()) return exitCodes.done;
-  output.notice(assumedSentence(silenceMs));
+  const begun = incomplete
+    .begun()
+    .map(({ id, content }) => ({ id, session: conversation, content, media: [] }));
+  const answer = joinReplies([...replies, ...begun]);
+  if (!answer) return output.fail(...failureOf(outcome, end, timeoutMs));
+  const isWhole = outcome === "answered" && (end?.outcome ?? "completed") === "completed";
+  output.reply(answer, isWhole && !incomplete.assumed());
+  if (isWhole && !incomplete.assumed()) return exitCodes.done;
+  const isRejected = typeof outcome === "object" && "message" in outcome;
+  if (isWhole) output.notice(assumedSentence(silenceMs));
+  else if (isRejected) output.notice(sanitizeLine(outcome.message));
+  else output.notice(end ? endedSentence(end) : begunSentence);
   return exitCodes.incomplete;
+}
+
+type Outcome = "answered" | "timeout" | ExitStatus | { code: string; message: string };
+
+/** @returns Exit code, error code and sentence of a message without a reply. */
+function failureOf(
+  outcome: Outcome,
+  end: LinkEnd | undefined,
+  timeoutMs: number,
+): readonly [number, string, string] {
+  if (outcome === "timeout") {
+    const sentence = `There was no reply within ${timeoutMs / 1_000} s.`;
+    return [exitCodes.failed, "no_answer", sentence];
+  }
+  if (outcome === "answered")
+    return [exitCodes.failed, end?.code ?? end?.outcome ?? "no_answer", endedSentence(end)];
+  if ("exit" in outcome) return [outcome.exit || exitCodes.failed, outcome.code, outcome.sentence];
+  return [exitCodes.failed, outcome.code, outcome.message];
 }
 
 /** Expires after `timeoutMs` without a restart; never if it is 0. */

@@ -1,10 +1,10 @@
 // `doorward service`: runs the launcher as a service of the user.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { writeFileAtomic } from "../../lib/files/index.ts";
+import { describeErrno, readRegularFile, writeFileAtomic } from "../../lib/files/index.ts";
 import { isRunning } from "../banner.ts";
 import { sanitizeLine } from "../client/text.ts";
 import type { ServiceManager, Step, StepResult } from "../service/description.ts";
@@ -124,10 +124,13 @@ async function status(
   return installed && isReachable ? exitCodes.done : exitCodes.unreachable;
 }
 
+/** Many times the size of the file that this command writes. */
+const maxBytes = 1024 * 1024;
+
 const readInstalled = ({ file }: ServiceManager): Promise<Buffer | undefined> =>
-  readFile(file).catch(({ code, message }: NodeJS.ErrnoException) => {
-    if (code === "ENOENT") return undefined;
-    throw new Error(`Cannot read ${file}: ${message}`);
+  readRegularFile(file, maxBytes).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw new Error(`Cannot read ${file}: ${describeErrno(error)}.`, { cause: error });
   });
 
 function requireReachable({ probe, explain }: ServiceManager, context: CommandContext): void {

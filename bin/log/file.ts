@@ -1,7 +1,11 @@
 // A log file that is renamed when it is full.
-import { closeSync, lstatSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, lstatSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import { createPrivateFolder, restrictSecretFile } from "../../lib/files/index.ts";
+import {
+  createPrivateFolder,
+  openRegularFileSync,
+  restrictSecretFile,
+} from "../../lib/files/index.ts";
 
 export interface RotationOptions {
   /** The file is renamed to `.1` above this size. @defaultValue 5 MiB */
@@ -29,12 +33,12 @@ export async function openLogFile(
   await createPrivateFolder(dirname(path));
   let size = sizeOf(path);
   await restrictSecretFile(path);
-  let file: number | undefined = openSync(path, "a", 0o600);
+  let file: number | undefined = openRegularFileSync(path, "append");
   let isLineOpen = false;
   const rotateNow = (old: number) => {
     size = 0;
     rotate(path, keep);
-    file = openSync(path, "a", 0o600);
+    file = openRegularFileSync(path, "append");
     closeSync(old);
   };
   const append = (to: number, bytes: Buffer) => {

@@ -108,7 +108,8 @@ function censorNested(line: string): string {
 }
 
 function endOfNested(line: string, start: number): number {
-  const token = /"(?:\\.|[^"\\])*"|[[\]{}]/g;
+  // A string without an end is one match, else each of its quotes would read the rest again.
+  const token = /"(?:\\[^]?|[^"\\])*(?:"|$)|[[\]{}]/g;
   token.lastIndex = start;
   let depth = 0;
   for (let match = token.exec(line); match; match = token.exec(line)) {

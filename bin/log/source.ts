@@ -1,6 +1,7 @@
 // Reads and follows the log file for the dashboard.
-import { open, type FileHandle } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import type { LogLevel, LogLineView, LogSource } from "../../plugins/dashboard/index.ts";
+import { openRegularFile } from "../../lib/files/index.ts";
 import { splitLines } from "../client/lines.ts";
 import type { Redactor } from "./redact.ts";
 
@@ -51,7 +52,7 @@ export function logSource({ file, redactor, follow }: LogSourceOptions): LogSour
 
 /** Resolves with undefined if the file was deleted. */
 const openIfThere = (file: string): Promise<FileHandle | undefined> =>
-  open(file, "r").catch((error: NodeJS.ErrnoException) => {
+  openRegularFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOENT") throw error;
     return undefined;
   });

@@ -84,7 +84,7 @@ export function launchd(target: ServiceTarget): ServiceManager {
     removed: () => [],
     query: launchctl("print", service),
     state: ({ code, output }) =>
-      code === 0 ? (/^\s*state = (.+)$/m.exec(output)?.[1] ?? "loaded") : undefined,
+      code === 0 ? (/^[ \t]*state = (.+)$/m.exec(output)?.[1] ?? "loaded") : undefined,
     hint: "The service starts when you sign in at the desktop and stops when you sign out.",
   };
 }

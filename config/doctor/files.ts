@@ -19,7 +19,10 @@ export async function fileChecks(found: Survey): Promise<CheckView[]> {
 function readable({ unreadable }: Survey): CheckView {
   const own = createCheck("files-readable", "The files are readable");
   if (unreadable.size === 0) return own.ok("The files of settings and tokens are well-formed.");
-  return own.failed([...unreadable.values()].join(" "), "correct the file at the named line");
+  return own.failed(
+    [...new Set(unreadable.values())].join(" "),
+    "correct the file at the named line",
+  );
 }
 
 async function modes({ home, files }: Survey): Promise<CheckView> {

@@ -2,6 +2,7 @@
  * launcher adds its own state. */
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { channelChecks, rejectedConnectionChecks } from "./channel.ts";
+import { environmentChecks } from "./environment.ts";
 import { fileChecks } from "./files.ts";
 import { foreignChecks } from "./foreign.ts";
 import { networkChecks } from "./network.ts";
@@ -27,6 +28,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     rejectedConnectionChecks,
     protocolChecks,
     tokenChecks,
+    environmentChecks,
     fileChecks,
     versionChecks,
     storeChecks,

@@ -82,7 +82,8 @@ function proxies({ launcher, running }: Survey): CheckView {
   if (seen && !seen.host) {
     return own.warning(
       "The proxy does not send X-Forwarded-Proto and the original Host.",
-      "proxy_set_header Host $host; proxy_set_header X-Forwarded-Proto $scheme; (docs/deploy.md)",
+      "proxy_set_header Host $http_host; proxy_set_header X-Forwarded-Proto $scheme; " +
+        "(docs/deploy.md)",
     );
   }
   if (trusted.length === 0) return own.ok("No proxy is configured or in use.");
@@ -103,6 +104,17 @@ function upgrades({ running }: Survey): CheckView[] {
   if (running?.upgrade === undefined) return [];
   const own = createCheck("proxy-upgrade", "WebSockets pass through the proxy");
   if (running.upgrade) return [own.ok("This page opened a WebSocket to its own address.")];
+  const { rejection } = running;
+  // Without `Upgrade`, the handshake arrives as a plain request.
+  if (rejection && rejection.code !== "upgrade_required") {
+    const { code, title, fix } = rejection;
+    return [
+      own.failed(
+        `The WebSocket of this page arrived, but the channel rejected it (${code}): ${title}.`,
+        fix ?? `look up "${code}" in docs/errors.md`,
+      ),
+    ];
+  }
   return [
     own.failed(
       "This page could not open a WebSocket to its own address: " +

@@ -9,7 +9,7 @@ import {
   foreignInSecurity,
   foreignVariables,
 } from "../foreign/index.ts";
-import type { Environment } from "../load/index.ts";
+import { withoutComments, type Environment } from "../load/index.ts";
 import { isObject } from "../../lib/util.ts";
 import { readHomeVersion, type HomeVersion } from "../home-version.ts";
 
@@ -20,7 +20,7 @@ export interface Survey {
   readonly env: Environment;
   readonly prefix: string;
   readonly files: { readonly launcher: string; readonly config: string; readonly security: string };
-  /** Path -> reason why the file is unreadable. */
+  /** Path, or name of a token in it -> reason why the file cannot be used. */
   readonly unreadable: ReadonlyMap<string, string>;
   /** Settings from files and environment, without defaults. */
   readonly launcher: RawSettings;
@@ -65,7 +65,7 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
   const unreadable = new Map<string, string>();
   const read = async (path: string, how: typeof readJson): Promise<RawSettings> => {
     try {
-      return (await how(path))?.value ?? {};
+      return withoutComments((await how(path))?.value ?? {});
     } catch (error) {
       unreadable.set(path, (error as Error).message);
       return {};
@@ -81,7 +81,7 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
   const channels = [security, main].flatMap((file) => Object.keys(objectAt(file, "channels")));
   for (const name of new Set([...builtInTokens, ...channels])) {
     const found = await Promise.resolve(form.places?.(name) ?? []).catch((error: unknown) => {
-      unreadable.set(paths.security, (error as Error).message);
+      unreadable.set(`token ${name}`, (error as Error).message);
       return [];
     });
     places.set(name, found);

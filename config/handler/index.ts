@@ -11,7 +11,7 @@ import {
   type HandlerConfig,
   type ProgramOptions,
 } from "../../plugins/program/index.ts";
-import { loadErrors, suggestOneOf, type Environment } from "../load/index.ts";
+import { loadErrors, suggestOneOf, withoutComments, type Environment } from "../load/index.ts";
 import { handlerErrors } from "./errors.ts";
 import { isObject } from "../../lib/util.ts";
 
@@ -193,7 +193,7 @@ export function watchHandler(file: string, started: unknown): Plugin {
       let last = form(started);
       const watch = watchFiles([file], async () => {
         const read = await readJson(file).catch(() => undefined);
-        const now = read && form(read.value["handler"]);
+        const now = read && form(withoutComments(read.value["handler"]));
         if (now === undefined || now === last) return;
         last = now;
         if (now === form(started))

@@ -1,6 +1,7 @@
 // Reads settings from environment variables.
 import { didYouMean } from "../../kernel/index.ts";
 import { loadErrors } from "./errors.ts";
+import { envFileMarks, expectedOf } from "./env-file-marks.ts";
 import type { SectionInfo } from "./sections.ts";
 
 /** Environment variables by name, such as `process.env`. Unset variables are undefined. */
@@ -94,7 +95,7 @@ export function readEnvironment(
     const text = env[name]?.trim();
     if (!text) continue;
     const value = read(text);
-    if (value === undefined) throw loadErrors.ENV_BAD_VALUE(name, expected);
+    if (value === undefined) throw loadErrors.ENV_BAD_VALUE(name, expectedOf(expected, text));
     const target = values.get(section) ?? {};
     values.set(section, target);
     const inner = path.slice(0, -1).reduce<Record<string, unknown>>((node, key) => {
@@ -104,7 +105,8 @@ export function readEnvironment(
     inner[path.at(-1)!] = value;
     managed.set(section, (managed.get(section) ?? new Map<string, string>()).set(path[0]!, name));
   }
-  return { values, managed, warnings: findMisspelt(env, variableMap, brand) };
+  const warnings = [...envFileMarks(env, brand), ...findMisspelt(env, variableMap, brand)];
+  return { values, managed, warnings };
 }
 
 /** Variables with secrets, which other code reads. */

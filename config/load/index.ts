@@ -9,12 +9,14 @@ import {
   isForeignKey,
   isForeignPath,
 } from "../foreign/index.ts";
+import { withoutComments } from "./comments.ts";
 import { readEnvironment, variablesOf, type Environment } from "./environment.ts";
 import { loadErrors } from "./errors.ts";
 import { suggestOneOf, checkValues, sectionsOf, type SectionInfo } from "./sections.ts";
 import { isObject } from "../../lib/util.ts";
 
 export { loadErrors } from "./errors.ts";
+export { withoutComments } from "./comments.ts";
 export { suggestOneOf } from "./sections.ts";
 export type { Environment } from "./environment.ts";
 
@@ -122,7 +124,9 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     (isForeignKey(section, key) && !declared(section, key));
   const overlay = (section: string, raw: RawSection): RawSection =>
     mergeSections(
-      Object.fromEntries(Object.entries(raw).filter(([key]) => !isOther(section, key))),
+      Object.fromEntries(
+        Object.entries(withoutComments(raw)).filter(([key]) => !isOther(section, key)),
+      ),
       {
         ...fromEnv.values.get(section),
         ...flags?.[section],
@@ -137,7 +141,7 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
         `${path} does not exist, so every setting has its default. Check the file name.`,
       );
     }
-    contents.set(path, content?.value ?? {});
+    contents.set(path, withoutComments(content?.value ?? {}));
   }
   const loaded: Record<string, RawSection> = {};
   for (const info of sections) {

@@ -129,6 +129,6 @@ export function loadErrorAdvice(error: unknown, path: string, home: string): str
     return `; install it: npm install --prefix ${home} ${missing}`;
   const frame =
     stack.split("\n").find((line) => /^ +at /.test(line) && !line.includes("node:")) ?? "";
-  const [, place] = /([\w.-]+:\d+:\d+)\)?$/.exec(frame) ?? [];
+  const [, place] = /(?<![\w.-])([\w.-]+:\d+:\d+)\)?$/.exec(frame) ?? [];
   return place === undefined ? "" : ` (${place})`;
 }

@@ -6,6 +6,7 @@ import type { LinkHandlers } from "../../lib/pico-link/index.ts";
 import { files, tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
 import { load, type Environment } from "../load/index.ts";
 import { presetErrors } from "./errors.ts";
+import { filedUrl } from "./filed-url.ts";
 import { withGivenToken, withTokenAlias, withTokenFile } from "./token-file.ts";
 
 interface ClientOnlyOptions {
@@ -63,15 +64,17 @@ async function withOwnToken(form: TokenBackend, token: string): Promise<TokenBac
  */
 export async function createClientOnly(options: ClientOnlyOptions) {
   const { home, env, log, url, sessionId, profile, silenceMs, secret, handlers = {} } = options;
-  const client = picoClient({
-    home,
-    env,
-    ...(profile && { profile }),
-    ...(sessionId && { sessionId }),
-    ...(silenceMs && { silenceMs }),
-  });
+  const createClient = (proxyVariables: Environment): ReturnType<typeof picoClient> =>
+    picoClient({
+      home,
+      env: proxyVariables,
+      filedUrl: () => filedUrl({ home, env }),
+      ...(profile && { profile }),
+      ...(sessionId && { sessionId }),
+      ...(silenceMs && { silenceMs }),
+    });
   const flags = url === undefined ? {} : { [clientSection]: { url } };
-  const { config, warnings, foreign } = await load([client], { home, env, flags });
+  const { config, warnings, foreign } = await load([createClient(env)], { home, env, flags });
   // Settings of other products are warnings only in the launcher and the doctor.
   for (const warning of warnings) (foreign.includes(warning) ? log.info : log.warn)({}, warning);
   const settings: { enabled?: unknown; url?: unknown } = {
@@ -94,7 +97,7 @@ export async function createClientOnly(options: ClientOnlyOptions) {
     [
       tokenStore(tokens),
       channels(),
-      client,
+      createClient(found ? {} : env), // no proxy may receive the token of the own launcher
       createListenerPlugin(handlers),
       application(options.application),
     ],

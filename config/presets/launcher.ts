@@ -30,6 +30,7 @@ import {
 import type { Environment, Places } from "../load/index.ts";
 import { controlSocketPaths } from "../control-socket.ts";
 import { loadWithPlugins, toPluginViews } from "../plugins/index.ts";
+import { filedUrl } from "./filed-url.ts";
 import { readStoreSecrets } from "./store-secrets.ts";
 
 interface LauncherOptions {
@@ -82,7 +83,7 @@ export async function createLauncher(options: LauncherOptions) {
     openai({ envPrefix }),
     aiSdk({ envPrefix }),
     agUi({ envPrefix }),
-    picoClient({ home, env, envPrefix }),
+    picoClient({ home, env, envPrefix, filedUrl: () => filedUrl(places) }),
   ] as const;
   const { secret } = options;
   const store = conversations({

@@ -1,8 +1,8 @@
 // Reads the secrets of a store that several nodes share: from the environment or `.security.yml`.
 import { join } from "node:path";
 import type { StoreSecrets } from "../../plugins/conversations/index.ts";
-import { readYaml } from "../../lib/files/index.ts";
-import { isObject } from "../../lib/util.ts";
+import { tokenErrors } from "../../plugins/token-store/index.ts";
+import { findYamlText, readYaml } from "../../lib/files/index.ts";
 import type { Environment } from "../load/index.ts";
 
 interface StoreSecretsOptions {
@@ -13,19 +13,24 @@ interface StoreSecretsOptions {
   readonly secret?: ((value: string) => void) | undefined;
 }
 
-const textOf = (value: unknown): string | undefined => {
-  const text = typeof value === "string" ? value.trim() : "";
-  return text === "" ? undefined : text;
-};
-
-/** Reads `store.secret` and `store.password`. The environment wins. */
+/**
+ * Reads `store.secret` and `store.password`. The environment wins.
+ *
+ * @throws token_not_text if the file contains something else than a text.
+ */
 export async function readStoreSecrets(options: StoreSecretsOptions): Promise<StoreSecrets> {
   const { home, env, brand, secret: report } = options;
   const prefix = `${brand.toUpperCase()}_STORE_`;
-  const file = await readYaml(join(home, ".security.yml"));
-  const stored = isObject(file?.value) && isObject(file.value.store) ? file.value.store : {};
-  const secret = textOf(env[`${prefix}SECRET`]) ?? textOf(stored.secret);
-  const password = textOf(env[`${prefix}PASSWORD`]) ?? textOf(stored.password);
+  const path = join(home, ".security.yml");
+  const file = await readYaml(path);
+  const find = (name: string): string | undefined => {
+    const given = env[prefix + name.toUpperCase()]?.trim();
+    if (given || !file) return given || undefined;
+    const { text, problem } = findYamlText(file, ["store", name], path);
+    if (problem) throw tokenErrors.token_not_text(problem.place, problem.key, problem.expected);
+    return text?.trim();
+  };
+  const [secret, password] = [find("secret"), find("password")];
   for (const value of [secret, password]) if (value !== undefined) report?.(value);
   return { secret, password, variable: `${prefix}SECRET` };
 }

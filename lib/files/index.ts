@@ -1,7 +1,8 @@
 // Reads, edits and writes JSON and YAML files with settings and secrets. Errors say how to fix a
 // file, an edit leaves all other bytes unchanged, and a write survives a crash and other processes.
 // These modules do not know what the files mean.
-export { parseJson, readJson, editJson, type ParsedFile } from "./json.ts";
+export { describeErrno } from "./errors.ts";
+export { parseJson, readJson, editJson, findJsonText, type ParsedFile } from "./json.ts";
 export { isAlive, lockFile, processStartTime, type FileLock } from "./lock.ts";
 export {
   ensureHome,
@@ -11,5 +12,7 @@ export {
   withParentFolders,
 } from "./permissions.ts";
 export { cachedByStamp, watchFiles, type FileWatch } from "./watch.ts";
+export { openRegularFile, openRegularFileSync, readRegularFile, type FoundText } from "./text.ts";
 export { parseYaml, readYaml, editYaml } from "./yaml.ts";
+export { findYamlText } from "./yaml-text.ts";
 export { writeFileAtomic, updateFile } from "./write.ts";

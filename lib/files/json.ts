@@ -11,6 +11,8 @@ import {
   replaceRange,
   setAtPath,
   splitByteOrderMark,
+  textProblem,
+  type FoundText,
   type JsonObject,
 } from "./text.ts";
 import { isObject } from "../util.ts";
@@ -66,6 +68,42 @@ export function parseJson(text: string, path: string): JsonObject {
     );
   }
   return value;
+}
+
+/**
+ * Looks up a text in a JSON file. A number counts as the text of its digits if it is written as
+ * JavaScript prints it. `null` and blank text count as no value.
+ *
+ * @param path - The name of the file in problems.
+ */
+export function findJsonText(
+  { text, value }: ParsedFile,
+  keys: readonly string[],
+  path: string,
+): FoundText {
+  let node: unknown = value;
+  for (const [depth, key] of keys.entries()) {
+    if (!isObject(node))
+      return problemAt(path, text, keys.slice(0, depth), 'an object between "{" and "}"');
+    node = Object.hasOwn(node, key) ? node[key] : undefined;
+    if (node === undefined || node === null) return { text: undefined };
+  }
+  if (typeof node === "number" && sourceAt(text, keys) === String(node))
+    return { text: String(node) };
+  if (typeof node !== "string") return problemAt(path, text, keys);
+  return { text: node.trim() === "" ? undefined : node };
+}
+
+function problemAt(path: string, text: string, keys: readonly string[], expected?: string) {
+  const { mark, body } = splitByteOrderMark(text);
+  const offset = (nodeAt(body, keys)?.offset ?? 0) + mark.length;
+  return textProblem({ path, text }, offset, keys, expected);
+}
+
+function sourceAt(text: string, keys: readonly string[]): string {
+  const { body } = splitByteOrderMark(text);
+  const node = nodeAt(body, keys);
+  return node ? body.slice(node.offset, node.offset + node.length) : "";
 }
 
 function parseBody(body: string, fail: (offset: number, expected: string) => Error): unknown {

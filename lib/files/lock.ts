@@ -1,19 +1,12 @@
 // Locks a file between processes, and identifies this host and the processes on it.
 import { createHash, randomBytes } from "node:crypto";
-import {
-  closeSync,
-  constants,
-  openSync,
-  readFileSync,
-  unlinkSync,
-  writeSync,
-  type Stats,
-} from "node:fs";
-import { lstat, open, readlink, realpath, unlink, utimes } from "node:fs/promises";
+import { closeSync, openSync, readFileSync, unlinkSync, writeSync, type Stats } from "node:fs";
+import { lstat, readlink, realpath, unlink, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf } from "../../kernel/index.ts";
 import { errnoOf, fileErrors, describeErrno } from "./errors.ts";
+import { openRegularFile } from "./text.ts";
 
 /*
  * A lock is a file created with O_EXCL. Its content names the holder: `host pid start nonce`. The
@@ -140,13 +133,10 @@ interface LockRecord {
  */
 async function readLock(lock: string): Promise<LockRecord | undefined> {
   try {
-    // Checked before opening, because opening a device can have effects.
     requireFile(lock, await lstat(lock));
-    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants; // Undefined on Windows.
-    const file = await open(lock, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
+    const file = await openRegularFile(lock, "read", { follow: false });
     try {
       const found = await file.stat();
-      requireFile(lock, found); // It may have been replaced since.
       const { buffer, bytesRead } = await file.read(Buffer.alloc(maxLockBytes), 0, maxLockBytes, 0);
       return parse(buffer.toString("utf8", 0, bytesRead), found);
     } finally {

@@ -1,9 +1,108 @@
-// Reads text files and finds positions in them.
-import { constants, open } from "node:fs/promises";
+// Opens files once their type is known, reads them, and finds positions in texts.
+// Opening a pipe waits for its other process, and opening a device can have effects.
+import { closeSync, constants, fstatSync, openSync, statSync, type Stats } from "node:fs";
+import { lstat, open, stat, type FileHandle } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
-import { codeOf } from "../../kernel/index.ts";
 import { errnoOf, fileErrors, unreadableError } from "./errors.ts";
 import { isObject } from "../util.ts";
+
+/** `read`: an existing file. `append`: creates the file with mode 0600 if it is missing. */
+type FileAccess = "read" | "append";
+
+// Undefined on Windows, which counts as 0 below. O_NONBLOCK, because the file may be replaced
+// between check and opening.
+const { O_NONBLOCK, O_NOFOLLOW } = constants;
+const flagsOf = (access: FileAccess): number =>
+  O_NONBLOCK |
+  (access === "read"
+    ? constants.O_RDONLY
+    : constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT);
+
+function assertRegularFile(path: string, found: Stats): void {
+  if (found.isFile()) return;
+  const code = found.isDirectory() ? "EISDIR" : "ENXIO";
+  throw Object.assign(new Error(`${path} is not a regular file`), { code });
+}
+
+const isNew = (error: unknown, access: FileAccess): boolean =>
+  access === "append" && errnoOf(error) === "ENOENT";
+
+/**
+ * Opens a regular file.
+ *
+ * @param options.follow - False: a symbolic link is not a regular file. @defaultValue true
+ * @throws EISDIR for a folder, ENXIO for anything else that is not a regular file, or the error of
+ *   the system. `describeErrno` explains it.
+ */
+export async function openRegularFile(
+  path: string,
+  access: FileAccess = "read",
+  { follow = true }: { follow?: boolean } = {},
+): Promise<FileHandle> {
+  try {
+    assertRegularFile(path, await (follow ? stat : lstat)(path));
+  } catch (error) {
+    if (!isNew(error, access)) throw error;
+  }
+  const file = await open(path, flagsOf(access) | (follow ? 0 : O_NOFOLLOW), 0o600);
+  try {
+    assertRegularFile(path, await file.stat());
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** Like `openRegularFile`. @returns The file descriptor. */
+export function openRegularFileSync(path: string, access: FileAccess = "read"): number {
+  try {
+    assertRegularFile(path, statSync(path));
+  } catch (error) {
+    if (!isNew(error, access)) throw error;
+  }
+  const file = openSync(path, flagsOf(access), 0o600);
+  try {
+    assertRegularFile(path, fstatSync(file));
+    return file;
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
+}
+
+/**
+ * Reads the beginning of an open file.
+ *
+ * @param maxBytes - Reads one byte more if the file has more, so that the caller notices it.
+ */
+async function readBeginning(file: FileHandle, maxBytes: number): Promise<Buffer> {
+  let bytes = Buffer.allocUnsafe(Math.min((await file.stat()).size, maxBytes) + 1);
+  let length = 0;
+  for (let read = -1; read !== 0 && length < bytes.length; length += read) {
+    read = (await file.read(bytes, length, bytes.length - length)).bytesRead;
+    if (length + read === bytes.length && bytes.length <= maxBytes)
+      bytes = Buffer.concat([bytes], maxBytes + 1); // The file has grown.
+  }
+  return Buffer.from(bytes.subarray(0, length));
+}
+
+/**
+ * Reads a regular file of at most `maxBytes`.
+ *
+ * @throws EFBIG if it is larger, and the errors of `openRegularFile`.
+ */
+export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
+  const file = await openRegularFile(path);
+  try {
+    const bytes = await readBeginning(file, maxBytes);
+    if (bytes.length <= maxBytes) return bytes;
+    const message = `${path} is larger than ${maxBytes} bytes`;
+    throw Object.assign(new Error(message), { code: "EFBIG" });
+  } finally {
+    await file.close();
+  }
+}
 
 /** Larger files are rejected. Configuration files are far smaller. */
 const maxBytes = 1024 * 1024;
@@ -17,8 +116,8 @@ const repairHint = "Correct it by hand or restore a copy; the file was not chang
 
 /** Line and column from 1. Columns count UTF-16 units, as editors do. */
 function positionAt(text: string, offset: number): { line: number; column: number } {
-  const before = text.slice(0, offset);
-  return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
+  const before = text.slice(0, Math.max(0, offset));
+  return { line: before.split("\n").length, column: before.length - before.lastIndexOf("\n") };
 }
 
 /**
@@ -32,10 +131,41 @@ export function corruptError(
   expected: string,
   fix = repairHint,
 ) {
-  const { line, column } = positionAt(text, Math.max(0, Math.min(offset, text.length)));
+  const { line, column } = positionAt(text, offset);
   return fileErrors.FILE_CORRUPT(`${path}, line ${line}, column ${column}`, expected, fix, {
     details: { path, line, column, expected },
   });
+}
+
+/**
+ * A text looked up in a file: undefined if the path does not exist or has no value. `problem` is
+ * set if there is a value that is not usable as a text.
+ */
+export type FoundText =
+  | { readonly text: string | undefined; readonly problem?: undefined }
+  | { readonly text?: undefined; readonly problem: TextProblem };
+
+interface TextProblem {
+  /** File, line and column. */
+  readonly place: string;
+  /** Path of the wrong value, with dots. */
+  readonly key: string;
+  /** Contains nothing from the file. */
+  readonly expected: string;
+}
+
+export const inQuotes = "text in quotation marks";
+
+/** Creates a `FoundText` with a problem at a position. */
+export function textProblem(
+  file: { readonly path: string; readonly text: string },
+  offset: number,
+  keys: readonly string[],
+  expected = inQuotes,
+): FoundText {
+  const { line, column } = positionAt(file.text, offset);
+  const place = `${file.path}, line ${line}, column ${column}`;
+  return { problem: { place, key: keys.join("."), expected } };
 }
 
 /**
@@ -67,26 +197,15 @@ export async function readText(path: string): Promise<string | undefined> {
  */
 export async function readBytes(path: string): Promise<Buffer | undefined> {
   try {
-    // Without O_NONBLOCK, opening a pipe waits for a writer.
-    const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const file = await openRegularFile(path);
     try {
-      const status = await file.stat();
-      if (!status.isFile()) throw fileErrors.FILE_UNREADABLE(path, "it is not a regular file");
-      let bytes = Buffer.allocUnsafe(Math.min(status.size, maxBytes) + 1);
-      let length = 0;
-      for (let read = -1; read !== 0 && length < bytes.length;) {
-        read = (await file.read(bytes, length, bytes.length - length)).bytesRead;
-        length += read;
-        if (length === bytes.length && length <= maxBytes)
-          bytes = Buffer.concat([bytes], maxBytes + 1); // The file has grown.
-      }
-      return Buffer.from(bytes.subarray(0, length));
+      return await readBeginning(file, maxBytes);
     } finally {
       await file.close();
     }
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return undefined;
-    throw codeOf(error) === "FILE_UNREADABLE" ? error : unreadableError(path, error);
+    throw unreadableError(path, error);
   }
 }
 

@@ -17,7 +17,7 @@ import {
 import { isObject } from "../util.ts";
 
 /** Loads the YAML parser on first use. */
-const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
+export const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
 
 /**
  * Reads a YAML 1.2 file whose top level is a map. An empty file is `{}`. A number that JavaScript
@@ -302,7 +302,7 @@ const indentOf = (body: string, map: Yaml.YAMLMap.Parsed): string => {
 };
 
 const yamlIndentUnit = (body: string): string =>
-  /^[^\s#][^\n]*:[^\n]*\n( +)[^\s#]/m.exec(body)?.[1] ?? "  ";
+  /^[^\s#][^\n:]*:[^\n]*\n( +)[^\s#]/m.exec(body)?.[1] ?? "  ";
 
 function renderBlock(body: string, path: readonly string[], value: string, indent: string): string {
   const step = yamlIndentUnit(body);

@@ -62,7 +62,7 @@ export async function readHistory(
 ): Promise<HistoryPage> {
   const url = new URL(source.base);
   const { searchParams } = url;
-  url.pathname = `${url.pathname.replace(/(\/ws)?\/*$/, "")}/history`;
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, "").replace(/\/ws$/, "")}/history`;
   if (!searchParams.has("session_id")) searchParams.set("session_id", sessionId);
   for (const [name, value] of Object.entries(options)) searchParams.set(name, String(value));
   return request(source, url.href, { timeoutMs, failure: "history_unavailable" }, async (body) => {

@@ -7,7 +7,7 @@ export * as bounds from "./limits.ts";
 export * as timing from "./limits.ts";
 export { createLink } from "./link.ts";
 export { initialData } from "./step-context.ts";
-export type { StoppedAnswer } from "./answer-types.ts";
+export type { LinkEnd, StoppedAnswer } from "./answer-types.ts";
 export type {
   Driver,
   Link,

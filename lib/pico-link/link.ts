@@ -275,6 +275,7 @@ export function createLink(options: LinkOptions): Link {
     ...createCalls(senders, newId, dispatch),
     typing: (on) => dispatch({ type: "typing", on }),
     state: () => core().state,
+    reportsEnds: () => !core().isPlain && (core().hello?.can ?? []).length > 0,
     retry: () => dispatch({ type: "retry" }),
     stop: () => dispatch({ type: "stop" }),
   };

@@ -338,6 +338,8 @@ export interface Link {
   typing(on: boolean): void;
   /** The present state; `onState` reports the changes. */
   state(): LinkState;
+  /** True if the server reports the ends of answers. Otherwise, a complete text is the answer. */
+  reportsEnds(): boolean;
   /**
    * Attempts to connect immediately instead of waiting, for example because the token has changed
    * or the network is back.

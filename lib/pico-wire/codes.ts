@@ -41,6 +41,10 @@ export const rejections = {
       "A token is required: send Authorization: Bearer <token>, " +
       "or offer the subprotocol token.<token>.",
   },
+  sign_in_rejected: {
+    status: 401,
+    message: "The sign-in of this browser does not count here; sign in again, or send the token.",
+  },
   token_malformed: {
     status: 401,
     message:

@@ -61,6 +61,7 @@ export type {
   Role,
   PongFrame,
   ReceivedFrame,
+  RunningRequest,
   ServerFrame,
   ServerMessage,
   ServerMessageFrame,

@@ -170,6 +170,19 @@ export interface Hello {
   readonly retry: { readonly min: number; readonly max: number };
   /** The names of `pico_can` that the server knows. Absent if the client asked for none. */
   readonly can?: readonly string[];
+  /**
+   * The messages that the application works on, oldest first. Only for clients that asked for a
+   * capability, and absent if the server does not know. `decodeServer` omits it.
+   */
+  readonly running?: readonly RunningRequest[];
+}
+
+/** A message that the application works on: its `answer.end` will follow. */
+export interface RunningRequest {
+  /** The `id` of the client message. */
+  readonly request_id: string;
+  /** Unix milliseconds at which it arrived. */
+  readonly at: number;
 }
 
 /**

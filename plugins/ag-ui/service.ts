@@ -1,8 +1,9 @@
 // The service and the shape of the ag-ui plugin.
+import type { ProtocolEvents } from "../doors/index.ts";
 import type { Http } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Settings } from "../settings/index.ts";
-import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
+import type { Tokens } from "../token-store/index.ts";
 import type { AgUiConfig, AgUiInput } from "./config.ts";
 
 /** The state of the plugin. */
@@ -23,7 +24,7 @@ export type AgUiShape = {
   /** The section as users write it: every field is optional. */
   section: { "channels.ag_ui": AgUiInput };
   /** A replaced or removed token ends the responses in progress. */
-  listens: TokenStoreEvents;
+  listens: ProtocolEvents;
   /** The token store, the http plugin for the routes, and the channel for messages. */
   needs: { tokens: Tokens; http: Http; picoServer: PicoServer };
   /** The settings service, which can turn the protocol on while the kernel runs. */

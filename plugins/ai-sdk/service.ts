@@ -1,9 +1,10 @@
 // The service and the shape of the ai-sdk plugin.
 import type { Channels } from "../channels/index.ts";
+import type { ProtocolEvents } from "../doors/index.ts";
 import type { Http } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Settings } from "../settings/index.ts";
-import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
+import type { Tokens } from "../token-store/index.ts";
 import type { AiSdkConfig, AiSdkInput } from "./config.ts";
 
 /** The state of the plugin. */
@@ -24,7 +25,7 @@ export type AiSdkShape = {
   /** The section as users write it: every field is optional. */
   section: { "channels.ai_sdk": AiSdkInput };
   /** A replaced or removed token ends the responses in progress. */
-  listens: TokenStoreEvents;
+  listens: ProtocolEvents;
   /** The token store, the http plugin for the routes, the channels for messages and history. */
   needs: { tokens: Tokens; http: Http; picoServer: PicoServer; channels: Channels };
   /** The settings service, which can turn the protocol on while the kernel runs. */

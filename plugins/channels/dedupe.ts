@@ -1,5 +1,5 @@
 /** Remembers recent message ids, so that a message sent twice reaches the application once. */
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import type { TakenId } from "../conversations/index.ts";
 import { hashOf, IdTable } from "./id-table.ts";
@@ -21,33 +21,32 @@ export interface DeliveryRecord {
   isStopped: boolean;
   /** The message was accepted or stopped, and the store of conversations does not know it yet. */
   mustSettle: boolean;
+  /** The conversation was deleted, so the store must not learn of the message any more. */
+  isDiscarded: boolean;
   /** Callbacks of repeated deliveries that wait for the outcome of the first. */
   waiting: DeliveryCallbacks[] | undefined;
 }
 
 export type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
 
-/** Text of at most this length is compared directly, because a digest is longer. */
-const maxInlineLength = 42;
-
 /** Equals every message: the process ended before the store learned the digest. */
 const unknownDigest = "?";
 
 /** Covers content and media. Each part follows its length, so that parts cannot run together. */
 function digestOf({ content, media }: InboundMessage): string {
-  if (media.length === 0 && content.length <= maxInlineLength) return content;
-  const hash = createHash("sha256");
+  const first = `${Buffer.byteLength(content)}:${content}`;
+  if (media.length === 0) return hash("sha256", first, "base64url");
+  const digest = createHash("sha256").update(first);
   const addPart = (bytes: string | Uint8Array): void => {
     const length = typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.byteLength;
-    hash.update(`${length}:`).update(bytes);
+    digest.update(`${length}:`).update(bytes);
   };
-  addPart(content);
   for (const { type, url, bytes } of media) {
     addPart(type);
     addPart(url ?? "");
     addPart(bytes ?? "");
   }
-  return hash.digest("base64url");
+  return digest.digest("base64url");
 }
 
 /** With more open deliveries, a session finds them by a map. */
@@ -83,6 +82,12 @@ class OpenDeliveries {
     const index = this.listed.indexOf(record);
     if (index !== -1) return this.listed.splice(index, 1).length === 1;
     return this.more?.get(record.id) === record && this.more.delete(record.id);
+  }
+
+  /** Listed deliveries, then those of the map. */
+  *[Symbol.iterator](): Generator<DeliveryRecord> {
+    yield* this.listed;
+    if (this.more) yield* this.more.values();
   }
 
   oldest(): DeliveryRecord | undefined {
@@ -129,6 +134,7 @@ function findSettled({ newer, older }: SessionRecords, id: string): DeliveryReco
     isAccepted: !isStopped,
     isStopped,
     mustSettle: false,
+    isDiscarded: false,
     waiting: undefined,
   };
 }
@@ -151,8 +157,10 @@ export class Dedupe {
     return record && this.time() - record.at < retentionMs ? record : undefined;
   }
 
-  isSame(record: DeliveryRecord, message: InboundMessage): boolean {
-    return record.digest === unknownDigest || record.digest === digestOf(message);
+  /** Nodes of earlier versions share short texts instead of their digests, which are longer. */
+  isSame({ digest }: DeliveryRecord, message: InboundMessage): boolean {
+    const isShortText = digest === message.content && message.media.length === 0;
+    return digest === unknownDigest || isShortText || digest === digestOf(message);
   }
 
   remember(message: InboundMessage): DeliveryRecord {
@@ -169,6 +177,7 @@ export class Dedupe {
       isAccepted: false,
       isStopped: false,
       mustSettle: false,
+      isDiscarded: false,
       waiting: undefined,
     };
     const before = open.size;
@@ -196,6 +205,14 @@ export class Dedupe {
   forgetSession({ channel, session }: Address): void {
     const records = this.channels.get(channel)?.get(session);
     if (records) this.drop(records);
+  }
+
+  /** Keeps the open deliveries of a session from the store: its conversation is deleted. */
+  discardOpen({ channel, session }: Address): void {
+    for (const record of this.channels.get(channel)?.get(session)?.open ?? []) {
+      record.isDiscarded = true;
+      record.mustSettle = false;
+    }
   }
 
   /**

@@ -19,9 +19,10 @@ type Status = Parameters<DeliveryCallbacks["accepted"]>[0];
 function store(
   { taken }: DedupeContext,
   { channel, session, id }: InboundMessage,
-  { digest }: DeliveryRecord,
+  { digest, isDiscarded }: DeliveryRecord,
   stopped: boolean,
 ): Awaitable<void> {
+  if (isDiscarded) return;
   return taken?.settle({ channel, session }, id, digest, { stopped });
 }
 
@@ -108,8 +109,7 @@ export class DedupedDelivery implements ReportingCallbacks {
   }
 
   private reportUnstoredStop(failure: unknown): void {
-    this.record.mustSettle = true;
-    this.reportStopped(failure);
+    this.reportStopped(this.noteUnstored(failure));
   }
 
   private reportAccepted(status: Status): void {
@@ -128,10 +128,18 @@ export class DedupedDelivery implements ReportingCallbacks {
   }
 
   /** The application has the message, so a repeated one must not reach it again. */
-  private reportUnstored(error: unknown): void {
+  private reportUnstored(failure: unknown): void {
     this.record.isAccepted = true;
-    this.record.mustSettle = true;
+    const error = this.noteUnstored(failure);
+    this.settle();
     this.reportRejected(error);
+  }
+
+  /** @returns The error to report: a deleted conversation needs no second attempt. */
+  private noteUnstored(failure: unknown): unknown {
+    const { record } = this;
+    record.mustSettle = !record.isDiscarded;
+    return record.isDiscarded ? channelsErrors.stopped() : failure;
   }
 
   private reportRejected(error: unknown): void {

@@ -1,9 +1,16 @@
 /** Hands each message to the node that has its session, where several nodes share a store. */
 import { codeOf, type Awaitable, type Log, type Release } from "../../kernel/index.ts";
-import type { Desk } from "../conversations/index.ts";
+import type { Desk, PassOptions } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Inbound } from "./inbound.ts";
-import type { Address, DeliveryCallbacks, InboundMessage, Sender, StopResult } from "./service.ts";
+import type {
+  Address,
+  DeliveryCallbacks,
+  InboundMessage,
+  RunningMessage,
+  Sender,
+  StopResult,
+} from "./service.ts";
 
 interface DeskQueueOptions {
   readonly desk: Desk;
@@ -16,8 +23,17 @@ interface WaitingMessage {
   readonly message: InboundMessage;
   readonly callbacks: DeliveryCallbacks;
   readonly options: { readonly dedupe?: boolean };
-  /** True if a client has stopped it and its node has not answered. */
+  /** True if a client has stopped it here: it is rejected instead of handed over. */
   isStopped?: boolean;
+  /** True if its outcome was reported because its conversation is deleted. */
+  isDropped?: boolean;
+}
+
+interface StopOptions {
+  readonly id: string | undefined;
+  readonly by: Sender | undefined;
+  /** The messages that waited here. */
+  readonly removed: readonly StopResult[];
 }
 
 /** Messages that wait until it is known which node has their session. */
@@ -31,6 +47,12 @@ const retryMs = 250;
 /** The message must be handed to another node, and reached no application or a former owner. */
 const isMoved = (error: unknown): boolean => ["not_owner", "node_gone"].includes(codeOf(error));
 
+/** The node of a stopped message must know it when it is repeated. */
+const passOptionsOf = ({ options, isStopped }: WaitingMessage): PassOptions =>
+  isStopped ? { ...options, stopped: true } : options;
+
+const isKnown = ({ status }: StopResult): boolean => status !== "unknown";
+
 const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 /**
@@ -42,6 +64,8 @@ export class DeskQueue {
   private readonly waiting = new Map<string, ClaimQueue>();
   /** Session -> messages whose outcome another node will report. */
   private readonly passed = new Map<string, Set<WaitingMessage>>();
+  /** Messages that are handed over again shortly. */
+  private readonly returned = new Set<WaitingMessage>();
 
   constructor(options: DeskQueueOptions) {
     const { desk, inbound } = options;
@@ -86,18 +110,52 @@ export class DeskQueue {
     return false;
   }
 
-  /** Stops messages here and, if another node has the session, there. */
+  /** @returns Undefined if the application here works on none: another node may. */
+  running(channel: string, session: string): readonly RunningMessage[] | undefined {
+    const running = this.options.inbound.running(channel, session);
+    return running.length > 0 ? running : undefined;
+  }
+
+  /**
+   * Stops messages here and, if another node has the session, there. Messages that wait here are
+   * removed before any other ends.
+   */
   stopMessages(to: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[]> {
-    const results = this.options.inbound.stopMessages(to, id, by);
-    if (results.some(({ status }) => status !== "unknown")) return results;
-    return this.stopAnywhere(to, id, by);
+    const removed = this.waitingFor(to, id).map((item): StopResult => {
+      item.isStopped = true;
+      return { id: item.message.id, status: "removed" };
+    });
+    const stopped = this.options.inbound.stopMessages(to, id, by).filter(isKnown);
+    const results = [...removed, ...stopped];
+    const isComplete = id === undefined ? stopped.length > 0 : results.length > 0;
+    return isComplete ? results : this.stopAnywhere(to, { id, by, removed });
+  }
+
+  /** Ends the messages of a session whose conversation is deleted. */
+  forget(address: Address): Release {
+    for (const item of this.waitingFor(address)) {
+      item.isDropped = true;
+      this.settle(() => item.callbacks.rejected(channelsErrors.stopped()), this.options.log);
+    }
+    // Their node rejects them. If it is gone, they are not handed over again.
+    for (const item of this.passed.get(keyOf(address)) ?? []) item.isStopped = true;
+    return this.options.inbound.forget(address);
+  }
+
+  /** Messages that have been handed to no node, and are not stopped. */
+  private waitingFor(to: Address, id?: string): readonly WaitingMessage[] {
+    const key = keyOf(to);
+    const returned = [...this.returned].filter(({ message }) => keyOf(message) === key);
+    const all = [...(this.waiting.get(key)?.items ?? []), ...returned];
+    return all.filter(
+      (item) => !item.isStopped && !item.isDropped && (id ?? item.message.id) === item.message.id,
+    );
   }
 
   /** Asks the node that has the session, once it is known which node that is. */
   private async stopAnywhere(
     to: Address,
-    id: string | undefined,
-    by: Sender | undefined,
+    { id, by, removed }: StopOptions,
   ): Promise<readonly StopResult[]> {
     const { desk, log } = this.options;
     await this.waiting.get(keyOf(to))?.done;
@@ -106,23 +164,24 @@ export class DeskQueue {
       results = await desk.stop(to, id, by);
     } catch (err) {
       const stopped = this.stopPassed(to, id);
-      if (stopped.length > 0) return stopped;
+      if (stopped.length > 0) return [...removed, ...stopped];
       log.warn({ ...to, err }, "the node that has a session could not be asked to stop a message");
     }
-    const isKnown = results?.some(({ status }) => status !== "unknown");
-    return isKnown ? results! : this.stopHere(to, id, by);
+    if (!results?.some(isKnown)) results = await this.stopHere(to, id, by);
+    const names = new Set(removed.map((result) => result.id));
+    return [...removed, ...results.filter((result) => !names.has(result.id))];
   }
 
-  /** Loads the ids of the session first: a message may wait for them, or be over. */
+  /** Loads the ids of the session if the message is unknown: it may be over. */
   private stopHere(
     to: Address,
     id: string | undefined,
     by: Sender | undefined,
   ): Awaitable<readonly StopResult[]> {
     const { inbound } = this.options;
-    const loading = inbound.loadIds(to, id);
-    if (!loading) return inbound.stopMessages(to, id, by);
-    return loading.then(() => inbound.stopMessages(to, id, by));
+    const stopped = inbound.stopMessages(to, id, by);
+    const loading = stopped.some(isKnown) ? undefined : inbound.loadIds(to, id);
+    return loading ? loading.then(() => inbound.stopMessages(to, id, by)) : stopped;
   }
 
   /** The node of these messages does not answer: they are rejected instead of handed over again. */
@@ -141,31 +200,38 @@ export class DeskQueue {
   ): Promise<void> {
     const { desk, log } = this.options;
     let claim = first;
-    for (let item = queue[0]; item; item = queue[0]) {
+    while (queue[0]) {
+      const item = queue[0];
+      let handOver: () => void;
       try {
         const owner = await claim;
-        if (typeof owner === "object") this.pass(owner.node, item);
-        else this.deliverHere(item);
+        handOver = () => this.handOver(owner, item);
       } catch (error) {
-        this.settle(() => item!.callbacks.rejected(error), log);
+        handOver = () => item.callbacks.rejected(error);
       }
       queue.shift();
+      if (!item.isDropped) this.settle(handOver, log);
       if (queue[0]) claim = desk.claim(queue[0].message);
     }
     this.waiting.delete(key);
   }
 
+  private handOver(owner: Awaited<ReturnType<Desk["claim"]>>, item: WaitingMessage): void {
+    if (typeof owner !== "object") this.deliverHere(item);
+    else this.pass(owner.node, item);
+  }
+
   private deliverHere(item: WaitingMessage): void {
-    const { message, callbacks, options } = item;
+    const { message, callbacks } = item;
     const outcome: DeliveryCallbacks = {
       accepted: (status) => callbacks.accepted(status),
       rejected: (error) => (isMoved(error) ? this.again(item) : callbacks.rejected(error)),
     };
-    this.options.inbound.deliver(message, outcome, options);
+    this.options.inbound.deliver(message, outcome, passOptionsOf(item));
   }
 
   private pass(node: string, item: WaitingMessage): void {
-    const { message, callbacks, options } = item;
+    const { message, callbacks } = item;
     const key = keyOf(message);
     const passed = this.passed.get(key) ?? new Set();
     this.passed.set(key, passed.add(item));
@@ -179,12 +245,19 @@ export class DeskQueue {
       rejected: (error) =>
         settled(() => (isMoved(error) ? this.again(item) : callbacks.rejected(error))),
     };
-    this.options.desk.pass(node, message, outcome, options);
+    this.options.desk.pass(node, message, outcome, passOptionsOf(item));
   }
 
-  private again({ message, callbacks, options, isStopped = false }: WaitingMessage): void {
-    if (isStopped) return callbacks.rejected(channelsErrors.stopped());
-    this.options.after(retryMs, () => this.deliver(message, callbacks, options));
+  private again(item: WaitingMessage): void {
+    const { message, callbacks, options } = item;
+    if (item.isStopped) return callbacks.rejected(channelsErrors.stopped());
+    this.returned.add(item);
+    this.options.after(retryMs, () => {
+      this.returned.delete(item);
+      if (item.isDropped) return;
+      if (item.isStopped) callbacks.rejected(channelsErrors.stopped());
+      else this.deliver(message, callbacks, options);
+    });
   }
 
   /** Another node has the session: its answers end here, and nothing of them is stored. */

@@ -33,6 +33,8 @@ export interface EditThrottle<M, R> {
   finish(key: string, message: M): Promise<R>;
   /** Number of messages with a stored update, an edit in progress or a running interval. */
   readonly size: number;
+  /** Drops the stored updates of the messages whose key matches: their conversation is deleted. */
+  drop(matches: (key: string) => boolean): void;
   /** Drops the stored updates. */
   close(): void;
 }
@@ -111,6 +113,10 @@ class Throttle<M, R> implements EditThrottle<M, R> {
     } finally {
       if (state.inProgress === last) this.messages.delete(key);
     }
+  }
+
+  drop(matches: (key: string) => boolean): void {
+    for (const [key, state] of this.messages) if (matches(key)) state.stored = undefined;
   }
 
   close(): void {

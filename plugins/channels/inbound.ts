@@ -1,11 +1,13 @@
 /** Delivers inbound messages to the application and reports the outcome to their channel. */
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import { Dedupe, type DeliveryRecord, type MessageKey } from "./dedupe.ts";
+import { Dedupe, type DeliveryRecord } from "./dedupe.ts";
 import { DedupedDelivery, settleAgain, type DedupeContext } from "./deduped-delivery.ts";
 import { channelsErrors } from "./errors.ts";
+import { KnownIds, type WaitingDelivery } from "./known-ids.ts";
+import { maxHops } from "./outbound.ts";
 import type { ActiveApplication, RunOptions } from "./run-options.ts";
-import { Run } from "./runs.ts";
-import type { TakenIds } from "../conversations/index.ts";
+import { Run, toRunning } from "./runs.ts";
+import type { PassOptions, TakenIds } from "../conversations/index.ts";
 import type {
   Address,
   Application,
@@ -22,101 +24,6 @@ import {
   type ReportingCallbacks,
   type SessionQueues,
 } from "./session-queues.ts";
-
-/** A delivery of a session whose ids are being loaded. */
-interface WaitingDelivery {
-  run(): void;
-  /** Delivers again: the id of another message was looked up. */
-  again(): void;
-  reject(error: unknown): void;
-}
-
-const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
-
-/** Deliveries of a session keep their order while its ids are loaded. */
-class KnownIds {
-  private readonly taken: TakenIds;
-  private readonly dedupe: Dedupe;
-  private readonly failed: (error: unknown) => void;
-  private readonly loading = new Map<string, WaitingDelivery[]>();
-
-  /** @param failed - Receives errors thrown by the callbacks of a channel. */
-  constructor(taken: TakenIds, dedupe: Dedupe, failed: (error: unknown) => void) {
-    this.taken = taken;
-    this.dedupe = dedupe;
-    this.failed = failed;
-  }
-
-  /** True if the ids of the session are being loaded. Begins to load them if that is necessary. */
-  mustWait(message: MessageKey, isDeduplicated: boolean): boolean {
-    if (this.loading.size > 0 && this.loading.has(keyOf(message))) return true;
-    if (!isDeduplicated || this.dedupe.hasSession(message)) return false;
-    if (this.dedupe.find(message)) return false;
-    const { channel, session, id } = message;
-    const known = this.taken.known({ channel, session }, id);
-    if (!(known instanceof Promise)) {
-      this.restore(message, known);
-      return false;
-    }
-    const waiting: WaitingDelivery[] = [];
-    this.loading.set(keyOf(message), waiting);
-    void known.then(
-      (loaded) => {
-        const isComplete = this.restore(message, loaded);
-        const [first] = waiting;
-        this.finish(message, waiting, (delivery) =>
-          isComplete || delivery === first ? delivery.run() : delivery.again(),
-        );
-      },
-      (error: unknown) => this.finish(message, waiting, ({ reject }) => reject(error)),
-    );
-    return true;
-  }
-
-  /** Call after `mustWait` has returned true. */
-  wait(message: Address, delivery: WaitingDelivery): void {
-    this.loading.get(keyOf(message))!.push(delivery);
-  }
-
-  /**
-   * Loads the ids of a session, or one of them, after the messages that wait for theirs.
-   *
-   * @returns A promise that never rejects; undefined if the ids are known.
-   */
-  load(message: MessageKey): Promise<void> | undefined {
-    if (!this.mustWait(message, true)) return undefined;
-    return new Promise((run) => {
-      const again = (): void => void Promise.resolve(this.load(message)).then(() => run());
-      this.wait(message, { run, again, reject: () => run() });
-    });
-  }
-
-  /** @returns True if all ids of the session are known now. */
-  private restore(address: Address, known: Awaited<ReturnType<TakenIds["known"]>>): boolean {
-    const isComplete = !("found" in known);
-    const one = isComplete || !known.found ? [] : [known.found];
-    this.dedupe.restore(address, isComplete ? known : one, isComplete);
-    return isComplete;
-  }
-
-  private finish(
-    message: Address,
-    waiting: readonly WaitingDelivery[],
-    use: (delivery: WaitingDelivery) => void,
-  ): void {
-    this.loading.delete(keyOf(message));
-    for (const delivery of waiting) {
-      try {
-        use(delivery);
-      } catch (error) {
-        this.failed(error);
-      }
-    }
-  }
-}
-
-/** Bridges a message may cross. */
-export const maxHops = 4;
 
 interface InboundOptions extends Omit<RunOptions, "deliveries" | "current"> {
   readonly clock: Clock;
@@ -147,11 +54,12 @@ function assertSuggestions(suggestions: readonly string[]): void {
 export class Inbound {
   readonly isBusy: SessionQueues<Run>["has"];
   readonly busySessions: SessionQueues<Run>["busySessions"];
+  readonly running: (channel: string, session: string) => ReturnType<typeof toRunning>;
   private readonly dedupeContext: DedupeContext;
   private readonly options: InboundOptions;
   private readonly runOptions: RunOptions;
   private current:
-    | (Pick<ActiveApplication, "application" | "stopGraceMs"> & {
+    | (Pick<ActiveApplication, "application" | "stopGraceMs" | "withdraw"> & {
         readonly width: number;
         readonly suggestions: readonly string[] | undefined;
       })
@@ -173,6 +81,7 @@ export class Inbound {
     this.queues = createSessionQueues(() => this.current?.width ?? 1);
     this.isBusy = this.queues.has;
     this.busySessions = this.queues.busySessions;
+    this.running = (channel, session) => toRunning(this.queues.started(channel, session));
     this.runOptions = {
       ...options,
       deliveries: this.pendingDeliveries,
@@ -181,16 +90,15 @@ export class Inbound {
     };
   }
 
-  handle(
-    application: Application,
-    { perSession = 1, stopGraceS = defaultStopGraceS, suggestions }: ApplicationOptions = {},
-  ): Release {
+  handle(application: Application, options: ApplicationOptions = {}): Release {
+    const { perSession = 1, stopGraceS = defaultStopGraceS, suggestions, withdraw } = options;
     if (typeof application !== "function")
       throw channelsErrors.application_invalid(application === null ? "null" : typeof application);
     if (this.current) throw channelsErrors.application_taken();
     if (suggestions) assertSuggestions(suggestions);
     const width = Math.max(1, perSession);
-    const registration = { application, width, stopGraceMs: stopGraceS * 1_000, suggestions };
+    const stopGraceMs = stopGraceS * 1_000;
+    const registration = { application, width, stopGraceMs, suggestions, withdraw };
     this.current = registration;
     return () => {
       if (this.current === registration) this.current = undefined;
@@ -204,15 +112,46 @@ export class Inbound {
   deliver(
     inboundMessage: InboundMessage,
     deliveryCallbacks: DeliveryCallbacks,
-    { dedupe: isDeduplicated = false }: { dedupe?: boolean } = {},
+    { dedupe: isDeduplicated = false, stopped = false }: PassOptions = {},
   ): void {
-    if (this.knownIds?.mustWait(inboundMessage, isDeduplicated))
-      this.knownIds.wait(inboundMessage, {
-        run: () => this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated),
-        again: () => this.deliver(inboundMessage, deliveryCallbacks, { dedupe: isDeduplicated }),
-        reject: (error) => deliveryCallbacks.rejected(error),
-      });
-    else this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated);
+    const { knownIds } = this;
+    const isIdle = !knownIds || knownIds.loading.size + knownIds.held.size === 0;
+    const isReady = isIdle && !isDeduplicated;
+    if (isReady || !knownIds?.mustWait(inboundMessage, isDeduplicated)) {
+      if (stopped) this.rejectStopped(inboundMessage, deliveryCallbacks, isDeduplicated);
+      else this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated);
+      return;
+    }
+    const delivery: WaitingDelivery = {
+      message: inboundMessage,
+      isStopped: stopped,
+      run: () =>
+        delivery.isStopped
+          ? this.rejectStopped(inboundMessage, deliveryCallbacks, isDeduplicated)
+          : this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated),
+      again: () => {
+        if (knownIds.mustWait(inboundMessage, isDeduplicated))
+          knownIds.wait(inboundMessage, delivery);
+        else delivery.run();
+      },
+      reject: (error) => deliveryCallbacks.rejected(error),
+    };
+    knownIds.wait(inboundMessage, delivery);
+  }
+
+  /** Rejects a message that was stopped while it waited. It is known when it is repeated. */
+  private rejectStopped(
+    inboundMessage: InboundMessage,
+    deliveryCallbacks: DeliveryCallbacks,
+    isDeduplicated: boolean,
+  ): void {
+    const { dedupe, dedupeContext } = this;
+    const stopped = channelsErrors.stopped();
+    if (!isDeduplicated) return deliveryCallbacks.rejected(stopped);
+    const before = dedupe.find(inboundMessage);
+    if (before) return this.deliverAgain(inboundMessage, before, deliveryCallbacks);
+    const record = dedupe.remember(inboundMessage);
+    new DedupedDelivery(dedupeContext, inboundMessage, record, deliveryCallbacks).rejected(stopped);
   }
 
   private deliverNow(
@@ -251,27 +190,46 @@ export class Inbound {
   }
 
   /**
-   * Stops one message of a session, or all that run or wait. The application is asked once, and a
-   * message that it has not received is rejected.
+   * Stops one message of a session, or all that run or wait. Messages that wait, here or in the
+   * application, are removed first, so that none of them follows one that ends. The application is
+   * asked once about each of the others.
    */
   stopMessages(to: Address, id?: string, by?: Sender): readonly StopResult[] {
     const { channel, session } = to;
-    const matches = (run: Run): boolean => !run.isOver && (id ?? run.message.id) === run.message.id;
-    const removed = this.queues.remove(channel, session, matches);
-    const started = this.queues.started(channel, session).filter(matches);
+    const waiting = this.knownIds?.waiting(to, id) ?? [];
+    for (const delivery of waiting) delivery.isStopped = true;
+    const { removed, running } = this.removeUnstarted(
+      to,
+      (run) => (id ?? run.message.id) === run.message.id,
+    );
     const results: StopResult[] = [];
-    for (const run of removed) {
-      this.options.stopAsked(run.message, by);
-      run.remove();
-      results.push({ id: run.message.id, status: "removed" });
+    for (const { message } of waiting) results.push({ id: message!.id, status: "removed" });
+    for (const { message } of removed) {
+      this.options.stopAsked(message, by);
+      results.push({ id: message.id, status: "removed" });
     }
-    for (const run of started) {
+    for (const run of running) {
       this.options.stopAsked(run.message, by);
       run.stop();
       results.push({ id: run.message.id, status: "stopping" });
     }
     if (id === undefined || results.length > 0) return results;
     return [{ id, status: this.dedupe.find({ channel, session, id }) ? "over" : "unknown" }];
+  }
+
+  /**
+   * Ends the messages of a session whose conversation is deleted. Nothing of them is stored or sent
+   * any more; a client that repeats one of them is refused.
+   *
+   * @returns A function that lets later messages of the session continue.
+   */
+  forget(address: Address): Release {
+    const { channel, session } = address;
+    const release = this.knownIds?.hold(address, channelsErrors.stopped);
+    this.dedupe.discardOpen(address);
+    this.stopMessages(address);
+    for (const run of this.queues.started(channel, session)) run.reportEnd();
+    return release ?? (() => undefined);
   }
 
   /**
@@ -286,9 +244,26 @@ export class Inbound {
   /** Ends the messages of a session that another node has taken over. */
   abandon({ channel, session }: Address): void {
     const reason = channelsErrors.not_owner();
-    for (const run of this.queues.remove(channel, session, () => true)) run.remove(reason);
-    for (const run of this.queues.started(channel, session)) run.stop(reason);
+    const { running } = this.removeUnstarted({ channel, session }, () => true, reason);
+    for (const run of running) run.stop(reason);
     this.dedupe.forgetSession({ channel, session });
+  }
+
+  /** @returns The messages that the application has not begun with, and the others. */
+  private removeUnstarted(
+    { channel, session }: Address,
+    matches: (run: Run) => boolean,
+    reason?: Error,
+  ): { readonly removed: readonly Run[]; readonly running: readonly Run[] } {
+    const isMeant = (run: Run): boolean => !run.isOver && matches(run);
+    const waiting = this.queues.remove(channel, session, isMeant);
+    for (const run of waiting) run.remove(reason);
+    const started = this.queues.started(channel, session).filter(isMeant);
+    const withdrawn = new Set(started.toReversed().filter((run) => run.withdraw(reason)));
+    return {
+      removed: [...started.filter((run) => withdrawn.has(run)), ...waiting],
+      running: started.filter((run) => !withdrawn.has(run)),
+    };
   }
 
   /** Reads the ids of a session again before the next message. */
@@ -334,8 +309,8 @@ export class Inbound {
   private activeApplication(): ActiveApplication | undefined {
     const { current, stopping } = this;
     if (!current || !stopping) return undefined;
-    const { application, stopGraceMs } = current;
-    return { application, stopGraceMs, signal: stopping.signal };
+    const { application, stopGraceMs, withdraw } = current;
+    return { application, stopGraceMs, withdraw, signal: stopping.signal };
   }
 
   private failedAfterAcceptance(inboundMessage: InboundMessage, error: unknown): void {

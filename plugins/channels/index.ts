@@ -9,10 +9,12 @@ import type {
   InboundMessage,
   ChannelHandle,
 } from "./service.ts";
+import { Deletions } from "./deletions.ts";
 import { DeskQueue } from "./desk-queue.ts";
 import { createHistory } from "./history.ts";
 import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
+import type { RunOptions } from "./run-options.ts";
 import { addAnswer, createTrafficCounts, recordTimes, type TrafficCounts } from "./traffic.ts";
 import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
 
@@ -50,6 +52,7 @@ export type {
   Receipt,
   RequestTimes,
   RequestTimesPart,
+  RunningMessage,
   Sender,
   StopResult,
   StopStatus,
@@ -82,7 +85,8 @@ function assertAdapter(adapter: Partial<ChannelAdapter> | undefined): void {
 }
 
 /** The way of messages to the application: directly, or through the node that has the session. */
-type InboundRoute = Pick<Inbound, "deliver" | "isBusy"> & {
+type InboundRoute = Pick<Inbound, "deliver" | "isBusy" | "forget"> & {
+  readonly running: DeskQueue["running"];
   readonly stopMessages: Channels["stop"];
 };
 
@@ -130,6 +134,7 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
     stop: (session, id, by) =>
       isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : [],
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
+    running: (session) => (isAttached() ? inbound.running(name, session) : []),
     close() {
       if (isAttached()) detach();
     },
@@ -158,11 +163,13 @@ function createSending(
     emit("channels:receipt-changed", () => ({ channel, session, id, status, ...optional }));
   });
   const newId = createIdGenerator(random, () => clock.now());
+  const deletions = new Deletions(() => newId.cut());
   const outbound = createOutbound({
     adapter: (name) => adapters.get(name),
     running: isRunning,
     receipts,
     counts,
+    deletions,
     newId() {
       counts.sent += 1; // Each sent message gets one id.
       return newId();
@@ -175,13 +182,13 @@ function createSending(
     clock,
     after,
   });
-  return { outbound, streams, receipts };
+  return { outbound, streams, receipts, deletions };
 }
 
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
   { clock, log, emit, after, uses }: ChannelsScope,
-  calls: Pick<Channels, "send" | "history"> & { readonly stream: ReplyStreams["open"] },
+  calls: Pick<RunOptions, "send" | "history" | "stream" | "deletions">,
   adapters: ReadonlyMap<string, ChannelAdapter>,
   counts: TrafficCounts,
 ): Inbound {
@@ -272,7 +279,7 @@ export function channels(): Plugin<ChannelsShape> {
       let sending = false;
 
       const counts = createTrafficCounts();
-      const { outbound, streams, receipts } = createSending(scope, {
+      const { outbound, streams, receipts, deletions } = createSending(scope, {
         adapters,
         isRunning: () => sending,
         counts,
@@ -281,12 +288,21 @@ export function channels(): Plugin<ChannelsShape> {
       const history = createHistory(scope.uses.conversations);
       const inbound = createInbound(
         scope,
-        { send: outbound.send, stream, history },
+        { send: outbound.send, stream, history, deletions },
         adapters,
         counts,
       );
 
       const route = createRoute(scope, inbound);
+
+      scope.uses.conversations?.watchDeletions?.((address) => {
+        deletions.add(address);
+        const release = route.forget(address);
+        streams.forget(address);
+        adapters.get(address.channel)?.forgotten?.(address.session);
+        emit("channels:session-cleared", address);
+        return release;
+      });
 
       onStop(() => void (sending = false));
       onReady(() => {
@@ -324,15 +340,8 @@ export function channels(): Plugin<ChannelsShape> {
           adapters.set(name, adapter);
           const isAttached = (): boolean => adapters.get(name) === adapter;
           const detach = (): void => void adapters.delete(name);
-          return createChannelHandle({
-            name,
-            isAttached,
-            detach,
-            inbound: route,
-            receipts,
-            streams,
-            emit,
-          });
+          const handle = { name, isAttached, detach, inbound: route };
+          return createChannelHandle({ ...handle, receipts, streams, emit });
         },
       };
       return { channels: offered };

@@ -88,8 +88,8 @@ export interface EndOptions {
 /** The end of the work on one message of a client. */
 export interface AnswerEnd extends EndOptions {
   /**
-   * `stopped`: a stop was requested before any complete text was sent. `failed`: the application
-   * rejected the message or failed later.
+   * `stopped`: a stop was requested before the answer ended. `failed`: the application rejected the
+   * message or failed later.
    */
   readonly outcome: "completed" | "stopped" | "failed";
   /** Code of the error, with the outcome `failed`. */

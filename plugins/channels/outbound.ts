@@ -1,10 +1,44 @@
 /** Sends messages of the application to channels, and tracks their delivery receipts. */
 import { codeOf, type Awaitable } from "../../kernel/index.ts";
+import type { Deletions } from "./deletions.ts";
 import { channelsErrors } from "./errors.ts";
 import { IdTable } from "./id-table.ts";
-import { maxHops } from "./inbound.ts";
 import type { TrafficCounts } from "./traffic.ts";
-import type { AdapterReceipt, Address, ChannelAdapter, Channels, Receipt } from "./service.ts";
+import type {
+  AdapterReceipt,
+  Address,
+  ChannelAdapter,
+  Channels,
+  Message,
+  Receipt,
+} from "./service.ts";
+
+/** Bridges a message may cross. */
+export const maxHops = 4;
+
+export type GrowingReply = Parameters<Message["reply"]>[0];
+
+/**
+ * Copies a message and sets `inReplyTo`. The copy is made key by key: V8 gives each spread copy a
+ * new hidden class, which is slow to read.
+ */
+export function toReply(id: string, message: GrowingReply): GrowingReply {
+  const { content, kind, placeholder, toolCalls, attachments, inReplyTo = id } = message;
+  const { model, contextUsage, hops, final } = message;
+  const reply: { -readonly [K in keyof GrowingReply]: GrowingReply[K] } = {
+    content,
+    inReplyTo,
+  };
+  if (kind !== undefined) reply.kind = kind;
+  if (placeholder !== undefined) reply.placeholder = placeholder;
+  if (toolCalls !== undefined) reply.toolCalls = toolCalls;
+  if (attachments !== undefined) reply.attachments = attachments;
+  if (model !== undefined) reply.model = model;
+  if (contextUsage !== undefined) reply.contextUsage = contextUsage;
+  if (hops !== undefined) reply.hops = hops;
+  if (final !== undefined) reply.final = final;
+  return reply;
+}
 
 interface OutboundOptions {
   readonly adapter: (channel: string) => ChannelAdapter | undefined;
@@ -12,12 +46,17 @@ interface OutboundOptions {
   readonly receipts: ReceiptTracker;
   readonly counts: Pick<TrafficCounts, "recorder">;
   readonly newId: () => string;
+  readonly deletions: Pick<Deletions, "count" | "hasMessage">;
 }
+
+/** The receipt of a change to a message that was deleted with its conversation. */
+const toDeletedReceipt = (id: string): Promise<Receipt> =>
+  Promise.resolve({ id, status: "undelivered", reason: "deleted" });
 
 export function createOutbound(
   options: OutboundOptions,
 ): Pick<Channels, "send" | "update" | "remove" | "typing"> {
-  const { adapter, running, receipts, counts, newId } = options;
+  const { adapter, running, receipts, counts, newId, deletions } = options;
 
   function adapterFor({ channel }: Address): ChannelAdapter {
     if (!running()) throw channelsErrors.not_running();
@@ -35,6 +74,16 @@ export function createOutbound(
         ? channelsErrors.undeliverable(tracked.channel, { cause: error })
         : (error as Error),
     );
+  }
+
+  /** Changes a sent message, unless it was deleted with its conversation. */
+  function change(
+    to: Address,
+    id: string,
+    call: (adapter: ChannelAdapter) => Awaitable<AdapterReceipt>,
+  ): Promise<Receipt> {
+    const isDeleted = deletions.count > 0 && deletions.hasMessage(to, id);
+    return isDeleted ? toDeletedReceipt(id) : ask(to, id, call);
   }
 
   /** Rejects and never throws. A channel that returns synchronously costs one promise. */
@@ -68,13 +117,13 @@ export function createOutbound(
       });
     },
     update: (to, id, message) =>
-      ask(to, id, (channel) => {
+      change(to, id, (channel) => {
         if (!channel.update) throw channelsErrors.unsupported(to.channel, "update");
         counts.recorder?.sent(to, id, message);
         return channel.update(to.session, id, message);
       }),
     remove: (to, id) =>
-      ask(to, id, (channel) => {
+      change(to, id, (channel) => {
         if (!channel.remove) throw channelsErrors.unsupported(to.channel, "remove");
         return channel.remove(to.session, id);
       }),
@@ -92,6 +141,12 @@ const idsPerBatch = 16;
 /** Random bytes are drawn in blocks: the system call costs far more than the bytes. */
 const randomBlockBytes = 4_096;
 
+interface IdGenerator {
+  (): string;
+  /** @returns A text that is greater than all ids so far and less than all later ones. */
+  cut(): string;
+}
+
 /**
  * Creates message ids, in batches: 32 hexadecimal digits, which are the time in Unix milliseconds
  * and ten random bytes.
@@ -99,11 +154,13 @@ const randomBlockBytes = 4_096;
 export function createIdGenerator(
   random: (bytes: number) => Uint8Array,
   now: () => number,
-): () => string {
+): IdGenerator {
   let block = Buffer.alloc(0);
   let used = 0;
   let batch = "";
   let position = 0;
+  /** Of the latest batch: the times of later ones are not lower, also if the clock was set back. */
+  let latest = 0;
 
   function makeBatch(): void {
     if (used === block.length) {
@@ -111,17 +168,24 @@ export function createIdGenerator(
       used = 0;
     }
     const end = used + idBytes * idsPerBatch;
-    const time = Math.max(0, now()) % 2 ** (8 * timeBytes);
+    const time = (latest = Math.max(latest, Math.floor(now()))) % 2 ** (8 * timeBytes);
     for (let at = used; at < end; at += idBytes) block.writeUIntBE(time, at, timeBytes);
     batch = block.toString("hex", used, end);
     used = end;
     position = 0;
   }
 
-  return () => {
+  const next = (): string => {
     if (position === batch.length) makeBatch();
     return batch.slice(position, (position += 2 * idBytes));
   };
+  return Object.assign(next, {
+    cut() {
+      latest = Math.max(latest + 1, Math.floor(now()));
+      position = batch.length; // the rest of the batch has an earlier time
+      return latest.toString(16).padStart(2 * timeBytes, "0");
+    },
+  });
 }
 
 const maxTracked = 10_000;

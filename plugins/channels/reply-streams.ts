@@ -47,6 +47,8 @@ export interface ReplyStreams {
   sessionIdle(to: Address): void;
   /** A client of the session is connected again. */
   sessionActive(to: Address): void;
+  /** Aborts the streams of a session whose conversation is deleted. */
+  forget(to: Address): void;
   /** Aborts all streams. Resolves when their text so far was sent, as far as possible. */
   stop(): Promise<void>;
 }
@@ -71,6 +73,10 @@ export function createReplyStreams(options: ReplyStreamOptions): ReplyStreams {
     },
     sessionActive(to) {
       for (const writer of writers) if (writer.isFor(to)) writer.returned();
+    },
+    forget(to) {
+      for (const writer of [...writers])
+        if (writer.isFor(to)) writer.stream.abort(channelsErrors.stopped());
     },
     async stop() {
       const all = [...writers];

@@ -1,7 +1,14 @@
 // Dependencies of all messages in the application.
 import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
+import type { Deletions } from "./deletions.ts";
 import type { ReplyStreams } from "./reply-streams.ts";
-import type { AnswerEnd, Application, Channels, InboundMessage } from "./service.ts";
+import type {
+  AnswerEnd,
+  Application,
+  ApplicationOptions,
+  Channels,
+  InboundMessage,
+} from "./service.ts";
 import type { PendingDeliveries } from "./session-queues.ts";
 
 /** The application and what it shares with all messages. */
@@ -11,6 +18,7 @@ export interface ActiveApplication {
   readonly signal: AbortSignal;
   /** How long a stopped message may occupy its session. */
   readonly stopGraceMs: number;
+  readonly withdraw: ApplicationOptions["withdraw"];
 }
 
 export interface RunOptions {
@@ -21,6 +29,7 @@ export interface RunOptions {
   readonly stream: ReplyStreams["open"];
   readonly history: Channels["history"];
   readonly deliveries: PendingDeliveries;
+  readonly deletions: Deletions;
   readonly current: () => ActiveApplication | undefined;
   /** Runs when the application fails after it has accepted the message. */
   readonly failed: (message: InboundMessage, error: unknown) => void;

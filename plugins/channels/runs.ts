@@ -2,6 +2,7 @@
 import { codeOf, type Release } from "../../kernel/index.ts";
 import type { Turn } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
+import { toReply, type GrowingReply } from "./outbound.ts";
 import type { ActiveApplication, RunOptions } from "./run-options.ts";
 import type {
   AnswerEnd,
@@ -10,32 +11,9 @@ import type {
   Media,
   Message,
   ReplyStream,
+  RunningMessage,
 } from "./service.ts";
 import type { PendingDelivery, Slot, Task } from "./session-queues.ts";
-
-type GrowingReply = Parameters<Message["reply"]>[0];
-
-/**
- * Copies a message and sets `inReplyTo`. The copy is made key by key: V8 gives each spread copy a
- * new hidden class, which is slow to read.
- */
-function toReply(id: string, message: GrowingReply): GrowingReply {
-  const { content, kind, placeholder, toolCalls, attachments, inReplyTo = id } = message;
-  const { model, contextUsage, hops, final } = message;
-  const reply: { -readonly [K in keyof GrowingReply]: GrowingReply[K] } = {
-    content,
-    inReplyTo,
-  };
-  if (kind !== undefined) reply.kind = kind;
-  if (placeholder !== undefined) reply.placeholder = placeholder;
-  if (toolCalls !== undefined) reply.toolCalls = toolCalls;
-  if (attachments !== undefined) reply.attachments = attachments;
-  if (model !== undefined) reply.model = model;
-  if (contextUsage !== undefined) reply.contextUsage = contextUsage;
-  if (hops !== undefined) reply.hops = hops;
-  if (final !== undefined) reply.final = final;
-  return reply;
-}
 
 /** The message that the application receives. `signal` and `end` are made when they are read. */
 class ReceivedMessage implements Message {
@@ -92,6 +70,10 @@ class ReceivedMessage implements Message {
   }
 }
 
+/** Lists the messages that have not ended, in the same order. */
+export const toRunning = (runs: readonly Run[]): readonly RunningMessage[] =>
+  runs.flatMap(({ isOver, message: { id, at } }) => (isOver ? [] : [{ id, at }]));
+
 export class Run implements Task {
   readonly message: InboundMessage;
   private readonly options: RunOptions;
@@ -105,13 +87,19 @@ export class Run implements Task {
   private givenEnd: EndOptions | undefined;
   private failureCode: string | undefined;
   private messages = 0;
-  private hasFinalText = false;
+  /** The application named the reason of the end before a stop, so the stop changes nothing. */
+  private isComplete = false;
   private hasTurn = false;
   private hasReleased = false;
   private hasSettled = false;
   /** Settles with the acceptance of a message whose turn is being stored. */
   private accepting: Promise<void> | undefined;
   private isStopped = false;
+  /** Set when the application receives the message. */
+  private received: ReceivedMessage | undefined;
+  /** Conversations that were deleted before this message arrived. */
+  private readonly deletedBefore: number;
+  private hasReported = false;
   /** True once the handler has settled and all its streams have ended. */
   isOver = false;
 
@@ -119,6 +107,7 @@ export class Run implements Task {
     this.options = options;
     this.message = message;
     this.delivery = delivery;
+    this.deletedBefore = options.deletions.count;
   }
 
   start(slot: Slot): void {
@@ -133,7 +122,8 @@ export class Run implements Task {
     this.application = current;
     let result: void | Promise<void>;
     try {
-      result = current.application(new ReceivedMessage(this, this.message), current.signal);
+      this.received = new ReceivedMessage(this, this.message);
+      result = current.application(this.received, current.signal);
     } catch (error) {
       return this.settle(error, true);
     }
@@ -150,6 +140,21 @@ export class Run implements Task {
     this.options.deliveries.reject(this.delivery, reason);
   }
 
+  /**
+   * Removes a message that the application has received and keeps in a queue of its own.
+   *
+   * @returns False if the application has begun with it.
+   */
+  withdraw(reason: Error = channelsErrors.stopped()): boolean {
+    const { application, received } = this;
+    if (this.isStopped || !received || !application?.withdraw?.(received)) return false;
+    this.isStopped = this.isOver = true;
+    this.remove(reason);
+    this.release();
+    this.slot!.forget(this);
+    return true;
+  }
+
   /** Asks the application to stop. Does nothing the second time. */
   stop(reason: Error = channelsErrors.stopped()): void {
     if (this.isStopped) return;
@@ -160,6 +165,13 @@ export class Run implements Task {
     if (this.isOver) return;
     const graceMs = this.application?.stopGraceMs ?? 0;
     this.graceTimer = this.options.after(graceMs, () => this.giveUp(graceMs));
+  }
+
+  /** Reports the end before the application has ended, because the conversation is deleted now. */
+  reportEnd(): void {
+    if (this.hasReported || this.isOver) return;
+    this.hasReported = true;
+    this.options.ended(this.message, this.toEnd(), this.options.clock.now() - this.message.at);
   }
 
   accept(): void {
@@ -176,7 +188,7 @@ export class Run implements Task {
    * @returns A promise that never rejects, if the channel needs time.
    */
   addTurn(): Promise<void> | undefined {
-    if (this.hasTurn || this.isStopped) return undefined;
+    if (this.hasTurn || this.isSilenced()) return undefined;
     this.hasTurn = true;
     try {
       return this.options.turn(this.message)?.catch((error: unknown) => this.logTurn(error));
@@ -213,12 +225,12 @@ export class Run implements Task {
   }
 
   noteEnd(options: EndOptions): void {
-    if (options.finishReason !== undefined && !this.isStopped) this.hasFinalText = true;
+    if (options.finishReason !== undefined && !this.isStopped) this.isComplete = true;
     this.givenEnd = { ...this.givenEnd, ...options };
   }
 
   reply(message: GrowingReply): ReturnType<Message["reply"]> {
-    if (this.isStopped) return Promise.reject(channelsErrors.stopped());
+    if (this.isSilenced()) return Promise.reject(channelsErrors.stopped());
     this.noteReply(message);
     void this.addTurn();
     return this.options.send(this.message, toReply(this.message.id, message));
@@ -231,10 +243,7 @@ export class Run implements Task {
       { inReplyTo, ...options },
       {
         begins: () => void this.addTurn(),
-        finished: (end) => {
-          if (!this.isStopped) this.hasFinalText = true;
-          this.noteEnd(end);
-        },
+        finished: (end) => this.noteEnd(end),
         settled: () => {
           this.streams!.delete(opened);
           this.endIfDone();
@@ -243,15 +252,21 @@ export class Run implements Task {
     );
     (this.streams ??= new Set()).add(opened);
     this.messages += 1;
-    if (this.isStopped) opened.abort(channelsErrors.stopped());
+    if (this.isSilenced()) opened.abort(channelsErrors.stopped());
     return opened;
+  }
+
+  /** True if replies are dropped: the message was stopped, or its conversation is deleted. */
+  private isSilenced(): boolean {
+    const { deletions } = this.options;
+    const isDeleted = deletions.count > this.deletedBefore;
+    return this.isStopped || (isDeleted && deletions.hasSince(this.message, this.deletedBefore));
   }
 
   private noteReply(message: GrowingReply): void {
     this.messages += 1;
     const { usage, finishReason, model, kind, final, placeholder } = message;
     if (kind !== undefined || final === false || placeholder === true) return;
-    this.hasFinalText = true;
     if (usage !== undefined || finishReason !== undefined || model !== undefined)
       this.noteEnd({
         ...(usage && { usage }),
@@ -299,12 +314,12 @@ export class Run implements Task {
 
   private report(end: AnswerEnd, ms: number): void {
     this.slot!.forget(this);
-    this.options.ended(this.message, end, ms);
+    if (!this.hasReported) this.options.ended(this.message, end, ms);
   }
 
   private toEnd(): AnswerEnd {
     const { givenEnd, failureCode, messages } = this;
-    const hasStopped = this.isStopped && !this.hasFinalText;
+    const hasStopped = this.isStopped && !this.isComplete;
     const hasFailed = failureCode !== undefined && !this.isStopped;
     const outcome = hasStopped ? "stopped" : hasFailed ? "failed" : "completed";
     if (outcome === "completed" && !givenEnd) return { outcome, finishReason: "stop", messages };

@@ -34,6 +34,8 @@ export interface SendQueue {
    *   long.
    */
   add<T>(session: string, call: () => Promise<T>): Promise<T>;
+  /** Rejects the waiting calls of a session as `stopped`: its conversation is deleted. */
+  drop(session: string): void;
   /** Number of calls that have not settled. */
   readonly size: number;
   /** Rejects the waiting calls and all later ones as `not_running`. A call in progress ends. */
@@ -98,6 +100,13 @@ class RetryingQueue implements SendQueue {
       if (waiting) waiting.push(task);
       else void this.drain(session, [task]);
     });
+  }
+
+  drop(session: string): void {
+    for (const task of this.sessions.get(session)?.splice(0) ?? []) {
+      this.count -= 1;
+      task.reject(channelsErrors.stopped());
+    }
   }
 
   close(): void {

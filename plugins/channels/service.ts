@@ -28,6 +28,14 @@ export interface ApplicationOptions {
   readonly perSession?: number;
   /** Seconds after which a stopped message no longer occupies its session. @defaultValue `10` */
   readonly stopGraceS?: number;
+  /**
+   * For an application that queues messages itself: removes a message that it has not begun with.
+   * Called for each message that a client stops, latest first, before any of them is aborted.
+   *
+   * @param message - The object that the application received.
+   * @returns False if the application has begun with the message.
+   */
+  readonly withdraw?: (message: Message) => boolean;
   /** Messages that chat pages offer to begin with: at most four, each of 1 to 80 characters.
    *  @defaultValue those of the page */
   readonly suggestions?: readonly string[];
@@ -69,7 +77,8 @@ export interface Channels {
   stream(to: Address, options?: StreamOptions): ReplyStream;
   /**
    * Stops a message of a client, or all messages of the session that run or wait. The
-   * `message.signal` of the application aborts. A waiting message is rejected as `stopped`.
+   * `message.signal` of the application aborts. A waiting message is rejected as `stopped`, and
+   * never reaches the application: waiting messages are removed before any other is stopped.
    *
    * @param id - Id of the message. @defaultValue all
    * @param by - The person who stops it.
@@ -168,6 +177,14 @@ export interface DeliveryCallbacks {
   rejected(error: unknown): void;
 }
 
+/** A message that the application works on. */
+export interface RunningMessage {
+  /** Id of the message. */
+  readonly id: string;
+  /** Unix milliseconds at which it arrived. */
+  readonly at: number;
+}
+
 /** The calls that an attached channel makes. */
 export interface ChannelHandle {
   /**
@@ -204,6 +221,12 @@ export interface ChannelHandle {
   /** Returns true while the application processes a message of this session (default: of any
    *  session), even after it has acknowledged the message. */
   isBusy(session?: string): boolean;
+  /**
+   * Lists the messages of the session that the application works on, oldest first.
+   *
+   * @returns Undefined if another node may have the session.
+   */
+  running(session: string): readonly RunningMessage[] | undefined;
   /** Detaches the channel. Later deliveries are rejected as `not_running`; other calls do
    *  nothing. */
   close(): void;
@@ -255,6 +278,8 @@ export interface ChannelAdapter {
   turn?(message: InboundMessage): Awaitable<void>;
   /** Reports the end of the answer to this message, after its last text. */
   ended?(session: string, id: string, end: AnswerEnd): void;
+  /** The conversation of this session is being deleted: drops everything that is kept of it. */
+  forgotten?(session: string): void;
 }
 
 /** Events of the channels plugin. */
@@ -307,6 +332,8 @@ export type ChannelsEvents = {
     /** True while the client types. */
     readonly on: boolean;
   };
+  /** The conversation of a session is being deleted. Its answers have ended. */
+  "channels:session-cleared": Address;
   /** The first client of a session connected. */
   "channels:session-joined": Address;
   /** The last client of a session disconnected. */

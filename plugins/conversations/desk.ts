@@ -10,10 +10,18 @@ export interface PassOutcome {
   rejected(error: unknown): void;
 }
 
+/** Options of a message that is passed to another node. */
+export interface PassOptions {
+  /** The channel may deliver the message again under the same id. */
+  readonly dedupe?: boolean;
+  /** A client has stopped the message: it is rejected, and known when it is repeated. */
+  readonly stopped?: boolean;
+}
+
 /** The calls of a desk to the node that it belongs to. */
 export interface DeskListener {
   /** Another node passes a message to the application of this one. */
-  passed(message: InboundMessage, outcome: PassOutcome, options: { dedupe?: boolean }): void;
+  passed(message: InboundMessage, outcome: PassOutcome, options: PassOptions): void;
   /** Another node asks to stop messages. */
   stopped(
     address: Address,
@@ -50,12 +58,7 @@ export interface Desk {
    * @param outcome - Called once, before this node passes on any later entry of the other one. The
    *   errors `not_owner` and `node_gone` mean that the message must be handed to another node.
    */
-  pass(
-    node: string,
-    message: InboundMessage,
-    outcome: PassOutcome,
-    options: { dedupe?: boolean },
-  ): void;
+  pass(node: string, message: InboundMessage, outcome: PassOutcome, options: PassOptions): void;
   /**
    * Asks the node that has the session to stop messages.
    *

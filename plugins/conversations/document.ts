@@ -1,7 +1,6 @@
 // Writes a conversation as a JSON or Markdown document.
-import type { Media } from "../channels/index.ts";
 import type { ConversationHistory, ConversationSummary, Turn } from "./service.ts";
-import { turnLabel } from "./turn-label.ts";
+import { escapeMarkdown, toSection } from "./turn-section.ts";
 
 const pageSize = 100;
 
@@ -32,21 +31,6 @@ async function* toJson(
     separator = ",\n";
   }
   yield "\n]}\n";
-}
-
-const escapeMarkdown = (text: string): string => text.replace(/[\\`*_[\]<>#|]/g, "\\$&");
-
-/** Data URLs are left out: the JSON document has them. */
-function mediaLine({ type, url = "", filename }: Media): string {
-  const name = escapeMarkdown(filename ?? type);
-  return /^https?:[^\s<>]*$/.test(url) ? `\n[${name}](<${url}>)\n` : `\n(${name})\n`;
-}
-
-function toSection(turn: Turn): string {
-  const { content, attachments = [], complete, at } = turn;
-  const end = complete === false ? "\n(incomplete)\n" : "";
-  const heading = `\n## ${escapeMarkdown(turnLabel(turn))}, ${new Date(at).toISOString()}\n`;
-  return `${heading}\n${content}\n${attachments.map(mediaLine).join("")}${end}`;
 }
 
 async function* toMarkdown(

@@ -13,6 +13,7 @@ export const conversationsErrors = errorTable({
   store_unavailable: "The conversations cannot be stored now. Try again shortly.",
   store_busy: "Too many messages wait to be stored. Try again shortly.",
   not_owner: "Another node has taken over this session.",
+  forgotten: "The conversation was deleted, so nothing more is added to it.",
   node_gone: "The node that had this session does not answer.",
   not_found: "There is no conversation with this id. List the conversations to find it.",
   not_supported: (action: string, problem?: string) =>

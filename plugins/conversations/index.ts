@@ -9,6 +9,7 @@ import type { ConversationsShape, ConversationStore } from "./service.ts";
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
+export { readCalls, type TurnCall } from "./turn-calls.ts";
 export { turnLabel } from "./turn-label.ts";
 export type {
   AppendResult,
@@ -44,11 +45,13 @@ export type {
   ConversationsShape,
   ConversationStore,
   ConversationSummary,
+  DeletionListener,
   Desk,
   DeskListener,
   NodeView,
   OpenConversations,
   Page,
+  PassOptions,
   PassOutcome,
   SearchHit,
   StoreHealth,

@@ -6,7 +6,7 @@ import type { StoreConfig, StoreInput } from "./config.ts";
 import type { Desk } from "./desk.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
 
-export type { Desk, DeskListener, PassOutcome } from "./desk.ts";
+export type { Desk, DeskListener, PassOptions, PassOutcome } from "./desk.ts";
 
 /**
  * Identifies a conversation for the lifetime of its store: 1 to 64 characters of `A-Z a-z 0-9 _ -`,
@@ -166,8 +166,8 @@ export interface ConversationHistory {
   /** Sets the title, at most 200 characters. An empty one restores the first words. */
   rename(id: ConversationId, title: string): Promise<void>;
   /**
-   * Deletes a conversation with all traces in the store. Its session continues as a new
-   * conversation with a new epoch, and connected clients receive a gap.
+   * Deletes a conversation with all traces in the store, and ends its answers. Its session
+   * continues as a new conversation with a new epoch, and connected clients receive a gap.
    */
   forget(id: ConversationId): Promise<void>;
   /** Writes a conversation as one document, piece by piece. */
@@ -179,9 +179,10 @@ export interface TakenId {
   /** Id of the message in its session, chosen by the client: at most 256 bytes. */
   readonly id: string;
   /**
-   * Digest of content and media. A message with the same id and another digest is rejected as
-   * `id_reused`. Absent if the process ended after the complete answer was stored and before the
-   * digest was: the message is a duplicate then, whatever it says.
+   * Digest of content and media: SHA-256 in base64url, also of a short text. A message with the
+   * same id and another digest is rejected as `id_reused`. Absent if the process ended after the
+   * complete answer was stored and before the digest was: the message is a duplicate then,
+   * whatever it says.
    */
   readonly digest?: string;
   /** Milliseconds since the application accepted it, or a client stopped it. */
@@ -278,7 +279,18 @@ export interface Conversations extends ConversationHistory {
   announce?(settings: string): void;
   /** Hands sessions to nodes; absent unless several nodes share the store. */
   readonly desk?: Desk;
+  /** Sets the listener for deletions, once; absent if conversations cannot be deleted. */
+  watchDeletions?(listener: DeletionListener): void;
 }
+
+/**
+ * Ends everything that would write to a session whose conversation is deleted. Called before the
+ * store deletes it, and on each other node when it was deleted.
+ *
+ * @returns A function that is called when the deletion has ended or failed. Until then the messages
+ *   of clients to this session wait.
+ */
+export type DeletionListener = (address: Address) => Release;
 
 /** The parts of the plugin scope that a store uses. */
 export interface StoreScope {

@@ -105,7 +105,7 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
     return reply.header("cache-control", "no-store").send(body);
   });
   for (const path of ["/healthz", "/readyz"])
-    app.get(path, { config: { access: "health" } }, (request, reply) => {
+    app.get(path, { config: { access: "anywhere" } }, (request, reply) => {
       const problem = healthProblem(context, path);
       if (!problem) return reply.header("cache-control", "no-store").send({ status: "ok" });
       const error = new HttpError("unavailable", { ...problem, retryAfterSeconds: 1 });
@@ -117,7 +117,8 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
       throw new HttpError("not_found");
     });
   }
-  app.get("/assets/*", { config: { access: "open" } }, (request, reply) => {
+  // The page for a host name that is not allowed needs its styles, too.
+  app.get("/assets/*", { config: { access: "anywhere" } }, (request, reply) => {
     const prefix = `${context.site.assets.prefix}/`;
     const path = request.url.split("?", 1)[0]!;
     const asset = path.startsWith(prefix)

@@ -9,12 +9,12 @@ import { Figures, totalsOf } from "./api/figures.ts";
 import { createPluginRoutes, sendInternalError, type PluginRoutes } from "./api/plugin-routes.ts";
 import type { PluginView } from "./api/views.ts";
 import { loadAssets } from "./assets.ts";
-import { sessionOf, tokenSigner } from "./auth/cookies.ts";
+import { tokenSigner } from "./auth/cookies.ts";
 import { createSignInLinks } from "./auth/credentials.ts";
-import { hostIsAllowed, isSameOrigin } from "./auth/guard.ts";
+import { explainPage, pageIdentity } from "./auth/page-sign-in.ts";
 import { ownerLink } from "./auth/owner-links.ts";
 import { createPrivateHost } from "./auth/private-host.ts";
-import { createHostSessions, SignInSessions, toIdentity } from "./auth/sessions.ts";
+import { createHostSessions, SignInSessions } from "./auth/sessions.ts";
 import { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import { dashboardSchema } from "./config.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "./context.ts";
@@ -119,7 +119,7 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
   const { local } = options;
   await tokens.claim("launcher", { generate: true, exposed: http.isPublic() });
   warnOfHiddenToken(scope, options);
-  await tokens.claim("metrics");
+  await tokens.claim("metrics", { exposed: http.isPublic() });
   const { sessions, keeper } = await openSignIns(scope, options);
   const phase = { serving: false, stopping: false };
   const context = createContext(scope, options, { sessions, keeper, phase });
@@ -284,11 +284,11 @@ function serve(scope: DashboardScope, context: DashboardContext, plugins: Plugin
   const handle = createHandler(scope, context, plugins);
   http.request("/", handle);
   for (const path of ["/healthz", "/readyz"]) http.request(path, handle, { anyHost: true });
-  http.registerIdentity("session", (request, peer) => {
-    if (!isSameOrigin(request, peer) || !hostIsAllowed(context, peer)) return undefined;
-    const session = sessionOf(context, request.headers, peer);
-    return session && toIdentity(session);
-  });
+  http.registerIdentity(
+    "session",
+    (request, peer) => pageIdentity(context, request, peer),
+    (request, peer) => explainPage(context, request, peer),
+  );
 }
 
 /** Codes of an import whose file is gone: an update has replaced the files of the program. */

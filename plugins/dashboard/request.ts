@@ -177,7 +177,7 @@ function hasDuplicateSecret(validJson: string): boolean {
  * Removes spaces and tabs, which HTTP allows around a value. Other white space belongs to the
  * value.
  */
-const trimHeaderSpace = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
+const trimHeaderSpace = (text: string): string => text.replace(/^[ \t]+|(?<![ \t])[ \t]+$/g, "");
 
 /**
  * @returns Every value of a cookie name. A name can arrive twice: other ports of this host and

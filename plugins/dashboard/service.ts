@@ -110,6 +110,8 @@ export interface RequestObservations {
    * Whether the requesting page could open a WebSocket to its own origin. Undefined without a page.
    */
   readonly upgrade?: boolean | undefined;
+  /** The rejection of that WebSocket, if it arrived and was rejected. */
+  readonly rejection?: (RejectedConnectionView & { readonly code: string }) | undefined;
 }
 
 /** State of a running launcher, as input of the doctor checks. */

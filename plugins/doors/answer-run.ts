@@ -60,10 +60,12 @@ export class AnswerRun implements DoorSubscriber, FollowedRun {
     if (this.end || placeholder) return;
     if (inReplyTo !== undefined && inReplyTo !== this.requestId) return;
     const known = this.known.get(id) ?? this.add(id, message);
-    if (known.isClosed) return;
+    if (known.isRemoved) return;
+    // A complete message may still receive the results of its calls.
+    if (message.toolCalls) known.calls = message.toolCalls;
+    if (known.isClosed) return this.pump();
     this.setText(known, message.content);
     if (message.attachments) known.media = message.attachments;
-    if (message.toolCalls) known.calls = message.toolCalls;
     this.model = message.model ?? this.model;
     known.isClosed = isFinal;
     this.pump();

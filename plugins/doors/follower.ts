@@ -69,6 +69,8 @@ interface Progress {
   sent: number;
   /** The text as it was sent, once it differs from the message. */
   staleText: string | undefined;
+  /** The calls that were passed on. */
+  calls: readonly ToolCall[];
   isDone: boolean;
 }
 
@@ -91,7 +93,7 @@ export class Follower {
     for (const { id, text, calls, isClosed } of run.messages) {
       for (const call of calls) (this.calls ??= new CallLog()).add(id, call);
       const sent = isClosed ? text.length : upToOf(text);
-      this.progress.set(id, { sent, staleText: undefined, isDone: isClosed });
+      this.progress.set(id, { sent, staleText: undefined, calls, isDone: isClosed });
     }
   }
 
@@ -135,30 +137,39 @@ export class Follower {
   }
 
   private pumpAll(): boolean {
-    for (const message of this.run.messages)
-      if (!this.isHandled(message) && !this.pumpMessage(message)) return false;
+    for (const message of this.run.messages) if (!this.pumpOne(message)) return false;
     return true;
   }
 
   /** @returns False if the reader takes no more now. */
   private pumpKind(kind: TextKind): boolean {
     for (const message of this.run.messages) {
-      if (message.kind !== kind || this.isHandled(message)) continue;
-      if (!this.pumpMessage(message)) return false;
-      if (!message.isClosed) return true;
+      if (message.kind !== kind) continue;
+      if (!this.pumpOne(message)) return false;
+      if (!message.isClosed && !this.isHidden(message)) return true;
     }
     return true;
   }
 
-  private isHandled({ id, kind }: RunMessage): boolean {
-    const isHidden = this.options.hidesThoughts && kind === "thought";
-    return isHidden || this.progress.get(id)?.isDone === true;
+  private isHidden({ kind }: RunMessage): boolean {
+    return this.options.hidesThoughts === true && kind === "thought";
+  }
+
+  /** @returns False if the reader takes no more now. */
+  private pumpOne(message: RunMessage): boolean {
+    if (this.isHidden(message)) return true;
+    const progress = this.progress.get(message.id);
+    if (!progress?.isDone) return this.pumpMessage(message);
+    if (progress.calls === message.calls) return true;
+    if (!this.reader.isWritable()) return false;
+    this.pumpCalls(message, progress);
+    return true;
   }
 
   private progressOf(id: string): Progress {
     const known = this.progress.get(id);
     if (known) return known;
-    const progress: Progress = { sent: 0, staleText: undefined, isDone: false };
+    const progress: Progress = { sent: 0, staleText: undefined, calls: [], isDone: false };
     this.progress.set(id, progress);
     return progress;
   }
@@ -168,7 +179,7 @@ export class Follower {
     if (!reader.isWritable()) return false;
     const progress = this.progressOf(message.id);
     if (!message.isRemoved && !this.pumpText(message, progress)) return false;
-    if (!message.isRemoved) this.pumpCalls(message);
+    if (!message.isRemoved) this.pumpCalls(message, progress);
     if (!message.isClosed) return true;
     progress.isDone = true;
     if (!message.isRemoved) this.finishMessage(message, progress);
@@ -195,7 +206,9 @@ export class Follower {
     return !isClosed || reader.isWritable();
   }
 
-  private pumpCalls({ id, calls }: RunMessage): void {
+  private pumpCalls({ id, calls }: RunMessage, progress: Progress): void {
+    if (progress.calls === calls) return;
+    progress.calls = calls;
     for (const call of calls) {
       const news = (this.calls ??= new CallLog()).add(id, call);
       if (news.isCall) this.reader.toolCall(call);

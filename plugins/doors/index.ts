@@ -15,7 +15,7 @@ export {
 } from "./fields.ts";
 export { type RunEnd, type RunMessage, type RunReader, type TextKind } from "./follower.ts";
 export { readImage, toDataUrl, toMarkdown } from "./media.ts";
-export { startProtocol, type Protocol } from "./protocol.ts";
+export { startProtocol, type Protocol, type ProtocolEvents } from "./protocol.ts";
 export { Refusal } from "./refusal.ts";
 export {
   decodeName,

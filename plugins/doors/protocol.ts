@@ -1,6 +1,7 @@
 // Starts a plugin that serves a protocol: token, runs, routes, and the ends of its answers.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Scope } from "../../kernel/index.ts";
+import type { ChannelsEvents } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
@@ -10,10 +11,13 @@ import { Refusal } from "./refusal.ts";
 import { Runs } from "./runs.ts";
 import type { ProtocolServerOptions } from "./server.ts";
 
+/** The events that end answers: another token, or the deletion of their conversation. */
+export type ProtocolEvents = TokenStoreEvents & Pick<ChannelsEvents, "channels:session-cleared">;
+
 /** The parts of a plugin that all protocols have. */
 type ProtocolShape<C> = {
   config: C;
-  listens: TokenStoreEvents;
+  listens: ProtocolEvents;
   needs: { tokens: Tokens; http: Http; picoServer: PicoServer };
 };
 
@@ -80,6 +84,9 @@ export async function startProtocol<C extends CommonConfig>(
     maxRequests: () => config().max_requests,
   });
   endWithToken(scope, name, runs);
+  scope.on("channels:session-cleared", ({ channel, session }) => {
+    if (channel === "pico") runs.clear(session);
+  });
   scope.onConfig(async (next) => {
     await assertToken(next, tokens, options);
     if (!next.enabled) endAll(runs, "not_running", "The protocol was turned off.");

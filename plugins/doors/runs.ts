@@ -75,7 +75,8 @@ const retryable = ["not_running", "no_application", "store_unavailable", "store_
 
 export class Runs {
   private readonly options: RunsOptions;
-  private readonly active = new Set<AnswerRun>();
+  /** Answers in progress, with their sessions. */
+  private readonly active = new Map<AnswerRun, string>();
   /** Answers with a key of the client, oldest first, also after their end. */
   private readonly kept = new Map<string, ActiveRun>();
   /** Session -> key of its latest answer in `kept`. */
@@ -137,8 +138,9 @@ export class Runs {
           .filter((entry) => entry.request.session === session && matches(entry))
           .map(({ request }) => request.id)
       : [undefined];
-    const stops = ids.map(async (id) => door.stop(session, id, by));
-    const results = (await Promise.all(stops)).flat();
+    // The latest first: when a message ends, the next one of the session follows.
+    const stops = ids.toReversed().map(async (id) => door.stop(session, id, by));
+    const results = (await Promise.all(stops)).toReversed().flat();
     for (const { id } of results) {
       const entry = this.kept.get(`${session}\0${id}`);
       if (entry) entry.state.isStopped = true;
@@ -168,7 +170,14 @@ export class Runs {
 
   /** Ends all answers for their clients. The application is not stopped. */
   failAll(error: () => unknown): void {
-    for (const run of this.active) run.fail(error());
+    for (const run of this.active.keys()) run.fail(error());
+  }
+
+  /** Ends the answers of a session whose conversation is deleted, and keeps none of them. */
+  clear(session: string): void {
+    const end = { outcome: "stopped", finishReason: "stopped", messages: 0 } as const;
+    for (const [run, own] of this.active) if (own === session) run.ended(run.requestId, end);
+    for (const [key, { request }] of this.kept) if (request.session === session) this.forget(key);
   }
 
   close(): void {
@@ -192,7 +201,7 @@ export class Runs {
       state.endedAt = clock.monotonic();
       if (isRepeatable) this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
     });
-    this.active.add(run);
+    this.active.set(run, session);
     unsubscribe = door.subscribe(session, run);
     const seconds = answerMs() / 1_000;
     timer = clock.setTimeout(() => {

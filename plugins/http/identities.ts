@@ -6,24 +6,34 @@ import type { HostIdentity, Http, Identity, Peer, SessionAccess } from "./servic
 /** Kind of the people whom a host names without making them owners. */
 export const hostKind = "host";
 
-type IdentityResolver = (request: IncomingMessage, peer: Peer) => Identity | undefined;
+interface IdentityResolver {
+  readonly find: (request: IncomingMessage, peer: Peer) => Identity | undefined;
+  readonly explain: ((request: IncomingMessage, peer: Peer) => string | undefined) | undefined;
+}
+type Identities = Pick<Http, "registerIdentity" | "identityOf" | "identityProblem">;
 
 /** Creates the registry of identity resolvers. Plugins such as the dashboard register theirs. */
-export function createIdentities(
-  peer: (request: IncomingMessage) => Peer,
-): Pick<Http, "registerIdentity" | "identityOf"> {
+export function createIdentities(peer: (request: IncomingMessage) => Peer): Identities {
   const kinds = new Map<string, IdentityResolver>();
   return {
-    registerIdentity: (kind, find) => void kinds.set(kind, find),
+    registerIdentity: (kind, find, explain) => void kinds.set(kind, { find, explain }),
 
     identityOf(request) {
       let ofHost: Identity | undefined;
-      for (const [kind, find] of kinds) {
+      for (const [kind, { find }] of kinds) {
         const identity = find(request, peer(request));
         if (identity && kind !== hostKind) return { kind, identity };
         ofHost ??= identity;
       }
       return ofHost && { kind: hostKind, identity: ofHost };
+    },
+
+    identityProblem(request) {
+      for (const { explain } of kinds.values()) {
+        const problem = explain?.(request, peer(request));
+        if (problem !== undefined) return problem;
+      }
+      return undefined;
     },
   };
 }

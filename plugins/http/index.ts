@@ -171,7 +171,7 @@ interface Routing {
   readonly paths: HostPaths;
   readonly requests: RouteTable<RequestHandler>;
   readonly upgrades: RouteTable<UpgradeHandler>;
-  readonly identities: Pick<Http, "registerIdentity" | "identityOf">;
+  readonly identities: ReturnType<typeof createIdentities>;
   readonly peer: Http["peer"];
 }
 

@@ -18,7 +18,7 @@ export function isBasePath(path: string): boolean {
 
 /** Returns "" or a path such as "/agent": with a leading slash, without a trailing one. */
 export function normaliseBasePath(path: string): string {
-  const inner = path.replace(/^\/+|\/+$/g, "");
+  const inner = path.replace(/^\/+|(?<!\/)\/+$/g, "");
   return inner === "" ? "" : `/${inner}`;
 }
 
@@ -89,6 +89,8 @@ export function stripBasePath(basePath: string, path: string): string | undefine
 
 const forwardedNames = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"] as const;
 const maxWarnings = 1_000;
+/** Schemes with TLS. Some proxies report the scheme of the upgrade: `wss` or `ws`. */
+const secureSchemes: ReadonlySet<string> = new Set(["https", "wss"]);
 
 /** Joins all lines of a header and splits the list. */
 function headerList(request: IncomingMessage, name: (typeof forwardedNames)[number]): string[] {
@@ -186,7 +188,7 @@ export function createPeerResolver(
     return {
       address,
       key: addressKey(address),
-      secure: scheme === undefined ? encrypted : scheme === "https",
+      secure: scheme === undefined ? encrypted : secureSchemes.has(scheme),
       host: headerList(request, "x-forwarded-host").at(-1)?.toLowerCase() ?? host,
     };
   }

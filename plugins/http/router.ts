@@ -79,6 +79,14 @@ function checkHeaders(
     : errorResponses.badHost;
 }
 
+/** A proxy that removes the prefix is the usual reason. */
+const outsideBasePath = (basePath: string): ErrorResponse => [
+  404,
+  "not_found",
+  `All paths of Doorward begin with ${basePath} ("base_path" in launcher-config.json). ` +
+    "A proxy must pass them on unchanged.",
+];
+
 export const createRouter = (options: RouterOptions): Router => new HttpRouter(options);
 
 class HttpRouter implements Router {
@@ -100,7 +108,9 @@ class HttpRouter implements Router {
     const fault = target && checkHeaders(request, target, {});
     if (fault) return fault;
     if (kind === "upgrade") this.options.lost(this.options.peer(request).address);
-    return errorResponses.notFound;
+    const { basePath } = this.options;
+    const isOutside = target !== undefined && stripBasePath(basePath, target.path) === undefined;
+    return isOutside ? outsideBasePath(basePath) : errorResponses.notFound;
   }
 
   serves(request: IncomingMessage): boolean {

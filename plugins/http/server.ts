@@ -1,5 +1,5 @@
 /** Creates HTTP servers with limits, TLS and error responses, and closes their connections. */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import {
   createServer,
   type IncomingMessage,
@@ -54,12 +54,18 @@ const tlsLimits = { ciphers, honorCipherOrder: true, handshakeTimeout: 10_000 };
 /** A client that reads none of a waiting response for this long is disconnected. */
 const unreadMs = 30_000;
 
+/** Far more than a chain of certificates. */
+const maxTlsBytes = 1024 * 1024;
+
 function readTlsFile(path: string): Buffer {
   try {
-    return readFileSync(path);
+    // Reading a pipe would wait for a writer, and a device may have no end.
+    const found = statSync(path);
+    if (found.isFile() && found.size <= maxTlsBytes) return readFileSync(path);
   } catch (error) {
     throw httpErrors.HTTP_TLS_UNREADABLE(path, (error as NodeJS.ErrnoException).code ?? "unknown");
   }
+  throw httpErrors.HTTP_TLS_UNREADABLE(path, "not a regular file of at most 1 MiB");
 }
 
 export interface Tls {

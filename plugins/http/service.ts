@@ -10,7 +10,7 @@ export interface Peer {
   readonly address: string;
   /** Limiter key: an IPv4 address, or the /64 of an IPv6 address. */
   readonly key: string;
-  /** True with TLS, or if a trusted proxy reports https. */
+  /** True with TLS, or if a trusted proxy reports https or wss. */
   readonly secure: boolean;
   /** Host and port as the browser sees them, in lower case. */
   readonly host: string;
@@ -41,6 +41,9 @@ export interface Identity {
   readonly name?: string;
   /** Absent for a sign-in of the dashboard, which may use every session. */
   readonly sessions?: SessionAccess;
+  /** Origin of the page that sent the request, if the resolver has checked it and a proxy changed
+   *  the host, so that `peer` names another one. */
+  readonly origin?: string;
   /**
    * Calls a function once when the session ends.
    *
@@ -139,16 +142,24 @@ export interface Http {
     body: object,
     headers?: Readonly<Record<string, string>>,
   ): void;
-  /** Registers a function that finds the identity of a request. */
+  /**
+   * Registers a function that finds the identity of a request.
+   *
+   * @param explain - Returns why credentials in the request are not accepted: one or two sentences
+   *   for the owner. Undefined if there are no credentials of this kind.
+   */
   registerIdentity(
     kind: string,
     find: (request: IncomingMessage, peer: Peer) => Identity | undefined,
+    explain?: (request: IncomingMessage, peer: Peer) => string | undefined,
   ): void;
   /** @returns The identity that a registered function finds. One of the kind `host` only if there
    *  is no other, because all others have more rights. */
   identityOf(
     request: IncomingMessage,
   ): { readonly kind: string; readonly identity: Identity } | undefined;
+  /** @returns Why the credentials of a request are not accepted; undefined without any. */
+  identityProblem(request: IncomingMessage): string | undefined;
   /** @returns The network endpoint of a request. */
   peer(request: IncomingMessage): Peer;
   /** Exempts the connection of a request with a valid token or sign-in from the limits on

@@ -52,11 +52,22 @@ export function recogniseTask(
   return libreChatTitle(content) ? { kind: "title", isPlain: true } : undefined;
 }
 
+/** @returns The text between the two marks, or undefined if one of them is missing. */
+function textBetween(text: string, open: string, close: string): string | undefined {
+  const start = text.indexOf(open);
+  const end = start < 0 ? -1 : text.indexOf(close, start + open.length);
+  return end < 0 ? undefined : text.slice(start + open.length, end);
+}
+
+/** Six words longer than this are cut before they are counted. */
+const maxWords = 1_000;
+
 /** The first words of the first message of the person in a quoted conversation. */
 function titleOf(content: string): string {
-  const [, history] = /<chat_history>([\s\S]*?)<\/chat_history>/.exec(content) ?? [];
-  const [, quoted] = /(?:^|\n)\s*(?:USER|User|Human):\s*(.+)/.exec(history ?? content) ?? [];
-  const words = (quoted ?? history ?? "").trim().split(/\s+/).slice(0, 6).join(" ");
+  const history = textBetween(content, "<chat_history>", "</chat_history>");
+  const [, quoted] = /^[ \t]*(?:USER|User|Human):\s*(.+)/m.exec(history ?? content) ?? [];
+  const start = (quoted ?? history ?? "").trim().slice(0, maxWords);
+  const words = start.split(/\s+/).slice(0, 6).join(" ");
   return words === "" ? "Conversation" : words.slice(0, 80);
 }
 

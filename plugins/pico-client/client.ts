@@ -16,7 +16,9 @@ import {
   toInbound,
 } from "./channel-adapter.ts";
 import type { PicoClientConfig } from "./config.ts";
+import { connectionAdvice } from "./advice.ts";
 import { createDial } from "./dial.ts";
+import { isEncrypted, isLoopback } from "./direct-hosts.ts";
 import { createRateLimitedWarn, truncateLine } from "./server-warnings.ts";
 import { picoClientErrors } from "./errors.ts";
 import { createActorDriver } from "./machine.ts";
@@ -27,9 +29,22 @@ import { openSession, type StoredSession } from "./session-store.ts";
 type Gap = Parameters<NonNullable<LinkHandlers["onGap"]>>[0];
 
 const isUnencryptedRemote = (address: string): boolean => {
-  const { protocol, hostname } = new URL(address);
-  return !/s:$/.test(protocol) && !/^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+  const url = new URL(address);
+  return !isEncrypted(url) && !isLoopback(url);
 };
+
+function withAdvice(text: string, reason: string): string {
+  const advice = connectionAdvice(reason);
+  return advice === undefined ? text : `${text}. ${advice}`;
+}
+
+/** @returns Scheme, host and port, with `ws:` for `http:`; without path and query, which may hold
+ *  secrets. */
+function originOf(address: string): string {
+  const text = address.trim();
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url ? `${url.protocol.replace(/^http/, "ws")}//${url.host}` : "an invalid address";
+}
 
 /** The link and what depends on it: the service `picoLink` and the channel adapter. */
 export class Client {
@@ -84,11 +99,22 @@ export class Client {
       const { variable } = await tokens.describe("pico_client");
       throw picoClientErrors.PICO_CLIENT_TOKEN_MISSING(variable && envPrefix);
     }
+    await this.checkTokenOrigin(url);
     proxyFor(url, env);
     if (ca_file === "") return undefined;
     return readFile(ca_file, "utf8").catch((error: unknown) => {
       throw picoClientErrors.PICO_CLIENT_CA_UNREADABLE(ca_file, (error as Error).message);
     });
+  }
+
+  /** Another server must not receive a token of the files, which belongs to the server there. */
+  private async checkTokenOrigin(url: string): Promise<void> {
+    const { filedUrl, envPrefix = "SERVICE" } = this.options;
+    const { source } = this.scope.needs.tokens.info("pico_client");
+    if (source !== "security" && source !== "config") return;
+    const filed = await filedUrl?.();
+    if (filed === undefined || originOf(filed) === originOf(url)) return;
+    throw picoClientErrors.PICO_CLIENT_TOKEN_ORIGIN(envPrefix, originOf(filed), originOf(url));
   }
 
   /** Replaces the link by one with this configuration. */
@@ -209,7 +235,7 @@ export class Client {
       log.warn(fields, `the server rejects the connection (${reason}): ${advice}`);
     else if (to === "open") log.info(fields, "connected to the server");
     else if (to === "waiting" && attempt === 1)
-      log.warn(fields, `not connected (${reason}); retrying`);
+      log.warn(fields, withAdvice(`not connected (${reason}); retrying`, reason));
     else log.debug(fields, "the state of the link changed");
   }
 
@@ -231,6 +257,7 @@ export class Client {
       },
       state: () => this.link?.state() ?? "idle",
       session: () => this.link?.sessionId,
+      reportsEnds: () => this.link?.reportsEnds() ?? false,
       stopAnswer: async (requestId) => {
         if (!this.link) throw picoClientErrors.not_running();
         return this.link.stopAnswer(requestId);

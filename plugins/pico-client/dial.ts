@@ -171,10 +171,17 @@ function attachListeners(
 /** @returns A code for errors that the user can fix; undefined for network errors. */
 function errorName({ code = "", message }: NodeJS.ErrnoException): string | undefined {
   if (code === "PROXY_REFUSED") return "proxy_refused";
+  if (isWithoutTls({ code, message })) return "no_tls";
   if (/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO|ISSUER/.test(code) || /certificate/i.test(message))
     return "certificate";
   return undefined;
 }
+
+/** A server without TLS answers a TLS handshake with plain text. */
+const isWithoutTls = ({ code, message }: Pick<NodeJS.ErrnoException, "code" | "message">) =>
+  code === "ERR_SSL_WRONG_VERSION_NUMBER" ||
+  code === "ERR_SSL_PACKET_LENGTH_TOO_LONG" ||
+  (code === "EPROTO" && /wrong version number|packet length too long/.test(message));
 
 async function readErrorBody(response: IncomingMessage): Promise<string> {
   let text = "";

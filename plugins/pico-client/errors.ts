@@ -16,6 +16,10 @@ export const picoClientErrors = errorTable({
       : `Set the environment variable ${prefix}_CHANNELS_PICO_CLIENT_TOKEN, or ` +
         "channels.pico_client.token in .security.yml, to the channel token of the server " +
         "(on the command line also: -token-file)."),
+  PICO_CLIENT_TOKEN_ORIGIN: (prefix: string, filed: string, url: string) =>
+    `The token in the files belongs to ${filed} (channels.pico_client.url in config.json) and is ` +
+    `not sent to ${url}. Pass the channel token of this server with ` +
+    `${prefix}_CHANNELS_PICO_CLIENT_TOKEN (on the command line also: -token-file).`,
   PICO_CLIENT_CA_UNREADABLE: (path: string, reason: string) =>
     `The certificate file "${path}" (channels.pico_client.ca_file) cannot be read: ${reason}.`,
   PICO_CLIENT_BAD_PROXY: (variable: string) =>

@@ -4,6 +4,7 @@ import { Client } from "./client.ts";
 import { picoClientSchema } from "./config.ts";
 import type { PicoClientOptions, PicoClientShape } from "./service.ts";
 
+export { connectionAdvice } from "./advice.ts";
 export type { PicoClientConfig } from "./config.ts";
 export { picoClientErrors } from "./errors.ts";
 export type { PicoClientEvents, PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
@@ -16,6 +17,7 @@ export type { PicoClientEvents, PicoClientOptions, PicoClientShape, PicoLink } f
  *
  * @throws PICO_CLIENT_URL_MISSING if the client is enabled and has no address.
  * @throws PICO_CLIENT_TOKEN_MISSING if the client is enabled and has no token.
+ * @throws PICO_CLIENT_TOKEN_ORIGIN if its token is in the files, which name another server for it.
  * @throws PICO_CLIENT_CA_UNREADABLE if `ca_file` cannot be read.
  * @throws PICO_CLIENT_BAD_PROXY if a proxy variable is not the address of a proxy.
  * @example

@@ -3,6 +3,7 @@ import { request, type ClientRequestArgs } from "node:http";
 import { request as secureRequest } from "node:https";
 import { isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { isEncrypted, isInNoProxy, isThisMachine } from "./direct-hosts.ts";
 import { picoClientErrors } from "./errors.ts";
 
 export type ProxyVariables = Readonly<Record<string, string | undefined>>;
@@ -21,15 +22,15 @@ const readVariable = (
 /**
  * Finds the proxy for an address: `HTTPS_PROXY` for wss:, `HTTP_PROXY` for ws:, else `ALL_PROXY`.
  *
- * @returns Undefined if there is none or `NO_PROXY` names the host.
+ * @returns Undefined if there is none, the host is this machine, or `NO_PROXY` names the host.
  * @throws PICO_CLIENT_BAD_PROXY if the variable is not the address of a proxy.
  */
 export function proxyFor(address: string, env: ProxyVariables): URL | undefined {
   const url = new URL(address);
-  const isSecure = url.protocol === "wss:" || url.protocol === "https:";
-  const found =
-    readVariable(env, isSecure ? "HTTPS_PROXY" : "HTTP_PROXY") ?? readVariable(env, "ALL_PROXY");
-  if (!found || isExempt(url, readVariable(env, "NO_PROXY")?.[0] ?? "")) return undefined;
+  const name = isEncrypted(url) ? "HTTPS_PROXY" : "HTTP_PROXY";
+  const found = readVariable(env, name) ?? readVariable(env, "ALL_PROXY");
+  if (!found || isThisMachine(url)) return undefined;
+  if (isInNoProxy(url, readVariable(env, "NO_PROXY")?.[0] ?? "")) return undefined;
   const [value, variable] = found;
   const text = value.includes("://") ? value : `http://${value}`;
   const proxy = URL.canParse(text) && /^https?:/.test(text) ? new URL(text) : undefined;
@@ -45,23 +46,6 @@ function credentialsOf({ username, password }: URL): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Matches `*`, or names that equal the host or its end; with `:port` for that port only. */
-function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
-  const effectivePort = port || (/s:$/.test(protocol) ? "443" : "80");
-  return list
-    .split(/[\s,]+/)
-    .filter(Boolean)
-    .some((item) => {
-      if (item === "*") return true;
-      const [, name = "", itemPort] = /^(.*?)(?::(\d+))?$/.exec(item.toLowerCase()) ?? [];
-      const suffix = name.replace(/^\*?\./, "");
-      return (
-        (itemPort === undefined || itemPort === effectivePort) &&
-        (hostname === suffix || hostname.endsWith(`.${suffix}`))
-      );
-    });
 }
 
 type Connected = (error: Error | null, socket?: Socket) => void;

@@ -26,6 +26,8 @@ export interface PicoLink {
   state(): LinkState;
   /** @returns The session at the server, or undefined while there is no link. */
   session(): string | undefined;
+  /** @returns True if the server reports the end of each answer, for `onEnd`. */
+  reportsEnds(): boolean;
   /**
    * Stops the answer to a message, or all of the session, as `stopAnswer` of the client library.
    *
@@ -62,6 +64,12 @@ export interface PicoClientOptions {
   readonly silenceMs?: number;
   /** Prefix of the environment variables named in error messages. @defaultValue `"SERVICE"` */
   readonly envPrefix?: string;
+  /**
+   * Returns the address in the files of the home, which the environment or the command line may
+   * override. A token in these files is sent to the origin of that address only.
+   * @defaultValue none: the token is sent to any address
+   */
+  readonly filedUrl?: () => Promise<string | undefined>;
 }
 
 /** Types of the pico client for the kernel. */

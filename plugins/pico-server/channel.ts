@@ -149,16 +149,21 @@ export class PicoChannel {
       },
       connections,
       sessions,
+      ends: this.ends,
       reportRejection,
       openStream: (...stream) => this.peers.addEventStream(this.context, ...stream),
     });
     const route = { listener: "gateway", anyAuthorization: true } as const;
+    // Pages of the dashboard connect here when the channels have their own listener.
+    const pageRoute = { ...route, listener: "dashboard" } as const;
+    const bodySeconds = messageBodyTimeoutS;
     http.request("/pico", router, route);
-    http.request("/pico/messages", router, { ...route, bodySeconds: messageBodyTimeoutS });
+    http.request("/pico/messages", router, { ...route, bodySeconds });
+    http.request("/pico/messages", router, { ...pageRoute, bodySeconds });
+    for (const path of ["/pico/events", "/pico/stop"]) http.request(path, router, pageRoute);
     for (const path of upgradePaths) {
       http.upgrade(path, handshake, route);
-      // Pages of the dashboard connect here when the channels have their own listener.
-      http.upgrade(path, handshake, { ...route, listener: "dashboard" });
+      http.upgrade(path, handshake, pageRoute);
     }
   }
 
@@ -244,6 +249,7 @@ export class PicoChannel {
         typing: channel.typing,
         stop: channel.stop,
         isBusy,
+        running: channel.running,
         isToken: this.sessionGuard.isToken,
         budget,
         messageRate: messageRateOf(config),

@@ -58,7 +58,7 @@ export function picoServer({
     async start(scope) {
       const { needs, log, config } = scope;
       const { tokens, http } = needs;
-      await tokens.claim("pico");
+      await tokens.claim("pico", { exposed: http.isPublic() });
       const checks = { tokens, http, log, envPrefix };
       await assertSettings(config(), checks);
       if (!config().enabled && !scope.uses.settings) {

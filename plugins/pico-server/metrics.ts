@@ -57,6 +57,7 @@ const handshakeResults = ["accepted", ...Object.keys({ ...rejections, ...message
 const methods = ["none", "header", "subprotocol", "query"] as const;
 const authReasons = [
   "token_missing",
+  "sign_in_rejected",
   "token_malformed",
   "token_mismatch",
   "token_query_disabled",

@@ -170,6 +170,8 @@ export type PicoServerEvents = {
     method?: "header" | "subprotocol" | "query";
     /** The `Origin` header that is not allowed. */
     origin?: string;
+    /** Why the sign-in of a browser does not count, with the setting that helps. */
+    why?: string;
     /** Seconds until the address may try again, if it is blocked. */
     retryAfterSeconds?: number;
     /** The identified person who named a session of others. */

@@ -29,7 +29,8 @@ export interface ProgramOptions {
   readonly command: readonly [string, ...string[]];
   /** Working directory. @defaultValue the working directory of this process */
   readonly cwd?: string;
-  /** The whole environment of the program. `programEnvironment` makes one without secrets. */
+  /** The environment of the program, to which `DOORWARD_CAN` is added. `programEnvironment` makes
+   *  one without secrets. */
   readonly env: Readonly<Record<string, string>>;
   /** Exits after which the program is restarted. @defaultValue `"always"` */
   readonly restart?: "always" | "on-failure" | "never";
@@ -52,6 +53,8 @@ export interface ProgramOptions {
   readonly redact?: (text: string) => string;
 }
 
+/** Parts of the protocol that this version understands, for programs. */
+const understood = "stop,append,parts";
 /** Accepted and unfinished messages of one session. */
 const maxPerSession = 64;
 /** Minimum time between two events about lines on standard error. */
@@ -115,12 +118,18 @@ class ProgramApplication {
     const { stopGraceS = 10, suggestions, redact = (text: string) => text } = options;
     const { needs, clock, log, after } = scope;
     this.scope = scope;
-    this.handling = { perSession: maxPerSession, stopGraceS, ...(suggestions && { suggestions }) };
+    this.handling = {
+      perSession: maxPerSession,
+      stopGraceS,
+      withdraw: (message) => this.pendingMessages.withdraw(message),
+      ...(suggestions && { suggestions }),
+    };
     this.commandLine = redact(command.join(" "));
     this.outputLog = createOutputLog({ clock, log, redact });
     this.supervisor = new Supervisor({
       scope,
-      command: { words: command, cwd, env },
+      // The launcher may itself be a program of another Doorward, so this value overrides `env`.
+      command: { words: command, cwd, env: { ...env, DOORWARD_CAN: understood } },
       restart,
       output: {
         line: (text) => this.onLine(text),
@@ -136,7 +145,8 @@ class ProgramApplication {
       timeoutS,
       running: () => this.supervisor.running(),
       settled: (outcome) => void (this.settled[outcome] += 1),
-      knowsStop: () => this.knowsStop(),
+      closeAnswer: (request) => this.replies.closeAnswer(request),
+      knowsStop: () => this.can("stop"),
       deafChanged: () => this.emitStateChanged(),
       hung: (reason) => {
         // While reading is paused, Doorward itself does not see the output.
@@ -152,6 +162,7 @@ class ProgramApplication {
     this.replies = new Replies({
       channels: needs.channels,
       pendingMessages: this.pendingMessages,
+      hasParts: () => this.can("parts"),
       clock,
       log,
       after,
@@ -171,6 +182,7 @@ class ProgramApplication {
     scope.on("channels:stop-asked", ({ id, by, ...address }) => {
       for (const request of pendingMessages.stop(address, id, by)) this.replies.stopped(request);
     });
+    scope.on("channels:session-cleared", (address) => pendingMessages.forget(address));
     scope.on("channels:answer-deaf", ({ id, ...address }) => pendingMessages.giveUp(address, id));
     scope.onReady(() => {
       supervisor.start();
@@ -197,14 +209,14 @@ class ProgramApplication {
       queued: pendingMessages.queued(),
       ...settled,
       dropped: replies.droppedLines(),
-      knowsStop: this.knowsStop(),
+      knowsStop: this.can("stop"),
       deaf: pendingMessages.deaf(),
       stderr: [...this.outputLog.recent()],
     };
   }
 
-  private knowsStop(): boolean {
-    return this.capabilities?.includes("stop") === true;
+  private can(name: string): boolean {
+    return this.capabilities?.includes(name) === true;
   }
 
   private emitStateChanged(): void {

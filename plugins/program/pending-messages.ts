@@ -16,6 +16,12 @@ interface PendingMessagesOptions {
   readonly running: () => ProgramProcess | undefined;
   /** Called once per message. */
   readonly settled: (outcome: PendingOutcome) => void;
+  /**
+   * Ends the messages of an answer. Resolves when they were sent.
+   *
+   * @throws The error for the sender, if one of them was lost.
+   */
+  readonly closeAnswer: (request: PendingMessage) => Promise<void>;
   /** @returns True if the program said that it handles `message.stop`. */
   readonly knowsStop: () => boolean;
   /** @returns Why the program cannot receive messages now or soon, or undefined if it can. */
@@ -59,13 +65,17 @@ export class PendingMessages {
   /** Settles with the message. Rejects with the error for its sender. */
   accept(message: Message): Promise<void> {
     const session = toKey(message);
+    const { closeAnswer } = this.options;
     return new Promise((resolve, reject) => {
       const entry = new PendingEntry(String((this.count += 1)), message, {
         leaveSession: () => this.leaveSession(session),
         settle: (outcome) => this.settle(entry, outcome),
         startTimeout: () => this.startTimeout(entry),
-        resolve,
-        reject,
+        resolve: () => void closeAnswer(entry).then(resolve, reject),
+        reject(reason) {
+          const fail = (): void => reject(reason);
+          void closeAnswer(entry).then(fail, fail);
+        },
       });
       const waiting = this.sessionQueues.get(session);
       if (waiting) return void waiting.push(entry);
@@ -84,28 +94,43 @@ export class PendingMessages {
   }
 
   /**
-   * Stops the messages of a session with this id. If the program has received a message
-   * and knows stop, it reads a line about it. The next message of the session follows. Other
-   * messages are never written.
+   * Removes a message that the program has not received. Later ones of its session follow.
    *
-   * @returns The messages that the program has received and was not asked to stop before.
+   * @returns False if the program has received it.
+   */
+  withdraw(message: Message): boolean {
+    const waiting = this.sessionQueues.get(toKey(message)) ?? [];
+    const entry = [...waiting, ...this.ready].find((each) => each.message === message);
+    if (!entry) return false;
+    if (!entry.isCurrent) waiting.splice(waiting.indexOf(entry), 1);
+    this.live.set(entry.id, entry);
+    this.removeFromReady(entry);
+    entry.stop();
+    entry.finish();
+    return true;
+  }
+
+  /**
+   * Stops the messages with this id that the program has received. If the program knows stop, it
+   * reads a line about each. The next message of the session follows.
+   *
+   * @returns The messages that were not stopped before.
    */
   stop(address: Address, id: string, by: string | undefined): readonly PendingMessage[] {
     const session = toKey(address);
-    const isMeant = ({ message }: PendingEntry): boolean =>
-      message.id === id && toKey(message) === session;
-    const waiting = this.sessionQueues.get(session);
-    for (const entry of waiting?.filter(isMeant) ?? []) {
-      waiting!.splice(waiting!.indexOf(entry), 1);
-      this.live.set(entry.id, entry);
-      this.cancel(entry);
-    }
-    const begun = [...this.live.values()].filter((entry) => !entry.isStopped && isMeant(entry));
-    for (const entry of begun) {
-      if (entry.isWritten) this.stopWritten(entry, by);
-      else this.cancel(entry);
-    }
-    return begun.filter(({ isWritten }) => isWritten);
+    const begun = [...this.live.values()].filter(
+      ({ isStopped, isWritten, message }) =>
+        isWritten && !isStopped && message.id === id && toKey(message) === session,
+    );
+    for (const entry of begun) this.stopWritten(entry, by);
+    return begun;
+  }
+
+  /** Drops later lines about the finished messages of a session. */
+  forget(address: Address): void {
+    const session = toKey(address);
+    for (const [id, { address: own }] of this.finished)
+      if (toKey(own) === session) this.finished.set(id, { address: own, outcome: "stopped" });
   }
 
   /** Gives up the stopped messages with this id, which the program has not ended in time. */
@@ -216,13 +241,6 @@ export class PendingMessages {
     if (program?.acceptsInput() === true)
       this.isFull = !program.write(encodeStop(entry.id, entry.message, by)) || this.isFull;
     entry.leaveSession();
-  }
-
-  /** Drops a message that the program has not received. The channel reports the stop. */
-  private cancel(entry: PendingEntry): void {
-    this.removeFromReady(entry);
-    entry.stop();
-    entry.finish();
   }
 
   private leaveSession(session: string): void {

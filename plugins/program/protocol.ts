@@ -144,9 +144,12 @@ export type MessagePayload = CreateFrame["payload"] | z.output<typeof updateSche
 const endsNothing = ({ payload }: CreateFrame): boolean =>
   payload.final === false || payload.placeholder === true || payload.kind !== undefined;
 
-/** @returns True if no reply to the message of this line follows. */
-export function endsReply(frame: MessageFrame): boolean {
-  if (frame.type === "message.create") return !endsNothing(frame);
+/**
+ * @param hasParts - True if the program answers in parts, so that no text ends its answer.
+ * @returns True if no reply to the message of this line follows.
+ */
+export function endsReply(frame: MessageFrame, hasParts: boolean): boolean {
+  if (frame.type === "message.create") return !hasParts && !endsNothing(frame);
   return frame.type === "error" || (frame.type === "message.ack" && frame.payload.final === true);
 }
 
@@ -316,6 +319,7 @@ const replyTypes: readonly unknown[] = [
   "message.create",
   "message.update",
   "message.append",
+  "message.ack",
   "error",
   undefined,
 ];
@@ -330,6 +334,7 @@ export function intendedTarget(value: unknown): IntendedTarget {
   const payload = asFields(line["payload"]) ?? line;
   const isIncomplete = payload["final"] === false || payload["placeholder"] === true;
   if (payload["kind"] !== undefined || isIncomplete) return {};
+  if (line["type"] === "message.ack" && payload["final"] === undefined) return {};
   if (line["type"] !== "message.update" && line["type"] !== "message.append")
     return { request: toName(payload["request_id"] ?? line["request_id"]) };
   return payload["final"] === undefined ? {} : { message: toName(payload["message_id"]) };

@@ -17,21 +17,20 @@ import {
 } from "./protocol.ts";
 import { createSendQueue, type SendQueue } from "./reply-order.ts";
 import { DroppedLines, findTarget, type FrameAddress, type ReplyTarget } from "./reply-target.ts";
-import type { SentMessage } from "./sent-message.ts";
+import { SentMessages, type SentMessage } from "./sent-messages.ts";
+import { mergeCalls } from "./tool-call.ts";
 import { createTypingState, type TypingState } from "./typing-state.ts";
 
-/** Time between two updates of a message; at most nine per second. */
-const updateIntervalMs = 112;
 /** Errors of a channel that repeating the send cannot fix: the message itself is at fault. */
 const permanentCodes = ["too_large", "unsupported"];
-/** Messages of the program that it may still update. */
-const maxOpenMessages = 4_096;
 /** A longer text exceeds the limit of a message in any case. */
 const maxTextLength = 512 * 1_024;
 
 interface RepliesOptions {
   readonly channels: Channels;
   readonly pendingMessages: PendingMessages;
+  /** @returns True if the program answers in parts: no text ends its answers. */
+  readonly hasParts: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
   readonly after: (ms: number, run: () => void) => Release;
@@ -41,7 +40,7 @@ interface RepliesOptions {
 /** Sends the frames of the program to the channels, in order per session. */
 export class Replies {
   private readonly options: RepliesOptions;
-  private readonly sentMessages = new Map<string, SentMessage>();
+  private readonly sentMessages: SentMessages;
   private readonly dropped = new DroppedLines();
   private readonly enqueue: SendQueue;
   private readonly typing: TypingState;
@@ -51,6 +50,12 @@ export class Replies {
   constructor(options: RepliesOptions) {
     this.options = options;
     this.enqueue = createSendQueue(options.pause);
+    this.sentMessages = new SentMessages({
+      ...options,
+      enqueue: this.enqueue,
+      dropped: this.dropped,
+      track: (sent) => this.settle(undefined, sent),
+    });
     this.typing = createTypingState(
       (address, on) => void this.enqueue(address, () => options.channels.typing(address, on)),
     );
@@ -96,9 +101,24 @@ export class Replies {
 
   /** Shows the text so far of a stopped reply as final. Later lines about it are dropped. */
   stopped(request: PendingMessage): void {
-    for (const [name, message] of this.sentMessages)
-      if (message.request === request) this.close(name, message);
+    void this.sentMessages.closeAll(request);
     this.typing.hide(request.message);
+  }
+
+  /**
+   * Ends the messages of an answer with their latest state. Resolves when they were sent.
+   *
+   * @throws The error for the sender, if one of them was lost.
+   */
+  async closeAnswer(request: PendingMessage): Promise<void> {
+    const closed = this.sentMessages.closeAll(request);
+    if (!this.sentMessages.forgetAnswer(request)) return;
+    // Its earlier messages may still be on their way.
+    await this.enqueue(request.message, () => undefined);
+    for (const sent of await Promise.allSettled(closed)) {
+      const failure = sent.status === "rejected" && this.toFailure(sent.reason);
+      if (failure) throw failure;
+    }
   }
 
   /** Fails the message that an invalid line was meant to complete. */
@@ -112,24 +132,9 @@ export class Replies {
 
   /** Completes unfinished messages and removes placeholders and typing indicators. */
   programEnded(): void {
-    for (const [name, message] of this.sentMessages) {
-      this.close(name, message);
-      this.forget(name);
-    }
+    this.sentMessages.evictAll();
     this.dropped.clear();
     this.typing.clear();
-  }
-
-  /** Completes a message with its text so far, or removes it if it is a placeholder. */
-  private close(name: string, message: SentMessage): void {
-    if (message.isPlaceholder) {
-      this.remove(name);
-      return this.dropped.remember(name);
-    }
-    if (message.isFinal) return;
-    message.isFinal = true;
-    this.settle(undefined, this.sendUpdate(message, { content: message.content, final: true }));
-    message.content = "";
   }
 
   private findTarget(
@@ -142,35 +147,52 @@ export class Replies {
 
   /** Ends a reply without a further message, after its earlier ones. */
   private endReply(request: PendingMessage, payload: Parameters<typeof toEnd>[0]): void {
-    const end = toEnd(payload);
-    if (Object.keys(end).length > 0) request.message.end(end);
-    this.settle(
-      request,
-      this.enqueue(request.message, () => undefined),
+    // A stop that arrives from now on is too late.
+    const reason = request.isStopped ? {} : { finishReason: "stop" as const };
+    request.message.end({ ...reason, ...toEnd(payload) });
+    const sent = this.enqueue(request.message, () => undefined);
+    this.settle(request, sent, true);
+  }
+
+  /**
+   * Fails `request` if a text of its answer is lost. Finishes it when the text was sent, if that
+   * ends the answer.
+   */
+  private settle(
+    request: PendingMessage | undefined,
+    sent: Promise<Receipt | undefined>,
+    endsAnswer = false,
+  ): void {
+    if (endsAnswer) request?.startReply();
+    sent.then(
+      () => endsAnswer && request?.finish(),
+      (error: Error) => {
+        const code = codeOf(error);
+        if (code === "stopped") this.dropped.add();
+        else
+          this.options.log.warn(
+            { code, err: error, request_id: request?.id },
+            "a message of the program could not be sent",
+          );
+        const failure = this.toFailure(error);
+        if (failure) request?.fail(failure);
+        else if (endsAnswer) request?.finish();
+      },
     );
   }
 
-  /** Finishes or fails `request` when its reply has been sent or rejected. */
-  private settle(request: PendingMessage | undefined, sent: Promise<Receipt | undefined>): void {
-    request?.startReply();
-    sent.then(
-      () => request?.finish(),
-      (error: Error) => {
-        const code = codeOf(error);
-        if (code === "stopped") {
-          this.dropped.add();
-          return request?.finish();
-        }
-        this.options.log.warn(
-          { code, err: error, request_id: request?.id },
-          "a message of the program could not be sent",
-        );
-        // No client is connected, but the program did reply.
-        if (code === "undeliverable") return request?.finish();
-        const isPermanent = permanentCodes.includes(code);
-        request?.fail(isPermanent ? programErrors.bad_answer(error.message) : error);
-      },
-    );
+  /** @returns The error for the sender of the request; undefined if the program did reply. */
+  private toFailure(error: unknown): Error | undefined {
+    const code = codeOf(error);
+    // Without a client, the text is not lost through a fault of the program.
+    if (code === "stopped" || code === "undeliverable") return undefined;
+    const { message } = error as Error;
+    return permanentCodes.includes(code) ? programErrors.bad_answer(message) : (error as Error);
+  }
+
+  /** @returns True if a final text ends the answer: the program does not answer in parts. */
+  private endsAnswer(kind: OutboundMessage["kind"]): boolean {
+    return kind === undefined && !this.options.hasParts();
   }
 
   private create(frame: CreateFrame): void {
@@ -180,77 +202,42 @@ export class Replies {
     if (!target) return;
     const { request } = target;
     if (request?.isStopped === true) return this.dropCreate(request, frame);
-    if (name !== undefined) this.dropped.forget(name);
+    if (name !== undefined) {
+      // The name may be in use.
+      this.sentMessages.evict(name);
+      this.dropped.forget(name);
+    }
     request?.touch();
+    // A part follows what the program wrote before, such as the result of a tool.
+    if (request && this.options.hasParts()) this.sentMessages.sendScheduled(request);
     const final = !placeholder && payload.final !== false;
-    const completesReply = final && kind === undefined;
+    const endsAnswer = final && this.endsAnswer(kind);
     const repeated = { ...(kind && { kind }), ...(request && { inReplyTo: request.message.id }) };
+    const outbound = toOutbound(payload);
     const message = {
-      ...toOutbound(payload),
+      ...outbound,
       ...(final ? {} : { final }),
       ...repeated,
-      ...(request && completesReply && toEnd(payload)),
+      ...(request && endsAnswer && { finishReason: "stop" as const, ...toEnd(payload) }),
     };
     const sent = this.enqueue(target.address, () =>
       request
         ? request.message.reply(message)
         : this.options.channels.send(target.address, message),
     );
-    this.settle(completesReply ? request : undefined, sent);
-    if (name === undefined) return;
-    const id = sent.then(
-      (receipt) => receipt.id,
-      () => undefined,
-    );
-    this.sentMessages.set(name, {
-      address: target.address,
-      request,
-      id,
+    this.settle(final && kind === undefined ? request : undefined, sent, endsAnswer);
+    this.sentMessages.add(target, name, sent, {
       repeated,
       isFinal: final,
       isPlaceholder: placeholder,
-      content: final ? "" : message.content,
-      nextUpdate: undefined,
-      updatedAt: this.options.clock.now(),
-      cancelTimer: undefined,
+      open: final ? undefined : outbound,
+      calls: outbound.toolCalls ?? [],
     });
-    if (this.sentMessages.size > maxOpenMessages)
-      this.forget(this.sentMessages.keys().next().value!);
-  }
-
-  private forget(name: string): void {
-    this.sentMessages.get(name)?.cancelTimer?.();
-    this.sentMessages.delete(name);
-  }
-
-  /** Runs `act` after earlier sends of the session, unless the message was not sent. */
-  private enqueueFor(
-    { address, id }: SentMessage,
-    act: (id: string) => Promise<Receipt>,
-  ): Promise<Receipt | undefined> {
-    return this.enqueue(address, async () => {
-      const channelId = await id;
-      return channelId === undefined ? undefined : act(channelId);
-    });
-  }
-
-  private sendUpdate(
-    message: SentMessage,
-    update: OutboundMessage & { readonly final?: boolean },
-  ): Promise<Receipt | undefined> {
-    const { channels, clock } = this.options;
-    message.cancelTimer?.();
-    message.cancelTimer = message.nextUpdate = undefined;
-    message.updatedAt = clock.now();
-    const { address, repeated } = message;
-    return this.enqueueFor(message, (id) =>
-      channels.update(address, id, { ...update, ...repeated }),
-    );
   }
 
   private dropCreate(request: PendingMessage, frame: CreateFrame): void {
     this.dropped.add(frame.payload.message_id);
-    if (endsReply(frame)) this.endReply(request, frame.payload);
+    if (endsReply(frame, this.options.hasParts())) this.endReply(request, frame.payload);
   }
 
   /** @returns True if the line is about a stopped message, and drops it. */
@@ -260,7 +247,7 @@ export class Replies {
   ): boolean {
     if (request?.isStopped !== true) return false;
     this.dropped.add();
-    if (payload.final === true && repeated.kind === undefined) this.endReply(request, payload);
+    if (payload.final === true && this.endsAnswer(repeated.kind)) this.endReply(request, payload);
     return true;
   }
 
@@ -270,38 +257,38 @@ export class Replies {
       if (message && this.dropIfStopped(message, payload)) return;
       return this.warnUnknown(name);
     }
-    const content = message.content + payload.content;
-    if (content.length <= maxTextLength) return this.update(name, { ...payload, content });
-    this.close(name, message);
+    const { open } = message;
+    const content = (open?.content ?? "") + payload.content;
+    if (content.length <= maxTextLength) return this.update(name, { ...payload, content }, open);
+    void this.sentMessages.close(name);
     message.request?.reject(programErrors.bad_answer("its text is over 512 KiB"));
   }
 
-  private update(name: string, payload: MessagePayload): void {
+  /** @param before - The state to which the line adds text; without it, the line replaces all. */
+  private update(name: string, payload: MessagePayload, before?: OutboundMessage): void {
     const message = this.sentMessages.get(name);
     if (!message) return this.warnUnknown(name);
     if (this.dropIfStopped(message, payload)) return;
     message.request?.touch();
     message.isPlaceholder = false;
-    message.content = message.isFinal || payload.final === true ? "" : payload.content;
+    const line = toOutbound(payload);
+    const { kind } = message.repeated;
+    message.calls = mergeCalls(message.calls, line.toolCalls ?? []);
+    const repeated = {
+      ...(before?.attachments && { attachments: before.attachments }),
+      ...(message.calls.length > 0 && { toolCalls: message.calls }),
+    };
     if (payload.final === true) {
-      const completesReply = !message.isFinal && message.repeated.kind === undefined;
+      const isReply = !message.isFinal && kind === undefined;
+      const endsAnswer = isReply && this.endsAnswer(kind);
       message.isFinal = true;
-      if (completesReply) message.request?.message.end({ finishReason: "stop", ...toEnd(payload) });
-      return this.settle(
-        completesReply ? message.request : undefined,
-        this.sendUpdate(message, { ...toOutbound(payload), final: true }),
-      );
+      message.open = undefined;
+      if (endsAnswer) message.request?.message.end({ finishReason: "stop", ...toEnd(payload) });
+      const sent = this.sentMessages.sendUpdate(message, { ...line, ...repeated, final: true });
+      return this.settle(isReply ? message.request : undefined, sent, endsAnswer);
     }
-    message.nextUpdate = toOutbound(payload);
-    const { clock, after } = this.options;
-    // The upper bound applies if the clock was set back.
-    const waitMs = Math.min(
-      updateIntervalMs,
-      Math.max(0, message.updatedAt + updateIntervalMs - clock.now()),
-    );
-    message.cancelTimer ??= after(waitMs, () => {
-      if (message.nextUpdate) this.settle(undefined, this.sendUpdate(message, message.nextUpdate));
-    });
+    message.open = { ...before, ...line, ...repeated };
+    this.sentMessages.schedule(message, line);
   }
 
   /** Warns once for consecutive updates: a program may write one per token. */
@@ -310,7 +297,7 @@ export class Replies {
     if (name !== this.lastUnknown)
       this.options.log.warn(
         { message_id: name },
-        this.sentMessages.has(name)
+        this.sentMessages.get(name)
           ? "the program adds text to a message that is not growing"
           : "the program updates a message it has not created",
       );
@@ -318,15 +305,10 @@ export class Replies {
   }
 
   private remove(name: string): void {
-    const { channels, log } = this.options;
     const message = this.sentMessages.get(name);
-    if (!message && this.dropped.has(name)) return;
-    if (!message)
-      return log.warn({ message_id: name }, "the program deletes a message it has not created");
-    this.forget(name);
-    this.settle(
-      undefined,
-      this.enqueueFor(message, (id) => channels.remove(message.address, id)),
-    );
+    if (message) return this.sentMessages.remove(name, message);
+    if (this.dropped.has(name)) return;
+    const text = "the program deletes a message it has not created";
+    this.options.log.warn({ message_id: name }, text);
   }
 }

@@ -58,11 +58,13 @@ interface TargetOptions {
   readonly pendingMessages: PendingMessages;
   readonly log: Log;
   readonly dropped: DroppedLines;
+  /** @returns True if the program answers in parts. */
+  readonly hasParts: () => boolean;
 }
 
 /** @returns The session of the message that a frame refers to, or the session it names. */
 export function findTarget(
-  { pendingMessages, log, dropped }: TargetOptions,
+  { pendingMessages, log, dropped, hasParts }: TargetOptions,
   frame: MessageFrame,
   { channel = "pico", session_id: session }: FrameAddress,
   requestId?: string,
@@ -74,7 +76,7 @@ export function findTarget(
     if (finished?.outcome === "answered") return { request: undefined, address: finished.address };
     if (finished?.outcome === "stopped") {
       dropped.add(frame.type === "message.create" ? frame.payload.message_id : undefined);
-      if (endsReply(frame)) pendingMessages.endedLate(requestId);
+      if (endsReply(frame, hasParts())) pendingMessages.endedLate(requestId);
       return undefined;
     }
     log.warn(

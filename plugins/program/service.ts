@@ -74,8 +74,11 @@ export type ProgramEvents = {
 export type ProgramShape = {
   /** Changes of the program state. */
   emits: ProgramEvents;
-  /** Stopped messages. */
-  listens: Pick<ChannelsEvents, "channels:stop-asked" | "channels:answer-deaf">;
+  /** Stopped messages and deleted conversations. */
+  listens: Pick<
+    ChannelsEvents,
+    "channels:stop-asked" | "channels:answer-deaf" | "channels:session-cleared"
+  >;
   /** The channels service, whose messages the program receives. */
   needs: { channels: Channels };
   /** The status of the program, and the mark of the one application of a kernel. */

@@ -16,6 +16,18 @@ const toText = (value: unknown): string | undefined =>
     ? (value ?? undefined)
     : JSON.stringify(value);
 
+/** Adds calls and replaces those with the same id: a line may repeat only the call that changed. */
+export function mergeCalls(
+  before: readonly ToolCall[],
+  calls: readonly ToolCall[],
+): readonly ToolCall[] {
+  const latest = new Map(calls.map((call) => [call.id, call]));
+  if (before.every(({ id }) => latest.has(id))) return calls;
+  const known = new Set(before.map(({ id }) => id));
+  const added = calls.filter(({ id }) => !known.has(id));
+  return [...before.map((call) => latest.get(call.id) ?? call), ...added];
+}
+
 export const toToolCall = (call: z.output<typeof toolCall>): ToolCall => ({
   id: call.id,
   name: call.function.name,

@@ -6,8 +6,8 @@ export const tokenErrors = errorTable({
   token_unclaimed: (name: string) => `No plugin has claimed the token "${name}".`,
   token_claimed_twice: (name: string) =>
     `Two plugins claim the token "${name}"; only one plugin may claim a token.`,
-  token_not_text: (file: string, path: string) =>
-    `${file}: "${path}" must be text in quotation marks.`,
+  token_not_text: (place: string, key: string, expected: string) =>
+    `${place}: "${key}" must be ${expected}.`,
   token_too_short: (name: string, source: string) =>
     `The ${name} token (source: ${source}) has fewer than 8 characters, so other machines could ` +
     "guess it; choose a longer one, or listen on 127.0.0.1 only.",

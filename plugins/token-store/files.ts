@@ -8,6 +8,8 @@ import {
   editJson,
   editYaml,
   ensureHome,
+  findJsonText,
+  findYamlText,
   parseJson,
   parseYaml,
   readJson,
@@ -16,6 +18,7 @@ import {
   updateFile,
   watchFiles,
   type FileWatch,
+  type FoundText,
   type ParsedFile,
 } from "../../lib/files/index.ts";
 import { tokenErrors } from "./errors.ts";
@@ -28,42 +31,39 @@ import type {
 } from "./service.ts";
 import { tokenVariable } from "./token.ts";
 
-/**
- * Converts a value of a file to a token. A token of digits parses as a number; it is accepted if it
- * is a safe integer, because then no digit is lost.
- *
- * @returns The token, or undefined if the value is missing or blank.
- * @throws token_not_text if the value is not text: such a mistake must not mean "no token".
- */
-function tokenText(value: unknown, file = "", path = ""): string | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== "string" && !Number.isSafeInteger(value))
-    throw tokenErrors.token_not_text(file, path);
-  const trimmed = String(value).trim();
-  return trimmed === "" ? undefined : trimmed;
-}
-const valueAt = (value: unknown, ...path: string[]): unknown =>
-  path.reduce<unknown>((node, key) => {
-    const inside = typeof node === "object" && node !== null && Object.hasOwn(node, key);
-    return inside ? (node as Record<string, unknown>)[key] : undefined;
-  }, value);
-
-/**
- * Returns the content of a file. If a token in use came from this file, the file must exist: a
- * missing file does not mean that the token was removed.
- */
-function requireContent(parsed: ParsedFile | undefined, file: string, isNeeded: boolean): unknown {
-  if (isNeeded && (parsed === undefined || parsed.text.trim() === ""))
-    throw tokenErrors.token_file_missing(file);
-  return parsed?.value;
-}
-
 /** Token name -> key in `launcher-config.json`. The tokens of channels are in `.security.yml`, or
  *  in `config.json`. */
 const launcherKeys = new Map([
   ["launcher", "launcher_token"],
   ["metrics", "metrics_token"],
 ]);
+
+/**
+ * Takes a token from what was found in a file.
+ *
+ * @returns The trimmed text, or undefined if there is no value.
+ * @throws token_not_text for other values: such a mistake must not mean "no token".
+ */
+function tokenIn({ text, problem }: FoundText): string | undefined {
+  if (problem) throw tokenErrors.token_not_text(problem.place, problem.key, problem.expected);
+  return text?.trim();
+}
+type Keys = readonly string[];
+type Content = ParsedFile | undefined;
+const jsonToken = (content: Content, keys: Keys, file: string): string | undefined =>
+  content && tokenIn(findJsonText(content, keys, file));
+const yamlToken = (content: Content, keys: Keys, file: string): string | undefined =>
+  content && tokenIn(findYamlText(content, keys, file));
+
+/**
+ * Returns the content of a file. If a token in use came from this file, the file must exist: a
+ * missing file does not mean that the token was removed.
+ */
+function requireContent(parsed: Content, file: string, isNeeded: boolean): Content {
+  if (isNeeded && (parsed === undefined || parsed.text.trim() === ""))
+    throw tokenErrors.token_file_missing(file);
+  return parsed;
+}
 
 interface LocationsOptions {
   readonly launcherFile: string;
@@ -73,13 +73,11 @@ interface LocationsOptions {
   readonly variable: (name: TokenName) => string;
 }
 
-async function readFileLocation(
+async function toLocations(
   source: TokenSource,
   file: string,
-  path: readonly string[],
-  read: typeof readJson,
+  value: string | undefined,
 ): Promise<TokenLocation[]> {
-  const value = tokenText(valueAt((await read(file))?.value, ...path), file, path.join("."));
   if (value === undefined) return [];
   const changedAt = await stat(file).then(
     ({ mtimeMs }) => Math.round(mtimeMs),
@@ -89,26 +87,20 @@ async function readFileLocation(
 }
 
 /** Creates a function that reads all locations of a token, in the order of precedence. */
-function createLocations({
-  launcherFile,
-  securityFile,
-  configFile,
-  env,
-  variable,
-}: LocationsOptions) {
+function createLocations(options: LocationsOptions) {
+  const { launcherFile, securityFile, configFile, env, variable } = options;
   const [json, yaml] = [cachedByStamp(readJson), cachedByStamp(readYaml)];
+  const inJson = async (keys: Keys, file: string) =>
+    toLocations("config", file, jsonToken(await json(file), keys, file));
+  const inYaml = async (keys: Keys, file: string) =>
+    toLocations("security", file, yamlToken(await yaml(file), keys, file));
   return async (name: TokenName): Promise<TokenLocation[]> => {
-    const value = tokenText(env[variable(name)]);
-    const fromEnv: TokenLocation[] = value === undefined ? [] : [{ source: "env", value }];
+    const value = env[variable(name)]?.trim();
+    const fromEnv: TokenLocation[] = value ? [{ source: "env", value }] : [];
     const key = launcherKeys.get(name);
-    if (key !== undefined)
-      return [...fromEnv, ...(await readFileLocation("config", launcherFile, [key], json))];
-    const path = ["channels", name, "token"];
-    return [
-      ...fromEnv,
-      ...(await readFileLocation("security", securityFile, path, yaml)),
-      ...(await readFileLocation("config", configFile, path, json)),
-    ];
+    if (key !== undefined) return [...fromEnv, ...(await inJson([key], launcherFile))];
+    const keys = ["channels", name, "token"];
+    return [...fromEnv, ...(await inYaml(keys, securityFile)), ...(await inJson(keys, configFile))];
   };
 }
 
@@ -189,7 +181,7 @@ class FileBackend {
 
   async resolve(name: TokenName, held?: TokenSource): Promise<ResolvedToken | undefined> {
     this.resolved.add(name);
-    const value = tokenText(this.options.env[this.variable(name)]);
+    const value = this.options.env[this.variable(name)]?.trim();
     const key = launcherKeys.get(name);
     let found: ResolvedToken | undefined;
     if (value) found = { value, source: "env" };
@@ -213,7 +205,7 @@ class FileBackend {
       return this.put(
         securityFile,
         first,
-        (text) => this.parseSecurity(parseYaml(text, securityFile), name),
+        (text) => this.parseSecurity({ text, value: parseYaml(text, securityFile) }, name),
         (text) => editYaml(text, path, value, securityFile),
       );
     }
@@ -225,7 +217,7 @@ class FileBackend {
     const before = await this.put(
       launcherFile,
       first,
-      (text) => this.parseLauncher(parseJson(text, launcherFile), name, key),
+      (text) => this.parseLauncher({ text, value: parseJson(text, launcherFile) }, name, key),
       (text) => editJson(text, edits, launcherFile),
     );
     if (setupPending && !before) options.generated?.(value);
@@ -266,17 +258,16 @@ class FileBackend {
     );
   }
 
-  private parseLauncher(content: unknown, name: TokenName, key: string): ResolvedToken | undefined {
-    const value = tokenText(valueAt(content, key), this.launcherFile, key);
+  private parseLauncher(content: Content, name: TokenName, key: string): ResolvedToken | undefined {
+    const value = jsonToken(content, [key], this.launcherFile);
     if (value === undefined) return undefined;
     const setupPending =
-      name === "launcher" && valueAt(content, "setup_pending") === pendingMark(value);
+      name === "launcher" && content?.value["setup_pending"] === pendingMark(value);
     return { value, source: "config", setupPending };
   }
 
-  private parseSecurity(content: unknown, name: TokenName): ResolvedToken | undefined {
-    const path = `channels.${name}.token`;
-    const value = tokenText(valueAt(content, "channels", name, "token"), this.securityFile, path);
+  private parseSecurity(content: Content, name: TokenName): ResolvedToken | undefined {
+    const value = yamlToken(content, ["channels", name, "token"], this.securityFile);
     return value === undefined ? undefined : { value, source: "security" };
   }
 
@@ -308,8 +299,7 @@ class FileBackend {
       return found;
     }
     const config = requireContent(await readJson(configFile), configFile, held === "config");
-    const path = `channels.${name}.token`;
-    const value = tokenText(valueAt(config, "channels", name, "token"), configFile, path);
+    const value = jsonToken(config, ["channels", name, "token"], configFile);
     if (value === undefined) return undefined;
     this.warnAboutConfig(name);
     return { value, source: "config" };

@@ -1,7 +1,7 @@
 /** Keeps the tokens of channels equal on the nodes that share a store. */
 import { codeOf, type Scope } from "../../kernel/index.ts";
 import type { TokenBackend, TokenName, TokenPeers, TokenStoreShape, TokenSync } from "./service.ts";
-import { setToken, type TokenRecord } from "./token.ts";
+import { setToken, unusableReason, type TokenRecord } from "./token.ts";
 
 /** Tokens that belong to one node. */
 const ownTokens: ReadonlySet<TokenName> = new Set(["launcher", "metrics", "pico_client"]);
@@ -58,6 +58,11 @@ export class PeerTokens implements TokenSync {
     await token.replacing;
     // A token that was removed here stays removed until the next start.
     if (token.value === undefined || token.value === value) return;
+    const reason = unusableReason(value, token.isExposed);
+    if (reason) {
+      const text = `rejected the ${name} token of another node, the old one stays: ${reason}`;
+      return this.scope.log.warn({ name }, text);
+    }
     setToken(token, value);
     token.changedAt = this.scope.clock.now();
     this.scope.emit("token-store:rotated", { name, version: token.version, graceS });

@@ -21,10 +21,10 @@ import {
   createTokenRecord,
   describeToken,
   generateToken,
-  isGuessable,
   setToken,
   tokenWarning,
   toTokenInfo,
+  unusableReason,
   weakTokenReason,
   type TokenRecord,
 } from "./token.ts";
@@ -91,7 +91,7 @@ export class TokenStore {
     const { backend, records, scope } = this;
     const { log, lifecycle } = scope;
     if (records.has(name)) throw tokenErrors.token_claimed_twice(name);
-    const token = createTokenRecord();
+    const token = createTokenRecord(exposed);
     records.set(name, token);
     const resolved = await backend.resolve(name);
     token.source = resolved?.source ?? "none";
@@ -103,7 +103,7 @@ export class TokenStore {
     const found = isMissing && generate ? await this.generate(name) : stored;
     const value = found?.value.trim();
     if (found && value) {
-      if (exposed && isGuessable(value)) throw tokenErrors.token_too_short(name, found.source);
+      if (unusableReason(value, exposed)) throw tokenErrors.token_too_short(name, found.source);
       setToken(token, value);
       token.source = found.source;
       token.setupPending = found.setupPending ?? false;

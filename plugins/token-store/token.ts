@@ -21,54 +21,104 @@ export const tokenVariable = (name: TokenName, brand = "service"): string =>
     .join("_")
     .toUpperCase();
 
+interface TokenRule {
+  /** Completes the sentence "the token cannot be used: …". */
+  readonly reason: string;
+  readonly isBroken: (token: string, name: TokenName) => boolean;
+  /**
+   * `exposed`: no token may break the rule if other machines can connect. `known`: a token from any
+   * source that breaks the rule causes a warning. `chosen`: the rule applies to new tokens only,
+   * which a user chooses on a page or on the command line.
+   */
+  readonly applies: "exposed" | "known" | "chosen";
+}
+
+/**
+ * The rules of all tokens, the most serious first. A new token must follow all of them. A token of
+ * the environment, a file, a host or another node must follow those with `exposed`, at a start and
+ * while the program runs.
+ */
+const rules: readonly TokenRule[] = [
+  {
+    // A remote attacker could guess it within the rate limits.
+    applies: "exposed",
+    reason: "it has fewer than 8 characters",
+    isBroken: (token) => [...token].length < 8,
+  },
+  {
+    applies: "known",
+    reason: "it has fewer than 16 characters",
+    isBroken: (token) => [...token].length < 16,
+  },
+  {
+    applies: "known",
+    reason: 'it starts with "ott_", which marks one-time links',
+    isBroken: (token) => token.startsWith("ott_"),
+  },
+  {
+    applies: "chosen",
+    reason: "it may contain only printable ASCII characters without spaces",
+    isBroken: (token) => !/^[\x21-\x7e]+$/.test(token),
+  },
+  {
+    // `openssl rand -base64 64` writes two lines.
+    applies: "known",
+    reason: "it contains a line break or another control character, which headers cannot transmit",
+    isBroken: (token) => /\p{Cc}/u.test(token),
+  },
+  {
+    applies: "chosen",
+    reason: "it has more than 256 characters",
+    isBroken: (token) => token.length > 256,
+  },
+  {
+    applies: "chosen",
+    reason: "it is one character repeated",
+    isBroken: (token) => /^(.)\1+$/s.test(token),
+  },
+  {
+    // Other channels transmit tokens in their own ways, often defined by third parties.
+    applies: "known",
+    reason:
+      "browsers cannot send its characters as `token.<value>`; " +
+      "they can use `token64.<base64url>`",
+    isBroken: (token, name) => name === "pico" && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(token),
+  },
+];
+function brokenRule(
+  token: string,
+  name: TokenName,
+  ...applies: readonly TokenRule["applies"][]
+): string | undefined {
+  const isBroken = (rule: TokenRule) =>
+    applies.includes(rule.applies) && rule.isBroken(token, name);
+  return rules.find(isBroken)?.reason;
+}
+
 /**
  * Checks a token that a user chooses on a page or on the command line.
  *
  * @returns Why the token cannot be used, or undefined if it can.
  */
-export function weakTokenReason(token: string): string | undefined {
-  if (token.length < 16) return "it has fewer than 16 characters";
-  if (token.length > 256) return "it has more than 256 characters";
-  if (!/^[\x21-\x7e]+$/.test(token))
-    return "it may contain only printable ASCII characters without spaces";
-  if (/^(.)\1+$/s.test(token)) return "it is one character repeated";
-  if (token.startsWith("ott_")) return 'it starts with "ott_", which marks one-time links';
-  return undefined;
-}
+export const weakTokenReason = (token: string): string | undefined =>
+  brokenRule(token, "", "known", "chosen");
 
 /**
- * Checks a token from a file or from the environment.
+ * Checks a token from a file, the environment, a host or another node.
  *
  * @returns A warning about a token that works with restrictions, or undefined.
  */
-export function tokenWarning(name: string, token: string): string | undefined {
-  if ([...token].length < 16) return "it has fewer than 16 characters";
-  if (token.startsWith("ott_")) return 'it starts with "ott_", which marks one-time links';
-  // `openssl rand -base64 64` writes two lines.
-  if (/\p{Cc}/u.test(token))
-    return "it contains a line break or another control character, which headers cannot transmit";
-  // Other channels transmit tokens in their own ways, often defined by third parties.
-  if (name === "pico" && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(token)) {
-    return (
-      "browsers cannot send its characters as `token.<value>`; " +
-      "they can use `token64.<base64url>`"
-    );
-  }
-  return undefined;
-}
-
-/** Returns whether a remote attacker could guess the token within the rate limits. */
-export const isGuessable = (token: string): boolean => [...token].length < 8;
+export const tokenWarning = (name: string, token: string): string | undefined =>
+  brokenRule(token, name, "known");
 
 /**
- * Checks a token that an edit of a file brings in while the program runs.
+ * Checks a token from a file, the environment, a host or another node.
  *
- * @returns Why the token is rejected, or undefined.
+ * @param isExposed - True if other machines can connect.
+ * @returns Why the token cannot be used, or undefined if it can.
  */
-export function invalidTokenReason(token: string): string | undefined {
-  if (isGuessable(token)) return "it has fewer than 8 characters";
-  return /\p{Cc}/u.test(token) ? "it contains a control character" : undefined;
-}
+export const unusableReason = (token: string, isExposed: boolean): string | undefined =>
+  isExposed ? brokenRule(token, "", "exposed") : undefined;
 
 /**
  * Generates a token of 32 random bytes.
@@ -98,6 +148,8 @@ export function createComparison(token: string): TokenComparison {
 
 /** A claimed token. */
 export interface TokenRecord {
+  /** Whether other machines can connect and so try to guess the token. */
+  readonly isExposed: boolean;
   value: string | undefined;
   compare: TokenComparison | undefined;
   /** 0 if there is no token. */
@@ -113,7 +165,8 @@ export interface TokenRecord {
   readonly salts: Map<string, Uint8Array>;
 }
 
-export const createTokenRecord = (): TokenRecord => ({
+export const createTokenRecord = (isExposed: boolean): TokenRecord => ({
+  isExposed,
   value: undefined,
   compare: undefined,
   version: 0,

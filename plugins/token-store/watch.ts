@@ -4,13 +4,7 @@ import { codeOf, type Scope } from "../../kernel/index.ts";
 import type { PeerTokens } from "./peers.ts";
 import { replacements } from "./replacement.ts";
 import type { ResolvedToken, TokenBackend, TokenName, TokenStoreShape } from "./service.ts";
-import {
-  clearToken,
-  invalidTokenReason,
-  setToken,
-  tokenWarning,
-  type TokenRecord,
-} from "./token.ts";
+import { clearToken, setToken, tokenWarning, unusableReason, type TokenRecord } from "./token.ts";
 
 /** Compares the locations of a backend with the tokens in use. */
 export class TokenWatcher {
@@ -44,7 +38,7 @@ export class TokenWatcher {
     if (!result) return;
     const value = result.found?.value.trim();
     if (!result.found || !value) return token.version > 0 ? this.remove(name, token) : undefined;
-    const reason = invalidTokenReason(value);
+    const reason = unusableReason(value, token.isExposed);
     if (reason)
       return this.warnOnce(name, `rejected the new ${name} token, the old one stays: ${reason}`);
     this.reported.delete(name);

@@ -42,3 +42,9 @@ test("lists the protocols that are on", () => {
   expect(text).toMatch(/^ {2}OpenAI API http:\/\/127\.0\.0\.1:18800\/v1$/m);
   expect(banner(options)).not.toContain("OpenAI");
 });
+
+test("names what is wrong with environment variables", () => {
+  const text = banner({ ...options, environmentProblems: ["the quotation marks of X"] });
+  expect(text).toMatch(/^ {2}Warning {4}the quotation marks of X$/m);
+  expect(banner(options)).not.toContain("Warning");
+});

@@ -52,7 +52,7 @@ describe("Chat page", () => {
       await page.getByRole("button", { name: "Try again" }).first().click();
       await connected(page);
       await page.getByText("echo: are you there?", { exact: true }).waitFor();
-      await page.getByText("Delivered", { exact: true }).waitFor();
+      await page.getByText("Sent", { exact: true }).waitFor();
     });
   });
 });

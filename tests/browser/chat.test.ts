@@ -31,12 +31,12 @@ async function sentId(content: string): Promise<string> {
 }
 
 describe("Chat page", () => {
-  test("marks a message as delivered and shows the reply", async () => {
+  test("marks a message as sent and shows the reply", async () => {
     await dashboard.openLive("/chat/kitchen", async (page) => {
       await connected(page);
       await write(page, "hello <b>there</b>");
       await page.getByText("echo: hello <b>there</b>", { exact: true }).waitFor();
-      await page.getByText("Delivered", { exact: true }).waitFor();
+      await page.getByText("Sent", { exact: true }).waitFor();
       await mine(page).getByText("hello <b>there</b>", { exact: true }).waitFor();
       expect(await field(page).inputValue()).toBe("");
       expect(dashboard.site.channel.dialled.at(-1)).toContain(
@@ -197,7 +197,7 @@ describe("Chat page", () => {
       await write(page, "later");
       await page.getByText("Waiting for connection…", { exact: true }).waitFor();
       release();
-      await page.getByText("Delivered", { exact: true }).waitFor();
+      await page.getByText("Sent", { exact: true }).waitFor();
       await page.getByText("echo: later", { exact: true }).waitFor();
       expect(await page.getByText("Waiting for connection…", { exact: true }).count()).toBe(0);
     });
@@ -215,7 +215,7 @@ describe("Chat page", () => {
       await connected(page);
       expect(dashboard.site.channel.dialled).toHaveLength(attempts + 1);
       await page.getByText("echo: half a thought", { exact: true }).waitFor();
-      await page.getByText("Delivered", { exact: true }).waitFor();
+      await page.getByText("Sent", { exact: true }).waitFor();
     });
   });
 
@@ -292,7 +292,7 @@ describe("Chat page", () => {
       await page.getByText("report.mkv can't be attached.").waitFor();
       await page.getByRole("button", { name: "Remove dropped.png" }).click();
       await page.getByRole("button", { name: "Send", exact: true }).click();
-      await page.getByText("Delivered", { exact: true }).waitFor();
+      await page.getByText("Sent", { exact: true }).waitFor();
       expect(
         dashboard.site.channel.heard.findLast(({ type }) => type === "message.send")?.payload,
       ).toEqual({ content: "", media: [{ url: dot, filename: "dot.png" }] });

@@ -130,7 +130,7 @@ describe("Dashboard of a running launcher", () => {
     await chat.getByLabel("Message", { exact: true }).fill("still here?");
     await chat.keyboard.press("Enter");
     await chat.locator(".msg:not(.mine)").getByText("still here?").waitFor();
-    await chat.getByText("Delivered", { exact: true }).waitFor();
+    await chat.getByText("Sent", { exact: true }).waitFor();
     await chat.close();
     channelToken = shown;
     expect(problems).toEqual([]);

@@ -11,7 +11,6 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import type { Awaitable } from "../../kernel/index.ts";
 import { redis, sqlite } from "../../plugins/conversations/index.ts";
-import { FakeStorage } from "../support/fake-storage.ts";
 import { token, waitFor } from "../support/pico-server-harness.ts";
 import { redisSecret } from "../support/redis-nodes.ts";
 import { hasRedis, startRedis, type RedisServer } from "../support/redis-server.ts";
@@ -25,7 +24,7 @@ import {
   type SharedStore,
 } from "../support/shared-conversation.ts";
 import { Page } from "../support/shared-page.ts";
-import { createFolder } from "../support/sqlite-storage-harness.ts";
+import { createFolder } from "../support/sqlite-store.ts";
 
 /** Reads the whole history in pages of this size, as a page does that scrolls up. */
 async function readPages(device: Device, limit: number): Promise<Seen[]> {
@@ -254,12 +253,6 @@ export function sharedConversations(numRuns: number): void {
       () => ({ store: sqlite({ path: join(createFolder(), "conversations.db") }) }),
       numRuns,
     ));
-
-  describe("conversation in a store of the host", () =>
-    sharedConversation(() => {
-      const storage = new FakeStorage(() => Date.now());
-      return { store: () => storage };
-    }, numRuns));
 
   describe.skipIf(!hasRedis)("conversation of two nodes in Redis", () => {
     let server: RedisServer;

@@ -1,154 +1,155 @@
 // Compares the SQLite store with a simple model. The long suite runs more histories.
+import assert from "node:assert/strict";
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import type {
-  Batch,
-  ConversationStorage,
-  NewEntry,
-} from "../../plugins/conversations/stores/storage.ts";
-import { FakeStorage } from "../support/fake-storage.ts";
-import { createFolder, entry, openStorage } from "../support/sqlite-storage-harness.ts";
+import { test } from "vitest";
+import {
+  abandon,
+  createFolder,
+  entry,
+  openStore,
+  StoppedTime,
+  write,
+  type TestEntry,
+} from "../support/sqlite-store.ts";
+import { hitName, StoreModel } from "../support/store-model.ts";
 
 const words = ["alpha", "beta", "gamma", "Delta", "épsilon"];
-const sessions = ["s", "t", "u"];
-const ids = ["m1", "m2", "m3", "m4"];
+const text = fc.array(fc.constantFrom(...words), { maxLength: 4 }).map((list) => list.join(" "));
 
+/** Ids of messages are unique: `message` chooses an existing one of the session, if any. */
 const piece = fc.record({
-  session: fc.constantFrom(...sessions),
-  op: fc.constantFrom("user", "create", "create", "update", "update", "delete", "other"),
-  message: fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...ids) }, fc.constant(undefined)),
-  content: fc.array(fc.constantFrom(...words), { maxLength: 4 }).map((list) => list.join(" ")),
+  session: fc.constantFrom("s", "t", "u"),
+  kind: fc.constantFrom("user", "create", "create", "update", "update", "delete", "other"),
+  message: fc.nat(5),
+  content: text,
   final: fc.boolean(),
 });
 type Piece = typeof piece extends fc.Arbitrary<infer T> ? T : never;
 
 const command = fc.oneof(
   { weight: 6, arbitrary: fc.array(piece, { maxLength: 12 }) },
-  { weight: 1, arbitrary: fc.constantFrom("forget s", "forget t", "search", "reopen", "rename t") },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom("forget s", "forget t", "index", "reopen", "kill", "rename t"),
+  },
 );
 
-/** Gives the pieces the numbers that the log above would give them. */
-function toBatch(pieces: readonly Piece[], tops: Map<string, number>, at: () => number): Batch {
-  const streams: { channel: string; session: string; epoch: string; seq: number }[] = [];
-  const entries = pieces.map(({ session, op, message, content, final }) => {
-    const seq = (tops.get(session) ?? 0) + 1;
-    if (!tops.has(session))
-      streams.push({ channel: "pico", session, epoch: "00000000000000aa", seq: 0 });
-    tops.set(session, seq);
-    const isFinal = op === "user" || op === "delete" || final;
-    return entry(seq, op as NewEntry["op"], message, content, {
-      session,
-      final: isFinal,
-      at: at(),
-    });
-  });
-  const taken = entries
-    .filter(({ op, message }) => op === "user" && message !== undefined)
-    .map(({ channel, session, message, at: time }) => ({
-      channel,
-      session,
-      id: message!,
-      digest: `d-${message}`,
-      at: time,
-      stopped: message === "m4",
-    }));
-  const positions = [...tops].map(([session, seq]) => ({
-    channel: "pico",
-    session,
-    written: seq,
-    plain: 0,
-    acknowledged: Math.max(0, seq - 1),
-    resumes: seq % 2 === 0,
-  }));
-  return { streams, entries, taken, positions };
-}
-
-/** Everything that readers can see, with the session in place of the id. */
-async function view(storage: ConversationStorage, limit: number) {
-  const conversations = [];
+/** Reads all pages, newest first. */
+function pagesOf<T>(read: (before?: string) => { items: readonly T[]; before?: string }): T[][] {
+  const pages: T[][] = [];
   for (let before: string | undefined; ;) {
-    const page = await storage.list({ limit: 2, ...(before !== undefined && { before }) });
-    conversations.push(...page.items);
+    const page = read(before);
+    pages.push([...page.items]);
     before = page.before;
-    if (before === undefined) break;
+    if (before === undefined) return pages;
   }
-  const seen = [];
-  for (const { id, ...summary } of conversations) {
-    const pages = [];
-    for (let before: string | undefined; ;) {
-      const page = await storage.read(id, { limit, ...(before !== undefined && { before }) });
-      pages.push(page.items);
-      before = page.before;
-      if (before === undefined) break;
+}
+
+class World {
+  readonly model = new StoreModel();
+  private readonly folder = createFolder();
+  private readonly clock = new StoppedTime(5_000);
+  private store!: Awaited<ReturnType<typeof openStore>>;
+  /** Ids of the messages of each session that were not deleted. */
+  private readonly messages = new Map<string, string[]>();
+  private count = 0;
+
+  async open(): Promise<void> {
+    const { folder, clock } = this;
+    this.store = await openStore({ folder, clock });
+  }
+
+  async run(step: string | readonly Piece[]): Promise<void> {
+    if (typeof step !== "string") return this.append(step);
+    const [name, session = ""] = step.split(" ");
+    const { store, model, clock } = this;
+    if (name === "index") while (store.isBusy()) await clock.pass(250);
+    if (name === "reopen") {
+      await store.end();
+      await this.open();
     }
-    const after = await storage.read(id, { after: ":2", limit });
-    const { epoch: _, ...stream } = (await storage.load({
-      channel: "pico",
-      session: summary.session,
-    }))!;
-    const frames = stream.frames.map(({ seq, message, frame }) => ({
-      seq,
-      message,
-      text: Buffer.from(frame).toString(),
-    }));
-    const document = [];
-    for await (const part of storage.export(id, "json")) document.push(part);
-    const text = document.join("").replaceAll(id, "ID");
-    seen.push({ summary, pages, after: after.items, stream: { ...stream, frames }, text });
+    if (name === "kill") {
+      await abandon(store);
+      await this.open();
+    }
+    const found = this.store.history.find({ channel: "pico", session });
+    if (!found) return;
+    if (name === "rename") {
+      await this.store.rename(found.id, "Chosen");
+      model.rename(session, "Chosen");
+    }
+    if (name === "forget") {
+      await this.store.forget(found.id, () => {});
+      model.forget(session);
+      this.messages.delete(session);
+    }
   }
-  return seen;
-}
 
-async function found(storage: ConversationStorage, text: string): Promise<string[]> {
-  const hits = await storage.search(text, { limit: 100 });
-  return hits
-    .map(({ conversation, turn }) => `${conversation.session}:${turn.seq}:${turn.content}`)
-    .toSorted();
-}
+  /** Compares all that readers can see, page by page. */
+  async check(limit: number): Promise<void> {
+    const { store, model, clock } = this;
+    const { history } = store;
+    const pages = pagesOf((before) => history.list({ limit: 2, ...(before && { before }) }));
+    const found = pages.flat();
+    const shown = found.map(({ id: _, channel: __, ...summary }) => summary);
+    assert.deepEqual(shown, model.list());
+    assert.deepEqual(store.health().conversations, found.length);
+    for (const { id, session } of found) {
+      const turns = model.turns(session);
+      const read = pagesOf((before) => history.read(id, { limit, ...(before && { before }) }));
+      assert.deepEqual(read.toReversed().flat(), turns);
+      const later = turns.filter(({ seq }) => seq > 2).slice(0, limit);
+      assert.deepEqual(history.read(id, { after: ":2", limit }).items, later);
+      const { frames } = store.load({ channel: "pico", session })!;
+      const texts = frames.map(({ seq, frame }) => [seq, new TextDecoder().decode(frame)]);
+      assert.deepEqual(texts, model.frames(session));
+    }
+    while (store.isBusy()) await clock.pass(250);
+    for (const query of ["alpha", "DELTA", "alpha beta"]) {
+      const hits = history.search(query, { limit: 100 });
+      const names = hits.map(({ conversation: { session }, turn }) => hitName({ session, turn }));
+      assert.deepEqual(names.toSorted(), model.search(query));
+    }
+    await store.end();
+  }
 
-const idOf = async (storage: ConversationStorage, session: string) =>
-  (await storage.find({ channel: "pico", session }))?.id;
+  private async append(pieces: readonly Piece[]): Promise<void> {
+    await this.clock.pass(1);
+    const entries = pieces.map((one) => this.toEntry(one));
+    for (const one of entries) this.model.append(one);
+    await write(this.store, ...entries);
+  }
+
+  private toEntry({ session, kind, message, content, final }: Piece): TestEntry {
+    const at = this.clock.now();
+    const known = this.messages.get(session) ?? [];
+    this.messages.set(session, known);
+    const id = known[message % Math.max(1, known.length)];
+    if (kind === "user" || kind === "other")
+      return {
+        ...entry(kind, `u${(this.count += 1)}`, content, { session, at }),
+        message: undefined,
+      };
+    if (kind === "create" || id === undefined) {
+      const created = `m${(this.count += 1)}`;
+      known.push(created);
+      return entry("create", created, content, { session, at, final });
+    }
+    if (kind === "update") return entry("update", id, content, { session, at, final });
+    known.splice(known.indexOf(id), 1);
+    return entry("delete", id, "", { session, at });
+  }
+}
 
 /** Defines the test that the SQLite store behaves as the model for this many histories. */
 export function storageModelConformance(numRuns: number): void {
   test("behaves as the model for every history", { timeout: 120_000 }, async () => {
     const scenario = fc.array(command, { minLength: 1, maxLength: 12 });
-    const check = async (commands: readonly (string | Piece[])[], limit: number) => {
-      const now = { at: 5_000 };
-      const clock = {
-        now: () => now.at,
-        monotonic: () => now.at,
-        setTimeout: () => 0,
-        clearTimeout: () => {},
-      };
-      const path = createFolder();
-      let storage = await openStorage({ path, clock });
-      const model = new FakeStorage(clock.now);
-      const tops = new Map<string, number>();
-      for (const step of commands) {
-        if (typeof step !== "string") {
-          const batch = toBatch(step, tops, () => ++now.at);
-          await Promise.all([storage.commit(batch), model.commit(batch)]);
-          continue;
-        }
-        const [name, session = ""] = step.split(" ");
-        if (name === "search") await storage.search("alpha");
-        if (name === "reopen") {
-          await storage.close();
-          storage = await openStorage({ path, clock });
-        }
-        for (const each of name === "forget" || name === "rename" ? [storage, model] : []) {
-          const id = await idOf(each, session);
-          if (id === undefined) continue;
-          if (name === "rename") await each.rename(id, "Chosen");
-          else await each.forget(id);
-          if (name === "forget") tops.delete(session);
-        }
-      }
-      expect(await view(storage, limit)).toEqual(await view(model, limit));
-      for (const text of ["alpha", "DELTA", "alpha beta"])
-        expect(await found(storage, text)).toEqual(await found(model, text));
-      await storage.close();
+    const check = async (steps: readonly (string | Piece[])[], limit: number) => {
+      const world = new World();
+      await world.open();
+      for (const step of steps) await world.run(step);
+      await world.check(limit);
     };
     await fc.assert(fc.asyncProperty(scenario, fc.integer({ min: 1, max: 5 }), check), {
       numRuns,

@@ -3,13 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findTool } from "../support/tools.ts";
 import { freePort } from "./free-port.ts";
-import { exchange, runProxy, type Proxy } from "./proxies.ts";
+import { exchange, runProxy, same, type Proxy } from "./proxies.ts";
 
 export const caddy = findTool("caddy");
 const documented = new URL("../../docs/deploy/Caddyfile", import.meta.url);
 
-/** Starts Caddy with docs/deploy/Caddyfile and its own certificate, and again without HTTPS. */
-export async function startCaddy(port: string, path: string): Promise<Proxy> {
+/**
+ * Starts Caddy with docs/deploy/Caddyfile and its own certificate, and again without HTTPS.
+ *
+ * @param change - Changes the configuration.
+ */
+export async function startCaddy(port: string, path: string, change = same): Promise<Proxy> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-caddy-"));
   const [first, second] = await Promise.all([freePort(), freePort()]);
   const lines: [RegExp, string][] = [
@@ -34,7 +38,8 @@ export async function startCaddy(port: string, path: string): Promise<Proxy> {
     `storage file_system ${folder}`,
   ];
   const config = join(folder, "Caddyfile");
-  await writeFile(config, `{\n\t${options.join("\n\t")}\n}\n${site}\n${withoutTls}`);
+  const text = `{\n\t${options.join("\n\t")}\n}\n${change(site)}\n${change(withoutTls)}`;
+  await writeFile(config, text);
   const encrypted = new URL(`https://127.0.0.1:${first}${path}/`);
   const plain = new URL(`http://127.0.0.1:${second}${path}/`);
   const words = [caddy!, "run", "--adapter", "caddyfile", "--config", config] as const;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { selfSigned } from "../plugins/http/certificate.ts";
 import { findTool } from "../support/tools.ts";
 import { freePort } from "./free-port.ts";
-import { exchange, runProxy, type Proxy } from "./proxies.ts";
+import { exchange, runProxy, same, type Proxy } from "./proxies.ts";
 
 export const nginx = findTool("nginx");
 const documented = new URL("../../docs/deploy/nginx.conf", import.meta.url);
@@ -16,8 +16,12 @@ export interface Nginx extends Proxy {
   readonly withoutScheme: URL;
 }
 
-/** Starts nginx with docs/deploy/nginx.conf and its variants in front of `path` at `port`. */
-export async function startNginx(port: string, path: string): Promise<Nginx> {
+/**
+ * Starts nginx with docs/deploy/nginx.conf and its variants in front of `path` at `port`.
+ *
+ * @param change - Changes the configuration.
+ */
+export async function startNginx(port: string, path: string, change = same): Promise<Nginx> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-nginx-"));
   const { cert, key } = selfSigned();
   await writeFile(join(folder, "cert.pem"), cert);
@@ -61,8 +65,7 @@ export async function startNginx(port: string, path: string): Promise<Nginx> {
       `daemon off; worker_processes 1; pid ${join(folder, "pid")}; error_log ${join(folder, "error.log")};`,
       "events { worker_connections 256; }",
       `http { ${temporary.join(" ")}`,
-      shared,
-      ...servers,
+      change([shared, ...servers].join("\n")),
       "}",
       "",
     ].join("\n"),

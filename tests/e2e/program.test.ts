@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { connectTestClient } from "../../testkit/index.ts";
 import { isAlive, waitFor } from "../support/program-harness.ts";
+import { startClient } from "./client.ts";
 import { spawnLauncher, startLauncher } from "./launcher.ts";
 
 const token = "correct-horse-battery-staple-channel";
@@ -61,6 +62,42 @@ describe("Setting handler", () => {
     client.say("again");
     expect((await client.next("message.create")).payload?.["content"]).toBe("you said again");
     await client.close();
+  });
+
+  test("answers doorward send and doorward client in several parts", async () => {
+    const { env } = await homeWith(`
+      const say = (type, payload) => console.log(JSON.stringify({ type, payload }));
+      const part = (request_id, content, more) => say("message.create", { request_id, content, ...more });
+      say("ready", { can: process.env.DOORWARD_CAN.split(",") });
+      require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+        const { type, id } = JSON.parse(line);
+        if (type !== "message.send") return;
+        part(id, "one");
+        part(id, "", { kind: "tool_calls", tool_calls: [{ id: "c", function: { name: "f", arguments: "" } }] });
+        setTimeout(() => {
+          part(id, "two");
+          say("message.ack", { request_id: id, final: true });
+        }, 400);
+      });`);
+    await using launcher = await startLauncher({ env });
+    const url = String(new URL("/pico", launcher.base)).replace("http", "ws");
+    const folder = await mkdtemp(join(tmpdir(), "doorward-client-"));
+    made.push(folder);
+    const run = async (args: readonly string[], input = "") => {
+      const own = { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: token };
+      await using client = await startClient({ folder, url }, args, own);
+      client.child.stdin.end(input);
+      return await client.ended;
+    };
+    expect(await run(["send", "hi"])).toMatchObject({ code: 0, out: "one\n\ntwo\n" });
+    const json = await run(["send", "-json", "hi"]);
+    expect(JSON.parse(json.out)).toMatchObject({ content: "one\n\ntwo", complete: true });
+    expect(await run(["client"], "hi\n")).toMatchObject({ code: 0, out: "one\ntwo\n" });
+    const lines = (
+      await run(["client", "-json"], '{"type":"message.send","payload":{"content":"hi"}}\n')
+    ).out;
+    expect(lines).toMatch(/"content": ?"two"/);
+    expect(launcher.stderr()).not.toContain("invalid");
   });
 
   test("stops all processes of the program when the launcher is killed", async () => {

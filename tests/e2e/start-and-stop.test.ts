@@ -1,4 +1,5 @@
 // Tests start, stop and startup errors of the built program.
+import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -43,6 +44,19 @@ describe("doorward with an invalid start", () => {
     expect(sentences).toHaveLength(1);
     expect(sentences[0]).toMatch(new RegExp(`port ${port} is in use.*-port`));
   });
+
+  it.each(["launcher-config.json", "config.json", ".security.yml"])(
+    "names a pipe in place of %s without waiting for its writer",
+    async (name) => {
+      const home = await homeWith({});
+      execFileSync("mkfifo", [join(home, name)]);
+      const { code, sentences } = await refusal({ SERVICE_HOME: home });
+      expect(code).toBe(1);
+      expect(sentences).toEqual([
+        `doorward: ${join(home, name)} cannot be read: it is not a regular file.`,
+      ]);
+    },
+  );
 
   it("names the home that is not writable", async () => {
     const home = await homeWith({ occupied: "a file" });

@@ -106,6 +106,22 @@ describe.each(paths)("%s", (path) => {
     expect(used.filter((name) => !known.has(name) && !isSecret(name))).toEqual([]);
   });
 
+  test("hardens each container, and those of Doorward alike", () => {
+    for (const { extends: base, ...own } of Object.values(services)) {
+      const { image, init, read_only, tmpfs, cap_drop, security_opt, ulimits } = base
+        ? compose(join(dirname(path), base.file)).services[base.service]!
+        : own;
+      expect([security_opt, ulimits]).toEqual([["no-new-privileges:true"], { core: 0 }]);
+      if (image?.startsWith("doorward"))
+        expect([init, read_only, tmpfs, cap_drop]).toEqual([true, true, ["/tmp"], ["ALL"]]);
+    }
+  });
+
+  test("names a version of each image that is not built here", () => {
+    for (const { image = "", build: isBuilt } of Object.values(services))
+      if (image !== "" && !isBuilt) expect(image).toMatch(/:v?\d[\d.]*$/);
+  });
+
   test("takes secrets from the environment of the command", () => {
     for (const { environment = {} } of Object.values(services))
       for (const [name, value] of Object.entries(environment))

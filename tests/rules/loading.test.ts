@@ -105,7 +105,7 @@ describe("loaded modules", () => {
       process.env.SERVICE_HOME = ${JSON.stringify(join(folder, "home"))};
       process.env.SERVICE_CHANNELS_PICO_CLIENT_URL = "ws://127.0.0.1:1/pico";
       process.env.SERVICE_CHANNELS_PICO_CLIENT_TOKEN = "correct-horse-battery-staple";
-      await import("./dist/bin/doorward.js");
+      await import("./dist/bin/start.js");
       process.exitCode = 0;`);
     return (await Promise.all(files.map((file) => readFile(file, "utf8")))).join("\n");
   }

@@ -39,11 +39,18 @@ export interface ServiceOptions {
   readonly home?: string;
   /** Session check of a host, on whose server the service then runs. */
   readonly identify?: NonNullable<HttpOptions["identify"]>;
+  /** Plugin with an application. @defaultValue one that runs `handler` */
+  readonly applicationPlugin?: AnyPlugin;
 }
 
 /** Starts a service with all protocols on a free port. A test may replace its `handler`,
  *  and set its monotonic clock ahead. */
-export async function startProtocols({ config = {}, home, identify }: ServiceOptions = {}) {
+export async function startProtocols({
+  config = {},
+  home,
+  identify,
+  applicationPlugin,
+}: ServiceOptions = {}) {
   const received: InboundMessage[] = [];
   const state = { handler: echo, aheadMs: 0 };
   const clock: Clock = {
@@ -66,10 +73,11 @@ export async function startProtocols({ config = {}, home, identify }: ServiceOpt
       agUi(),
       // The dashboard serves every path, which a server of a host leaves to the host.
       (identify ? noPlugin : dashboard({ version: "0.0.0" })) as Plugin,
-      application(async (message) => {
-        received.push(message);
-        await state.handler(message);
-      }),
+      (applicationPlugin ??
+        application(async (message) => {
+          received.push(message);
+          await state.handler(message);
+        })) as Plugin,
     ],
     {
       log,

@@ -42,6 +42,7 @@ export async function openRedisNode(
           clearTimeout(timer);
         };
       },
+      limits: () => ({ keepDays: 90, maxBytes: 1e9 }),
       changed: () => undefined,
       forgotten: () => undefined,
     },

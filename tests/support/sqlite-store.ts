@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { SimulatedClock } from "xstate";
 import type { Clock } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
 import type { Address } from "../../plugins/channels/index.ts";
@@ -31,12 +32,49 @@ export class SettableClock implements Clock {
   clearTimeout = (id: unknown): void => clearTimeout(id as NodeJS.Timeout);
 }
 
+/** A clock that only `pass` moves. The time of day can be wrong by any amount. */
+export class StoppedTime implements Clock {
+  /** The time of day when nothing has passed, in Unix milliseconds. */
+  offset: number;
+  private readonly clock = new SimulatedClock();
+
+  constructor(offset = Date.UTC(2026, 5, 1)) {
+    this.offset = offset;
+  }
+
+  now = (): number => this.offset + this.clock.now();
+  monotonic = (): number => this.clock.now();
+  setTimeout = (run: () => void, ms: number): unknown => this.clock.setTimeout(run, ms);
+  clearTimeout = (id: unknown): void => this.clock.clearTimeout(id as number);
+
+  /** Lets time pass: first for what follows a message, then the rest in one step. */
+  async pass(ms: number): Promise<void> {
+    let left = ms;
+    for (const step of [250, 10, 10, 10, 10, Infinity]) {
+      const part = Math.min(step, left);
+      if (part <= 0) return;
+      this.clock.increment(part);
+      left -= part;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** The machine sleeps: the time of day moves, and durations do not. */
+  suspend(ms: number): void {
+    this.offset += ms;
+  }
+}
+
 const Driver = loadDriver()!;
+
+const failure = (errcode: number): Error => Object.assign(new Error("failure"), { errcode });
 
 /** A disk whose transactions fail with a result code of SQLite while one is set. */
 export class Disk {
   /** 5: locked, 10: error, 13: full. */
   code: number | undefined;
+  /** While it is set, statements that read one row or many fail with it. */
+  readCode: number | undefined;
   /** Only statements that begin with this fail. */
   sql = "BEGIN";
   /** The statement runs before it fails. */
@@ -50,7 +88,22 @@ export class Disk {
       override exec(sql: string): void {
         const fails = disk.code !== undefined && sql.startsWith(disk.sql);
         if (!fails || disk.runsFirst) super.exec(sql);
-        if (fails) throw Object.assign(new Error("failure"), { errcode: disk.code });
+        if (fails) throw failure(disk.code!);
+      }
+
+      override prepare(sql: string): ReturnType<InstanceType<DatabaseClass>["prepare"]> {
+        const statement = super.prepare(sql);
+        const failing =
+          <A extends unknown[], R>(run: (...values: A) => R) =>
+          (...values: A): R => {
+            if (disk.readCode !== undefined) throw failure(disk.readCode);
+            return run.apply(statement, values);
+          };
+        return {
+          run: (...values) => statement.run(...values),
+          get: failing(statement.get),
+          all: failing(statement.all),
+        };
       }
     };
   }
@@ -67,7 +120,7 @@ const clocks = new WeakMap<SqliteStore, SettableClock>();
 export async function openStore({ folder, ...options }: StoreOptions = {}): Promise<
   SqliteStore & { end(): Promise<void> }
 > {
-  const clock = new SettableClock();
+  const clock = options.clock ?? new SettableClock();
   const { store, release } = await openSqliteStore({
     path: join(folder ?? createFolder(), "conversations.db"),
     clock,
@@ -76,13 +129,24 @@ export async function openStore({ folder, ...options }: StoreOptions = {}): Prom
     lockWaitMs: 0,
     ...options,
   });
-  clocks.set(store, clock);
+  if (clock instanceof SettableClock) clocks.set(store, clock);
   const end = async (): Promise<void> => {
     await store.close();
     await release();
   };
   onTestFinished(() => end().catch(() => {}));
   return Object.assign(store, { end });
+}
+
+/** Leaves the file as a killed process does: nothing more is written, and the lock is free. */
+export async function abandon(store: SqliteStore & { end(): Promise<void> }): Promise<void> {
+  const { timers, options } = store as unknown as {
+    readonly timers: Record<string, unknown>;
+    readonly options: { readonly clock: Clock };
+  };
+  for (const timer of Object.values(timers)) options.clock.clearTimeout(timer);
+  Object.assign(store, { isClosed: true });
+  await store.end();
 }
 
 export const address: Address = { channel: "pico", session: "s" };
@@ -118,15 +182,17 @@ const settled = (write: (done: (error?: unknown) => void) => void): Promise<void
     write((error) => (error === undefined ? resolve() : reject(error as Error))),
   );
 
-/** Appends entries in one batch. */
+/** Appends entries in one batch; at their own times if the test has given no clock. */
 export async function write(store: SqliteStore, ...entries: readonly TestEntry[]): Promise<void> {
-  const clock = clocks.get(store)!;
-  const writes = entries.map((one) => settled((done) => store.append(one, epoch, one, done)));
-  clock.at = entries[0]?.at;
+  const clock = clocks.get(store);
+  const writes = entries.map((one) => {
+    if (clock) clock.at = one.at;
+    return settled((done) => store.append(one, epoch, one, done));
+  });
   try {
     await Promise.all(writes);
   } finally {
-    clock.at = undefined;
+    if (clock) clock.at = undefined;
   }
 }
 

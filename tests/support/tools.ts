@@ -29,6 +29,7 @@ const tools = {
   fish: { probe: ["--version"], debian: "fish" },
   git: { probe: ["--version"], debian: "git" },
   groff: { probe: ["--version"], debian: "groff-base" },
+  haproxy: { probe: ["-v"], debian: "haproxy" },
   hydra: { debian: "hydra" },
   import: { debian: "imagemagick" },
   nginx: { probe: ["-v"], debian: "nginx" },

@@ -7,6 +7,7 @@ import type { LogListeners, SessionLog } from "../log/session-log.ts";
 import type {
   ConversationSummary,
   Conversations,
+  DeletionListener,
   OpenConversations,
   Page,
   SearchHit,
@@ -60,6 +61,7 @@ export class SqliteConversations implements OpenConversations {
   private readonly cache: Pick<MemorySessionLogOptions, "window" | "bounds" | "retentionMs">;
   private readonly release: () => Promise<void>;
   private readonly channels = new Map<string, ChannelLog>();
+  private deleting: DeletionListener = () => () => undefined;
   private retention: Promise<number> | undefined;
   private retainedAt = 0;
   private closing: Promise<void> | undefined;
@@ -96,23 +98,26 @@ export class SqliteConversations implements OpenConversations {
   }
 
   async list(options?: Parameters<Conversations["list"]>[0]): Promise<Page<ConversationSummary>> {
-    return this.store.history.list(options);
+    return this.store.reading(() => this.store.history.list(options));
   }
 
   async find(address: Address): Promise<ConversationSummary | undefined> {
-    return this.store.history.find(address);
+    return this.store.reading(() => this.store.history.find(address));
   }
 
   async get(id: string): Promise<ConversationSummary> {
-    return this.store.history.get(id);
+    return this.store.reading(() => this.store.history.get(id));
   }
 
   async read(id: string, options?: Parameters<Conversations["read"]>[1]): Promise<Page<Turn>> {
-    return this.store.history.read(id, options);
+    return this.store.reading(() => this.store.history.read(id, options));
   }
 
   async search(text: string, options?: { readonly limit?: number }): Promise<readonly SearchHit[]> {
-    return this.store.history.search(text, options);
+    return this.store.reading(() => {
+      this.store.completeIndex();
+      return this.store.history.search(text, options);
+    });
   }
 
   rename(id: string, title: string): Promise<void> {
@@ -123,14 +128,20 @@ export class SqliteConversations implements OpenConversations {
     return exportConversation(this, id, format);
   }
 
+  watchDeletions(listener: DeletionListener): void {
+    this.deleting = listener;
+  }
+
   async forget(id: string): Promise<void> {
     const { channel, session } = await this.get(id);
     const { log, listeners } = this.channel(channel);
-    await this.store.forget(id, () => {
+    const ended = this.deleting({ channel, session });
+    const forgotten = this.store.forget(id, () => {
       log.renew(session);
       listeners.renewed(session);
       this.scope.forgotten(1);
     });
+    await forgotten.finally(ended);
   }
 
   /** Deletes the conversations that are too old or do not fit, except those in use. */

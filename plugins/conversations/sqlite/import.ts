@@ -4,7 +4,7 @@ import type { Clock, Log } from "../../../kernel/index.ts";
 import { payloadOf } from "../turn-frames.ts";
 import { Connection, type DatabaseClass, type Row } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
-import { setMeta } from "./recovery.ts";
+import { getMeta, setMeta } from "./recovery.ts";
 import { createTables, kinds } from "./schema.ts";
 
 interface ImportOptions {
@@ -91,6 +91,11 @@ function importRows(old: Connection, target: Connection, now: number): number {
       row.resumes!,
     );
   }
+  // After a power failure, streams get new epochs as they would have in the old form.
+  for (const key of ["clean", "boot", "durability"]) {
+    const value = getMeta(old, key);
+    if (typeof value === "string" || typeof value === "number") setMeta(target, key, value);
+  }
   const lastId = target.number("SELECT max(id) FROM entry");
   setMeta(target, "saved", lastId);
   return count;
@@ -147,7 +152,7 @@ function importTaken(old: Connection, target: Connection, conversation: number, 
     now - 600_000,
   );
   for (const { message, digest, at, stopped } of rows) {
-    const outcome = stopped === 1 ? 2 : 1;
+    const outcome = (stopped === 1 ? -1 : 1) * Number(at);
     const known = target.get(
       "SELECT id FROM entry WHERE conversation = ? AND request = ? ORDER BY seq DESC LIMIT 1",
       conversation,

@@ -85,9 +85,6 @@ interface RowsOptions {
   readonly indexed: number;
 }
 
-/** Values of `entry.taken`. */
-const accepted = 1;
-const stopped = 2;
 /** Entries in which the id of a message is looked for, ids that are kept, and for how long. */
 const maxLooked = 2_048;
 const maxTaken = 1_024;
@@ -127,7 +124,8 @@ export class Rows {
     const last = connection.number("SELECT max(id) FROM entry");
     const lastUsed = connection.number("SELECT max(last) FROM conversation");
     // No id is used twice, also if its entry was forgotten.
-    this.nextId = 1 + Math.max(last, lastUsed, options.indexed);
+    const marks = [options.indexed, Number(getMeta(connection, "saved") ?? 0)];
+    this.nextId = 1 + Math.max(last, lastUsed, ...marks);
     const newest = connection.number("SELECT max(aged) FROM conversation");
     const saved = Number(getMeta(connection, "clock") ?? 0);
     this.retentionClock = new RetentionClock(options.clock, Math.max(newest, saved) || undefined);
@@ -184,8 +182,7 @@ export class Rows {
     const row = this.rowOf(address);
     if (row === undefined) return undefined;
     const live = { ...emptyLive(address), ...summaryOf(row) } as Live;
-    const grown = "SELECT message FROM growing WHERE conversation = ?";
-    for (const { message } of this.connection.all(grown, live.id)) live.grown.add(String(message));
+    this.readGrown(live);
     this.summarizeLater(live);
     live.seq = live.committed;
     this.lives.set(keyOf(live), live);
@@ -237,14 +234,13 @@ export class Rows {
       return;
     }
     const opener = turn ?? seq;
-    if (live.titleTurn !== 0 && opener !== live.titleTurn) return;
-    if (kind !== kinds.delete)
-      return void Object.assign(live, { title: titleOf(frame), titleTurn: opener });
-    Object.assign(
-      live,
-      { title: "", titleTurn: 0 },
-      this.options.history.firstTitle(live.id, opener),
-    );
+    if (live.titleTurn !== 0 && opener > live.titleTurn) return;
+    const title = kind === kinds.delete ? "" : titleOf(frame);
+    if (title !== "") Object.assign(live, { title, titleTurn: opener });
+    else if (opener === live.titleTurn) {
+      const next = this.options.history.firstTitle(live.id, opener);
+      Object.assign(live, { title: "", titleTurn: 0 }, next);
+    }
   }
 
   /** Completes the rows of conversations whose last entries are newer, after a kill. */
@@ -316,19 +312,19 @@ export class Rows {
   knownIds(address: Address): readonly TakenId[] {
     const now = this.options.clock.now();
     const conversation = this.find(address)?.id ?? 0;
-    const columns = "SELECT id, request, digest, taken, at FROM entry WHERE conversation = ?1";
+    const columns = "SELECT id, request, digest, taken FROM entry WHERE conversation = ?1";
     const rows = this.connection.all(
-      `SELECT * FROM (${columns} ORDER BY seq DESC LIMIT ${maxLooked}) WHERE taken IS NOT NULL ` +
-        `AND at > ?2 UNION SELECT * FROM (${columns} AND seq IS NULL) WHERE at > ?2 ` +
+      `SELECT * FROM (${columns} ORDER BY seq DESC LIMIT ${maxLooked}) WHERE abs(taken) > ?2 ` +
+        `UNION SELECT * FROM (${columns} AND seq IS NULL) WHERE abs(taken) > ?2 ` +
         `ORDER BY id DESC LIMIT ${maxTaken}`,
       conversation,
       now - takenMs,
     );
-    return rows.reverse().map(({ request, digest, taken, at }) => ({
+    return rows.reverse().map(({ request, digest, taken }) => ({
       id: String(request),
       ...(digest !== null && { digest: String(digest) }),
-      ageMs: Math.max(0, now - Number(at)),
-      ...(taken === stopped && { stopped: true }),
+      ageMs: Math.max(0, now - Math.abs(Number(taken))),
+      ...(Number(taken) < 0 && { stopped: true }),
     }));
   }
 
@@ -362,7 +358,7 @@ export class Rows {
       message ?? null,
       request ?? null,
       taken?.digest ?? null,
-      taken ? outcomeOf(taken) : null,
+      taken ? this.takenAt(taken.isStopped) : null,
       frame,
     );
     if (message !== undefined && (final || kind === "delete")) this.endGrowth(live, message);
@@ -405,6 +401,12 @@ export class Rows {
   }
 
   /** A message whose complete answer is stored is not handled again, whatever happens next. */
+  /** The value of `entry.taken`. */
+  private takenAt(isStopped: boolean): number {
+    const at = Math.max(1, this.options.clock.now());
+    return isStopped ? -at : at;
+  }
+
   private takeAnswered(live: Live, request: string): void {
     const known = live.requests.get(request);
     if (known?.isTaken) return;
@@ -413,7 +415,7 @@ export class Rows {
     this.remember(live, request, entry, true);
     this.connection.run(
       "UPDATE entry SET taken = ? WHERE id = ? AND taken IS NULL",
-      accepted,
+      this.takenAt(false),
       entry,
     );
   }
@@ -424,7 +426,7 @@ export class Rows {
     if (entry === undefined) return this.takeAlone(live, request, taken);
     this.remember(live, request, entry, true);
     const set = "UPDATE entry SET digest = ?, taken = ? WHERE id = ?";
-    this.connection.run(set, taken.digest, outcomeOf(taken), entry);
+    this.connection.run(set, taken.digest, this.takenAt(taken.isStopped), entry);
   }
 
   /** The message has no entry: it was stopped before that, or its channel has none. */
@@ -437,7 +439,7 @@ export class Rows {
       this.options.clock.now(),
       request,
       taken.digest,
-      outcomeOf(taken),
+      this.takenAt(taken.isStopped),
     );
     if (this.nextId % 256 !== 0) return;
     const own = "FROM entry WHERE conversation = ?1 AND seq IS NULL";
@@ -484,19 +486,33 @@ export class Rows {
    */
   reload(lives: Iterable<Live>, keepsNumbers = false): void {
     for (const live of new Set(lives)) {
-      const { positions, seq, writes } = live;
-      this.unsaved.delete(live);
-      live.open.clear();
-      live.requests.clear();
-      const row = this.rowOf(live);
-      const { publicId, epoch } = live;
-      if (live.last > 0 && !row?.last) this.count -= 1;
-      Object.assign(live, emptyLive(live), row ? summaryOf(row) : { publicId, epoch });
-      Object.assign(live, { positions, writes });
-      if (row) this.summarizeLater(live);
-      live.seq = keepsNumbers ? seq : live.committed;
-      if (!row && !keepsNumbers) this.lives.delete(keyOf(live));
+      try {
+        this.read(live, keepsNumbers);
+      } catch (error) {
+        if (keepsNumbers) throw error;
+        // The file cannot be read either: the session is read again when it is used.
+        this.lives.delete(keyOf(live));
+      }
     }
+  }
+
+  private read(live: Live, keepsNumbers: boolean): void {
+    const { positions, seq, writes, publicId, epoch } = live;
+    this.unsaved.delete(live);
+    const row = this.rowOf(live);
+    if (live.last > 0) this.count -= 1;
+    Object.assign(live, emptyLive(live), row ? summaryOf(row) : { publicId, epoch });
+    Object.assign(live, { positions, writes });
+    if (live.last > 0) this.count += 1;
+    if (row) this.readGrown(live);
+    if (row) this.summarizeLater(live);
+    live.seq = keepsNumbers ? seq : live.committed;
+    if (!row && !keepsNumbers) this.lives.delete(keyOf(live));
+  }
+
+  private readGrown({ id, grown }: Live): void {
+    const sql = "SELECT message FROM growing WHERE conversation = ?";
+    for (const { message } of this.connection.all(sql, id)) grown.add(String(message));
   }
 
   /** Makes conversations invisible; their entries follow in steps. Call it in a transaction. */
@@ -555,8 +571,6 @@ interface SummarizedEntry {
   readonly turn: number | null;
   readonly frame: Uint8Array;
 }
-
-const outcomeOf = ({ isStopped }: Taken): number => (isStopped ? stopped : accepted);
 
 export const addressOf = ({ channel, session }: Row): Address => ({
   channel: String(channel),

@@ -19,8 +19,8 @@ export const version = 5;
  * - `growing` has the latest text of each message that is not complete.
  *
  * `entry.id` is the order of writing and is never used twice. `turn` is the `seq` of the entry that
- * opened the turn; null for an entry that opens one. `taken`: the application accepted the message of
- * a person (1), or its client stopped it (2); an entry without a `seq` is only such an id.
+ * opened the turn; null for an entry that opens one. `taken`: when the application accepted the
+ * message of a person; negative if its client stopped it. An entry without a `seq` is only that.
  * `removal`: deleted conversations with entries left.
  */
 export const tables = `

@@ -98,7 +98,11 @@ export class SqliteSessionLog implements SessionLog {
     subscriber: Subscriber,
     options: SubscribeOptions = {},
   ): Awaitable<void> {
-    this.load(session);
+    try {
+      this.load(session);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
     this.memory.subscribe(session, subscriber, options);
     if (!options.resumes) return;
     this.notePositions(session);

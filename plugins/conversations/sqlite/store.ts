@@ -75,6 +75,8 @@ const busyRetryMs = 10;
 /** Pause before summaries and the index are brought up to date, and between two steps of that. */
 const tidyMs = 250;
 const tidyNextMs = 10;
+/** How long a search waits for the index. */
+const searchMs = 20;
 /** Pause between two attempts to write while the file cannot be written. */
 const probeMs = 2_000;
 /** How often the text of a message that grows is stored. */
@@ -266,6 +268,14 @@ export class SqliteStore {
     };
   }
 
+  /** Brings the index for search up to date, for at most 20 ms. */
+  completeIndex(): void {
+    const end = this.options.clock.monotonic() + searchMs;
+    this.flush();
+    for (let hasMore = !this.syncing; hasMore && this.options.clock.monotonic() <= end;)
+      if (!this.attempt(() => (hasMore = this.upkeep.step()))) return;
+  }
+
   /** True while entries wait for the index, or deleted ones for their removal. */
   isBusy(): boolean {
     return this.batch !== undefined || this.upkeep.hasWork();
@@ -299,10 +309,12 @@ export class SqliteStore {
 
   /** Deletes the entries of hidden conversations, in steps between which others write. */
   private async removeHidden(): Promise<void> {
-    while (!this.isClosed && this.upkeep.hasRemovals()) {
+    while (!this.isClosed && this.upkeep.isRemoving()) {
       await this.exclusively(() => this.upkeep.step());
       await pause();
     }
+    // Free pages return to the file system.
+    this.scheduleTidy(tidyMs);
   }
 
   /**
@@ -504,7 +516,7 @@ export class SqliteStore {
   }
 
   /** Runs a read, and turns errors of SQLite into those of the store. */
-  private reading<T>(run: () => T): T {
+  reading<T>(run: () => T): T {
     this.assertOpen();
     try {
       return run();

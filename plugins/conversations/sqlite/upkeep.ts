@@ -55,8 +55,13 @@ export class Upkeep {
     return Number(getMeta(this.connection, "indexed") ?? 0);
   }
 
-  hasRemovals(): boolean {
+  private hasRemovals(): boolean {
     return this.connection.get("SELECT 1 FROM removal LIMIT 1") !== undefined;
+  }
+
+  /** True while entries of deleted conversations are left, or their words in the index. */
+  isRemoving(): boolean {
+    return this.isMergeDue || this.hasRemovals();
   }
 
   hasWork(): boolean {

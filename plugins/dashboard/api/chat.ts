@@ -13,6 +13,7 @@ export async function chatData(
   request: FastifyRequest,
 ): Promise<ChatData> {
   const { services } = context;
+  const { program } = services;
   const [list, sections] = await Promise.all([newest(services), sectionsOf(services)]);
   const channelProblem = channelProblemOf(channelOf(context, request, sections));
   const name = applicationName(services);
@@ -22,6 +23,7 @@ export async function chatData(
     ...(list && { list }),
     ...(channelProblem && { channelProblem }),
     ...(suggestions && { suggestions }),
+    ...(program && program.status().state !== "running" && { isApplicationDown: true }),
   };
 }
 

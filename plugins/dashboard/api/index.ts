@@ -9,6 +9,7 @@ import type { DashboardContext } from "../context.ts";
 import { maxBodyBytes, requestState } from "../request.ts";
 import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
+import { handshakeRoute } from "./handshake.ts";
 import { eventRoutes } from "./events.ts";
 import { figuresRoute } from "./figures.ts";
 import { requestRoutes } from "./requests.ts";
@@ -55,6 +56,7 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   connectionRoutes(app, context);
   conversationRoutes(app, context);
   programRoutes(app, context);
+  handshakeRoute(app, context);
   logRoutes(app, context);
   eventRoutes(app, context);
   figuresRoute(app, context);

@@ -5,6 +5,8 @@ import { maxBodyBytes, doctorBody, parseBody, requestState } from "../request.ts
 import { type DashboardContext, type ObserverContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import type { ForwardedInfo, LogSource } from "../service.ts";
+import { toRejectedConnection } from "../ui/text/rejections.ts";
+import { recentRejection } from "./handshake.ts";
 import { logLevels, type DoctorView, type LogLevel } from "./views.ts";
 
 const maxLines = 1_000;
@@ -54,7 +56,12 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
     if (!context.observers.doctor)
       throw new HttpError("not_found", { message: "This deployment has no doctor checks." });
     const { upgrade } = parseBody(doctorBody, request) ?? {};
-    const checks = await context.observers.doctor({ forwarded: forwardedInfo(request), upgrade });
+    const rejection = upgrade === false ? recentRejection(context, request) : undefined;
+    const checks = await context.observers.doctor({
+      forwarded: forwardedInfo(request),
+      upgrade,
+      rejection: rejection && { code: rejection.code, ...toRejectedConnection(rejection) },
+    });
     return reply.header("cache-control", "no-store").send({ checks } satisfies DoctorView);
   });
 }

@@ -144,6 +144,12 @@ export interface RejectedConnectionView {
   /** Unix milliseconds until which the address is blocked. */
   readonly blockedUntil?: number;
 }
+/** Why the WebSocket of a page did not open. Empty if the next one may open. */
+export interface HandshakeView {
+  readonly code?: string;
+  /** The problem, with the setting that helps. */
+  readonly why?: string;
+}
 export interface DoctorView {
   readonly checks: readonly CheckView[];
 }
@@ -277,6 +283,8 @@ export interface RejectionView {
   readonly code: string;
   /** Origin of the page that was not allowed. */
   readonly origin?: string;
+  /** Why the sign-in of a browser does not count, with the setting that helps. */
+  readonly why?: string;
   /** Unix milliseconds until which the address is blocked. */
   readonly until?: number;
 }

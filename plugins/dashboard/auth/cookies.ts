@@ -130,6 +130,7 @@ export async function signIn(
   });
   if (!created) throw new HttpError("invalid_token");
   const { session, secret } = created;
+  rememberPageOrigin(session, request.headers);
   const signed = context.auth.signer.session.sign(`${secret}.${session.expiresAt}`);
   const seconds = Math.round((session.expiresAt - session.createdAt) / 1_000);
   setCookie(reply, cookieOptions(context, "session", peer), signed, seconds);
@@ -150,6 +151,27 @@ export async function signIn(
   });
   await context.auth.keeper.settled();
   return session;
+}
+
+/** More than a browser uses. The oldest one goes first. */
+const maxPageOrigins = 8;
+export const maxOriginLength = 300;
+
+/**
+ * Remembers the origin of a page of this sign-in. `Sec-Fetch-Site: same-origin` proves that the
+ * browser addressed the request to the origin of the page, whatever host a proxy put into it. No
+ * page can set the header.
+ */
+export function rememberPageOrigin(
+  { pageOrigins }: SignInSession,
+  headers: IncomingMessage["headers"],
+): void {
+  const origin = headers.origin?.toLowerCase();
+  if (headers["sec-fetch-site"] !== "same-origin" || origin === undefined) return;
+  if (!/^https?:/.test(origin) || origin.length > maxOriginLength) return;
+  pageOrigins.add(origin);
+  for (const oldest of pageOrigins)
+    if (pageOrigins.size > maxPageOrigins) pageOrigins.delete(oldest);
 }
 
 /** @returns The live sessions of all session cookies of a request. */
@@ -181,6 +203,16 @@ export const sessionOf = (
   headers: IncomingMessage["headers"],
   peer: Peer,
 ): SignInSession | undefined => sessionsOf(context, headers, peer)[0];
+
+/** @returns Whether a request has a session cookie, of a live session or not. */
+export const hasSessionCookie = (
+  context: DashboardContext,
+  headers: IncomingMessage["headers"],
+  peer: Peer,
+): boolean =>
+  cookieValues(headers.cookie, cookieOptions(context, "session", peer).name).some(
+    (value) => value !== "",
+  );
 
 /** Removes a session cookie that belongs to no live session. */
 export function clearStaleSession(

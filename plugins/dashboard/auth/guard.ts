@@ -1,5 +1,5 @@
 /** Checks every request in order: host name, origin, launcher state, sign-in or token. @module */
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -8,7 +8,7 @@ import type { AuthContext, DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { sendRedirect, wantsPage } from "../reply.ts";
 import { isForm, requestState, type RequestState } from "../request.ts";
-import { clearStaleSession, sessionOf } from "./cookies.ts";
+import { clearStaleSession, rememberPageOrigin, sessionOf } from "./cookies.ts";
 import { verifyToken } from "./credentials.ts";
 
 /**
@@ -94,8 +94,8 @@ function checkRequestOrigin(
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** `open`: served without a session. `health`: also in every state and under any host name. */
-    readonly access?: "open" | "health";
+    /** `open`: served without a session. `anywhere`: also in every state and under any host. */
+    readonly access?: "open" | "anywhere";
     /** Names of the tokens accepted as Bearer. @defaultValue only the launcher token */
     readonly tokens?: readonly string[];
   }
@@ -118,13 +118,6 @@ export const hostIsAllowed = (context: DashboardContext, peer: Peer): boolean =>
     machineNames: () => machineNamesOf(context.http),
     allowed: context.auth.config().allowed_hosts,
   });
-
-/**
- * Whether a page of this origin sent the request. Required of handshakes that carry the session
- * cookie.
- */
-export const isSameOrigin = ({ headers }: IncomingMessage, peer: Peer): boolean =>
-  headers.origin?.toLowerCase() === ownOrigin(peer);
 
 /** Checks every request on arrival, and again when its body is complete. */
 export function registerGuard(app: FastifyInstance, context: DashboardContext): void {
@@ -162,7 +155,7 @@ function guard(context: DashboardContext, request: FastifyRequest, reply: Fastif
   const state: RequestState = { peer, session: undefined, bearer: undefined, nullForm: false };
   request.checked = state;
   void reply.header("vary", "Accept, Sec-Fetch-Mode");
-  if (!request.is404 && request.routeOptions.config.access === "health") return;
+  if (!request.is404 && request.routeOptions.config.access === "anywhere") return;
 
   if (!hostIsAllowed(context, peer)) {
     const text = "rejected: the host name in the Host header is not allowed";
@@ -190,6 +183,7 @@ function guard(context: DashboardContext, request: FastifyRequest, reply: Fastif
   }
   if (state.session) {
     context.auth.sessions.touch(state.session);
+    rememberPageOrigin(state.session, request.raw.headers);
     context.http.markAuthenticated(request.raw);
   }
 }
@@ -222,7 +216,9 @@ export function rejectOrigin(context: DashboardContext, request: FastifyRequest)
   });
   throw new HttpError("origin_not_allowed", {
     message: `This request comes from a page of ${from}; only pages of ${expected} may send it.`,
-    hint: 'add the origin to "allowed_origins" in launcher-config.json',
+    hint:
+      'add the origin to "allowed_origins" in launcher-config.json, or let the proxy forward ' +
+      "the host with its port (nginx: proxy_set_header Host $http_host) and X-Forwarded-Proto",
   });
 }
 

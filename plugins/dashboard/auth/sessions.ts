@@ -41,6 +41,8 @@ export interface SignInSession {
   readonly restored: boolean;
   lastUsedAt: number;
   used: boolean;
+  /** Proven origins of its pages, in lower case. Behind a proxy they may differ from the `Host`. */
+  readonly pageOrigins: Set<string>;
   /** Callbacks for the end of the session. */
   readonly ended: Set<(reason: string) => void>;
   /** Undefined while the session is live. */
@@ -203,7 +205,7 @@ export class SignInSessions {
   }
 
   private add(
-    input: Omit<SignInSession, "signIn" | "ended" | "cancelExpiry" | "endedBy">,
+    input: Omit<SignInSession, "signIn" | "pageOrigins" | "ended" | "cancelExpiry" | "endedBy">,
   ): SignInSession {
     // No spread: V8 would create a hidden class for each session, and every later access misses.
     const session: SignInSession = {
@@ -219,6 +221,7 @@ export class SignInSessions {
       restored: input.restored,
       lastUsedAt: input.lastUsedAt,
       used: input.used,
+      pageOrigins: new Set(),
       ended: new Set(),
       endedBy: undefined,
       cancelExpiry: () => undefined,

@@ -244,7 +244,8 @@ export class Connection
     const config = context.runtime.config();
     countResume(context.counters, resumes, start);
     const { limits } = context.sessions;
-    const hello = { conn, session, resumes, replay: start, config, limits, features };
+    const running = features.ends ? context.delivery.running(session) : undefined;
+    const hello = { conn, session, resumes, replay: start, config, limits, features, running };
     for (const frame of helloFrames(hello)) this.respond(frame);
     this.hasSentHello = true;
     this.ws.resume();

@@ -30,6 +30,7 @@ interface DeliveryContext {
   readonly stop: ChannelHandle["stop"];
   /** True while the application processes a message of this session. */
   readonly isBusy: (session: string) => boolean;
+  readonly running: ChannelHandle["running"];
   /** True if this session id is a token of this process. */
   readonly isToken: (session: string, knowsToken?: boolean) => Promise<boolean>;
   /** Limits the bytes that were read and the application has not accepted. */

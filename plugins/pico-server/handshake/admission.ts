@@ -11,7 +11,14 @@ import {
   type TokenMethod,
   type OfferedCredentials,
 } from "./request.ts";
-import { corsHeaders, isFromSameOrigin, isOriginAllowed, isOwnHost, ownOrigin } from "./origins.ts";
+import {
+  corsHeaders,
+  explainOrigin,
+  isFromSameOrigin,
+  isOriginAllowed,
+  isOwnHost,
+  ownOrigin,
+} from "./origins.ts";
 import type { Rejection } from "./rejection.ts";
 
 export interface Admission extends Person {
@@ -67,7 +74,9 @@ interface TokenMatch {
  * of a host with its own session check.
  */
 const trustedIdentityKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
-/** Kinds that may also send requests and read event streams. */
+/** Paths for pages of the dashboard whose WebSocket a proxy blocks. */
+const pagePaths: ReadonlySet<string> = new Set(["/pico/events", "/pico/messages", "/pico/stop"]);
+/** Kinds that may send requests to all paths. */
 export const hostIdentityKinds: ReadonlySet<string> = new Set(["host", "owner"]);
 
 const malformedProtocolMessage =
@@ -155,7 +164,7 @@ class ChannelAdmissionControl implements AdmissionControl {
     const { http } = this.options;
     const page = this.admitPage(handshakeRequest, credentials);
     if (page) {
-      http.markAuthenticated(handshakeRequest.request);
+      if (!isRejection(page)) http.markAuthenticated(handshakeRequest.request);
       return page;
     }
     if (this.isOnDashboard(handshakeRequest) && this.hasOwnListener()) return { code: "not_found" };
@@ -178,22 +187,32 @@ class ChannelAdmissionControl implements AdmissionControl {
   }
 
   /**
-   * A signed-in page may open a WebSocket, and a page of a host may also send requests; both only
-   * from the same origin.
+   * A signed-in page may open a WebSocket or an event stream, send messages and stop them. A page
+   * of a host may send all requests. All only from the same origin.
+   *
+   * @returns A rejection if a page opens a WebSocket with a sign-in that does not count; undefined
+   *   without a sign-in.
    */
   private admitPage(
     handshakeRequest: HandshakeRequest,
     { tokens, duplicateTokens }: OfferedCredentials,
-  ): Admission | undefined {
+  ): Admission | Rejection | undefined {
     const { http, log } = this.options;
-    const { request, isUpgrade } = handshakeRequest;
+    const { request, isUpgrade, origin, path } = handshakeRequest;
     const hasToken = tokens.length > 0 || duplicateTokens !== undefined;
     if (hasToken || !this.isOnDashboard(handshakeRequest)) return undefined;
-    if (!isFromSameOrigin(handshakeRequest)) return undefined;
-    const kinds = isUpgrade ? trustedIdentityKinds : hostIdentityKinds;
+    const kinds = isUpgrade || pagePaths.has(path) ? trustedIdentityKinds : hostIdentityKinds;
     const found = http.identityOf(request);
-    if (!found || !kinds.has(found.kind)) return undefined;
+    if (!found || !kinds.has(found.kind)) {
+      const message = isUpgrade ? http.identityProblem(request) : undefined;
+      return message === undefined ? undefined : { code: "sign_in_rejected", message };
+    }
     const { kind, identity } = found;
+    const isProven = origin !== undefined && identity.origin === origin;
+    if (!isProven && !isFromSameOrigin(handshakeRequest)) {
+      const message = isUpgrade ? explainOrigin(handshakeRequest) : undefined;
+      return message === undefined ? undefined : { code: "sign_in_rejected", message };
+    }
     const isCurrent = (): boolean => {
       const now = http.identityOf(request);
       return now?.kind === kind && now.identity.id === identity.id;

@@ -58,8 +58,9 @@ interface PageRequest {
   readonly isUpgrade: boolean;
 }
 
+/** @returns The origin of this server as the request names it, without the default port. */
 export const ownOrigin = ({ peer }: Pick<PageRequest, "peer">): string =>
-  `${peer.secure ? "https" : "http"}://${peer.host}`;
+  normaliseOrigin(`${peer.secure ? "https" : "http"}://${peer.host}`);
 
 /**
  * Browsers send no `Origin` with a GET request of the same origin. Pages cannot set
@@ -67,9 +68,23 @@ export const ownOrigin = ({ peer }: Pick<PageRequest, "peer">): string =>
  */
 export function isFromSameOrigin(page: PageRequest): boolean {
   const { origin, isUpgrade, request } = page;
-  if (origin !== undefined) return origin === ownOrigin(page);
+  if (origin !== undefined) return normaliseOrigin(origin) === ownOrigin(page);
   const isRead = !isUpgrade && request.method === "GET";
   return isRead && request.headers["sec-fetch-site"] === "same-origin";
+}
+
+const maxShownLength = 300;
+
+/**
+ * @returns Why a sign-in of this page does not count. Undefined without `Origin`: then no page sent
+ *   the handshake.
+ */
+export function explainOrigin({ origin, peer }: PageRequest): string | undefined {
+  if (origin === undefined) return undefined;
+  return (
+    `The page is on ${origin.slice(0, maxShownLength)}; only pages of ${ownOrigin({ peer })} may ` +
+    "use the sign-in. A proxy in between must forward the host with its port."
+  );
 }
 
 /**

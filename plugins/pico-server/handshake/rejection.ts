@@ -46,21 +46,24 @@ const defaultRetryAfter: Partial<Record<Rejection["code"], number>> = {
   busy: 2,
 };
 
+/** Codes of rejections that depend on the origin. */
+const originCodes: ReadonlySet<string> = new Set(["origin_not_allowed", "sign_in_rejected"]);
 /** Longest origin in an event, in characters. */
 const maxOriginLength = 300;
 
 function toRejectedEvent(
   { peer, origin }: HandshakeRequest,
   { tokens: [offered] }: OfferedCredentials,
-  { code, retryAfterSeconds, user }: Rejection,
+  { code, retryAfterSeconds, user, message }: Rejection,
 ): PicoServerEvents["pico-server:refused"] {
   return {
     code,
     address: peer.address,
     ...(offered && { method: offered.method }),
     ...(user !== undefined && { user }),
-    ...(code === "origin_not_allowed" &&
+    ...(originCodes.has(code) &&
       origin !== undefined && { origin: origin.slice(0, maxOriginLength) }),
+    ...(code === "sign_in_rejected" && message !== undefined && { why: message }),
     ...(code === "rate_limited" && retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
 }
@@ -109,10 +112,14 @@ export function createRejectionReporter({
   emit,
 }: RejectionReporterOptions) {
   return (handshakeRequest: HandshakeRequest, rejection: Rejection): void => {
-    const { code, counted, user } = rejection;
+    const { code, counted, user, message: why } = rejection;
     const { address } = handshakeRequest.peer;
     countRejection(counters, handshakeRequest, rejection);
-    const fields = { via: "pico", ...(user !== undefined && { user }) };
+    const fields = {
+      via: "pico",
+      ...(user !== undefined && { user }),
+      ...(code === "sign_in_rejected" && { why }),
+    };
     if (counted === undefined)
       http.noteFault(log, { reason: code, address, text: "client rejected", fields });
     else log.warn({ reason: code, ip: address, ...fields, count: counted }, "client rejected");

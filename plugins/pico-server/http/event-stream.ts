@@ -21,7 +21,7 @@ import type { Features } from "../session/features.ts";
 import { SentTexts } from "../session/sent-texts.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { ByteCounter, countResume } from "../metrics.ts";
-import { retryBounds } from "../session/hello.ts";
+import { helloFrames, retryBounds } from "../session/hello.ts";
 import type { Cursor, SequencedEntry } from "../../conversations/index.ts";
 import { SessionReader, type ReaderListener, type StreamStart } from "../session/subscriptions.ts";
 
@@ -32,6 +32,7 @@ interface EventStreamOptions {
   readonly session: string;
   readonly after: Cursor | undefined;
   readonly features: Features;
+  readonly greets: boolean;
   readonly admission: Pick<Admission, "version" | "sender" | "identity">;
 }
 
@@ -63,6 +64,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   private readonly session: string;
   private readonly after: Cursor | undefined;
   private readonly features: Features;
+  private readonly greets: boolean;
   private readonly texts: SentTexts | undefined;
   private readonly response: ServerResponse;
   private readonly byteCounter: ByteCounter;
@@ -75,12 +77,13 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   private keptAliveAt: number;
 
   constructor(context: ConnectionContext, options: EventStreamOptions) {
-    const { response, headers, id, session, after, features, admission } = options;
+    const { response, headers, id, session, after, features, greets, admission } = options;
     this.context = context;
     this.id = id;
     this.session = session;
     this.after = after;
     this.features = features;
+    this.greets = greets;
     this.texts = features.append ? new SentTexts() : undefined;
     if (features.ends) context.ends.watch(session);
     this.tokenVersion = admission.version;
@@ -160,15 +163,22 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     return outbox.isStalling() ? recheckMs : this.keptAliveAt + intervalMs - now;
   }
 
-  begin(_: SessionReader, { top, gap, frames }: StreamStart): void {
-    const { counters, runtime } = this.context;
-    countResume(counters, this.after !== undefined, gap ? { gap } : {});
+  begin(_: SessionReader, replay: StreamStart): void {
+    const { counters, runtime, sessions, delivery } = this.context;
+    const { id: conn, session, features } = this;
+    const { top, gap, frames } = replay;
+    const resumes = this.after !== undefined;
+    countResume(counters, resumes, gap ? { gap } : {});
     this.send(encodePreamble({ ...top, seq: top.seq - frames.length }));
-    if (!gap) return;
-    counters.framesOut.gap += 1;
-    const { session } = this;
+    const running = features.ends ? delivery.running(session) : undefined;
+    const { limits } = sessions;
+    const options = { conn, session, resumes, replay, limits, features, running };
     const timestamp = runtime.clock.now();
-    this.send(encodeEvent(encode({ type: "gap", session_id: session, payload: gap, timestamp })));
+    for (const frame of helloFrames({ ...options, config: runtime.config() })) {
+      if (frame.type === "hello" && !this.greets) continue;
+      counters.framesOut[frame.type] += 1;
+      this.send(encodeEvent(encode({ ...frame, timestamp })));
+    }
   }
 
   accept(_: SessionReader, entry: SequencedEntry): void {

@@ -15,6 +15,7 @@ import type { Admission, AdmissionControl } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
+import type { RecentEnds } from "../session/channel-adapter.ts";
 import { tokenSessionMessage, type SessionGuard } from "../session/session-guard.ts";
 import { toChannelMedia, toMessageError } from "../session/mapping.ts";
 import type { SessionLog } from "../../conversations/index.ts";
@@ -51,6 +52,7 @@ export interface PostMessageOptions {
   readonly delivery: PostDelivery;
   readonly connections: ConnectionRegistry;
   readonly sessions: SessionLog;
+  readonly ends: Pick<RecentEnds, "watch">;
 }
 
 type DeliveryStatus = "accepted" | "duplicate";
@@ -203,10 +205,10 @@ class MessagePoster {
     ids: MessageIds,
     { seconds, response, admission }: ReplyWait,
   ): Promise<JsonResponse | Rejection> {
-    const { connections, sessions, runtime, delivery } = this.options;
+    const { connections, sessions, ends, runtime, delivery } = this.options;
     const { clock, newId } = runtime;
     const pending = waitForReply(
-      { sessions, clock, isBusy: delivery.isBusy },
+      { sessions, ends, clock, isBusy: delivery.isBusy },
       {
         response,
         id: newId(),

@@ -34,6 +34,8 @@ export interface EventStreamRequest {
   readonly session: string;
   readonly after: Cursor | undefined;
   readonly features: Features;
+  /** The stream begins with `hello`. */
+  readonly greets: boolean;
 }
 
 interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
@@ -70,9 +72,19 @@ const allowedMethods: Readonly<Record<string, readonly string[]>> = {
   "/pico/ws": ["GET", "HEAD"],
   "/pico/messages": ["POST"],
   "/pico/stop": ["POST"],
-  "/pico/events": ["GET"],
+  // Pages without an encrypted connection prove their origin only with POST.
+  "/pico/events": ["GET", "POST"],
   "/pico/history": ["GET"],
 };
+
+const isHandshake = ({ headers }: IncomingMessage): boolean =>
+  headers["sec-websocket-key"] !== undefined;
+
+/** A sign-in counts for handshakes only: without `Upgrade`, the token seems to be missing. */
+const lostUpgrade = (request: IncomingMessage, { code }: Rejection): Rejection | undefined =>
+  code === "token_missing" && isHandshake(request)
+    ? { code: "upgrade_required", message: missingUpgradeMessage }
+    : undefined;
 
 class PicoRouter {
   private readonly options: RouterOptions;
@@ -120,12 +132,11 @@ class PicoRouter {
       return { code: "method_not_allowed", allow: [...methods, "OPTIONS"].join(", ") };
     const credentials = admissionControl.credentials(handshakeRequest);
     const admission = await admissionControl.admit(handshakeRequest, credentials);
-    if (isRejection(admission)) return admission;
+    if (isRejection(admission)) return lostUpgrade(request, admission) ?? admission;
     const expired = admissionControl.expired(handshakeRequest, admission);
     if (expired) return expired;
     if (path === "/pico/ws") return { code: "upgrade_required" };
-    if (request.headers["sec-websocket-key"] !== undefined)
-      return { code: "upgrade_required", message: missingUpgradeMessage };
+    if (isHandshake(request)) return { code: "upgrade_required", message: missingUpgradeMessage };
     if (path === "/pico/history") return this.history(handshakeRequest, admission);
     if (path === "/pico/events") return this.requestStream(handshakeRequest, admission);
     if (path === "/pico/stop") return this.stop(handshakeRequest, admission);
@@ -175,7 +186,8 @@ class PicoRouter {
     const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;
     if (lastId && !after) return { code: "bad_handshake", message: malformedEventIdMessage };
     const features = readFeatures(params);
-    return { stream: { session: detachString(session), after, features }, admission };
+    const greets = params.get("pico_ext") === "1";
+    return { stream: { session: detachString(session), after, features, greets }, admission };
   }
 
   /** The caller opens the stream in the same turn, so no other request can take the free slot. */

@@ -1,7 +1,13 @@
 // ?wait= of POST /pico/messages: collects the replies of a session for the response.
 import type { ServerResponse } from "node:http";
 import type { Awaitable, Clock } from "../../../kernel/index.ts";
-import { formatCursor, type ServerMessage } from "../../../lib/pico-wire/index.ts";
+import {
+  formatCursor,
+  type AnswerEndFrame,
+  type AnswerEndPayload,
+  type ServerMessage,
+} from "../../../lib/pico-wire/index.ts";
+import type { RecentEnds } from "../session/channel-adapter.ts";
 import type { Peer } from "../connection/registry.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { frameTypeOf, splitNumberedFrame } from "../frame-encoding.ts";
@@ -31,6 +37,7 @@ interface ReplyWaitOptions {
 
 interface ReplyWaitContext {
   readonly sessions: SessionLog;
+  readonly ends: Pick<RecentEnds, "watch">;
   readonly clock: Clock;
   readonly isBusy: (session: string) => boolean;
 }
@@ -51,8 +58,8 @@ interface PendingReply {
    */
   readonly subscribed: Awaitable<void>;
   /**
-   * Resolves when the reply is complete or the wait has ended. Thoughts and tool calls do not
-   * count as a reply.
+   * Resolves when the answer or the wait has ended. A completed answer without a reply may still
+   * receive one. Thoughts and tool calls do not count as a reply.
    */
   replies(): Promise<CollectedReplies>;
   readonly ended: Promise<WaitEnd>;
@@ -63,11 +70,12 @@ type ReplyFrame =
   | { readonly type: "message.create" | "message.update"; readonly payload: ServerMessage }
   | { readonly type: "message.delete"; readonly payload: Pick<ServerMessage, "message_id"> };
 
-/** Decides when the reply to a request is complete: it exists and no message is unfinished. */
+/** Decides when the answer to a request is complete: it has ended and no message is unfinished. */
 class ReplyCollector {
   private readonly request: string;
   private readonly unfinished = new Set<string>();
   private hasReply = false;
+  private outcome: string | undefined;
 
   constructor(request: string) {
     this.request = request;
@@ -81,8 +89,14 @@ class ReplyCollector {
     this.hasReply ||= payload.request_id === undefined || payload.request_id === this.request;
   }
 
+  noteEnd({ request_id, outcome }: AnswerEndPayload): void {
+    if (request_id === this.request) this.outcome = outcome;
+  }
+
   isComplete(): boolean {
-    return this.hasReply && this.unfinished.size === 0;
+    const { outcome, hasReply, unfinished } = this;
+    if (outcome === undefined || unfinished.size > 0) return false;
+    return hasReply || outcome !== "completed";
   }
 }
 
@@ -100,7 +114,7 @@ class ReplyWaiter implements PendingReply, Subscriber {
   private onComplete = (): void => undefined;
 
   constructor(context: ReplyWaitContext, options: ReplyWaitOptions) {
-    const { sessions, clock } = context;
+    const { sessions, clock, ends } = context;
     const { response, request, session, seconds, admission } = options;
     this.context = context;
     this.options = options;
@@ -110,14 +124,21 @@ class ReplyWaiter implements PendingReply, Subscriber {
     this.onClose = () => end("closed");
     this.timer = clock.setTimeout(() => end("timed_out"), seconds * 1_000);
     this.peer = this.createPeer();
-    this.subscribed = sessions.subscribe(session, this, { resumes: true });
+    ends.watch(session);
+    this.subscribed = sessions.subscribe(session, this, { resumes: true, ends: true });
     response.once("close", this.onClose);
     this.stopSignOutWatch = admission.identity?.onEnd(this.onClose);
   }
 
   onEntry(entry: SequencedEntry): void {
-    if (!entry.numbered || frameTypeOf(entry) === "message.user") return;
+    const type = frameTypeOf(entry);
     const { frame, cursor } = entry;
+    if (type === "answer.end") {
+      const { payload } = JSON.parse(Buffer.from(frame).toString()) as AnswerEndFrame;
+      this.collector.noteEnd(payload);
+      return void (this.collector.isComplete() && this.onComplete());
+    }
+    if (!entry.numbered || type === "message.user") return;
     const [head, tail] = splitNumberedFrame(frame, cursor);
     const replyFrame = JSON.parse(Buffer.from(head).toString() + tail) as ReplyFrame;
     this.received.push({ frame: replyFrame, cursor });

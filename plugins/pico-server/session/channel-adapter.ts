@@ -153,6 +153,11 @@ export class RecentEnds {
     if (oldest !== undefined) this.sessions.delete(oldest);
   }
 
+  /** The conversation of this session is deleted: its clients connect again. */
+  forget(session: string): void {
+    this.sessions.delete(session);
+  }
+
   /** @returns The frame to send; undefined if no client has asked for it. */
   add(session: string, id: string, end: AnswerEnd, now: number): AnswerEndFrame | undefined {
     const ends = this.sessions.get(session);
@@ -238,6 +243,11 @@ class PicoChannelAdapter implements ChannelAdapter {
       ? sessions.wantsEnds(session) && toEndFrame(session, id, end)
       : this.ends.add(session, id, end, this.clock.now());
     if (frame) this.broadcast(session, frame);
+  }
+
+  forgotten(session: string): void {
+    this.texts.forgetSession(session);
+    this.ends.forget(session);
   }
 
   private publish(

@@ -75,6 +75,16 @@ export class GrowingTexts {
     return text;
   }
 
+  /** Drops the texts of a session. */
+  forgetSession(session: string): void {
+    const start = keyOf(session, "");
+    for (const [key, { content }] of this.texts) {
+      if (!key.startsWith(start)) continue;
+      this.texts.delete(key);
+      this.characters -= content.length;
+    }
+  }
+
   private keep(key: string, text: GrowingText): void {
     const { texts, bounds } = this;
     texts.set(key, text);

@@ -2,6 +2,7 @@
  * Builds the first frames for a client of the extension: `hello` and, if frames are missing, `gap`.
  */
 import type { GapFrame, HelloFrame } from "../../../lib/pico-wire/index.ts";
+import type { RunningMessage } from "../../channels/index.ts";
 import { pingEveryMs, type PicoServerConfig } from "../config.ts";
 import type { Features } from "./features.ts";
 import type { Cursor, LogLimits, Replay } from "../../conversations/index.ts";
@@ -19,6 +20,8 @@ interface HelloOptions {
   readonly config: PicoServerConfig;
   readonly limits: LogLimits;
   readonly features: Features;
+  /** The messages that the application works on; undefined if that is not known. */
+  readonly running: readonly RunningMessage[] | undefined;
 }
 
 export function helloFrames({
@@ -29,6 +32,7 @@ export function helloFrames({
   config,
   limits,
   features,
+  running,
 }: HelloOptions): (HelloFrame | GapFrame)[] {
   const { top, gap, frames: replayed } = replay;
   const { frames, bytes, retentionMs } = limits;
@@ -50,6 +54,7 @@ export function helloFrames({
       window: { frames, bytes, ttl_s: retentionMs / 1_000 },
       retry: retryBounds,
       ...(features.names && { can: features.names }),
+      ...(running && { running: running.map(({ id, at }) => ({ request_id: id, at })) }),
     },
   };
   return gap ? [hello, { type: "gap", session_id: session, payload: gap }] : [hello];

@@ -2,21 +2,25 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../bin/commands/command.ts";
 import { withCommandLine, type CommandLine } from "../../support/command-context.ts";
-import { begin, entry, openStorage } from "../../support/sqlite-storage-harness.ts";
+import { begin, entry, openStore, settleUpkeep } from "../../support/sqlite-store.ts";
 
 const config = { launcher_token: "chosen-by-the-owner-0123456789-abcdefghijklm" };
+
+/** C0 and C1 controls, and a direction override. */
+const unsafe = "\u001b[31m\u009b31m\u202e";
+const isUnsafe = /(?!\n)\p{Cc}|\u202e/u;
 
 /** Starts a launcher whose store has one conversation. */
 async function withHistory(visit: (desk: CommandLine, id: string) => Promise<void>): Promise<void> {
   await withCommandLine(async (desk) => {
-    const storage = await openStorage({ path: join(desk.home, "state") });
+    const store = await openStore({ folder: join(desk.home, "state") });
     const id = await begin(
-      storage,
-      entry(1, "user", "q1", "Where is the blue teapot?"),
-      entry(2, "create", "a1", "In the \u001b[31mkitchen."),
+      store,
+      entry("user", "q1", "Where is the blue teapot?"),
+      entry("create", "a1", `In the ${unsafe}kitchen.`),
     );
-    await expect.poll(async () => (await storage.search("teapot")).length).toBe(1);
-    await storage.close();
+    await settleUpkeep(store);
+    await store.end();
     await desk.write("launcher-config.json", config);
     await desk.start();
     await visit(desk, id);
@@ -32,7 +36,7 @@ describe("doorward conversations", () => {
       const { out } = await run(`conversations show ${id}`);
       expect(out).toContain("Where is the blue teapot?\n");
       expect(out).toContain("kitchen.\n");
-      expect(out).not.toContain("\u001b");
+      expect(out).not.toMatch(isUnsafe);
       const exported = await run(`conversations export ${id} -format markdown`);
       const authors = (text: string, pattern: RegExp) =>
         [...text.matchAll(pattern)].map(([, name]) => name);
@@ -48,13 +52,43 @@ describe("doorward conversations", () => {
       );
     }));
 
+  test("shows tool calls in one line each", async () => {
+    await withCommandLine(async ({ home, write, start, run }) => {
+      const store = await openStore({ folder: join(home, "state") });
+      const call = { id: "c", function: { name: "clock", arguments: '{"zone":"UTC"}' } };
+      const calls = [
+        { ...call, result: "12:00\u001b[31m\n" },
+        { ...call, error: "x".repeat(300) },
+      ];
+      const payload = { message_id: "t1", content: "", kind: "tool_calls", tool_calls: calls };
+      const frame = Buffer.from(JSON.stringify({ type: "message.create", payload }));
+      const id = await begin(store, entry("user", "q1", "now?"), {
+        ...entry("create", "t1", ""),
+        frame,
+      });
+      await store.end();
+      await write("launcher-config.json", config);
+      await start();
+      const { out } = await run(`conversations show ${id}`);
+      expect(out).toContain(
+        'Assistant, tool calls\nclock({"zone":"UTC"})\n  → 12:00\ufffd[31m\n' +
+          'clock({"zone":"UTC"})\n  → failed: xxx',
+      );
+      expect(out).toMatch(/^ {2}→ failed: x{191}…$/m);
+    });
+  });
+
   test("exports a conversation as JSON and Markdown", () =>
     withHistory(async ({ run }, id) => {
       const json = await run(`conversations export ${id}`);
-      expect(json.json()).toMatchObject({ conversation: { id }, turns: [{ id: "q1" }, {}] });
+      expect(json.json()).toMatchObject({
+        conversation: { id },
+        turns: [{ id: "q1" }, { content: `In the ${unsafe}kitchen.` }],
+      });
+      expect(json.out).not.toMatch(isUnsafe);
       const markdown = await run(`conversations export ${id} -format markdown`);
       expect(markdown.out).toContain("# Where is the blue teapot?");
-      expect(markdown.out).not.toContain("\u001b");
+      expect(markdown.out).not.toMatch(isUnsafe);
       await expect(run(`conversations export ${id} -format xml`)).rejects.toThrow(UsageError);
     }));
 

@@ -1,7 +1,8 @@
 // Runs `doorward service` with a service manager that records its calls.
-import { chmod, mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { service } from "../../../bin/commands/service.ts";
 import { withCommandLine, type CommandLine } from "../../support/command-context.ts";
@@ -186,6 +187,16 @@ describe("doorward service uninstall", () => {
 });
 
 describe("doorward service status", () => {
+  test("names a pipe in place of the unit without waiting", () =>
+    withRecorder("systemctl", async (cli) => {
+      const file = await unitOf(cli);
+      await mkdir(dirname(file), { recursive: true });
+      execFileSync("mkfifo", [file]);
+      await expect(cli.run("service status")).rejects.toThrow(
+        `Cannot read ${file}: it is not a regular file.`,
+      );
+    }));
+
   test("shows the unit, its state and the launcher", () =>
     withRecorder("systemctl", async (cli, { behave }) => {
       expect(await cli.run("service status")).toMatchObject({

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readdirSync, readlinkSync } from "node:fs";
 import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -37,6 +38,15 @@ async function withLog(
 const all = { level: "debug", text: "", limit: 1_000 } as const;
 
 describe("logSource", () => {
+  test("rejects a pipe in place of the file without waiting", () =>
+    withLog("", async (log, file) => {
+      await rm(file);
+      execFileSync("mkfifo", [file]);
+      await expect(log.read(all)).rejects.toMatchObject({ code: "ENXIO" });
+      const lines = log.lines()[Symbol.asyncIterator]();
+      await expect(lines.next()).rejects.toMatchObject({ code: "ENXIO" });
+    }));
+
   test("returns time, level, text and fields, oldest line first", () =>
     withLog(line(30, "one", { plugin: "http" }) + line(50, "two"), async (log) => {
       const at = Date.parse("2026-01-02T03:04:05.000Z");

@@ -128,6 +128,12 @@ describe("runDoctor", () => {
     ],
     ["an unreadable file", "files-readable", "failed", (home) => home.write("config.json", "{")],
     [
+      "a token line without a text",
+      "files-readable",
+      "failed",
+      (home) => home.write(".security.yml", "channels:\n  pico:\n    token: &abc\n"),
+    ],
+    [
       "a secret that other users can read",
       "file-modes",
       "warning",
@@ -218,6 +224,24 @@ describe("runDoctor", () => {
       { running: { upgrade: false } },
     ],
     [
+      "a proxy that changes the host",
+      "proxy-upgrade",
+      "failed",
+      (home) => home.write("config.json", on),
+      {
+        running: {
+          upgrade: false,
+          rejection: {
+            code: "sign_in_rejected",
+            at: NOW,
+            title: "Sign-in does not count",
+            detail: "",
+            fix: "use $http_host",
+          },
+        },
+      },
+    ],
+    [
       "a rejected client",
       "refused-clients",
       "warning",
@@ -259,6 +283,18 @@ describe("runDoctor", () => {
       ).toMatchObject({ fix });
     }),
   );
+
+  test("names variables with quotation marks, and none without", () =>
+    withHome(async (home) => {
+      const env = { SERVICE_LAUNCHER_TOKEN: `"${STRONG}"`, SERVICE_LAUNCHER_HOST: "127.0.0.1" };
+      const found = (await checks(home, { env }))["environment-values"];
+      expect(found).toMatchObject({
+        result: "warning",
+        reason: expect.stringMatching(/^The quotation marks around .* SERVICE_LAUNCHER_TOKEN/),
+      });
+      expect(JSON.stringify(found)).not.toContain(STRONG);
+      expect((await checks(home))["environment-values"]).toBeUndefined();
+    }));
 
   test("checks the tokens of third-party channels", () =>
     withHome(async (home) => {

@@ -122,6 +122,40 @@ describe("load with an environment", () => {
       );
     }));
 
+  test.each([
+    ["SERVICE_LAUNCHER_TOKEN", `"${secret}"`, "quotation marks"],
+    ["SERVICE_CHANNELS_PICO_TOKEN", ` '${secret}' `, "quotation marks"],
+    ["SERVICE_STORE_SECRET", `"${secret}"`, "quotation marks"],
+    ["SERVICE_LAUNCHER_HOST", '"::1"', "quotation marks"],
+    ["SERVICE_HOME", "''", "quotation marks"],
+    ["SERVICE_CHANNELS_PICO_TOKEN", `${secret} # of the channel`, '" #"'],
+  ])("names the marks of an env file in %s without the value", (name, value, mark) =>
+    withHome(async (home) => {
+      const { warnings } = await from(home, { SERVICE_LAUNCHER_PORT: "82", [name]: value });
+      expect(warnings).toEqual([expect.stringContaining(name)]);
+      expect(warnings[0]).toContain(mark);
+      expect(warnings[0]).not.toContain(value.slice(1, 5));
+    }),
+  );
+
+  test.each([secret, '"', `"${secret}`, `"${secret}'`, `it's`, "#1", ""])(
+    "names no marks in %j",
+    (value) =>
+      withHome(async (home) => {
+        expect((await from(home, { SERVICE_LAUNCHER_TOKEN: value })).warnings).toEqual([]);
+      }),
+  );
+
+  test("names tokens first and the quotation marks of a number", () =>
+    withHome(async (home) => {
+      const env = { SERVICE_LAUNCHER_HOST: "'a'", SERVICE_LAUNCHER_TOKEN: "'b'" };
+      expect((await from(home, env)).warnings.map((text) => /SERVICE_\w+/.exec(text)?.[0])).toEqual(
+        ["SERVICE_LAUNCHER_TOKEN", "SERVICE_LAUNCHER_HOST"],
+      );
+      const error = await rejection(from(home, { SERVICE_LAUNCHER_PORT: '"82"' }));
+      expect(error.message).toContain("must be a whole number without quotation marks;");
+    }));
+
   test("suggests the right name of a misspelt variable without its value", () =>
     withHome(async (home) => {
       const { warnings } = await from(home, { SERVICE_LAUNCHER_PROT: "hunter2" });

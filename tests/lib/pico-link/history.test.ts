@@ -3,14 +3,14 @@ import { connect, type Client } from "../../../lib/pico-link/client.ts";
 import type { AnyPlugin } from "../../../kernel/index.ts";
 import { conversations } from "../../../plugins/conversations/index.ts";
 import { startPicoServer, token, type PicoTestServer } from "../../support/pico-server-harness.ts";
-import { address, begin, entry, openStorage } from "../../support/sqlite-storage-harness.ts";
+import { createHistory, storeIn } from "../../support/sqlite-conversations.ts";
+import { address, entry } from "../../support/sqlite-store.ts";
 
 /** A server whose store has three turns in the session `s`. */
 async function withHistory(): Promise<PicoTestServer> {
-  const storage = await openStorage();
-  await begin(storage, entry(1, "user", "q", "one"), entry(2, "create", "a", "two"));
+  const folder = await createHistory(entry("user", "q", "one"), entry("create", "a", "two"));
   return startPicoServer({
-    first: conversations({ store: () => storage }) as unknown as AnyPlugin,
+    first: conversations({ store: storeIn(folder) }) as unknown as AnyPlugin,
   });
 }
 

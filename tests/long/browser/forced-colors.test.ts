@@ -42,7 +42,7 @@ describe.each(["light", "dark"] as const)("Chat with forced colours, %s", (color
         await page.getByText("Connected", { exact: true }).waitFor();
         await composer.fill("hello");
         await composer.press("Enter");
-        await page.getByText("Delivered", { exact: true }).waitFor();
+        await page.getByText("Sent", { exact: true }).waitFor();
 
         const inspect = page.getByRole("button", { name: "Request inspector" });
         await inspect.press("Enter");

@@ -1,4 +1,4 @@
-// Tests a launcher behind nginx and Caddy with the documented configuration.
+// Tests a launcher behind nginx, Caddy and HAProxy with the documented configuration.
 import { readFile } from "node:fs/promises";
 import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -9,6 +9,7 @@ import { WebSocket } from "ws";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
 import { startLauncher, type RunningLauncher } from "../../e2e/launcher.ts";
 import { caddy, startCaddy } from "../../e2e/caddy.ts";
+import { haproxy, startHaproxy } from "../../e2e/haproxy.ts";
 import { nginx, startNginx, type Nginx } from "../../e2e/nginx.ts";
 import type { Proxy } from "../../e2e/proxies.ts";
 
@@ -55,6 +56,7 @@ const bare = (line: string): string => line.split(";", 1)[0]!;
 const proxies = [
   { name: "nginx", program: nginx, start: startNginx },
   { name: "Caddy", program: caddy, start: startCaddy },
+  { name: "HAProxy", program: haproxy, start: startHaproxy },
 ];
 
 describe.each(proxies)("behind $name as documented, below /doorward", (each) => {
@@ -206,7 +208,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
       expect(failed).toEqual([]);
     }));
 
-  // No Caddy configuration causes these errors by mistake.
+  // No other documented configuration causes these errors by mistake.
   if (name !== "nginx") return;
 
   test("reports in the doctor a proxy that drops Upgrade", () => {

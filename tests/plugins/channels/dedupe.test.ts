@@ -38,6 +38,27 @@ describe("Dedupe", () => {
     expect(dedupe.isSame(record, message("a", changes))).toBe(false);
   });
 
+  test("keeps a digest of every text, also of a short one", () => {
+    const dedupe = new Dedupe(createStoppedClock());
+    for (const content of ["", "yes", "x".repeat(42), "x".repeat(43)]) {
+      const record = dedupe.remember(message("a", { content }));
+      expect(record.digest).toMatch(/^[\w-]{43}$/);
+      expect(dedupe.isSame(record, message("a", { content }))).toBe(true);
+      expect(dedupe.isSame(record, message("a", { content: `${content}.` }))).toBe(false);
+    }
+  });
+
+  test("recognises a short text that an earlier version has stored", () => {
+    const dedupe = new Dedupe(createStoppedClock());
+    const { channel, session } = message("a");
+    dedupe.restore({ channel, session }, [{ id: "a", digest: "yes", ageMs: 0 }], true);
+    const record = dedupe.find(message("a"))!;
+    const media = [{ type: "image/png", bytes: new Uint8Array([1]) }];
+    expect(dedupe.isSame(record, message("a", { content: "yes" }))).toBe(true);
+    expect(dedupe.isSame(record, message("a", { content: "no" }))).toBe(false);
+    expect(dedupe.isSame(record, message("a", { content: "yes", media }))).toBe(false);
+  });
+
   test("distinguishes media by their bytes", () => {
     const dedupe = new Dedupe(createStoppedClock());
     const image = (byte: number): Partial<InboundMessage> => ({
@@ -71,7 +92,7 @@ describe("Dedupe", () => {
     const kept = ids.slice(-1_023); // the rejected one had displaced another
     expect(kept.map((id) => dedupe.find(message(id)))).toMatchObject(
       kept.map((id) => ({
-        digest: `content ${id}`,
+        digest: expect.stringMatching(/^[\w-]{43}$/),
         isAccepted: Number(id) % 3 === 0,
         isStopped: Number(id) % 3 === 1,
       })),

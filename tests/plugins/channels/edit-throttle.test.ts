@@ -50,6 +50,19 @@ describe("createEditThrottle", () => {
     expect(throttle.size).toBe(0);
   });
 
+  test("drops the stored updates of a deleted conversation", async () => {
+    const { throttle, edits, pass } = make();
+    for (const key of ["s m", "other m"]) {
+      throttle.sent(key);
+      expect(throttle.update(key, "text")).toBeUndefined();
+    }
+    throttle.drop((key) => key.startsWith("s "));
+    await pass(1_000);
+    expect(edits).toEqual([[1_000, "other m", "text"]]);
+    await pass(1_000);
+    expect(throttle.size).toBe(0);
+  });
+
   test("lets the final text follow an edit in progress", async () => {
     const { throttle, edits, pass } = make(400);
     void throttle.update("m", "a");

@@ -9,7 +9,8 @@ import {
 } from "../../../plugins/channels/index.ts";
 import { conversations, type Turn } from "../../../plugins/conversations/index.ts";
 import { createSampleChannel } from "../../support/sample-channel.ts";
-import { emptyBatch, entry, epoch, openStorage } from "../../support/sqlite-storage-harness.ts";
+import { createHistory, storeIn } from "../../support/sqlite-conversations.ts";
+import { entry, epoch } from "../../support/sqlite-store.ts";
 
 const address = { channel: "sample", session: "s" };
 
@@ -30,17 +31,12 @@ async function readWith(first: AnyPlugin, options?: HistoryOptions) {
 
 /** A store with a question, its answer, and the message that the application handles. */
 async function stored(): Promise<AnyPlugin> {
-  const storage = await openStorage();
-  await storage.commit({
-    ...emptyBatch,
-    streams: [{ ...address, epoch, seq: 0 }],
-    entries: [
-      { ...entry(1, "user", "q1", "Is it noon?"), ...address },
-      { ...entry(2, "create", "a1", "It is."), ...address },
-      { ...entry(3, "user", "q2", "And now?"), ...address },
-    ],
-  });
-  return conversations({ store: () => storage }) as unknown as AnyPlugin;
+  const folder = await createHistory(
+    entry("user", "q1", "Is it noon?", address),
+    entry("create", "a1", "It is.", address),
+    entry("user", "q2", "And now?", address),
+  );
+  return conversations({ store: storeIn(folder) }) as unknown as AnyPlugin;
 }
 
 describe("message.history", () => {

@@ -48,6 +48,23 @@ describe("createSendQueue", () => {
     expect(queue.size).toBe(0);
   });
 
+  test("rejects the waiting calls of a deleted conversation", async () => {
+    const { queue, sent, call, pass } = make();
+    const calls = ["one", "two", "three"].map((text, at) =>
+      queue.add("s", call(text, ...(at === 0 ? [new Slower(1_000)] : []))),
+    );
+    const other = queue.add("other", call("four", new Slower(1_000)));
+    queue.drop("s");
+    queue.drop("unknown");
+    for (const dropped of calls.slice(1))
+      await expect(dropped).rejects.toMatchObject({ code: "stopped" });
+    expect(queue.size).toBe(2);
+    await pass(1_000);
+    expect(await Promise.all([calls[0], other])).toEqual(["one", "four"]);
+    await queue.add("s", call("five"));
+    expect(sent).toEqual(["one", "four", "five"]);
+  });
+
   test("rejects a call that fails for another reason, and continues", async () => {
     const { queue, sent, call } = make();
     const failing = queue.add("s", call("one", new Error("no such chat")));

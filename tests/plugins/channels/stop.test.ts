@@ -167,11 +167,14 @@ describe("Run", () => {
     });
   });
 
-  test("keeps the outcome of an answer that was complete before the stop", async () => {
+  test.each([
+    ["stopped", "a complete text", {}],
+    ["completed", "the reason of the end", { finishReason: "stop" as const }],
+  ])("ends as %s by a stop after %s", async (outcome, _, reason) => {
     const done = gate();
     const handler: Application = async ({ accept, reply }) => {
       accept();
-      await reply({ content: "all" });
+      await reply({ content: "all", ...reason });
       await done.opened;
     };
     await answering(handler, async ({ channel, ended }) => {
@@ -179,7 +182,26 @@ describe("Run", () => {
       await turn();
       expect(stop(channel)).toEqual([["a", "stopping"]]);
       done.open();
-      await expect.poll(() => ended[0]?.end.outcome).toBe("completed");
+      await expect.poll(() => ended[0]?.end.outcome).toBe(outcome);
+    });
+  });
+
+  test("stops after the complete text of a stream", async () => {
+    const done = gate();
+    const handler: Application = async ({ accept, stream }) => {
+      accept();
+      const reply = stream();
+      reply.write("one");
+      await reply.end();
+      await done.opened;
+    };
+    await answering(handler, async ({ channel, ended }) => {
+      await channel.inlet().deliver(channel.message({ id: "a" }));
+      await expect.poll(() => channel.sent.at(-1)?.message).toMatchObject({ final: true });
+      await turn();
+      expect(stop(channel)).toEqual([["a", "stopping"]]);
+      done.open();
+      await expect.poll(() => ended[0]?.end.outcome).toBe("stopped");
     });
   });
 

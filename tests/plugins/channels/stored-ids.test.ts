@@ -3,16 +3,28 @@ import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import { application, channels, type Application } from "../../../plugins/channels/index.ts";
 import { conversations } from "../../../plugins/conversations/index.ts";
-import { createFakeStorage, type FakeFile } from "../../support/fake-conversation-storage.ts";
-import { Faults, settle } from "../../support/stored-conversations.ts";
+import { Connection, loadDriver } from "../../../plugins/conversations/sqlite/driver.ts";
 import { gate, createSampleChannel } from "../../support/sample-channel.ts";
+import { createHistory, fileIn, settle, storeIn } from "../../support/sqlite-conversations.ts";
+import { createFolder, Disk, entry } from "../../support/sqlite-store.ts";
 
 const deduplicated = { dedupe: true };
 const codeOf = ({ code }: { code: string }): string => code;
 
-/** Runs a channel and an application over a file, until `use` has returned. */
+/** Result codes of SQLite. */
+const [locked, broken] = [5, 10];
+
+/** The ids that the file has, as another process reads them. */
+function takenIn(folder: string): object[] {
+  const reader = new Connection(loadDriver()!, fileIn(folder));
+  const rows = reader.all("SELECT request, taken FROM entry WHERE taken IS NOT NULL");
+  reader.close();
+  return rows.map((row) => ({ ...row }));
+}
+
+/** Runs a channel and an application over the file in a folder, until `use` has returned. */
 async function run(
-  file: FakeFile,
+  folder: string,
   use: (at: {
     deliver(id: string, content?: string, options?: { dedupe: boolean }): Promise<string>;
     /** Stops a message, as a client does. */
@@ -20,64 +32,95 @@ async function run(
     /** True while the session has work, which a stop of the service waits for. */
     isBusy(): boolean;
     received: string[];
-    faults: Faults;
+    disk: Disk;
+    /** Locks the file, as another program does. */
+    lock(): void;
+    unlock(): void;
   }) => Promise<void>,
   handler: Application = () => undefined,
 ): Promise<void> {
   const { plugin, inlet, message } = createSampleChannel();
   const received: string[] = [];
-  const faults = new Faults();
-  const store = conversations({ store: () => faults.wrap(createFakeStorage(file)) });
+  const disk = new Disk();
+  const store = conversations({ store: storeIn(folder, disk) });
   const app = application((incoming, signal) => {
     received.push(incoming.id);
     return handler(incoming, signal);
   });
-  await withKernel([store, channels(), plugin, app], () =>
+  await withKernel([store, channels(), plugin, app], ({ clock }) =>
     use({
+      lock: () => void (disk.code = locked),
+      unlock() {
+        disk.code = undefined;
+        // The next attempt to write.
+        clock.increment(10);
+      },
       deliver: (id, content = id, options = deduplicated) =>
         inlet().deliver(message({ id, content }), options).catch(codeOf),
       stop: (id) => void inlet().stop("s", id),
       isBusy: () => inlet().isBusy("s"),
       received,
-      faults,
+      disk,
     }),
   );
 }
 
 describe("ChannelHandle.deliver with a store", () => {
   test("recognises repeated and reused ids after a restart", async () => {
-    const file: FakeFile = new Map();
-    await run(file, async ({ deliver }) => {
+    const folder = createFolder();
+    await run(folder, async ({ deliver }) => {
       expect(await deliver("a", "one")).toBe("accepted");
     });
-    await run(file, async ({ deliver, received }) => {
+    await run(folder, async ({ deliver, received }) => {
       const outcomes = [deliver("a", "one"), deliver("a", "two"), deliver("b")];
       expect(await Promise.all(outcomes)).toEqual(["duplicate", "id_reused", "accepted"]);
       expect(received).toEqual(["b"]);
     });
   });
 
+  test("recognises a reused id whatever the first message said", async () => {
+    await run(createFolder(), async ({ deliver }) => {
+      expect(await deliver("a", "?")).toBe("accepted");
+      expect(await deliver("a", "one")).toBe("id_reused");
+    });
+  });
+
+  test("recognises a message whose complete answer was stored before a kill", async () => {
+    const channel = "sample";
+    const folder = await createHistory(
+      entry("user", "u1", "one", { channel, request: "a" }),
+      entry("create", "m1", "answer", { channel, answers: "a" }),
+      entry("user", "u2", "two", { channel, request: "b" }),
+      entry("create", "m2", "ans", { channel, final: false }),
+    );
+    await run(folder, async ({ deliver, received }) => {
+      expect(await deliver("a", "one")).toBe("duplicate");
+      expect(await deliver("b", "two")).toBe("accepted");
+      expect(received).toEqual(["b"]);
+    });
+  });
+
   test("accepts a message only after its id is stored", async () => {
-    await run(new Map(), async ({ deliver, received, faults }) => {
+    await run(createFolder(), async ({ deliver, received, lock, unlock }) => {
       expect(await deliver("a")).toBe("accepted");
-      faults.hold();
+      lock();
       let outcome = "";
       const delivered = deliver("b").then((status) => (outcome = status));
       await settle();
       expect([outcome, received]).toEqual(["", ["a", "b"]]);
-      faults.release();
+      unlock();
       expect(await delivered).toBe("accepted");
     });
   });
 
   test("counts a message as work until its id is stored", async () => {
-    await run(new Map(), async ({ deliver, isBusy, faults }) => {
+    await run(createFolder(), async ({ deliver, isBusy, lock, unlock }) => {
       expect(await deliver("a")).toBe("accepted");
-      faults.hold();
+      lock();
       const delivered = deliver("b");
       await settle();
       expect(isBusy()).toBe(true);
-      faults.release();
+      unlock();
       await delivered;
       await settle();
       expect(isBusy()).toBe(false);
@@ -85,17 +128,13 @@ describe("ChannelHandle.deliver with a store", () => {
   });
 
   test("keeps the order of a session while its ids are loaded", async () => {
-    await run(new Map(), async ({ deliver, received, faults }) => {
-      faults.hold();
+    await run(createFolder(), async ({ deliver, received }) => {
       const outcomes = [
         deliver("a"),
         deliver("b", "b", { dedupe: false }),
         deliver("c"),
         deliver("a"),
       ];
-      await settle();
-      expect(received).toEqual([]);
-      faults.release();
       expect(await Promise.all(outcomes)).toEqual([
         "accepted",
         "accepted",
@@ -107,37 +146,37 @@ describe("ChannelHandle.deliver with a store", () => {
   });
 
   test("rejects a message whose session cannot be loaded, and takes it later", async () => {
-    await run(new Map(), async ({ deliver, received, faults }) => {
-      faults.isAway = true;
+    await run(createFolder(), async ({ deliver, received, disk }) => {
+      disk.readCode = broken;
       expect(await deliver("a")).toBe("store_unavailable");
       expect(received).toEqual([]);
-      faults.isAway = false;
+      disk.readCode = undefined;
       expect(await deliver("a")).toBe("accepted");
     });
   });
 
   test("hands over no message again whose id could not be stored", async () => {
-    const file: FakeFile = new Map();
-    await run(file, async ({ deliver, received, faults }) => {
+    const folder = createFolder();
+    await run(folder, async ({ deliver, received, disk }) => {
       expect(await deliver("a")).toBe("accepted");
-      faults.isAway = true;
+      disk.code = broken;
       expect(await deliver("b")).toBe("store_unavailable");
       expect(await deliver("b")).toBe("store_unavailable");
-      faults.isAway = false;
+      disk.code = undefined;
       expect(await deliver("b")).toBe("duplicate");
       expect(received).toEqual(["a", "b"]);
     });
-    await run(file, async ({ deliver, received }) => {
+    await run(folder, async ({ deliver, received }) => {
       expect(await deliver("b")).toBe("duplicate");
       expect(received).toEqual([]);
     });
   });
 
   test("recognises stopped ids after a restart", async () => {
-    const file: FakeFile = new Map();
+    const folder = createFolder();
     const done = gate();
     await run(
-      file,
+      folder,
       async ({ deliver, stop, received }) => {
         const outcomes = [deliver("running"), deliver("queued", "one"), deliver("queued", "one")];
         await settle();
@@ -149,7 +188,7 @@ describe("ChannelHandle.deliver with a store", () => {
       },
       () => done.opened,
     );
-    await run(file, async ({ deliver, received }) => {
+    await run(folder, async ({ deliver, received }) => {
       const outcomes = [deliver("running"), deliver("queued", "one"), deliver("queued", "two")];
       expect(await Promise.all(outcomes)).toEqual(["stopped", "stopped", "id_reused"]);
       expect(received).toEqual([]);
@@ -157,18 +196,18 @@ describe("ChannelHandle.deliver with a store", () => {
   });
 
   test("reports a stop only after its id is stored", async () => {
-    const file: FakeFile = new Map();
+    const folder = createFolder();
     const done = gate();
     await run(
-      file,
-      async ({ deliver, stop, received, faults }) => {
+      folder,
+      async ({ deliver, stop, received, disk }) => {
         const outcomes = [deliver("a"), deliver("b")];
         await settle();
-        faults.isAway = true;
+        disk.code = broken;
         stop("b");
         expect(await outcomes[1]).toBe("store_unavailable");
         expect(await deliver("b")).toBe("store_unavailable");
-        faults.isAway = false;
+        disk.code = undefined;
         expect(await deliver("b")).toBe("stopped");
         done.open();
         expect(await outcomes[0]).toBe("accepted");
@@ -176,7 +215,7 @@ describe("ChannelHandle.deliver with a store", () => {
       },
       () => done.opened,
     );
-    await run(file, async ({ deliver, received }) => {
+    await run(folder, async ({ deliver, received }) => {
       expect(await deliver("b")).toBe("stopped");
       expect(received).toEqual([]);
     });
@@ -189,7 +228,7 @@ describe("ChannelHandle.deliver with a store", () => {
       if (failure) throw failure;
     };
     await run(
-      new Map(),
+      createFolder(),
       async ({ deliver, received }) => {
         expect(await deliver("a")).not.toBe("accepted");
         expect(await deliver("a")).toBe("accepted");
@@ -200,17 +239,17 @@ describe("ChannelHandle.deliver with a store", () => {
   });
 
   test("stores the id when the application accepts before it returns", async () => {
-    const file: FakeFile = new Map();
+    const folder = createFolder();
     const done = gate();
     const handler: Application = async ({ accept }) => {
       accept();
       await done.opened;
     };
     await run(
-      file,
+      folder,
       async ({ deliver }) => {
         expect(await deliver("a")).toBe("accepted");
-        expect(file.get("sample\0s")?.taken.map(({ id }) => id)).toEqual(["a"]);
+        expect(takenIn(folder)).toEqual([{ request: "a", taken: expect.any(Number) }]);
         done.open();
       },
       handler,

@@ -2,12 +2,13 @@ import { describe, expect, test } from "vitest";
 import { conversations, type Conversations } from "../../../plugins/conversations/index.ts";
 import type { AnyPlugin } from "../../../kernel/index.ts";
 import { startPicoServer } from "../../support/pico-server-harness.ts";
-import { openStorage } from "../../support/sqlite-storage-harness.ts";
+import { storeIn } from "../../support/sqlite-conversations.ts";
+import { createFolder } from "../../support/sqlite-store.ts";
 
 describe("events of the conversations plugin", () => {
   test("name stored sessions and count deleted conversations", async () => {
-    const storage = await openStorage();
-    const first = conversations({ store: () => storage }) as unknown as AnyPlugin;
+    const store = storeIn(createFolder());
+    const first = conversations({ store }) as unknown as AnyPlugin;
     await using server = await startPicoServer({ first });
     const events: object[] = [];
     const kernel = server.kernel as unknown as {

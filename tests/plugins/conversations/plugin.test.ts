@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { conversations, type Conversations } from "../../../plugins/conversations/index.ts";
-import { createFakeStorage, type FakeFile } from "../../support/fake-conversation-storage.ts";
-import { startPicoServer } from "../../support/pico-server-harness.ts";
+import { startPicoServer, waitFor } from "../../support/pico-server-harness.ts";
+import { storeIn } from "../../support/sqlite-conversations.ts";
+import { createFolder, Disk } from "../../support/sqlite-store.ts";
 
 const service = (services: object): Conversations =>
   (services as { conversations: Conversations }).conversations;
@@ -21,21 +22,21 @@ describe("conversations", () => {
 
 describe("conversations with a store", () => {
   const path = "/pico?session_id=s1&pico_ext=1";
-  const open = (file: FakeFile) =>
-    startPicoServer({ first: conversations({ store: () => createFakeStorage(file) }) });
+  const open = (folder: string) =>
+    startPicoServer({ first: conversations({ store: storeIn(folder) }) });
 
   test("lets clients resume after a restart in the same epoch", async () => {
-    const file: FakeFile = new Map();
+    const folder = createFolder();
     let epoch: string;
     {
-      await using server = await open(file);
+      await using server = await open(folder);
       const client = await server.connect(path);
       ({ epoch } = ((await client.next()) as unknown as { payload: Hello }).payload);
       await server.say("s1", "one");
       expect(await client.next()).toMatchObject({ seq: 1, payload: { content: "one" } });
     }
     {
-      await using server = await open(file);
+      await using server = await open(folder);
       await server.say("s1", "two");
       const client = await server.connect(`${path}&resume=${epoch}:1`);
       expect(await client.next()).toMatchObject({
@@ -46,16 +47,29 @@ describe("conversations with a store", () => {
     }
   });
 
+  test.each(["/pico?session_id=s1", path])("rejects clients at %s while it fails", async (at) => {
+    const disk = new Disk();
+    const first = conversations({ store: storeIn(createFolder(), disk) });
+    await using server = await startPicoServer({ first });
+    disk.readCode = 10;
+    const refused = await server.connect(at);
+    await refused.closed;
+    disk.readCode = undefined;
+    const client = await server.connect(at);
+    await server.say("s1", "one");
+    await waitFor(() => client.frames.some(({ payload }) => payload?.["content"] === "one"));
+  });
+
   test("delivers to plain clients after a restart only unwritten messages", async () => {
-    const file: FakeFile = new Map();
+    const folder = createFolder();
     {
-      await using server = await open(file);
+      await using server = await open(folder);
       const client = await server.connect("/pico?session_id=s1");
       await server.say("s1", "one");
       expect(await client.next()).toMatchObject({ payload: { content: "one" } });
     }
     {
-      await using server = await open(file);
+      await using server = await open(folder);
       await server.say("s1", "two");
       const client = await server.connect("/pico?session_id=s1");
       expect(await client.next()).toMatchObject({ payload: { content: "two" } });

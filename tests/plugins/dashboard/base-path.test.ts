@@ -116,3 +116,13 @@ describe("base path", () => {
     expect(await isSignedIn(server, {})).toBe(false);
   });
 });
+
+test("names the setting base_path in responses to other paths", async () => {
+  await using server = await startDashboard({ basePath: "/door" });
+  for (const path of ["/", "/login", "/pico", "/doors", "/assets/x.css"]) {
+    const answer = await server.get(path);
+    const { error, message } = (await answer.json()) as { error: string; message: string };
+    expect([path, answer.status, error]).toEqual([path, 404, "not_found"]);
+    expect(message).toMatch(/begin with \/door \("base_path" in launcher-config\.json\)/);
+  }
+});

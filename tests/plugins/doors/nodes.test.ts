@@ -172,6 +172,27 @@ describe.skipIf(!hasRedis)("a session of another node", () => {
     expect([text, events.at(-1)?.type]).toEqual(["from a in parts", "RUN_FINISHED"]);
   });
 
+  test("ends a response whose conversation is deleted", async () => {
+    const texts: string[] = [];
+    const [, b] = await startTwo(({ accept, stream, signal }) => {
+      accept();
+      stream().write("s3cret");
+      return new Promise((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
+    });
+    const response = post(b, "/ai/chat", aiBody());
+    const { conversations } = b.services;
+    const list = async () => (await conversations.list()).items;
+    await waitFor(async () => expect((await list())[0]?.turns).toBeGreaterThan(2));
+    await conversations.forget((await list())[0]!.id);
+    for (const { type } of await eventsOf(await response)) texts.push(String(type));
+    expect(texts).toContain("text-delta");
+    expect(await list()).toEqual([]);
+    const again = await fetch(`http://127.0.0.1:${b.port}/ai/chat/s/stream`, {
+      headers: { Authorization: `Bearer ${tokens.ai_sdk}` },
+    });
+    expect(again.status).toBe(204);
+  });
+
   test("reports the code of an application that fails after it accepted", async () => {
     const [, b] = await startTwo(async ({ accept, reply }) => {
       accept();

@@ -11,7 +11,7 @@ const der = (tag: number, ...parts: Uint8Array[]): Buffer => {
 const sequence = (...parts: Uint8Array[]): Buffer => der(0x30, ...parts);
 const bytes = (hex: string): Buffer => Buffer.from(hex, "hex");
 
-/** Creates a self-signed certificate for localhost and 127.0.0.1, as PEM. */
+/** Creates a self-signed certificate for localhost, 127.0.0.1, there.example and 198.51.100.1, as PEM. */
 export function selfSigned(kind: "ec" | "rsa" = "ec"): { cert: string; key: string } {
   const { privateKey, publicKey } =
     kind === "ec"
@@ -29,7 +29,10 @@ export function selfSigned(kind: "ec" | "rsa" = "ec"): { cert: string; key: stri
     der(0x17, Buffer.from("491231235959Z")),
   );
   // RFC 5280, section 4.2.1.6
-  const names = sequence(der(0x82, Buffer.from("localhost")), der(0x87, bytes("7f000001")));
+  const names = sequence(
+    ...["localhost", "there.example"].map((host) => der(0x82, Buffer.from(host))),
+    ...["7f000001", "c6336401"].map((address) => der(0x87, bytes(address))),
+  );
   const extensions = der(0xa3, sequence(sequence(der(6, bytes("551d11")), der(4, names))));
   const version = der(0xa0, der(2, bytes("02")));
   const body = sequence(

@@ -125,6 +125,19 @@ describe("Http.peer", () => {
     expect((await peerOf(lines, ["127.0.0.1", "10.0.0.0/8"])).peer.address).toBe(address);
   });
 
+  test.each([
+    ["wss", true],
+    ["WSS", true],
+    ["ws", false],
+    ["https, ws", false],
+    ["ws,wss", true],
+    ["wss:", false],
+  ])("reads the scheme of an upgrade: %s", async (scheme, secure) => {
+    const { peer } = await peerOf([`X-Forwarded-Proto: ${scheme}`], ["127.0.0.1"]);
+    expect(peer.secure).toBe(secure);
+    expect((await peerOf([`X-Forwarded-Proto: ${scheme}`], [])).peer.secure).toBe(false);
+  });
+
   test("prefers scheme and host of the nearest proxy", async () => {
     const lines = ["X-Forwarded-Proto: https, http", "X-Forwarded-Host: a.example, b.example"];
     const { peer } = await peerOf(lines, ["127.0.0.1"]);

@@ -1,4 +1,5 @@
 // Tests listeners, settings, TLS, gateway and stop.
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
@@ -206,10 +207,12 @@ describe("http with TLS", () => {
     );
   });
 
-  test("names a missing file and an invalid certificate", async () => {
+  test("names a missing file, a pipe and an invalid certificate", async () => {
     const bad = join(folder, "bad.pem");
     writeFileSync(bad, "nothing");
-    for (const cert of [join(folder, "missing.pem"), bad]) {
+    const pipe = join(folder, "pipe.pem");
+    execFileSync("mkfifo", [pipe]);
+    for (const cert of [join(folder, "missing.pem"), pipe, bad]) {
       const kernel = createKernel([http({ port: 0 })], {
         config: { launcher: { tls: { cert, key: bad } } },
       });

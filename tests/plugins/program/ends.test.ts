@@ -63,6 +63,7 @@ describe("PendingMessages", () => {
       timeoutS: 1,
       running: () => program,
       settled: () => undefined,
+      closeAnswer: async () => undefined,
       downReason: () => undefined,
       hung: () => undefined,
       knowsStop: () => false,

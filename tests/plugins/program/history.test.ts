@@ -9,7 +9,8 @@ import { conversations } from "../../../plugins/conversations/index.ts";
 import { createHistoryLines } from "../../../plugins/program/history.ts";
 import { program } from "../../../plugins/program/index.ts";
 import { createSampleChannel } from "../../support/sample-channel.ts";
-import { emptyBatch, entry, epoch, openStorage } from "../../support/sqlite-storage-harness.ts";
+import { createHistory, storeIn } from "../../support/sqlite-conversations.ts";
+import { entry, epoch } from "../../support/sqlite-store.ts";
 
 /** Sends `request` for each message, and replies with the line that it receives. */
 const script = (request: string) => `
@@ -26,22 +27,17 @@ async function answerTo(request: string): Promise<unknown> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-history-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, "agent.cjs"), script(request));
-  const storage = await openStorage();
   const address = { channel: "sample", session: "s" };
-  await storage.commit({
-    ...emptyBatch,
-    streams: [{ ...address, epoch, seq: 0 }],
-    entries: [
-      { ...entry(1, "user", "q", "one"), ...address },
-      { ...entry(2, "create", "a", "two"), ...address },
-    ],
-  });
+  const history = await createHistory(
+    entry("user", "q", "one", address),
+    entry("create", "a", "two", address),
+  );
   const channel = createSampleChannel();
   const command = [process.execPath, join(folder, "agent.cjs")] as const;
   const env = { PATH: process.env["PATH"] ?? "" };
   const kernel = createKernel(
     [
-      conversations({ store: () => storage }) as unknown as Plugin,
+      conversations({ store: storeIn(history) }) as unknown as Plugin,
       channels(),
       channel.plugin,
       program({ command, env }),

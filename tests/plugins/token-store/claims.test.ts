@@ -296,7 +296,8 @@ describe("Tokens.claim for a channel", () => {
         const error = await rejection(withFiles(home, {}, { pico: {} }, () => undefined));
         expect(error.code).toBe("token_not_text");
         expect(error.message).toBe(
-          `${home.at(".security.yml")}: "channels.pico.token" must be text in quotation marks.`,
+          `${home.at(".security.yml")}, line 3, column 12: ` +
+            '"channels.pico.token" must be text in quotation marks.',
         );
       }),
   );

@@ -28,12 +28,12 @@ const eventsOf = ({ facts }: TokenServer, type: string): object[] =>
 /** Starts with a pico token in `.security.yml` and a launcher token in `launcher-config.json`. */
 const withPico = (
   visit: (server: TokenServer, home: Home) => Promise<void>,
-  env: Record<string, string> = {},
+  { env = {}, exposed = false }: { env?: Record<string, string>; exposed?: boolean } = {},
 ): Promise<void> =>
   withHome(async (home) => {
     await home.write(".security.yml", security(OLD));
     await home.write("launcher-config.json", { launcher_token: OLD });
-    await withFiles(home, env, { launcher: { generate: true }, pico: {} }, (server) =>
+    await withFiles(home, env, { launcher: { generate: true }, pico: { exposed } }, (server) =>
       visit(server, home),
     );
   });
@@ -103,6 +103,14 @@ describe("TokenWatcher with .security.yml", () => {
     ["empty", (home: Home) => home.write(".security.yml", "")],
     ["corrupt", (home: Home) => home.write(".security.yml", "channels: {pico: [")],
     ["not text", (home: Home) => home.write(".security.yml", "channels: {pico: {token: [1, 2]}}")],
+    [
+      "without a usable token line",
+      (home: Home) => home.write(".security.yml", `channels:\n  pico:\n    token: &${NEW}\n`),
+    ],
+    [
+      "without a space after a colon",
+      (home: Home) => home.write(".security.yml", `channels:\n  pico:\n    token:${NEW}\n`),
+    ],
   ])("keeps the last valid token while the file is %s", (_, breakFile) =>
     withPico(async (server, home) => {
       await breakFile(home);
@@ -114,15 +122,33 @@ describe("TokenWatcher with .security.yml", () => {
     }),
   );
 
+  test("rejects a short value that other machines could guess", () =>
+    withPico(
+      async (server, home) => {
+        await home.write(".security.yml", security("1234567"));
+        await logs(server, /rejected the new pico token.*fewer than 8 characters/);
+        expect(await server.tokens.verify("pico", OLD)).toBe(1);
+        expect(eventsOf(server, "token-store:rotated")).toEqual([]);
+      },
+      { exposed: true },
+    ));
+
   test.each([
-    ["too short", "1234567"],
-    ["control character", "one\\u0007two-three-four"],
-  ])("rejects a new value: %s", (_, value) =>
-    withPico(async (server, home) => {
-      await home.write(".security.yml", security(value));
-      await logs(server, /rejected the new pico token/);
-      expect(await server.tokens.verify("pico", OLD)).toBe(1);
-      expect(eventsOf(server, "token-store:rotated")).toEqual([]);
+    ["two characters", "ab", /fewer than 16 characters/],
+    ["a control character", "one\\u0007two-three-four", /control character/],
+  ])("treats %s as the start does: with a warning", (_, written, warning) =>
+    withHome(async (home) => {
+      const value = JSON.parse(`"${written}"`) as string;
+      await home.write(".security.yml", security(written));
+      await withFiles(home, {}, { pico: {} }, async (server) => {
+        await logs(server, warning);
+        await home.write(".security.yml", security(NEW));
+        await verifies(server, "pico", NEW);
+        await home.write(".security.yml", security(written));
+        await verifies(server, "pico", value);
+        expect(server.lines.filter(({ text }) => warning.test(text))).toHaveLength(2);
+        expect(server.lines.filter(({ text }) => text.startsWith("rejected"))).toEqual([]);
+      });
     }),
   );
 
@@ -134,15 +160,18 @@ describe("TokenWatcher with .security.yml", () => {
     }));
 
   test("warns of the same mistake again after a rotation", () =>
-    withPico(async (server, home) => {
-      const rejections = () =>
-        server.lines.filter(({ text }) => text.startsWith("rejected the new pico token"));
-      await home.write(".security.yml", security("short"));
-      await eventually(() => expect(rejections()).toHaveLength(1));
-      await server.secrets.replace("pico", { expect: 1 });
-      await home.write(".security.yml", security("short"));
-      await eventually(() => expect(rejections()).toHaveLength(2));
-    }));
+    withPico(
+      async (server, home) => {
+        const rejections = () =>
+          server.lines.filter(({ text }) => text.startsWith("rejected the new pico token"));
+        await home.write(".security.yml", security("short"));
+        await eventually(() => expect(rejections()).toHaveLength(1));
+        await server.secrets.replace("pico", { expect: 1 });
+        await home.write(".security.yml", security("short"));
+        await eventually(() => expect(rejections()).toHaveLength(2));
+      },
+      { exposed: true },
+    ));
 
   test("ignores edits if the environment sets the token", () =>
     withPico(
@@ -158,7 +187,7 @@ describe("TokenWatcher with .security.yml", () => {
         expect(await server.tokens.verify("pico", "from-the-environment-01")).toBe(1);
         expect(server.lines.filter(({ text }) => /changes nothing/.test(text))).toHaveLength(1);
       },
-      { SERVICE_CHANNELS_PICO_TOKEN: "from-the-environment-01" },
+      { env: { SERVICE_CHANNELS_PICO_TOKEN: "from-the-environment-01" } },
     ));
 });
 
@@ -203,6 +232,36 @@ describe("TokenWatcher with launcher-config.json", () => {
         expect(server.tokens.info("launcher").version).toBe(1);
       });
     }));
+});
+
+describe("TokenWatcher with a wrong value in JSON", () => {
+  const inConfig = (pico: unknown) => ["config.json", JSON.stringify({ channels: { pico } })];
+  test.each([
+    [
+      "launcher",
+      "a list",
+      ["launcher-config.json", JSON.stringify({ metrics_token: OLD, launcher_token: [NEW] })],
+    ],
+    ["metrics", "true", ["launcher-config.json", JSON.stringify({ metrics_token: true })]],
+    ["pico", "a list", inConfig({ token: [NEW] })],
+    ["pico", "an object", inConfig({ token: { value: NEW } })],
+    ["pico", "a text as parent", inConfig(NEW)],
+    ["pico", "a list as parent", ["config.json", JSON.stringify({ channels: [] })]],
+  ])("keeps the %s token in use: %s", (name, _, [file = "", broken = ""]) =>
+    withHome(async (home) => {
+      const values = { launcher_token: OLD, metrics_token: OLD };
+      await home.write("launcher-config.json", values);
+      await home.write("config.json", { channels: { pico: { token: OLD } } });
+      const claims = { launcher: {}, metrics: {}, pico: {} };
+      await withFiles(home, {}, claims, async (server) => {
+        await home.write(file, broken);
+        await logs(server, new RegExp(`the ${name} token stays as it was.* line 1, column \\d+`));
+        expect(await server.tokens.verify(name, OLD)).toBe(1);
+        expect(eventsOf(server, "token-store:removed")).toEqual([]);
+        expect(JSON.stringify(server.lines)).not.toContain(NEW);
+      });
+    }),
+  );
 });
 
 describe("TokenWatcher after TokenSecrets.replace", () => {

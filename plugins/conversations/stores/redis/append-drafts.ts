@@ -73,7 +73,7 @@ export class AppendDrafts {
     const text = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
     const fields = JSON.stringify(head).slice(1, -1);
     const about = [sk, numbered ? 1 : 0, op, message, fields, text, title, address];
-    const values = [...about, fresh, epoch, seq, fence, counter];
+    const values = [...about, fresh, epoch, seq, fence, counter, entry.answers ?? ""];
     const bytes = frame.byteLength;
     const repeats = numbered || op === "end";
     return {
@@ -110,6 +110,11 @@ export class AppendDrafts {
     this.tops.delete(sk);
     this.tops.set(sk, { epoch, seq: isKnown ? before.seq : seq, wantsEnds: wants, hasTitle });
     if (this.tops.size > maxTops) this.tops.delete(this.tops.keys().next().value!);
+  }
+
+  /** The conversation was deleted: nothing about the next one is known. */
+  forget(sk: string): void {
+    this.tops.delete(sk);
   }
 
   /** A client of another node asks for the ends of answers. */

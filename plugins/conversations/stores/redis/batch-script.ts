@@ -98,16 +98,19 @@ local function number(m, h, sk, top, v, a)
 end
 
 -- sk, numbered, op, message, head, frame, title, address, fresh, seen epoch, seen number, fence,
--- counter, here
+-- counter, id of the message that the entry answers, here
 local function append(a)
   local sk, numbered, op, message = ARGV[a], ARGV[a + 1] == '1', ARGV[a + 2], ARGV[a + 3]
   local own = base .. '{' .. sk .. '}:'
   local m, h, w = own .. 'm', own .. 'h', own .. 'w'
   local v = redis.call('HMGET', m, 'e', 's', 'l', 'o', 'f', 'n:' .. node, 'w', 'x', 'en', 'y', 'dr',
-    'pw', 'ua', 'tu', 'na')
+    'pw', 'ua', 'tu', 'na', 'd')
   -- The node knows of a wish that the store has lost, if the end has a message.
   local isUnwanted = op == 'end' and not v[9] and message == ''
   if isUnwanted or not numbered and not v[1] then return {false} end
+  -- A new conversation does not begin with a change to a message.
+  local isChange = v[16] and not v[1] and (op == 'update' or op == 'delete')
+  if isChange or isForgotten(v[16], ARGV[a + 11]) then return redis.error_reply('FORGOTTEN') end
   if not isOwner(m, v[4], v[5], node, ARGV[a + 11]) then return redis.error_reply('NOTOWNER') end
   if numbered and v[6] then
     local reply = repeated(m, h, tonumber(ARGV[a + 12]), v[6])
@@ -121,6 +124,12 @@ local function append(a)
   if numbered then
     top = top + 1
     number(m, h, sk, top, v, a)
+    -- The answer is complete: the message is not handled again, whatever happens next.
+    if ARGV[a + 13] ~= '' then
+      local i = own .. 'i'
+      redis.call('HSETNX', i, ARGV[a + 13], string.format('%d', time) .. ':')
+      redis.call('PEXPIRE', i, ${takenMs + 2 * trimEveryMs})
+    end
     if message ~= '' and v[12] then
       redis.call('HDEL', w, message)
       if redis.call('HLEN', w) == 0 then redis.call('HDEL', m, 'pw') end
@@ -141,7 +150,7 @@ local function append(a)
   end
   if not publishes then return {epoch, top, 0, v[9] and 1 or 0, 0} end
   local channel, heard, quiet = own .. 'l', nil, 0
-  if ARGV[a + 13] == '1' then
+  if ARGV[a + 14] == '1' then
     heard = redis.call('PUBSUB', 'SHARDNUMSUB', channel)[2]
     if heard == 1 and isListening() then quiet = 1 end
   end
@@ -173,9 +182,15 @@ end
 local function settle(a)
   local own = base .. '{' .. ARGV[a] .. '}:'
   local m, i = own .. 'm', own .. 'i'
-  local v = redis.call('HMGET', m, 'o', 'f', 'ix')
+  local v = redis.call('HMGET', m, 'o', 'f', 'ix', 'd')
+  if isForgotten(v[4], ARGV[a + 1]) then return redis.error_reply('FORGOTTEN') end
   if not isOwner(m, v[1], v[2], node, ARGV[a + 1]) then return redis.error_reply('NOTOWNER') end
-  redis.call('HSETNX', i, ARGV[a + 2], string.format('%d', time) .. ARGV[a + 3])
+  local record = string.format('%d', time) .. ARGV[a + 3]
+  if redis.call('HSETNX', i, ARGV[a + 2], record) == 0 then
+    -- A record without a digest was made by the answer.
+    local before = redis.call('HGET', i, ARGV[a + 2])
+    if string.sub(before, -1) == ':' then redis.call('HSET', i, ARGV[a + 2], record) end
+  end
   local isDue = not v[3] or tonumber(v[3]) + ${trimEveryMs} < time
   if isDue or redis.call('HLEN', i) > ${maxTaken * 1.25} then trim(m, i) end
   return 1
@@ -229,7 +244,7 @@ end
 `;
 
 /** The number of values of each operation. */
-export const arity = { append: 14, settle: 4, note: 5 } as const;
+export const arity = { append: 15, settle: 4, note: 5 } as const;
 
 /** An operation of the batch. */
 export type Operation = keyof typeof arity;

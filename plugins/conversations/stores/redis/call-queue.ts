@@ -74,9 +74,13 @@ const reads: ReadonlySet<string> = new Set([
 /** Replies of a server that is not ready, so that a later attempt may succeed. */
 const transientReply = /^(LOADING|MISCONF|READONLY|MASTERDOWN|NOREPLICAS|TRYAGAIN|BUSY|UNBLOCKED)/;
 
+/** Codes of writes that this node may not make any more. They do not count as failures. */
+const expectedCodes: readonly string[] = ["not_owner", "forgotten"];
+
 /** @returns The error of this project for a reply of the server; undefined if it may go away. */
 function toError(message: string): Error | undefined {
   if (message.startsWith("OOM")) return conversationsErrors.undeliverable();
+  if (message.includes("FORGOTTEN")) return conversationsErrors.forgotten();
   if (message.includes("NOTOWNER")) return conversationsErrors.not_owner();
   return message.includes("REPEATED") ? conversationsErrors.store_unavailable() : undefined;
 }
@@ -287,7 +291,7 @@ export class CallQueue {
 
   private reject(call: WaitingCall, error: unknown): void {
     this.settled(call);
-    if (codeOf(error) !== "not_owner") this.options.failed(error);
+    if (!expectedCodes.includes(codeOf(error))) this.options.failed(error);
     call.reject(error);
   }
 

@@ -1,10 +1,12 @@
 // Conversations in Redis, shared by several nodes.
 import { codeOf } from "../../../../kernel/index.ts";
+import { isObject } from "../../../../lib/util.ts";
 import type { Address } from "../../../channels/index.ts";
 import type { LogListeners, SessionLog } from "../../log/session-log.ts";
 import type {
   ConversationHistory,
   ConversationId,
+  DeletionListener,
   StoreHealth,
   StoreMetrics,
   TakenId,
@@ -41,7 +43,8 @@ function toTakenIds(pairs: readonly Reply[], now: number): readonly TakenId[] {
     const [, time, isStopped, digest = ""] = /^(\d+)(s?):(.*)$/s.exec(String(pairs[at + 1])) ?? [];
     const ageMs = Math.max(0, now - Number(time));
     const stopped = isStopped === "s" ? { stopped: true } : {};
-    if (ageMs < takenMs) taken.push({ id: String(pairs[at]), digest, ageMs, ...stopped });
+    const known = digest === "" ? {} : { digest };
+    if (ageMs < takenMs) taken.push({ id: String(pairs[at]), ...known, ageMs, ...stopped });
   }
   return taken.sort((a, b) => b.ageMs - a.ageMs);
 }
@@ -72,6 +75,7 @@ export class RedisConversations implements OpenConversations {
   private readonly logs = new Map<string, RedisSessionLog>();
   private readonly listeners = new Map<string, LogListeners>();
   private readonly context: RedisLogContext;
+  private deletionListener: DeletionListener = () => () => undefined;
   /** The first values of the batch script. */
   private readonly head: readonly (string | number)[];
 
@@ -117,6 +121,7 @@ export class RedisConversations implements OpenConversations {
       }),
     );
     this.peers.handle("ends", ({ k }) => this.eachLog((each) => each.noteWish(String(k))));
+    this.peers.handle("forgotten", (fields) => this.forgotten(fields));
     this.peers.handle("active", ({ k }) => this.tell(String(k), "sessionActive"));
     this.peers.handle("idle", ({ k }) => this.tell(String(k), "sessionIdle"));
     this.peers.watchDeleted(() => link.reconnect("its data was deleted"));
@@ -139,7 +144,7 @@ export class RedisConversations implements OpenConversations {
       listeners,
       ...(window && { window }),
       fence: (sk) => this.desk.fence(sk),
-      refused: (sk) => this.desk.lost(sk),
+      refused: (...refused) => this.refused(...refused),
       history: this.history,
       changed: (session) => this.scope.changed({ channel, session }),
     });
@@ -197,8 +202,20 @@ export class RedisConversations implements OpenConversations {
     return this.history.rename(id, title);
   }
 
+  watchDeletions(listener: DeletionListener): void {
+    this.deletionListener = listener;
+  }
+
   async forget(id: ConversationId): Promise<void> {
-    await this.history.forget(id);
+    const { channel, session } = await this.history.get(id);
+    const ended = this.deletionListener({ channel, session });
+    try {
+      const { sk, fence } = await this.history.forgetBy(this.peers.me, id);
+      this.desk.forgotten(sk, fence, () => undefined);
+      this.eachLog((log) => log.forgotten(sk));
+    } finally {
+      ended();
+    }
     this.scope.forgotten(1);
   }
 
@@ -265,13 +282,34 @@ export class RedisConversations implements OpenConversations {
   ): Promise<void> {
     const { sk } = this.space.place(channel, session);
     const record = `${stopped ? "s" : ""}:${digest}`;
-    const values = [sk, this.desk.fence(sk), id, record];
+    const fence = this.desk.fence(sk);
+    const values = [sk, fence, id, record];
     try {
       const bytes = id.length + record.length;
       await this.link.run({ script: "settle", keys: [], values, bytes, repeats: true });
     } catch (error) {
-      if (codeOf(error) === "not_owner") this.desk.lost(sk);
+      this.refused(sk, fence, error);
       throw error;
     }
+  }
+
+  private refused(sk: string, fence: string, error: unknown): void {
+    const code = codeOf(error);
+    if (code === "not_owner") this.desk.lost(sk);
+    if (code === "forgotten")
+      this.desk.refusedAsForgotten(sk, fence, (address) => this.endForgotten(sk, address));
+  }
+
+  /** Another node has deleted the conversation of this session. */
+  private forgotten({ n, k, f, a }: Readonly<Record<string, unknown>>): void {
+    if (n === this.peers.me || typeof k !== "string" || !isObject(a)) return;
+    const { channel, session } = a;
+    if (typeof channel !== "string" || typeof session !== "string") return;
+    this.desk.forgotten(k, Number(f), () => this.endForgotten(k, { channel, session }));
+  }
+
+  private endForgotten(sk: string, address: Address): void {
+    this.eachLog((log) => log.forgotten(sk));
+    this.deletionListener(address)();
   }
 }

@@ -21,7 +21,7 @@ interface DeskOptions {
 interface OwnedSession {
   readonly address: Address;
   readonly sk: string;
-  readonly fence: string;
+  fence: string;
   usedAt: number;
   /** Set when another node has taken the session: the fence is kept, so that it refuses. */
   isLost: boolean;
@@ -101,6 +101,31 @@ export class RedisDesk implements Desk {
     owned.isLost = true;
     if (this.listener) this.listener.lost(owned.address);
     else this.forget(owned.address);
+  }
+
+  /**
+   * The conversation of this session was deleted.
+   *
+   * @param fence - The fence after the deletion.
+   * @param end - Ends what this node still writes. Not called if it learned of the deletion before.
+   */
+  forgotten(sk: string, fence: number, end: () => void): void {
+    const owned = this.bySk.get(sk);
+    if (owned && Number(owned.fence) >= fence) return;
+    end();
+    if (owned && !owned.isLost) owned.fence = String(fence);
+  }
+
+  /**
+   * The store has refused this fence, because the conversation was deleted.
+   *
+   * @param end - As for `forgotten`. The session must be claimed again, for its new fence.
+   */
+  refusedAsForgotten(sk: string, fence: string, end: (address: Address) => void): void {
+    const owned = this.bySk.get(sk);
+    if (!owned || owned.fence !== fence || owned.isLost) return;
+    end(owned.address);
+    this.remove(owned);
   }
 
   forget(address: Address): void {

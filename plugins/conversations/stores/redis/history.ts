@@ -80,7 +80,7 @@ function seqOf(cursor: string | undefined): number | undefined {
   return Number(found[1]);
 }
 
-export class RedisHistory implements ConversationHistory {
+export class RedisHistory implements Omit<ConversationHistory, "forget"> {
   private readonly options: RedisHistoryOptions;
 
   constructor(options: RedisHistoryOptions) {
@@ -156,11 +156,15 @@ export class RedisHistory implements ConversationHistory {
     if ((await this.options.link.run(call)) !== 1) throw conversationsErrors.not_found();
   }
 
-  async forget(id: ConversationId): Promise<void> {
+  /** @returns The session, and its fence for what is written from now on. */
+  async forgetBy(node: string, id: ConversationId): Promise<{ sk: string; fence: number }> {
+    const { link, space, keepMs } = this.options;
     const { place, creation } = this.placeOf(id);
-    const values = [creation, place.sk];
-    const call = { script: "forget", keys: place.keys, values, repeats: true } as const;
-    if ((await this.options.link.run(call)) !== 1) throw conversationsErrors.not_found();
+    const { sk, keys } = place;
+    const values = [creation, sk, node, keepMs, space.all];
+    const fence = Number(await link.run({ script: "forget", keys, values, repeats: true }));
+    if (fence === 0) throw conversationsErrors.not_found();
+    return { sk, fence };
   }
 
   export(id: ConversationId, format: "json" | "markdown"): AsyncIterable<string> {

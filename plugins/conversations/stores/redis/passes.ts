@@ -9,7 +9,7 @@ import type {
   Sender,
   StopResult,
 } from "../../../channels/index.ts";
-import type { DeskListener, PassOutcome } from "../../service.ts";
+import type { DeskListener, PassOptions, PassOutcome } from "../../service.ts";
 import type { Nodes } from "./nodes.ts";
 
 interface PassesOptions {
@@ -112,12 +112,12 @@ export class Passes {
     node: string,
     message: InboundMessage,
     outcome: PassOutcome,
-    { dedupe = false }: { dedupe?: boolean },
+    { dedupe = false, stopped = false }: PassOptions,
   ): void {
     this.next += 1;
     this.count += 1;
     const number = this.next;
-    const fields = { t: "pass", i: number, dedupe, message: encodeMessage(message) };
+    const fields = { t: "pass", i: number, dedupe, stopped, message: encodeMessage(message) };
     const send = (): void =>
       void this.options.nodes.send(node, fields).then(
         (isThere) => {
@@ -186,7 +186,7 @@ export class Passes {
     pass.outcome.accepted(s);
   }
 
-  private accept({ i, dedupe, message: given }: Fields, from: string | undefined): void {
+  private accept({ i, dedupe, stopped, message: given }: Fields, from: string | undefined): void {
     const message = decodeMessage(given);
     if (typeof i !== "number" || from === undefined || !message) return;
     const key = `${from} ${i}`;
@@ -206,7 +206,10 @@ export class Passes {
       accepted: (s) => settle({ s }),
       rejected: (error) => settle({ code: codeOf(error), text: (error as Error).message }),
     };
-    this.options.passed(message, outcome, { dedupe: dedupe === true });
+    this.options.passed(message, outcome, {
+      dedupe: dedupe === true,
+      stopped: stopped === true,
+    });
   }
 
   private async stopped(

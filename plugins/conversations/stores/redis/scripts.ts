@@ -49,13 +49,25 @@ end
 return 1
 `;
 
+/**
+ * ARGV: creation id, sk, this node, milliseconds that a session is kept, channel of all nodes. The
+ * owner keeps the session with a new fence, and what it still writes with the old one is refused.
+ *
+ * @returns The new fence; 0 if there is no such conversation.
+ */
 const forget = `${common}
-local v = redis.call('HMGET', KEYS[1], 'c', 'ca')
+local m = KEYS[1]
+local v = redis.call('HMGET', m, 'c', 'ca', 'o', 'f', 'ad')
 if v[1] ~= ARGV[1] or not v[2] then return 0 end
-redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4], key(KEYS[1], 'e'))
+redis.call('DEL', m, KEYS[2], KEYS[3], KEYS[4], key(m, 'e'))
 redis.call('ZREM', KEYS[6], ARGV[2])
+local former = tonumber(v[4] or '0')
+redis.call('HSET', m, 'o', v[3] or '', 'f', former + 1, 'd', former)
+redis.call('PEXPIRE', m, ARGV[4])
 redis.call('SPUBLISH', KEYS[7], '{"t":"renewed"}\\n')
-return 1
+redis.call('SPUBLISH', ARGV[5], '{"t":"forgotten","n":"' .. ARGV[3] .. '","k":"' .. ARGV[2]
+  .. '","f":' .. (former + 1) .. ',"a":' .. (v[5] or 'null') .. '}')
+return former + 1
 `;
 
 const summary = `

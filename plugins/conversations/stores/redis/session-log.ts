@@ -1,6 +1,6 @@
 // The session log of one channel in Redis. Any node appends; each node passes the entries on to its
 // own subscribers.
-import { codeOf, type Awaitable, type Release } from "../../../../kernel/index.ts";
+import type { Awaitable, Release } from "../../../../kernel/index.ts";
 import type {
   AppendResult,
   Cursor,
@@ -37,8 +37,8 @@ interface RedisSessionLogOptions {
   readonly window?: { readonly frames: number; readonly bytes: number };
   /** @returns The fence of a session that belongs to this node; empty for any other. */
   readonly fence: (sk: string) => string;
-  /** The store has refused the fence of this session. */
-  readonly refused: (sk: string) => void;
+  /** The store has refused a write to this session with this fence. */
+  readonly refused: (sk: string, fence: string, error: unknown) => void;
   readonly history: Pick<ConversationHistory, "find" | "read">;
   /** Entries of this session were stored. */
   readonly changed: (session: string) => void;
@@ -103,6 +103,11 @@ export class RedisSessionLog implements SessionLog {
     return this.drafts.wantsEnds(this.live.placeOf(session).sk);
   }
 
+  /** The conversation of this session was deleted. */
+  forgotten(sk: string): void {
+    this.drafts.forget(sk);
+  }
+
   noteWish(sk: string): void {
     this.drafts.noteWish(sk);
   }
@@ -111,9 +116,10 @@ export class RedisSessionLog implements SessionLog {
     const { context, options, drafts } = this;
     const place = this.live.placeOf(session);
     this.notes.appended(session);
+    const fence = options.fence(place.sk);
     const draft = drafts.create(place, entry, {
       address: this.live.addressOf(session),
-      fence: options.fence(place.sk),
+      fence,
       here: () => this.live.get(session)?.isOpen ?? false,
     });
     const { counter, head, call } = draft;
@@ -130,7 +136,7 @@ export class RedisSessionLog implements SessionLog {
       }
       return await this.appended(place, session, draft, reply);
     } catch (error) {
-      if (codeOf(error) === "not_owner") options.refused(place.sk);
+      options.refused(place.sk, fence, error);
       throw error;
     } finally {
       this.own.delete(counter);

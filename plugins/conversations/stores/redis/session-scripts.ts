@@ -7,7 +7,7 @@
  *   w written, pl plain, ak acknowledged, n:<node> `counter:number` of the node's last append,
  *   na the nodes with such a field, pw set while `w` exists, ix time of the last removal of ids,
  *   c creation id, ad address, ti title, nm chosen name, ca created, ua used, tu turns,
- *   en set if a client has asked for the ends of answers.
+ *   en set if a client has asked for the ends of answers, d fence at the last deletion.
  * Stream `h`: frames with the ids `<number>-0`; `x` describes the frame, `d` is the frame.
  * Hash `w`: latest update of each unfinished message. Hash `i`: accepted ids.
  * List `e`: the ends of the latest answers.
@@ -39,6 +39,10 @@ local function isOwner(m, owner, fence, node, given)
     return true
   end
   return owner == node and fence == given
+end
+-- True for a write that belongs to a conversation that was deleted.
+local function isForgotten(deleted, given)
+  return deleted and given ~= '' and tonumber(given) <= tonumber(deleted)
 end
 -- A new epoch begins at the top if the stream is new, or if writes of it may be lost.
 local function begin(m, fresh, seenEpoch, seen, address, current)

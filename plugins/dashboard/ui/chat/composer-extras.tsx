@@ -5,23 +5,21 @@ import { Button, IconButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { formatBytes } from "../text/format.ts";
 import { sizeOf } from "./attachments.ts";
-import type { ShownFile, UserMessage } from "./state/thread.ts";
+import type { ShownFile } from "./state/thread.ts";
 
 export { readFiles } from "./attachments.ts";
 
 interface EditNoteProps {
-  /** The sent message that is being changed. */
-  readonly edited: UserMessage;
+  /** The message that is being changed stays as an earlier version. */
+  readonly isKept: boolean;
   readonly cancel: () => void;
 }
 
 /** Shown while the composer has a sent message. */
-export function EditNote({ edited, cancel }: EditNoteProps): JSX.Element {
+export function EditNote({ isKept, cancel }: EditNoteProps): JSX.Element {
   return (
     <p class="earlier">
-      <span class="grow">
-        Editing a message.{edited.delivery !== "failed" && " Its earlier version is kept."}
-      </span>
+      <span class="grow">Editing a message.{isKept && " Its earlier version is kept."}</span>
       <Button kind="ghost" compact onClick={cancel}>
         Cancel
       </Button>

@@ -7,7 +7,7 @@ import { Icon } from "../parts/icon.tsx";
 import { acceptedTypes } from "./image-types.ts";
 import type { Conversation } from "./state/conversation.ts";
 import { emptyDraft, type Draft, type DraftStore } from "./state/draft.ts";
-import type { ShownFile, UserMessage } from "./state/thread.ts";
+import { isInConversation, type ShownFile, type UserMessage } from "./state/thread.ts";
 
 /** Acts of other parts of the page on the composer. */
 export interface ComposerHandle {
@@ -177,7 +177,7 @@ export function Composer(props: ComposerProps): JSX.Element {
         <p class="problem" role="alert" hidden={problem === ""}>
           {problem}
         </p>
-        {extras && edited && <extras.EditNote edited={edited} cancel={endEdit} />}
+        {extras && edited && <extras.EditNote isKept={isInConversation(edited)} cancel={endEdit} />}
         {extras && <extras.DropTarget add={(chosen) => handle.current?.add(chosen)} />}
         <div class="box">
           {extras && files.length > 0 && (

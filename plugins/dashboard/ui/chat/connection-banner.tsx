@@ -7,6 +7,7 @@ import { Icon } from "../parts/icon.tsx";
 import { useSite } from "../site.tsx";
 import { linkClosedMessage, linkRejectedMessage } from "../text/labels.ts";
 import { scriptMissing, type Conversation } from "./state/conversation.ts";
+import { rejectionWhy } from "./state/link.ts";
 import type { LinkView } from "./state/transport.ts";
 import { turnOnChannel } from "./turn-on.ts";
 
@@ -55,7 +56,7 @@ const kept = "Messages you send now are delivered afterwards.";
 
 function bannerText({ state, reason, retryAt }: LinkView): JSX.Element | string {
   if (state === "stopped") return linkClosedMessage(reason);
-  const explanation = linkRejectedMessage(reason);
+  const explanation = linkRejectedMessage(reason) ?? rejectionWhy(reason);
   if (explanation !== undefined) return explanation;
   // Reading the signal draws this again each second.
   const ms = retryAt === undefined || second.value === 0 ? 0 : retryAt - serverNow();

@@ -10,6 +10,7 @@ import { useStickyScroll } from "./scroll.ts";
 import { showMessage } from "./show-message.ts";
 import type { Conversation } from "./state/conversation.ts";
 import { createGrouper } from "./state/groups.ts";
+import type { Thread } from "./state/thread.ts";
 import { hasVersions, selectPath, type Path } from "./state/versions.ts";
 import { Announcement, EarlierNote } from "./thread-notes.tsx";
 
@@ -55,7 +56,19 @@ function usePath(conversation: Conversation) {
   useEffect(() => {
     if (path.isCut && before !== undefined) void conversation.loadEarlier();
   }, [path.isCut, before]);
-  return { thread: { ...thread, messages: path.messages }, path };
+  return { thread: isPlain ? thread : onPath(thread, path), path };
+}
+
+/** Leaves out what other versions have: their messages, and the runs of those. */
+function onPath(thread: Thread, { messages }: Path): Thread {
+  const shown = new Set(messages.map(({ key }) => key));
+  const hidden = new Set(
+    thread.messages.flatMap((one) =>
+      one.kind === "user" && !shown.has(one.key) ? [one.requestId] : [],
+    ),
+  );
+  const runs = new Map([...thread.runs].filter(([id]) => !hidden.has(id)));
+  return { ...thread, messages, runs };
 }
 
 export function Log(props: ThreadProps): JSX.Element {

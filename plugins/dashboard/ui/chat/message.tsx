@@ -1,8 +1,10 @@
 /** One row of a conversation: a message of a person, an answer, or a note. @module */
-import { Component, type ComponentChildren, type JSX } from "preact";
+import type { ReadonlySignal } from "@preact/signals";
+import { Component, type JSX } from "preact";
 import { second, serverNow } from "../live/clock.ts";
 import { Button, IconButton } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
+import { PlainText } from "../parts/drawn.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { relativeTime } from "../text/format.ts";
 import { Files } from "./files.tsx";
@@ -22,7 +24,12 @@ export interface MessageActs {
   readonly repeat: (message: UserMessage) => void;
   readonly choose: (versions: Versions, key: string) => void;
   readonly inspect: (requestId: string) => void;
+  /** Why no answer can grow at the moment; undefined if one can. */
+  readonly pause: ReadonlySignal<Pause | undefined>;
 }
+
+/** The reason for which no answer can grow. */
+type Pause = "connection" | "application";
 
 interface RowProps {
   readonly row: Row;
@@ -35,14 +42,25 @@ interface RowProps {
   readonly acts: MessageActs;
 }
 
+interface RowState {
+  /** True after its drawing has thrown an error. */
+  readonly isFailed?: boolean;
+}
+
 /** Draws a row again only if it has changed: a conversation may have a thousand. */
-export class RowView extends Component<RowProps> {
-  override shouldComponentUpdate(next: RowProps): boolean {
+export class RowView extends Component<RowProps, RowState> {
+  static override getDerivedStateFromError(): RowState {
+    return { isFailed: true };
+  }
+
+  override shouldComponentUpdate(next: RowProps, { isFailed }: RowState): boolean {
+    if (isFailed !== this.state.isFailed) return true;
     const keys = Object.keys(next) as (keyof RowProps)[];
     return keys.some((key) => next[key] !== this.props[key]);
   }
 
-  override render({ row, ...rest }: RowProps): JSX.Element {
+  override render({ row, ...rest }: RowProps, { isFailed }: RowState): JSX.Element {
+    if (isFailed) return <PlainRow row={row} />;
     switch (row.kind) {
       case "user":
         return <UserView message={row} {...rest} />;
@@ -54,6 +72,21 @@ export class RowView extends Component<RowProps> {
   }
 }
 
+/** The texts of a row whose drawing has failed. The other rows do not change. */
+function PlainRow({ row }: { readonly row: Row }): JSX.Element {
+  const texts = row.kind === "answer" ? textsOf(row) : [row.content];
+  return (
+    <article class={`msg${row.kind === "user" ? " mine" : ""}`}>
+      <div class="prose plain" dir="auto">
+        <PlainText text={texts.join("\n\n")} />
+      </div>
+    </article>
+  );
+}
+
+const textsOf = ({ segments }: Answer): readonly string[] =>
+  segments.flatMap((segment) => (segment.kind === "text" ? [segment.message.content] : []));
+
 /** The exact time, with the distance as its tooltip. */
 function Time({ at }: { readonly at: number }): JSX.Element {
   return (
@@ -63,10 +96,12 @@ function Time({ at }: { readonly at: number }): JSX.Element {
   );
 }
 
-const deliveries: Readonly<Record<Exclude<Delivery, "failed">, string>> = {
+const deliveries: Readonly<Record<Exclude<Delivery, "failed" | "stopped">, string>> = {
   sending: "Sending…",
   waiting: "Waiting for connection…",
-  delivered: "Delivered",
+  received: "Sent",
+  delivered: "Sent",
+  rejected: "Sent",
 };
 
 type UserProps = Omit<RowProps, "row"> & { readonly message: UserMessage };
@@ -87,7 +122,7 @@ function UserView({ message, isLast, versions, isReadOnly, acts }: UserProps): J
       <Files files={files} />
       {content !== "" && (
         <div class="bubble" dir="auto">
-          {content}
+          <PlainText text={content} />
         </div>
       )}
       <div class="meta">
@@ -104,7 +139,7 @@ function UserView({ message, isLast, versions, isReadOnly, acts }: UserProps): J
         </span>
         {versions && <VersionSwitch versions={versions} choose={acts.choose} />}
         <Time at={at} />
-        {delivery !== undefined && delivery !== "failed" && (
+        {delivery !== undefined && delivery !== "failed" && delivery !== "stopped" && (
           <span class="delivery">{deliveries[delivery]}</span>
         )}
         {delivery === "failed" && (
@@ -148,10 +183,12 @@ function VersionSwitch({ versions, choose }: VersionProps): JSX.Element {
 type AnswerProps = Omit<RowProps, "row"> & { readonly answer: Answer };
 
 function AnswerView({ answer, isLast, name, ...rest }: AnswerProps): JSX.Element {
-  const { at, segments, state, key } = answer;
+  const { at, segments, state, key, question } = answer;
+  const { acts, isReadOnly } = rest;
   const isWorking = state === "working";
   const last = segments.at(-1);
   const isWriting = isWorking && last?.kind === "text" && !last.message.isFinal;
+  const isPaused = isWorking && acts.pause.value !== undefined;
   return (
     <article
       class={`msg${isLast ? " last" : ""}`}
@@ -175,12 +212,23 @@ function AnswerView({ answer, isLast, name, ...rest }: AnswerProps): JSX.Element
             isRunning={isWorking && segment === last}
           />
         ) : (
-          <Text key={segment.key} isStreaming={isWriting && segment === last}>
+          <Text key={segment.key} isStreaming={isWriting && !isPaused && segment === last}>
             {segment.message}
           </Text>
         ),
       )}
-      {isWorking && !isWriting && <Working answer={answer} />}
+      {isWorking && <Working answer={answer} isWriting={isWriting} pause={acts.pause} />}
+      {state === "failed" && (
+        <div class="failure" role="group" aria-label="Failed">
+          <Icon name="circle-x" />
+          <p>{failureOf(answer)}</p>
+          {question && !isReadOnly && (
+            <Button icon="rotate-ccw" onClick={() => acts.repeat(question)}>
+              Try again
+            </Button>
+          )}
+        </div>
+      )}
       {!isWorking && <AnswerMeta answer={answer} {...rest} />}
     </article>
   );
@@ -221,11 +269,29 @@ function workOf({ segments }: Answer): string {
   return names.length > 0 ? `Running ${names.join(", ")}…` : "Running a tool…";
 }
 
-/** Three dots, what runs, and after a while for how long. */
-function Working({ answer }: { readonly answer: Answer }): JSX.Element {
+const pauses: Readonly<Record<Pause, string>> = {
+  connection: "Waiting for connection…",
+  application: "Waiting for the application…",
+};
+
+interface WorkingProps {
+  readonly answer: Answer;
+  readonly isWriting: boolean;
+  readonly pause: MessageActs["pause"];
+}
+
+/** Three dots, what runs, and after a while for how long; or what the answer waits for. */
+function Working({ answer, isWriting, pause }: WorkingProps): JSX.Element {
   const startedAt = answer.run?.startedAt;
   // Reading the signal draws this again each second.
   const elapsed = second.value > 0 && startedAt !== undefined ? serverNow() - startedAt : 0;
+  if (pause.value)
+    return (
+      <p class="working">
+        <Icon name="clock" small />
+        {pauses[pause.value]}
+      </p>
+    );
   return (
     <p class="working">
       <span class="pulse" aria-hidden="true">
@@ -233,35 +299,48 @@ function Working({ answer }: { readonly answer: Answer }): JSX.Element {
         <i />
         <i />
       </span>
-      {workOf(answer)}
+      {isWriting ? "Writing…" : workOf(answer)}
       {elapsed > showElapsedMs && <span class="num">{Math.floor(elapsed / 1_000)} s</span>}
     </p>
   );
 }
 
-const failureOf = (code: string | undefined): string =>
-  code === undefined ? "The application failed." : `The application failed (${code}).`;
+/** For pages that did not receive the sentence of the error. */
+const failures: Readonly<Record<string, string>> = {
+  application_refused: "The application rejected the message.",
+  application_ended: "The program ended before it replied to this message.",
+  bad_answer: "The program sent an invalid reply.",
+  no_answer: "The program did not respond in time.",
+};
 
-function stateText({ state, run }: Answer): ComponentChildren {
-  if (state === "failed") return <span class="failed">{failureOf(run?.code)}</span>;
-  if (state === "stopped") return <span>Stopped</span>;
+const failureOf = ({ run }: Answer): string =>
+  run?.reason ?? failures[run?.code ?? ""] ?? "The application failed.";
+
+/** How an answer ended. The time is unknown if the page joined after the beginning. */
+function stateText({ state, run }: Answer): JSX.Element | null {
   if (state === "incomplete") return <span>Incomplete</span>;
-  if (run?.endedAt === undefined) return null;
-  return <span class="num">{formatMs(run.endedAt - run.startedAt)}</span>;
+  if (state === "stopped")
+    return (
+      <span class="working">
+        <Icon name="square" small />
+        Stopped
+      </span>
+    );
+  const ms = run?.endedAt === undefined ? 0 : run.endedAt - run.startedAt;
+  return state === "done" && ms > 0 ? <span class="num">{formatMs(ms)}</span> : null;
 }
 
 type MetaProps = Pick<RowProps, "isReadOnly" | "acts"> & { readonly answer: Answer };
 
 function AnswerMeta({ answer, isReadOnly, acts }: MetaProps): JSX.Element {
-  const { requestId, segments, question } = answer;
-  const text = segments
-    .flatMap((segment) => (segment.kind === "text" ? [segment.message.content] : []))
-    .join("\n\n");
+  const { requestId, question, state } = answer;
+  const text = textsOf(answer).join("\n\n");
   return (
     <div class="meta">
+      {stateText(answer)}
       <span class="acts">
         {text !== "" && <CopyButton text={text} label="Copy answer" icon />}
-        {question && !isReadOnly && canEdit(question) && (
+        {question && state !== "failed" && !isReadOnly && canEdit(question) && (
           <IconButton
             icon="rotate-ccw"
             label="Ask again"
@@ -278,7 +357,6 @@ function AnswerMeta({ answer, isReadOnly, acts }: MetaProps): JSX.Element {
           />
         )}
       </span>
-      {stateText(answer)}
     </div>
   );
 }

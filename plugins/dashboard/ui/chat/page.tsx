@@ -1,5 +1,5 @@
 /** The chat: conversations with the application. @module */
-import { useSignalEffect } from "@preact/signals";
+import { computed, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ConversationsView } from "../../api/conversation-views.ts";
@@ -31,6 +31,8 @@ export interface ChatData {
   readonly list?: ConversationsView;
   /** Why the channel rejects connections. Absent while it is on. */
   readonly channelProblem?: ChannelProblem;
+  /** The application is a program that does not run. */
+  readonly isApplicationDown?: boolean;
   /** Messages to begin with, if the application has its own. */
   readonly suggestions?: readonly string[];
 }
@@ -40,7 +42,7 @@ const renamePart = later(() => import("./rename.tsx"));
 
 export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
   const name = data.name ?? "Application";
-  const store = useMemo(() => new ChatStore(data.list, data.channelProblem), []);
+  const store = useMemo(() => new ChatStore(data), []);
   const { url } = useSite();
   const acts = useMemo(() => createActs(store, url), [store]);
   const [isReady, setReady] = useState(false);
@@ -91,7 +93,15 @@ function followServer(store: ChatStore): () => void {
   const stop = subscribe({
     refresh: () => list.refresh(),
     refreshOn: ["connected", "disconnected", "rate"],
-    on: { hello: retry, settings: retry, token: retry },
+    on: {
+      hello: () => {
+        retry();
+        void store.checkApplication();
+      },
+      settings: retry,
+      token: retry,
+      program: ({ state }) => void (store.isApplicationDown.value = state !== "running"),
+    },
   });
   onSignedIn(() => store.reconnect());
   const removeKeys = addShortcuts({
@@ -131,6 +141,11 @@ function createMessageActs(
     edit: (message) => composer.current?.edit(message),
     repeat: (message) => conversation.replace(message, message.content, message.files),
     inspect: (requestId) => store.inspect(requestId),
+    pause: computed(() => {
+      const isConnected = conversation.link.value.state === "open";
+      if (!isConnected && !conversation.isReadOnly) return "connection";
+      return store.isApplicationDown.value ? "application" : undefined;
+    }),
     choose(versions, key) {
       const { choices } = conversation;
       choices.value = versioning.module.value!.choose(choices.value, versions, key);

@@ -13,9 +13,11 @@ const openTimeoutMs = 5_000;
 export async function canUpgrade(): Promise<boolean | undefined> {
   const answer = await sendRequest<StatusView>("GET", "/api/status");
   const channel = "body" in answer ? answer.body.channel : undefined;
-  return channel?.enabled && channel.connections < channel.maxConnections
-    ? openWebSocket()
-    : undefined;
+  if (!channel?.enabled || channel.connections >= channel.maxConnections) return undefined;
+  if (await openWebSocket()) return true;
+  // Behind a proxy that changes the host, the server learns the origin of this page here.
+  await sendRequest("POST", "/api/handshake");
+  return openWebSocket();
 }
 
 function openWebSocket(): Promise<boolean> {

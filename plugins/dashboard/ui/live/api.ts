@@ -5,6 +5,8 @@ import { base } from "./base.ts";
 export interface ApiError {
   readonly status: number;
   readonly message: string;
+  /** A setting or command that helps. */
+  readonly hint?: string;
   /** Error code in the response body. */
   readonly code?: string;
   readonly retryAfterSeconds?: number;
@@ -47,12 +49,15 @@ export async function sendRequest<T>(
 }
 
 function toApiError(status: number, answer: unknown): ApiError {
-  const { error, message, retryAfterSeconds, field } = answer as Readonly<Record<string, unknown>>;
+  const { error, message, hint, retryAfterSeconds, field } = answer as Readonly<
+    Record<string, unknown>
+  >;
   return {
     status,
     message:
       typeof message === "string" ? message : `The service rejected the request (${status}).`,
     ...(typeof error === "string" && { code: error }),
+    ...(typeof hint === "string" && { hint }),
     ...(typeof retryAfterSeconds === "number" && { retryAfterSeconds }),
     ...(typeof field === "string" && { field }),
   };

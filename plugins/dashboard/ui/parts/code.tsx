@@ -4,19 +4,18 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
 import { CopyButton } from "./copy.tsx";
-import type { CodePiece } from "./highlight.ts";
-
-type Highlight = (language: string, text: string) => readonly CodePiece[];
+import type * as HighlightedModule from "./highlighted.tsx";
+import type { HighlightedProps } from "./highlighted.tsx";
 
 /** Undefined until the highlighter is loaded; until then code is plain text. */
-const highlighter = signal<Highlight | undefined>(undefined);
+const highlighter = signal<typeof HighlightedModule.Highlighted | undefined>(undefined);
 let loading: Promise<void> | undefined;
 
 /** Loads the highlighter. A failure leaves the code plain. */
 function loadHighlighter(): void {
-  loading ??= import("./highlight.ts").then(
-    ({ highlight }) => {
-      highlighter.value = highlight;
+  loading ??= import("./highlighted.tsx").then(
+    ({ Highlighted }) => {
+      highlighter.value = Highlighted;
     },
     () => undefined,
   );
@@ -62,30 +61,10 @@ export function Code({ language, text, title, actions }: CodeProps): JSX.Element
   );
 }
 
-interface HighlightedProps {
-  readonly language: string;
-  readonly text: string;
-}
-
 /** Highlighted text without a frame. */
 export function Highlighted({ language, text }: HighlightedProps): JSX.Element {
   useEffect(loadHighlighter, []);
-  const highlight = highlighter.value;
-  const pieces = useMemo(
-    () => highlight?.(language, text) ?? [{ text }],
-    [highlight, language, text],
-  );
-  return (
-    <>
-      {pieces.map((piece, at) =>
-        "kind" in piece ? (
-          <span key={at} class={piece.kind}>
-            {piece.text}
-          </span>
-        ) : (
-          piece.text
-        ),
-      )}
-    </>
-  );
+  const Loaded = highlighter.value;
+  if (!Loaded) return <>{text}</>;
+  return <Loaded language={language} text={text} />;
 }

@@ -10,7 +10,7 @@ import yaml from "highlight.js/lib/languages/yaml";
 import { createLowlight } from "lowlight";
 
 /** A piece of highlighted code: text with at most one class. */
-export interface CodePiece {
+interface CodePiece {
   readonly text: string;
   readonly kind?: string;
 }
@@ -33,10 +33,19 @@ interface TreeNode {
   readonly children?: readonly TreeNode[];
 }
 
-/** @returns The code in pieces; one piece without a class if the language is unknown. */
+/** The patterns of a grammar take quadratic time for a longer line. */
+const maxLine = 400;
+const maxPieces = 1_000;
+
+/**
+ * @returns The code in pieces; one piece without a class if the language is unknown, a line is too
+ *   long or the code would have too many pieces.
+ */
 export function highlight(language: string, text: string): readonly CodePiece[] {
-  if (!lowlight.registered(language)) return [{ text }];
-  return toPieces(lowlight.highlight(language, text) as TreeNode, undefined);
+  const isKnown = lowlight.registered(language);
+  if (!isKnown || text.split("\n").some(({ length }) => length > maxLine)) return [{ text }];
+  const pieces = toPieces(lowlight.highlight(language, text) as TreeNode, undefined);
+  return pieces.length > maxPieces ? [{ text }] : pieces;
 }
 
 function toPieces(node: TreeNode, kind: string | undefined): CodePiece[] {

@@ -16,8 +16,8 @@ const browsers: readonly (readonly [RegExp, string])[] = [
   [/Edg\/(\d+)/, "Edge"],
   [/OPR\/(\d+)/, "Opera"],
   [/Firefox\/(\d+)/, "Firefox"],
-  [/(?:Headless)?Chrom\w*\/(\d+)/, "Chrome"],
-  [/Version\/(\d+).*Safari/, "Safari"],
+  [/Chrom\w{0,16}\/(\d+)/, "Chrome"],
+  [/Version\/(\d{1,9}).{0,40}Safari/, "Safari"],
   [/curl\/([\d.]+)/, "curl"],
 ];
 const systems: readonly (readonly [RegExp, string])[] = [

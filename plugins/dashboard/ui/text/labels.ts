@@ -16,6 +16,7 @@ export const linkClosedMessage = (reason: string): string =>
 
 const linkRejections: Readonly<Record<string, string>> = {
   no_channel: "This service has no channel.",
+  unauthorized: "You are signed out.",
   not_found: "The channel is off.",
   channel_managed: "The channel is off, and this page can't turn it on.",
   too_many_connections: "The channel has reached its maximum number of connections.",

@@ -11,6 +11,7 @@ const methods: Readonly<Record<string, string>> = {
 const titles: Readonly<Record<string, string>> = {
   token_mismatch: "Wrong token",
   token_missing: "No token",
+  sign_in_rejected: "Sign-in does not count",
   token_malformed: "Malformed token",
   token_query_disabled: "Token in URL is not allowed",
   rate_limited: "Too many wrong tokens",
@@ -61,7 +62,9 @@ export function rejectionTitle({ code }: Pick<RejectionView, "code">): string {
 function rejectionFix({
   code,
   address,
-}: Pick<RejectionView, "code" | "address">): string | undefined {
+  why,
+}: Pick<RejectionView, "code" | "address" | "why">): string | undefined {
+  if (why !== undefined) return why;
   if (code === "rate_limited") return `To unblock the address now: doorward unblock ${address}`;
   return lookUp(fixes, code);
 }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createKernel } from "../../../../kernel/index.ts";
 import { conversations, sqlite } from "../../../../plugins/conversations/index.ts";
-import { createFolder } from "../../../support/sqlite-storage-harness.ts";
+import { createFolder } from "../../../support/sqlite-store.ts";
 
 describe("sqlite", () => {
   test("gives the plugin a durable store", async () => {

@@ -1,172 +1,96 @@
-import fs from "node:fs";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createCapturedLog } from "../../../../kernel/testing.ts";
+import { describe, expect, test } from "vitest";
 import {
   address,
   begin,
-  emptyBatch,
   entry,
-  epoch,
-  openStorage,
-  say,
+  openStore,
+  settleUpkeep,
+  StoppedTime,
+  take,
   write,
-} from "../../../support/sqlite-storage-harness.ts";
+} from "../../../support/sqlite-store.ts";
 
-describe("commit", () => {
-  test("writes nothing of a batch that fails", async () => {
-    const storage = await openStorage();
-    await begin(storage, entry(1, "user", "u1", "first"));
-    const before = await storage.load(address);
-    const other = { session: "other" };
-    const failing = storage.commit({
-      ...emptyBatch,
-      streams: [{ channel: "pico", session: "other", epoch, seq: 0 }],
-      entries: [entry(1, "user", "x", "lost", other), entry(1, "user", "u2", "a used number")],
-    });
-    await expect(failing).rejects.toMatchObject({ code: "store_unavailable" });
-    expect(await storage.load(address)).toEqual(before);
-    expect(await storage.find({ channel: "pico", session: "other" })).toBeUndefined();
-    await write(storage, [entry(2, "user", "u2", "second")]);
-    expect((await storage.load(address))!.seq).toBe(2);
-  });
-
-  test("rejects on a full disk and works when there is room", async () => {
-    const { log, lines } = createCapturedLog();
-    const storage = await openStorage({ log });
-    await begin(storage, entry(1, "user", "u1", "hello"));
-    const full = Object.assign(new Error("no space left"), { code: "ENOSPC" });
-    const disk = vi.spyOn(fs, "writeSync").mockImplementation(() => {
-      throw full;
-    });
-    onTestFinished(() => disk.mockRestore());
-    const next = [entry(2, "create", "m1", "answer")];
-    await expect(write(storage, next)).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringContaining("the disk is full"),
-    });
-    expect(storage.health()).toMatchObject({
-      state: "away",
-      problem: expect.stringContaining("the disk is full"),
-    });
-    expect(lines.filter(({ level }) => level === "warn")).toHaveLength(1);
-    expect(await storage.load(address)).toMatchObject({ seq: 1, frames: [{ seq: 1 }] });
-    disk.mockRestore();
-    await write(storage, next);
-    expect(storage.health().state).toBe("up");
-    expect((await storage.load(address))!.seq).toBe(2);
-  });
-
-  test("keeps a batch whose rows do not fit, and rejects others", async () => {
-    const storage = await openStorage({ maxPages: 60 });
-    const old = await say(storage, "old", "x".repeat(60_000));
-    await begin(storage, entry(1, "user", "u1", "hello"));
-    await write(storage, [entry(2, "create", "m1", "y".repeat(150_000))]);
-    await expect(storage.load(address)).rejects.toMatchObject({
-      message: expect.stringContaining("the disk is full"),
-    });
-    await vi.waitFor(() => expect(storage.health().state).toBe("away"), 20_000);
-    const later = entry(3, "create", "m2", "short");
-    await expect(write(storage, [later])).rejects.toMatchObject({ code: "store_unavailable" });
-    await storage.forget(old);
-    await write(storage, [later]);
-    expect(storage.health().state).toBe("up");
-    expect((await storage.load(address))!.seq).toBe(3);
-  });
-
-  test("reports the store as available when an attempt to write succeeds", async () => {
-    const storage = await openStorage();
-    await begin(storage, entry(1, "user", "u1", "hello"));
-    const disk = vi.spyOn(fs, "writeSync").mockImplementationOnce(() => {
-      throw new Error("broken");
-    });
-    await write(storage, [entry(2, "create", "m1", "text")]).catch(() => {});
-    disk.mockRestore();
-    expect(storage.health()).toMatchObject({
-      state: "away",
-      problem: expect.stringMatching("broken"),
-    });
-    await vi.waitFor(() => expect(storage.health().state).toBe("up"), 20_000);
-  });
-
-  test("rejects after close", async () => {
-    const storage = await openStorage();
-    await storage.close();
-    await expect(storage.commit(emptyBatch)).rejects.toMatchObject({ code: "store_unavailable" });
-    await expect(storage.list()).rejects.toMatchObject({ code: "store_unavailable" });
-  });
-
+describe("settle", () => {
   test("keeps ids of an address without a stream", async () => {
-    const storage = await openStorage();
-    const taken = [{ channel: "mqtt", session: "a", id: "1", digest: "d", at: Date.now() }];
-    await storage.commit({ ...emptyBatch, taken });
-    expect(await storage.load(taken[0]!)).toMatchObject({
+    const store = await openStore();
+    await take(store, "1", "d", { channel: "mqtt", session: "a" });
+    const other = { channel: "mqtt", session: "a" };
+    expect(store.load(other)).toMatchObject({
       seq: 0,
       epoch: expect.stringMatching(/^[0-9a-f]{16}$/),
-      taken: [{ id: "1", digest: "d" }],
     });
-    expect(await storage.find(taken[0]!)).toBeUndefined();
-    expect((await storage.list()).items).toEqual([]);
+    expect(store.knownIds(other)).toMatchObject([{ id: "1", digest: "d" }]);
+    expect(store.history.find(other)).toBeUndefined();
+    expect(store.history.list().items).toEqual([]);
+  });
+
+  test("bounds ids by number and age", async () => {
+    const clock = new StoppedTime();
+    const store = await openStore({ clock });
+    await begin(store, entry("user", "u0", "text", { request: "first" }));
+    await take(store, "first", "d");
+    for (let round = 0; round < 11; round++) {
+      const ids = Array.from({ length: 100 }, (_, at) => `t${round * 100 + at}`);
+      await Promise.all(ids.map((id) => take(store, id, "d")));
+      await clock.pass(1_000);
+    }
+    const known = store.knownIds(address);
+    expect(known).toHaveLength(1_024);
+    expect(known.at(-1)).toMatchObject({ id: "t1099", ageMs: 1_000 });
+    expect(known.at(0)).toMatchObject({ id: "t76" });
+    await clock.pass(600_000 - 2_000);
+    expect(store.knownIds(address)[0]).toMatchObject({ id: "t1000", ageMs: 599_000 });
+    await clock.pass(2_000);
+    expect(store.knownIds(address)).toEqual([]);
   });
 });
 
 describe("load", () => {
-  test("bounds frames by number and bytes, and ids by number and age", async () => {
-    let now = 1_000_000;
-    const clock = { now: () => now, monotonic: () => now, setTimeout: () => 0, clearTimeout() {} };
-    const storage = await openStorage({ clock });
-    const many = Array.from({ length: 300 }, (_, at) => entry(at + 1, "user", `u${at}`, "short"));
-    await begin(storage, ...many);
-    expect((await storage.load(address))!.frames.map(({ seq }) => seq)).toEqual(
+  test("bounds frames by number and bytes", async () => {
+    const store = await openStore();
+    const many = Array.from({ length: 300 }, (_, at) => entry("user", `u${at}`, "short"));
+    await begin(store, ...many);
+    expect(store.load(address)!.frames.map(({ seq }) => seq)).toEqual(
       Array.from({ length: 256 }, (_, at) => at + 45),
     );
     const wide = Array.from({ length: 8 }, (_, at) =>
-      entry(301 + at, "create", `m${at}`, "x".repeat(100_000)),
+      entry("create", `m${at}`, "x".repeat(100_000)),
     );
-    const taken = Array.from({ length: 1_100 }, (_, at) => ({
-      ...address,
-      id: `t${at}`,
-      digest: "d",
-      at: now + at,
-    }));
-    await storage.commit({ ...emptyBatch, entries: wide, taken });
-    const loaded = (await storage.load(address))!;
-    expect(loaded.frames.map(({ seq }) => seq)).toEqual([304, 305, 306, 307, 308]);
-    expect(loaded.taken).toHaveLength(1_024);
-    expect(loaded.taken.at(0)).toMatchObject({ id: "t76" });
-    now += 600_000 + 1_050;
-    expect((await storage.load(address))!.taken[0]).toMatchObject({ id: "t1051", ageMs: 599_999 });
+    await write(store, ...wide);
+    const frames = store.load(address)!.frames.map(({ seq }) => seq);
+    expect(frames).toEqual([304, 305, 306, 307, 308]);
   });
 
-  test("continues with a new epoch after the conversation was forgotten", async () => {
-    const storage = await openStorage();
-    const id = await begin(storage, entry(1, "user", "u1", "hello"));
-    await storage.forget(id);
-    expect(await storage.load(address)).toBeUndefined();
-    const next = await begin(storage, entry(1, "user", "u1", "again"));
+  test("continues as a new conversation after the old one was forgotten", async () => {
+    const store = await openStore();
+    const id = await begin(store, entry("user", "u1", "hello"));
+    await store.forget(id, () => {});
+    expect(store.load(address)).toBeUndefined();
+    const next = await begin(store, entry("user", "u1", "again"));
     expect(next).not.toBe(id);
-    expect(await storage.read(next)).toMatchObject({ items: [{ content: "again" }] });
+    expect(store.history.read(next)).toMatchObject({ items: [{ content: "again", seq: 1 }] });
   });
 });
 
 describe("read", () => {
   test("assembles all fields of a turn", async () => {
-    const storage = await openStorage();
+    const store = await openStore();
     const image = "data:image/png;base64,AAAA";
     const file = { type: "file", url: "https://example.org/a.pdf", filename: "a.pdf" };
     const sender = { id: "owner", name: "Ann" };
     const payload = { request_id: "q1", media: [image], sender, door: "pico" };
     const id = await begin(
-      storage,
-      entry(1, "user", "u1", "look", { payload }),
-      entry(2, "create", "m1", "hmm", { payload: { kind: "thought", request_id: "u1" } }),
-      entry(3, "create", "m2", "par", { final: false }),
-      entry(4, "create", "m3", "", { payload: { placeholder: true } }),
-      entry(5, "create", "m4", "file", { payload: { attachments: [file], model_name: "m" } }),
-      entry(6, "create", "m5", "", {
+      store,
+      entry("user", "u1", "look", { payload }),
+      entry("create", "m1", "hmm", { payload: { kind: "thought", request_id: "u1" } }),
+      entry("create", "m2", "par", { final: false }),
+      entry("create", "m3", "", { payload: { placeholder: true } }),
+      entry("create", "m4", "file", { payload: { attachments: [file], model_name: "m" } }),
+      entry("create", "m5", "", {
         payload: { kind: "tool_calls", tool_calls: [{ name: "f" }] },
       }),
     );
-    expect((await storage.read(id)).items).toEqual([
+    expect(store.history.read(id).items).toEqual([
       {
         id: "u1",
         seq: 1,
@@ -176,7 +100,7 @@ describe("read", () => {
         sender: { id: "owner", name: "Ann" },
         door: "pico",
         attachments: [{ type: "image/png", url: image }],
-        at: 1_001,
+        at: 1_000,
       },
       {
         id: "m1",
@@ -185,9 +109,9 @@ describe("read", () => {
         content: "hmm",
         kind: "thought",
         inReplyTo: "u1",
-        at: 1_002,
+        at: 1_000,
       },
-      { id: "m2", seq: 3, role: "assistant", content: "par", complete: false, at: 1_003 },
+      { id: "m2", seq: 3, role: "assistant", content: "par", complete: false, at: 1_000 },
       {
         id: "m4",
         seq: 5,
@@ -195,7 +119,7 @@ describe("read", () => {
         content: "file",
         model: "m",
         attachments: [{ type: "file", url: file.url, filename: "a.pdf" }],
-        at: 1_005,
+        at: 1_000,
       },
       {
         id: "m5",
@@ -204,46 +128,47 @@ describe("read", () => {
         content: "",
         kind: "tool_calls",
         toolCalls: [{ name: "f" }],
-        at: 1_006,
+        at: 1_000,
       },
     ]);
   });
 
   test("lists the latest text without thoughts and deleted messages", async () => {
-    const storage = await openStorage();
+    const store = await openStore();
     const long = "many words ".repeat(20);
     await begin(
-      storage,
-      entry(1, "user", "u1", "hello"),
-      entry(2, "create", "m1", `first\nline ${long}`),
-      entry(3, "create", "m2", "hmm", { payload: { kind: "thought" } }),
-      entry(4, "create", "m3", "removed"),
-      entry(5, "delete", "m3", ""),
+      store,
+      entry("user", "u1", "hello"),
+      entry("create", "m1", `first\nline ${long}`),
+      entry("create", "m2", "hmm", { payload: { kind: "thought" } }),
+      entry("create", "m3", "removed"),
+      entry("delete", "m3", ""),
     );
-    const [{ preview = "" } = {}] = (await storage.list()).items;
+    const [{ preview = "" } = {}] = store.history.list().items;
     expect(preview).toBe(`first line ${long}`.slice(0, 120));
   });
 
   test("removes markdown from the latest text", async () => {
-    const storage = await openStorage();
+    const store = await openStore();
     const text = "# Plan\n\n- Hello **there**, see [the `docs`](https://door.example/docs)";
-    await begin(storage, entry(1, "user", "u1", "hello"), entry(2, "create", "m1", text));
-    const [{ preview } = {}] = (await storage.list()).items;
+    await begin(store, entry("user", "u1", "hello"), entry("create", "m1", text));
+    const [{ preview } = {}] = store.history.list().items;
     expect(preview).toBe("Plan Hello there, see the docs");
   });
 
   test("rejects unknown ids and malformed cursors with not_found", async () => {
-    const storage = await openStorage();
-    const id = await begin(storage, entry(1, "user", "u1", "hello"));
-    const calls = [
-      storage.read("unknown"),
-      storage.get("unknown"),
-      storage.rename("unknown", "x"),
-      storage.forget("unknown"),
-      storage.read(id, { before: "nonsense" }),
-      storage.list({ before: "nonsense" }),
+    const store = await openStore();
+    const id = await begin(store, entry("user", "u1", "hello"));
+    const calls: (() => unknown)[] = [
+      () => store.history.read("unknown"),
+      () => store.history.get("unknown"),
+      () => store.rename("unknown", "x"),
+      () => store.forget("unknown", () => {}),
+      () => store.history.read(id, { before: "nonsense" }),
+      () => store.history.list({ before: "nonsense" }),
     ];
-    for (const call of calls) await expect(call).rejects.toMatchObject({ code: "not_found" });
+    for (const call of calls)
+      await expect((async () => call())()).rejects.toMatchObject({ code: "not_found" });
   });
 });
 
@@ -262,26 +187,28 @@ describe("search", () => {
     ["replaced text", "draft", []],
     ["the latest text", "final", ["final text"]],
   ])("finds %s", async (_, text, expected) => {
-    const storage = await openStorage();
+    const store = await openStore();
     await begin(
-      storage,
-      entry(1, "user", "u1", "hello world"),
-      entry(2, "create", "m1", "a Café"),
-      entry(3, "create", "m2", "unfinished", { final: false }),
-      entry(4, "create", "m3", "removed"),
-      entry(5, "delete", "m3"),
-      entry(6, "create", "m4", "draft"),
-      entry(7, "update", "m4", "final text"),
+      store,
+      entry("user", "u1", "hello world"),
+      entry("create", "m1", "a Café"),
+      entry("create", "m2", "unfinished", { final: false }),
+      entry("create", "m3", "removed"),
+      entry("delete", "m3"),
+      entry("create", "m4", "draft"),
+      entry("update", "m4", "final text"),
     );
-    const hits = await storage.search(text);
+    await settleUpkeep(store);
+    const hits = store.history.search(text);
     expect(hits.map(({ turn }) => turn.content)).toEqual(expected);
   });
 
   test("cuts an excerpt of plain text around the match", async () => {
-    const storage = await openStorage();
+    const store = await openStore();
     const filler = "<b>filler</b> ".repeat(100);
-    await begin(storage, entry(1, "user", "u1", `${filler}**needle**\nhere ${filler}`));
-    const [hit] = await storage.search("needle");
+    await begin(store, entry("user", "u1", `${filler}**needle**\nhere ${filler}`));
+    await settleUpkeep(store);
+    const [hit] = store.history.search("needle");
     expect(hit!.excerpt).toContain("needle here");
     expect(hit!.excerpt.length).toBeLessThanOrEqual(200);
   });
@@ -289,16 +216,16 @@ describe("search", () => {
 
 describe("rename", () => {
   test("sets the title, finds it, and restores the first words", async () => {
-    const storage = await openStorage();
-    const id = await begin(storage, entry(1, "user", "u1", "first words"));
-    await storage.rename(id, ` A  new\nname ${"x".repeat(300)}`);
-    const renamed = await storage.get(id);
+    const store = await openStore();
+    const id = await begin(store, entry("user", "u1", "first words"));
+    await store.rename(id, ` A  new\nname ${"x".repeat(300)}`);
+    const renamed = store.history.get(id);
     expect(renamed).toMatchObject({ renamed: true, title: expect.stringMatching(/^A new name x/) });
     expect(renamed.title).toHaveLength(200);
-    expect((await storage.list({ query: "NEW NAME" })).items).toHaveLength(1);
-    expect((await storage.list({ query: "words" })).items).toHaveLength(0);
-    await storage.rename(id, "");
-    expect(await storage.get(id)).toMatchObject({ renamed: false, title: "first words" });
-    expect((await storage.list({ query: "words" })).items).toHaveLength(1);
+    expect(store.history.list({ query: "NEW NAME" }).items).toHaveLength(1);
+    expect(store.history.list({ query: "words" }).items).toHaveLength(0);
+    await store.rename(id, "");
+    expect(store.history.get(id)).toMatchObject({ renamed: false, title: "first words" });
+    expect(store.history.list({ query: "words" }).items).toHaveLength(1);
   });
 });

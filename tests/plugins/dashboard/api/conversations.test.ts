@@ -1,38 +1,42 @@
 import { describe, expect, test } from "vitest";
-import { conversations } from "../../../../plugins/conversations/index.ts";
-import type { ConversationStorage } from "../../../../plugins/conversations/stores/storage.ts";
+import {
+  conversations,
+  type Conversations,
+  type ConversationStore,
+} from "../../../../plugins/conversations/index.ts";
 import { channels } from "../../../../plugins/channels/index.ts";
 import { picoServer } from "../../../../plugins/pico-server/index.ts";
 import type { AnyPlugin } from "../../../../kernel/index.ts";
 import { withApi, type ApiClient } from "../../../support/api-client.ts";
-import {
-  begin,
-  emptyBatch,
-  entry,
-  epoch,
-  openStorage,
-} from "../../../support/sqlite-storage-harness.ts";
+import { createHistory, storeIn } from "../../../support/sqlite-conversations.ts";
+import { entry, type TestEntry } from "../../../support/sqlite-store.ts";
 
 /** Lists the plugin before the channels, as hosts do. */
-const listed = (storage?: ConversationStorage): AnyPlugin[] =>
-  [
-    conversations(storage ? { store: () => storage } : {}),
-    channels(),
-    picoServer(),
-  ] as unknown as AnyPlugin[];
+const listed = (store?: ConversationStore): AnyPlugin[] =>
+  [conversations(store ? { store } : {}), channels(), picoServer()] as unknown as AnyPlugin[];
 
 /** A store with one conversation: a question and its answer. */
 async function withHistory(
-  visit: (office: ApiClient, id: string, storage: ConversationStorage) => Promise<void>,
+  visit: (office: ApiClient, id: string, store: Conversations) => Promise<void>,
+  ...more: readonly TestEntry[]
 ): Promise<void> {
-  const storage = await openStorage();
-  const id = await begin(
-    storage,
-    entry(1, "user", "q1", "Where is the blue teapot?"),
-    entry(2, "create", "a1", "In the kitchen."),
-    entry(3, "user", "q2", "Thanks"),
+  const folder = await createHistory(
+    entry("user", "q1", "Where is the blue teapot?"),
+    entry("create", "a1", "In the kitchen."),
+    entry("user", "q2", "Thanks"),
+    ...more,
   );
-  await withApi((office) => visit(office, id, storage), { before: listed(storage) });
+  await withApi(
+    async (office) => {
+      const { services } = office.kernel as unknown as {
+        services: { conversations: Conversations };
+      };
+      const store = services.conversations;
+      const { id } = (await store.find({ channel: "pico", session: "s" }))!;
+      await visit(office, id, store);
+    },
+    { before: listed(storeIn(folder)) },
+  );
 }
 
 const contents = (turns: readonly { content: string }[]): string[] =>
@@ -40,27 +44,24 @@ const contents = (turns: readonly { content: string }[]): string[] =>
 
 describe("GET /api/conversations", () => {
   test("lists conversations page by page, the latest used first", () =>
-    withHistory(async (office, id, storage) => {
-      const other = { channel: "pico", session: "t" };
-      await storage.commit({
-        ...emptyBatch,
-        streams: [{ ...other, epoch, seq: 0 }],
-        entries: [{ ...entry(1, "user", "q", "Good morning"), ...other, at: 9_000 }],
-      });
-      const { status, body } = await office.ask("GET", "/api/conversations?limit=1");
-      expect(status).toBe(200);
-      expect(body.conversations).toMatchObject([{ session: "t", title: "Good morning" }]);
-      expect(body.store).toMatchObject({ kind: "sqlite", state: "up", searches: true });
-      const next = await office.ask("GET", `/api/conversations?limit=1&before=${body.before}`);
-      expect(next.body.conversations).toMatchObject([{ id, session: "s", turns: 3 }]);
-      expect(next.body.before).toBeUndefined();
-      const found = await office.ask("GET", "/api/conversations?query=TEAPOT");
-      expect(found.body.conversations).toMatchObject([{ id }]);
-      const one = await office.ask("GET", "/api/conversations?session=s");
-      expect(one.body.conversations).toMatchObject([{ id }]);
-      const none = await office.ask("GET", "/api/conversations?session=unknown");
-      expect(none.body.conversations).toEqual([]);
-    }));
+    withHistory(
+      async (office, id) => {
+        const { status, body } = await office.ask("GET", "/api/conversations?limit=1");
+        expect(status).toBe(200);
+        expect(body.conversations).toMatchObject([{ session: "t", title: "Good morning" }]);
+        expect(body.store).toMatchObject({ kind: "sqlite", state: "up", searches: true });
+        const next = await office.ask("GET", `/api/conversations?limit=1&before=${body.before}`);
+        expect(next.body.conversations).toMatchObject([{ id, session: "s", turns: 3 }]);
+        expect(next.body.before).toBeUndefined();
+        const found = await office.ask("GET", "/api/conversations?query=TEAPOT");
+        expect(found.body.conversations).toMatchObject([{ id }]);
+        const one = await office.ask("GET", "/api/conversations?session=s");
+        expect(one.body.conversations).toMatchObject([{ id }]);
+        const none = await office.ask("GET", "/api/conversations?session=unknown");
+        expect(none.body.conversations).toEqual([]);
+      },
+      entry("user", "q", "Good morning", { session: "t" }),
+    ));
 
   test.each(["limit=0", "limit=201", "limit=x", "limit=1&limit=2", `query=${"x".repeat(201)}`])(
     "rejects the query %s and names the parameter",
@@ -123,9 +124,12 @@ describe("GET /api/conversations/:id", () => {
 
 describe("GET /api/conversations/search", () => {
   test("finds turns of both sides with an excerpt", () =>
-    withHistory(async (office, id, storage) => {
+    withHistory(async (office, id, store) => {
       await expect
-        .poll(async () => (await storage.search("teapot")).length, { timeout: 20_000 })
+        .poll(async () => {
+          office.clock.increment(250);
+          return (await store.search("teapot")).length;
+        })
         .toBe(1);
       const { body } = await office.ask("GET", '/api/conversations/search?q=teapot"(');
       expect(body.hits).toMatchObject([{ conversation: { id }, turn: { id: "q1" } }]);

@@ -99,7 +99,12 @@ describe("Host header", () => {
       403,
       "text/html; charset=utf-8",
     ]);
-    expect(await page.text()).toContain("allowed_hosts");
+    const text = await page.text();
+    expect(text).toContain("allowed_hosts");
+    const styles = [...text.matchAll(/<link rel="stylesheet" href="([^"]+)"/g)];
+    expect(styles.length).toBeGreaterThan(0);
+    for (const [, path = ""] of styles)
+      expect((await server.get(path, { host: "evil.example" })).status).toBe(200);
     for (const path of ["/login", "/setup", "/logout", "/nowhere", "/api/status"]) {
       await rejection(
         await server.post(path, { token: TOKEN }, { host: "evil.example" }),

@@ -4,7 +4,12 @@ import { describe, expect, test } from "vitest";
 import type { ServerFrame } from "../../../../lib/pico-wire/index.ts";
 import type { Turn } from "../../../../plugins/dashboard/api/conversation-views.ts";
 import { createGrouper } from "../../../../plugins/dashboard/ui/chat/state/groups.ts";
-import { receive } from "../../../../plugins/dashboard/ui/chat/state/receive.ts";
+import {
+  greet,
+  receive,
+  rejectMessage,
+  renumber,
+} from "../../../../plugins/dashboard/ui/chat/state/receive.ts";
 import {
   addSent,
   emptyThread,
@@ -19,7 +24,7 @@ const send = (thread: Thread, requestId: string, content = "hello", at = 1_000):
 const frame = (type: string, payload: object, rest: object = {}): ServerFrame =>
   ({ type, payload, ...rest }) as ServerFrame;
 const text = (id: string, content: string, rest: object = {}, at = 2_000): ServerFrame =>
-  frame("message.create", { message_id: id, content, ...rest }, { timestamp: at });
+  frame("message.create", { message_id: id, content, final: true, ...rest }, { timestamp: at });
 const end = (request_id: string, rest: object = {}, at = 5_000): ServerFrame =>
   frame(
     "answer.end",
@@ -57,6 +62,35 @@ describe("receive", () => {
   test("ends a run only once, although the server repeats the end", () => {
     const thread = apply(send(stoppable, "q"), end("q"), end("q", {}, 9_999));
     expect(thread.runs.get("q")).toMatchObject({ startedAt: 1_000, endedAt: 5_000 });
+  });
+
+  test("follows an answer in parts that began before the page", () => {
+    const part = { request_id: "q" };
+    const open = { ...part, final: undefined };
+    const isRunning = (thread: Thread) => thread.runs.get("q")?.endedAt === undefined;
+    let thread = apply(stoppable, text("a", "one", open));
+    expect(isRunning(thread)).toBe(true);
+    thread = apply(thread, text("a", "one", part));
+    expect(isRunning(thread)).toBe(false);
+    thread = apply(thread, text("t", "", { ...part, kind: "tool_calls" }));
+    expect(isRunning(thread)).toBe(true);
+    thread = apply(thread, text("b", "two", part), text("t", "", { ...part, kind: "tool_calls" }));
+    expect(isRunning(thread)).toBe(false);
+    thread = apply(thread, end("q"), text("b", "edited", open));
+    expect(thread.runs.get("q")).toMatchObject({ outcome: "completed", startedAt: 2_000 });
+    expect(isRunning(thread)).toBe(false);
+  });
+
+  test("follows an answer of this page until its end is reported", () => {
+    const part = { request_id: "q" };
+    const thread = apply(
+      send(stoppable, "q"),
+      text("a", "one", part),
+      text("t", "", { ...part, kind: "tool_calls", final: undefined }),
+    );
+    expect(answers(thread)).toMatchObject([{ state: "working" }]);
+    const done = apply(thread, text("t", "", { ...part, kind: "tool_calls" }), end("q"));
+    expect(answers(done)).toMatchObject([{ state: "done" }]);
   });
 
   test("forgets the run of a message that was not delivered", () => {
@@ -158,5 +192,151 @@ describe("createGrouper", () => {
     const two = apply(one, text("b", "second", { request_id: "r" }));
     expect(group(two)[0]).toBe(group(one)[0]);
     expect(group(apply(two, text("a", "again", { request_id: "q" })))[0]).not.toBe(group(two)[0]);
+  });
+});
+
+describe("greet", () => {
+  const hello = (running?: object[], seq = 4) => ({
+    seq,
+    can: ["append", "stop", "turns"],
+    ...(running && { running: running as { request_id: string; at: number }[] }),
+  });
+  const none = new Map<string, unknown>();
+
+  test("begins the runs that the server lists and forgets all others", () => {
+    const before = send(send(send(stoppable, "old"), "pending"), "over");
+    const ended = apply(before, end("over"));
+    const unconfirmed = new Map([["pending", {}]]);
+    const thread = greet(ended, hello([{ request_id: "new", at: 7 }]), unconfirmed);
+    expect([...thread.runs.keys()].toSorted()).toEqual(["new", "over", "pending"]);
+    expect(thread.runs.get("new")).toEqual({ startedAt: 7, isReported: true });
+    expect(thread.canStop).toBe(true);
+  });
+
+  test("keeps a known end, and all runs without a list", () => {
+    const ended = apply(send(stoppable, "q"), end("q"));
+    const thread = greet(ended, hello([{ request_id: "q", at: 7 }]), none);
+    expect(thread.runs.get("q")?.endedAt).toBe(5_000);
+    expect(greet(send(stoppable, "q"), hello(), none).runs.has("q")).toBe(true);
+  });
+
+  test("lets repeated frames begin no run", () => {
+    const turn = { message_id: "u", request_id: "q", content: "a", media: [], attachments: [] };
+    const joined = greet(emptyThread, hello([]), none);
+    const repeated = apply(joined, frame("message.user", turn, { seq: 4, epoch: "e" }));
+    expect(repeated.runs.size).toBe(0);
+    const next = apply(joined, frame("message.user", turn, { seq: 5, epoch: "e" }));
+    expect(next.runs.get("q")?.endedAt).toBeUndefined();
+    expect(next.runs.size).toBe(1);
+  });
+});
+
+describe("Order of turns", () => {
+  const turn = (seq: number): Turn => ({
+    ...{ id: `u${seq}`, requestId: `q${seq}`, seq, role: "user", content: `q${seq}`, at: seq },
+  });
+  const answer = (seq: number): Turn => ({
+    ...{ id: `a${seq}`, inReplyTo: `q${seq - 1}`, seq, role: "assistant", content: "", at: seq },
+  });
+  const outline = (thread: Thread) =>
+    createGrouper()(thread).map((row) =>
+      row.kind === "answer" ? `answer ${row.requestId}` : row.content,
+    );
+
+  test("follows the conversation, whatever arrives first", () => {
+    const turns = [turn(1), answer(2), turn(3), answer(4), turn(5), answer(6)];
+    const steps = turns.map(
+      (one) =>
+        (thread: Thread): Thread =>
+          addTurns(thread, [one]),
+    );
+    const partial = text("a6", "half", { request_id: "q5", final: false });
+    const all = [...steps, (thread: Thread) => apply(thread, partial)];
+    const expected = ["q1", "answer q1", "q3", "answer q3", "q5", "answer q5"];
+    fc.assert(
+      fc.property(fc.shuffledSubarray(all, { minLength: all.length }), (order) => {
+        const joined = greet(emptyThread, { running: [{ request_id: "q5", at: 1 }] }, new Map());
+        expect(outline(order.reduce((thread, step) => step(thread), joined))).toEqual(expected);
+      }),
+    );
+  });
+
+  test("moves a message from the offline queue to its number", () => {
+    const waiting = setDelivery(send(stoppable, "mine", "mine"), "mine", "waiting");
+    const others = addTurns(waiting, [turn(1), answer(2)]);
+    expect(outline(others)).toEqual(["q1", "answer q1", "mine"]);
+    const ack = { request_id: "mine", status: "accepted" };
+    const sent = apply(
+      setDelivery(others, "mine", "sending"),
+      frame("message.ack", ack, { seq: 3 }),
+    );
+    expect(outline(addTurns(sent, [turn(4)]))).toEqual([
+      ...["q1", "answer q1", "mine", "answer mine", "q4"],
+    ]);
+  });
+
+  test("continues after a restart of the numbers", () => {
+    const before = addTurns(emptyThread, [turn(7), answer(8)]);
+    const after = addTurns(renumber(before), [turn(1), answer(2)]);
+    expect(outline(after)).toEqual(["q7", "answer q7", "q1", "answer q1"]);
+  });
+
+  test("shows work on an unknown message at the end", () => {
+    const running = [{ request_id: "unknown", at: 9 }];
+    const thread = addTurns(greet(emptyThread, { running }, new Map()), [turn(1), answer(2)]);
+    expect(outline(thread)).toEqual(["q1", "answer q1", "answer unknown"]);
+    expect(answers(thread).at(-1)).toMatchObject({ state: "working", at: 9 });
+  });
+});
+
+describe("State of a turn", () => {
+  const sent = (thread: Thread) => thread.messages.find(({ kind }) => kind === "user");
+
+  test("has no run while a message waits for the connection", () => {
+    const waiting = setDelivery(send(stoppable, "q"), "q", "waiting");
+    expect([waiting.runs.size, sent(waiting)]).toMatchObject([0, { delivery: "waiting" }]);
+    expect(setDelivery(waiting, "q", "sending").runs.size).toBe(1);
+  });
+
+  test("leaves sending with the first line of the application", () => {
+    const first = [
+      frame("message.update", { message_id: "a", content: "", request_id: "q" }),
+      text("t", "hmm", { kind: "thought", request_id: "q" }),
+    ];
+    for (const one of first)
+      expect(sent(apply(send(stoppable, "q"), one))).toMatchObject({ delivery: "delivered" });
+    const typed = apply(send(send(stoppable, "q"), "r"), frame("typing.start", {}));
+    expect(typed.messages).toMatchObject([{ delivery: "received" }, { delivery: "sending" }]);
+    expect(sent(setDelivery(typed, "q", "waiting"))).toMatchObject({ delivery: "received" });
+  });
+
+  test("shows an error of the application in the answer alone", () => {
+    const error = { code: "no_answer", message: "Too slow.", at: 6_000 };
+    const rejected = rejectMessage(send(stoppable, "q"), "q", error);
+    const failed = apply(rejected, end("q", { outcome: "failed", code: "no_answer" }));
+    expect(sent(failed)).toMatchObject({ delivery: "rejected" });
+    expect(answers(failed)).toMatchObject([{ state: "failed", run: { reason: "Too slow." } }]);
+    const late = apply(
+      setDelivery(send(stoppable, "q"), "q", "delivered"),
+      frame("error", { request_id: "q", code: "internal", message: "Broken." }),
+      end("q", { outcome: "failed", code: "internal" }),
+    );
+    expect(sent(late)).toMatchObject({ delivery: "delivered" });
+    expect(answers(late)).toMatchObject([{ state: "failed", run: { reason: "Broken." } }]);
+  });
+
+  test("shows a stop as no failure, with and without an answer", () => {
+    const stop = { code: "stopped", message: "", at: 6_000 };
+    const early = rejectMessage(send(stoppable, "q"), "q", stop);
+    expect([sent(early), ...answers(early)]).toMatchObject([
+      { delivery: "stopped" },
+      { state: "stopped" },
+    ]);
+    const half = apply(send(stoppable, "q"), text("a", "half", { request_id: "q", final: false }));
+    const late = rejectMessage(half, "q", stop);
+    expect([sent(late), ...answers(late)]).toMatchObject([
+      { delivery: "delivered" },
+      { state: "stopped", segments: [{ kind: "text" }] },
+    ]);
   });
 });

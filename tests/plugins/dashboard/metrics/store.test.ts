@@ -1,19 +1,15 @@
 import { expect, describe, test } from "vitest";
 import type { AnyPlugin } from "../../../../kernel/index.ts";
 import { channels, type Channels } from "../../../../plugins/channels/index.ts";
-import { conversations } from "../../../../plugins/conversations/index.ts";
-import type { ConversationStorage } from "../../../../plugins/conversations/stores/storage.ts";
+import { conversations, type ConversationStore } from "../../../../plugins/conversations/index.ts";
 import { picoServer } from "../../../../plugins/pico-server/index.ts";
 import { withApi, type ApiClient } from "../../../support/api-client.ts";
 import { readExposition } from "../../../support/prometheus-text.ts";
-import { openStorage } from "../../../support/sqlite-storage-harness.ts";
+import { storeIn } from "../../../support/sqlite-conversations.ts";
+import { createFolder, Disk } from "../../../support/sqlite-store.ts";
 
-const listed = (storage?: ConversationStorage): AnyPlugin[] =>
-  [
-    conversations(storage ? { store: () => storage } : {}),
-    channels(),
-    picoServer(),
-  ] as unknown as AnyPlugin[];
+const listed = (store?: ConversationStore): AnyPlugin[] =>
+  [conversations(store ? { store } : {}), channels(), picoServer()] as unknown as AnyPlugin[];
 
 const scrape = async ({ get, session }: ApiClient) =>
   readExposition(await (await get("/metrics", session)).text());
@@ -25,35 +21,26 @@ const say = ({ kernel }: ApiClient): Promise<unknown> =>
 
 describe("GET /metrics with a store", () => {
   test("counts batches, and errors by code", async () => {
-    const storage = await openStorage();
-    let isFull = false;
-    const faulty = new Proxy(storage, {
-      get(target, name) {
-        if (name === "commit" && isFull)
-          return () => Promise.reject(Object.assign(new Error("full"), { code: "ENOSPC" }));
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === "function" ? (value.bind(target) as unknown) : value;
-      },
-    });
+    const disk = new Disk();
     await withApi(
       async (office) => {
         await say(office);
-        // The worker writes rows, which are counted, later than the batch.
-        await expect.poll(async () => (await scrape(office)).get("store_conversations")).toBe(1);
         const before = await scrape(office);
+        expect(before.get("store_conversations")).toBe(1);
         expect(before.get("store_up")).toBe(1);
         expect(before.get("store_commit_seconds_count")).toBeGreaterThan(0);
         expect(before.get('store_commit_seconds_bucket{le="+Inf"}')).toBe(
           before.get("store_commit_seconds_count"),
         );
-        isFull = true;
+        disk.code = 13;
         await say(office);
         const after = await scrape(office);
         expect(after.get('store_errors_total{code="store_unavailable"}')).toBe(1);
+        expect(after.get("store_up")).toBe(0);
         const { body } = await office.ask("GET", "/api/status");
-        expect(body.store).toMatchObject({ kind: "sqlite", state: "up", conversations: 1 });
+        expect(body.store).toMatchObject({ kind: "sqlite", state: "away", conversations: 1 });
       },
-      { before: listed(faulty) },
+      { before: listed(storeIn(createFolder(), disk)) },
     );
   });
 

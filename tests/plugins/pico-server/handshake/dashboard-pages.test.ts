@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Plugin } from "../../../../kernel/index.ts";
+import type { Message } from "../../../../plugins/channels/index.ts";
 import type { Http } from "../../../../plugins/http/index.ts";
 import {
   fetchJson,
@@ -42,7 +43,10 @@ describe("step 3a: dashboard pages", () => {
   test("rejects a signed-in browser on another origin", async () => {
     await using testServer = await open();
     const lines = [...wsLines, "Cookie: session=good", "Origin: http://localhost:1"];
-    expect((await testServer.sendRaw("/pico", { lines })).body.error).toBe("token_missing");
+    const { body, status } = await testServer.sendRaw("/pico", { lines });
+    expect([status, body.error]).toEqual([401, "sign_in_rejected"]);
+    expect(body["message"]).toContain("The page is on http://localhost:1;");
+    expect(body["message"]).toContain(`only pages of http://localhost:${testServer.port}`);
     expect((await testServer.sendRaw("/pico", { lines: lines.slice(0, -1) })).body.error).toBe(
       "token_missing",
     );
@@ -57,6 +61,41 @@ describe("step 3a: dashboard pages", () => {
     expect(
       (await testServer.sendRaw("/pico", { lines: page(testServer.port).slice(4) })).body.error,
     ).toBe("token_missing");
+  });
+  test("serves event streams, messages and stops to signed-in pages only", async () => {
+    for (const gateway of [false, true]) {
+      await using testServer = await open({ gateway, app: (message: Message) => message.accept() });
+      const { dashboardPort: port } = testServer;
+      const own = { origin: `http://127.0.0.1:${port}` };
+      const post = (path: string, changes: Record<string, string> = {}, body = "{}") =>
+        fetch(`http://127.0.0.1:${port}${path}`, {
+          method: "POST",
+          headers: {
+            "content-type": "application/json",
+            cookie: "session=good",
+            ...own,
+            ...changes,
+          },
+          body,
+        });
+      const events = "/pico/events?session_id=s&pico_ext=1&pico_can=turns";
+      const stream = await post(events);
+      expect(stream.status).toBe(200);
+      const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      while (!text.includes("data: ")) text += (await reader.read()).value ?? "";
+      expect(text).toMatch(/\ndata: {"type":"hello",/);
+      const message = JSON.stringify({ session_id: "s", id: "m", content: "hello" });
+      expect((await post("/pico/messages", {}, message)).status).toBe(202);
+      expect((await post("/pico/stop", {}, '{"session_id":"s"}')).status).toBe(200);
+      const expected = { method: "dashboard", user: "owner", session: "s" };
+      expect(await testServer.fact("pico-server:connected")).toMatchObject(expected);
+      for (const path of [events, "/pico/messages", "/pico/stop"])
+        for (const wrong of [{ origin: "http://localhost:1" }, { cookie: "session=bad" }])
+          expect((await post(path, wrong, message)).status).toBe(gateway ? 404 : 401);
+      endings.splice(0).forEach((end) => end("sign-out"));
+      while (!(await reader.read()).done);
+    }
   });
   test("separates sign-ins and tokens when the channels have a listener", async () => {
     await using testServer = await open({ gateway: true });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { conversations } from "../../../../plugins/conversations/index.ts";
+import { conversations, type Conversations } from "../../../../plugins/conversations/index.ts";
 import type { AnyPlugin } from "../../../../kernel/index.ts";
 import { identifiedHost } from "../../../support/identified-host.ts";
 import {
@@ -8,24 +8,19 @@ import {
   startPicoServer,
   type JsonResponse,
 } from "../../../support/pico-server-harness.ts";
-import { emptyBatch, entry, epoch, openStorage } from "../../../support/sqlite-storage-harness.ts";
+import { createHistory, storeIn } from "../../../support/sqlite-conversations.ts";
+import { createFolder, Disk, entry, epoch } from "../../../support/sqlite-store.ts";
 
 /** Lists the plugin with a store of one conversation for each of these sessions. */
 async function stored(...sessions: readonly string[]): Promise<AnyPlugin> {
-  const storage = await openStorage();
-  for (const session of sessions) {
-    const address = { channel: "pico", session };
-    await storage.commit({
-      ...emptyBatch,
-      streams: [{ ...address, epoch, seq: 0 }],
-      entries: [
-        { ...entry(1, "user", "q1", `question in ${session}`), ...address },
-        { ...entry(2, "create", "a1", "answer", { payload: { request_id: "q1" } }), ...address },
-        { ...entry(3, "user", "q2", "thanks"), ...address },
-      ],
-    });
-  }
-  return conversations({ store: () => storage }) as unknown as AnyPlugin;
+  const folder = await createHistory(
+    ...sessions.flatMap((session) => [
+      entry("user", "q1", `question in ${session}`, { session }),
+      entry("create", "a1", "answer", { session, payload: { request_id: "q1" } }),
+      entry("user", "q2", "thanks", { session }),
+    ]),
+  );
+  return conversations({ store: storeIn(folder) }) as unknown as AnyPlugin;
 }
 
 const contents = ({ body }: JsonResponse): string[] =>
@@ -92,30 +87,23 @@ describe("GET /pico/history", () => {
   });
 
   test("answers 503 while the store is away", async () => {
-    const storage = await openStorage();
+    const disk = new Disk();
     await using testServer = await startPicoServer({
-      first: conversations({ store: () => storage }) as unknown as AnyPlugin,
+      first: conversations({ store: storeIn(createFolder(), disk) }) as unknown as AnyPlugin,
     });
-    await storage.close();
+    disk.readCode = 10;
     const answer = await fetchJson(testServer.port, "/pico/history?session_id=s1");
     expect(answer).toMatchObject(rejection(503, "store_unavailable"));
     expect(answer.body["message"]).toContain("conversations");
   });
 
   test("ends a page early if its turns are large", async () => {
-    const storage = await openStorage();
     const address = { channel: "pico", session: "s1" };
     const large = "x".repeat(500_000);
-    await storage.commit({
-      ...emptyBatch,
-      streams: [{ ...address, epoch, seq: 0 }],
-      entries: Array.from({ length: 20 }, (_, n) => ({
-        ...entry(n + 1, "user", `q${n}`, large),
-        ...address,
-      })),
-    });
+    const entries = Array.from({ length: 20 }, (_, n) => entry("user", `q${n}`, large, address));
+    const folder = await createHistory(...entries);
     await using testServer = await startPicoServer({
-      first: conversations({ store: () => storage }) as unknown as AnyPlugin,
+      first: conversations({ store: storeIn(folder) }) as unknown as AnyPlugin,
     });
     let before = "";
     let turns = 0;
@@ -131,8 +119,10 @@ describe("GET /pico/history", () => {
     } while (before !== "");
     expect([turns, pages]).toEqual([20, 3]);
     let text = "";
-    const { id } = (await storage.find(address))!;
-    for await (const part of storage.export(id, "json")) text += part;
+    const store = (testServer.services as unknown as { conversations: Conversations })
+      .conversations;
+    const { id } = (await store.find(address))!;
+    for await (const part of store.export(id, "json")) text += part;
     expect((JSON.parse(text) as { turns: unknown[] }).turns).toHaveLength(20);
   });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { AnyPlugin } from "../../../../kernel/index.ts";
 import type { Application, Message } from "../../../../plugins/channels/index.ts";
-import { conversations } from "../../../../plugins/conversations/index.ts";
+import { conversations, type Conversations } from "../../../../plugins/conversations/index.ts";
 import {
   both,
   join,
@@ -17,7 +17,8 @@ import {
   waitFor,
   type Client,
 } from "../../../support/pico-server-harness.ts";
-import { emptyBatch, entry, epoch, openStorage } from "../../../support/sqlite-storage-harness.ts";
+import { createHistory, storeIn } from "../../../support/sqlite-conversations.ts";
+import { createFolder, Disk, entry } from "../../../support/sqlite-store.ts";
 
 const replacing = (id: string, replaces: unknown, content = id) => ({
   type: "message.send",
@@ -44,10 +45,8 @@ function createApp() {
   return { app, received };
 }
 
-async function sqlite(): Promise<AnyPlugin> {
-  const storage = await openStorage();
-  return conversations({ store: () => storage }) as unknown as AnyPlugin;
-}
+const sqlite = (): AnyPlugin =>
+  conversations({ store: storeIn(createFolder()) }) as unknown as AnyPlugin;
 
 const unknown = (id: string) => ({
   type: "error",
@@ -55,7 +54,7 @@ const unknown = (id: string) => ({
 });
 
 describe.each([
-  ["in memory", (): Promise<undefined> => Promise.resolve(undefined)],
+  ["in memory", (): undefined => undefined],
   ["in a file", sqlite],
 ])("a message with replaces, %s", (_, createFirst) => {
   async function start() {
@@ -148,9 +147,7 @@ describe.each([
 describe("the history of a message with replaces", () => {
   test("keeps both versions and marks the second", async () => {
     const { app } = createApp();
-    const storage = await openStorage();
-    const first = conversations({ store: () => storage }) as unknown as AnyPlugin;
-    await using service = await startPicoServer({ app, first });
+    await using service = await startPicoServer({ app, first: sqlite() });
     const phone = await join(service, both);
     for (const message of [send("m1"), replacing("m2", "m1")]) {
       phone.send(message);
@@ -163,31 +160,32 @@ describe("the history of a message with replaces", () => {
       { requestId: "m2", replaces: "m1" },
       { inReplyTo: "m2" },
     ]);
-    const [summary] = (await storage.list()).items;
+    const store = (service.services as unknown as { conversations: Conversations }).conversations;
+    const [summary] = (await store.list()).items;
     let text = "";
-    for await (const part of storage.export(summary!.id, "markdown")) text += part;
+    for await (const part of store.export(summary!.id, "markdown")) text += part;
     expect(text.match(/^## .*replaces.*$/gm)).toEqual([
       expect.stringMatching(/^## token:pico, replaces an earlier message, \d{4}-/),
     ]);
   });
 
   test("reaches turns beyond the frames in memory", async () => {
-    const storage = await openStorage();
-    const address = { channel: "pico", session: "s1" };
-    const question = (seq: number) => ({
-      ...entry(seq, "user", `u${seq}`, "?", { payload: { request_id: `q${seq}` } }),
-      ...address,
-    });
+    const question = (seq: number) =>
+      entry("user", `u${seq}`, "?", {
+        session: "s1",
+        request: `q${seq}`,
+        payload: { request_id: `q${seq}` },
+      });
     const entries = Array.from({ length: 500 }, (_, index) => question(index + 1));
-    const streams = [{ ...address, epoch, seq: 0 }];
-    await storage.commit({ ...emptyBatch, streams, entries });
-    const first = conversations({ store: () => storage }) as unknown as AnyPlugin;
+    const disk = new Disk();
+    const store = storeIn(await createHistory(...entries), disk);
+    const first = conversations({ store }) as unknown as AnyPlugin;
     const { app, received } = createApp();
     await using service = await startPicoServer({ app, first });
     const body = { session_id: "s1", content: "x", replaces: "q1" };
     expect((await post(service, "/pico/messages", body)).status).toBe(202);
     expect(received).toMatchObject([{ replaces: "q1" }]);
-    await storage.close();
+    disk.readCode = 10;
     expect((await post(service, "/pico/messages", body)).status).toBe(503);
   });
 });

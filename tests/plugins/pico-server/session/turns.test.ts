@@ -11,8 +11,9 @@ import {
   send,
   type NumberedFrame,
 } from "../../../support/extension-clients.ts";
-import { createFakeStorage } from "../../../support/fake-conversation-storage.ts";
 import { bearer, startPicoServer, waitFor } from "../../../support/pico-server-harness.ts";
+import { storeIn } from "../../../support/sqlite-conversations.ts";
+import { createFolder } from "../../../support/sqlite-store.ts";
 
 const echo: Application = async ({ reply, content }) => void (await reply({ content }));
 const repliesLater: Application = async ({ accept, reply, content }) => {
@@ -111,7 +112,7 @@ describe("message.user", () => {
   });
 
   test("has a number in a store although no client asks for it", async () => {
-    const first = conversations({ store: () => createFakeStorage() });
+    const first = conversations({ store: storeIn(createFolder()) });
     await using service = await startPicoServer({ app: repliesLater, first });
     const phone = await join(service);
     phone.send(send("m1"));

@@ -14,6 +14,9 @@ export interface BlockLexer {
   read(text: string): readonly Block[];
 }
 
+/** A longer rest is not read again with each update. */
+const minLong = 2_000;
+
 type Lex = (text: string) => readonly Token[];
 
 /** Such a line defines a link for the whole text, also for the blocks before it. */
@@ -47,16 +50,22 @@ function countFinished(tokens: readonly Token[]): number {
 export function createBlockLexer(lex: Lex): BlockLexer {
   let finished: readonly Block[] = [];
   let prefix = "";
+  /** Length of the text at the last attempt to finish blocks. */
+  let tried = 0;
 
   const reset = (): void => {
     finished = [];
     prefix = "";
+    tried = 0;
   };
 
   /** Moves the blocks that cannot change any more from the rest of the text to `finished`. */
   const finish = (text: string): void => {
     const rest = text.slice(prefix.length, text.lastIndexOf("\n") + 1);
     if (!rest.includes("\n\n")) return;
+    // A long block may grow for a long time, and each attempt reads all of it.
+    if (rest.length > minLong && text.length < tried * 1.25) return;
+    tried = text.length;
     const tokens = lex(rest);
     const count = countFinished(tokens);
     const done = tokens.slice(0, count);

@@ -1,9 +1,10 @@
 /** Draws markdown, also while it grows. @module */
 import { signal } from "@preact/signals";
-import type { Token, Tokens } from "marked";
-import type { ComponentChildren, JSX } from "preact";
+import type { Tokens } from "marked";
+import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { Code } from "../../parts/code.tsx";
+import { PlainText } from "../../parts/drawn.tsx";
 import type * as EngineModule from "./engine.ts";
 
 type Engine = typeof EngineModule;
@@ -39,34 +40,27 @@ export function Prose({ text, isStreaming = false }: ProseProps): JSX.Element {
   const reader = useMemo(() => loaded?.createReader(), [loaded]);
   const blocks = useMemo(() => reader?.read(text), [reader, text]);
   const className = `prose${isStreaming ? " streaming" : ""}`;
-  if (!loaded || !blocks) return <div class={`${className} plain`}>{text}</div>;
+  if (!loaded || !blocks)
+    return (
+      <div class={`${className} plain`}>
+        <PlainText text={text} />
+      </div>
+    );
   return (
     <div class={className} dir="auto">
-      {blocks.map(({ key, token }, at) => (
-        <BlockView
-          key={key}
-          token={token}
-          draw={loaded.drawToken}
-          isGrowing={isStreaming && at === blocks.length - 1 && token.type === "code"}
-        />
-      ))}
+      {blocks.map(({ key, token }, at) =>
+        isStreaming && at === blocks.length - 1 && token.type === "code" ? (
+          <GrowingCode key={key} token={token as Tokens.Code} />
+        ) : (
+          loaded.drawToken(token, key)
+        ),
+      )}
     </div>
   );
 }
 
-interface BlockProps {
-  readonly token: Token;
-  readonly draw: Engine["drawToken"];
-  readonly isGrowing: boolean;
-}
-
-/** The same token gives the same element, which the renderer skips. */
-function BlockView({ token, draw, isGrowing }: BlockProps): JSX.Element {
-  const content = useMemo((): ComponentChildren => {
-    if (!isGrowing || token.type !== "code") return draw(token);
-    const { lang = "", text } = token as Tokens.Code;
-    const isLong = text.length > maxGrowing;
-    return <Code language={isLong ? "" : lang} title={lang || "text"} text={text} />;
-  }, [token, draw, isGrowing]);
-  return <>{content}</>;
+/** Long code is plain while it grows. */
+function GrowingCode({ token: { lang = "", text } }: { readonly token: Tokens.Code }): JSX.Element {
+  const isLong = text.length > maxGrowing;
+  return <Code language={isLong ? "" : lang} title={lang || "text"} text={text} />;
 }

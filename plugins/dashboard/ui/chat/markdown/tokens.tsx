@@ -1,26 +1,95 @@
-/** Draws tokens of markdown as components. No HTML string exists: HTML stays text. @module */
+/** Draws tokens of markdown as elements. No HTML string exists: HTML stays text. @module */
 import type { Token, Tokens } from "marked";
-import type { ComponentChildren, JSX } from "preact";
+import { Fragment, h, type ComponentChildren, type JSX } from "preact";
+import { drawCost } from "../../live/draw-budget.ts";
 import { Code } from "../../parts/code.tsx";
+import { Drawn, PlainText } from "../../parts/drawn.tsx";
+import { childrenOf, plainToken } from "./lexer.ts";
 import { decodeReferences, safeHref } from "./links.ts";
 
-type Draw = (token: Token) => ComponentChildren;
+/** Draws one part of a token: now, or once a frame has the time for it. */
+type DrawPart = (
+  of: { readonly raw: string } | Tokens.TableCell[],
+  key: number,
+  draw: () => JSX.Element,
+) => JSX.Element;
+type Draw = (token: Token, drawPart: DrawPart) => ComponentChildren;
 
-/** Draws tokens in a row. Their order does not change, so their position is their key. */
-const drawAll = (tokens: readonly Token[] | undefined): ComponentChildren =>
-  tokens?.map((token, at) => <TokenView key={at} token={token} />);
+/** A block of code has a frame and buttons. */
+const codeCost = 800;
+/** The parts of a more expensive token are drawn one by one. */
+const maxCost = 3_000;
 
-function TokenView({ token }: { readonly token: Token }): JSX.Element {
-  return <>{drawToken(token)}</>;
+/** Estimates the cost of a token with its parts, except those of plain text. */
+function costOf(token: Token): number {
+  if (token.type === "code") return codeCost + drawCost(token.raw);
+  if (token.type === plainToken) return drawCost("");
+  const children = childrenOf(token);
+  if (children.length === 0) return drawCost(token.raw);
+  return children.reduce((sum, child) => sum + costOf(child), drawCost(""));
 }
 
-interface LinkProps {
-  readonly href: string;
-  readonly children: ComponentChildren;
+const drawNow: DrawPart = (_, key, draw) => <Fragment key={key}>{draw()}</Fragment>;
+const drawSoon: DrawPart = (of, key, draw) => (
+  <Drawn key={key} of={of} cost={drawCost("")} draw={draw} />
+);
+
+/** Draws a token once a frame has the time for it. */
+export function drawToken(token: Token, key: number): JSX.Element {
+  const cost = costOf(token);
+  const isSmall = cost <= maxCost || childrenOf(token).length === 0;
+  return (
+    <Drawn
+      key={key}
+      of={token}
+      cost={isSmall ? cost : drawCost("")}
+      draw={() => drawOne(token, isSmall ? drawNow : drawSoon)}
+    />
+  );
+}
+
+/** Draws tokens in a row. Their order does not change, so their position is their key. */
+const drawAll = (tokens: readonly Token[] | undefined, drawPart: DrawPart): ComponentChildren =>
+  tokens?.map((token, at) =>
+    drawPart === drawNow ? (
+      <Fragment key={at}>{drawOne(token, drawNow)}</Fragment>
+    ) : (
+      drawToken(token, at)
+    ),
+  );
+
+/** A browser lays out a paragraph in one go, so a longer one is several. */
+const maxParagraph = 4_000;
+
+/** Draws inline tokens, in several elements if they are long. */
+function drawParagraphs(
+  tokens: readonly Token[] | undefined,
+  tag: "p" | "div",
+  drawPart: DrawPart,
+): ComponentChildren {
+  const groups: Token[][] = [[]];
+  let length = 0;
+  for (const token of tokens ?? []) {
+    length += token.raw.length;
+    if (length > maxParagraph) {
+      groups.push([]);
+      length = token.raw.length;
+    }
+    groups.at(-1)!.push(token);
+  }
+  return groups.map((group, at) => h(tag, { key: at }, drawAll(group, drawPart)));
+}
+
+/** Draws inline tokens without an element of their own, unless they are long. */
+function drawInline(tokens: readonly Token[] | undefined, drawPart: DrawPart): ComponentChildren {
+  const length = tokens?.reduce((sum, { raw }) => sum + raw.length, 0) ?? 0;
+  return length > maxParagraph
+    ? drawParagraphs(tokens, "div", drawPart)
+    : drawAll(tokens, drawPart);
 }
 
 /** A link to another page opens a new tab. Other addresses are text. */
-function Link({ href, children }: LinkProps): JSX.Element {
+function drawLink(href: string, children: ComponentChildren): JSX.Element {
   const safe = safeHref(href);
   if (safe === undefined) return <span>{children}</span>;
   return (
@@ -34,60 +103,44 @@ const alignments: Readonly<Record<string, string>> = { right: "r", center: "c" }
 const classOf = (align: string | null | undefined): string | undefined =>
   align ? alignments[align] : undefined;
 
-function Table({ token }: { readonly token: Tokens.Table }): JSX.Element {
-  const { header, rows, align } = token;
+function drawTable({ header, rows, align }: Tokens.Table, drawPart: DrawPart): JSX.Element {
+  const draw = (tag: "th" | "td", { tokens }: Tokens.TableCell, at: number): JSX.Element =>
+    h(tag, { key: at, class: classOf(align[at]) }, drawInline(tokens, drawPart));
   return (
     <div class="scroll-x" tabIndex={0} role="group" aria-label="Table">
       <table>
         <thead>
-          <tr>
-            {header.map(({ tokens }, at) => (
-              <th key={at} class={classOf(align[at])}>
-                {drawAll(tokens)}
-              </th>
-            ))}
-          </tr>
+          <tr>{header.map((cell, at) => draw("th", cell, at))}</tr>
         </thead>
         <tbody>
-          {rows.map((cells, row) => (
-            <tr key={row}>
-              {cells.map(({ tokens }, at) => (
-                <td key={at} class={classOf(align[at])}>
-                  {drawAll(tokens)}
-                </td>
-              ))}
-            </tr>
-          ))}
+          {rows.map((cells, row) =>
+            drawPart(cells, row, () => <tr>{cells.map((cell, at) => draw("td", cell, at))}</tr>),
+          )}
         </tbody>
       </table>
     </div>
   );
 }
 
-function List({ token }: { readonly token: Tokens.List }): JSX.Element {
-  const items = token.items.map((item, at) => (
-    <li key={at} class={item.task ? "task" : undefined}>
-      {drawAll(item.tokens)}
-    </li>
-  ));
-  if (!token.ordered) return <ul>{items}</ul>;
-  return <ol start={typeof token.start === "number" ? token.start : 1}>{items}</ol>;
+function drawList({ items, ordered, start }: Tokens.List, drawPart: DrawPart): JSX.Element {
+  const drawn = items.map((item, at) =>
+    drawPart(item, at, () => (
+      <li class={item.task ? "task" : undefined}>{drawAll(item.tokens, drawPart)}</li>
+    )),
+  );
+  if (!ordered) return <ul>{drawn}</ul>;
+  return <ol start={typeof start === "number" ? start : 1}>{drawn}</ol>;
 }
 
 /** A page has one `h1`, and messages have the levels below it. */
-function Heading({ token }: { readonly token: Tokens.Heading }): JSX.Element {
-  const content = drawAll(token.tokens);
-  return token.depth < 3 ? <h2>{content}</h2> : <h3>{content}</h3>;
+function drawHeading({ tokens, depth }: Tokens.Heading, drawPart: DrawPart): JSX.Element {
+  const content = drawInline(tokens, drawPart);
+  return depth < 3 ? <h2>{content}</h2> : <h3>{content}</h3>;
 }
 
-/** Images of other servers would tell them who reads the message, so they are links. */
-function ImageLink({ token }: { readonly token: Tokens.Image }): JSX.Element {
-  return <Link href={token.href}>{decodeReferences(token.text) || token.href}</Link>;
-}
-
-const text: Draw = (token) => {
+const text: Draw = (token, drawPart) => {
   const { tokens, text: content } = token as Tokens.Text;
-  return tokens ? drawAll(tokens) : decodeReferences(content);
+  return tokens ? drawInline(tokens, drawPart) : decodeReferences(content);
 };
 const raw: Draw = ({ raw: content }) => content;
 
@@ -96,34 +149,45 @@ const draws: Readonly<Record<string, Draw>> = {
   br: () => <br />,
   hr: () => <hr />,
   def: () => undefined,
-  heading: (token) => <Heading token={token as Tokens.Heading} />,
-  paragraph: (token) => <p>{drawAll((token as Tokens.Paragraph).tokens)}</p>,
-  strong: (token) => <strong>{drawAll((token as Tokens.Strong).tokens)}</strong>,
-  em: (token) => <em>{drawAll((token as Tokens.Em).tokens)}</em>,
-  del: (token) => <del>{drawAll((token as Tokens.Del).tokens)}</del>,
+  heading: (token, drawPart) => drawHeading(token as Tokens.Heading, drawPart),
+  paragraph: (token, drawPart) => drawParagraphs((token as Tokens.Paragraph).tokens, "p", drawPart),
+  strong: (token, drawPart) => (
+    <strong>{drawAll((token as Tokens.Strong).tokens, drawPart)}</strong>
+  ),
+  em: (token, drawPart) => <em>{drawAll((token as Tokens.Em).tokens, drawPart)}</em>,
+  del: (token, drawPart) => <del>{drawAll((token as Tokens.Del).tokens, drawPart)}</del>,
   codespan: (token) => <code dir="ltr">{(token as Tokens.Codespan).text}</code>,
   code: (token) => {
     const { lang = "", text: content } = token as Tokens.Code;
     return <Code language={lang.split(/\s/, 1)[0] ?? ""} text={content} />;
   },
-  blockquote: (token) => <blockquote>{drawAll((token as Tokens.Blockquote).tokens)}</blockquote>,
-  link: (token) => {
+  blockquote: (token, drawPart) => (
+    <blockquote>{drawAll((token as Tokens.Blockquote).tokens, drawPart)}</blockquote>
+  ),
+  link: (token, drawPart) => {
     const { href, tokens } = token as Tokens.Link;
-    return <Link href={href}>{drawAll(tokens)}</Link>;
+    return drawLink(href, drawAll(tokens, drawPart));
   },
-  image: (token) => <ImageLink token={token as Tokens.Image} />,
-  list: (token) => <List token={token as Tokens.List} />,
-  table: (token) => <Table token={token as Tokens.Table} />,
+  // Images of other servers would tell them who reads the message, so they are links.
+  image: (token) => {
+    const { href, text: content } = token as Tokens.Image;
+    return drawLink(href, decodeReferences(content) || href);
+  },
+  list: (token, drawPart) => drawList(token as Tokens.List, drawPart),
+  table: (token, drawPart) => drawTable(token as Tokens.Table, drawPart),
   checkbox: (token) => {
     const { checked } = token as Tokens.Checkbox;
     return <input type="checkbox" checked={checked} disabled aria-label="Done" />;
   },
+  [plainToken]: (token) => (
+    <div class="plain">
+      <PlainText text={token.raw} />
+    </div>
+  ),
   escape: (token) => (token as Tokens.Escape).text,
   text,
   html: raw,
 };
 
 /** Draws one token. Unknown ones are shown as they were written. */
-export function drawToken(token: Token): ComponentChildren {
-  return (draws[token.type] ?? raw)(token);
-}
+const drawOne: Draw = (token, drawPart) => (draws[token.type] ?? raw)(token, drawPart);

@@ -9,6 +9,7 @@ import {
   addNote,
   addSent,
   emptyThread,
+  isInConversation,
   setDelivery,
   type ShownFile,
   type Thread,
@@ -43,7 +44,7 @@ export interface Conversation {
   readonly history: ReadonlySignal<HistoryView>;
   /** Sends a message. Without a connection, it waits for the next one. */
   send(content: string, files: readonly ShownFile[]): void;
-  /** Sends a new version of a message. A message that failed is sent instead of itself. */
+  /** Sends a new version of a message, or the message again if the conversation lacks it. */
   replace(message: UserMessage, content: string, files: readonly ShownFile[]): void;
   /** The versions that are shown instead of the newest ones. */
   readonly choices: Signal<Choices>;
@@ -115,8 +116,8 @@ class OpenConversation implements Conversation, TransportOwner {
   }
 
   replace(message: UserMessage, content: string, files: readonly ShownFile[]): void {
-    const { key, requestId, delivery, replaces } = message;
-    if (delivery !== "failed") {
+    const { key, requestId, replaces } = message;
+    if (isInConversation(message)) {
       const run = this.thread.value.runs.get(requestId);
       if (run && run.endedAt === undefined) this.stop(requestId);
       return this.transmitNew({ content, files, replaces: requestId });
@@ -125,6 +126,7 @@ class OpenConversation implements Conversation, TransportOwner {
       this.change((thread) => ({
         ...thread,
         messages: thread.messages.filter((other) => other.key !== key),
+        runs: new Map([...thread.runs].filter(([id]) => id !== requestId)),
       }));
       this.transmitNew({ content, files, ...(replaces !== undefined && { replaces }) });
     });

@@ -38,41 +38,59 @@ interface Draft {
   readonly parts: AppMessage[];
 }
 
-/** Assigns each message to its row. An answer is at the position of its first message. */
-function collect({ messages, runs }: Thread): (Draft | Exclude<Row, Answer>)[] {
-  const rows: (Draft | Exclude<Row, Answer>)[] = [];
+/** The messages of the application about each request, by request id. */
+function createDrafts({ messages, runs }: Thread): ReadonlyMap<string, Draft> {
+  const questions = new Map(
+    messages.flatMap((one) => (one.kind === "user" ? [[one.requestId, one] as const] : [])),
+  );
   const drafts = new Map<string, Draft>();
-  const questions = new Map<string, UserMessage>();
-  const begin = (key: string, requestId: string | undefined): Draft => {
-    const question = requestId === undefined ? undefined : questions.get(requestId);
-    const draft: Draft = { key, requestId, question, parts: [] };
-    if (requestId !== undefined) drafts.set(requestId, draft);
-    rows.push(draft);
+  const begin = (requestId: string): Draft => {
+    const question = questions.get(requestId);
+    const draft: Draft = { key: `answer ${requestId}`, requestId, question, parts: [] };
+    drafts.set(requestId, draft);
     return draft;
   };
   for (const message of messages) {
-    if (message.kind === "note") {
-      rows.push(message);
+    if (message.kind === "user" || message.kind === "note" || message.requestId === undefined)
       continue;
-    }
-    if (message.kind === "user") {
-      rows.push(message);
-      const { requestId } = message;
-      questions.set(requestId, message);
-      if (runs.has(requestId) && !drafts.has(requestId)) begin(`answer ${requestId}`, requestId);
-      continue;
-    }
-    const { requestId, key } = message;
-    const last = rows.at(-1);
-    const open =
-      requestId !== undefined
-        ? drafts.get(requestId)
-        : last && "parts" in last && last.requestId === undefined && !hasText(last)
-          ? last
-          : undefined;
-    const name = requestId === undefined ? key : `answer ${requestId}`;
-    (open ?? begin(name, requestId)).parts.push(message);
+    (drafts.get(message.requestId) ?? begin(message.requestId)).parts.push(message);
   }
+  for (const [requestId, run] of runs)
+    if (!drafts.has(requestId) && (questions.has(requestId) || run.endedAt === undefined))
+      begin(requestId);
+  return drafts;
+}
+
+/**
+ * Assigns each message to its row. An answer follows its question, whatever came in between. If
+ * the page does not have the question, the answer is at its first message, or at the end.
+ */
+function collect(thread: Thread): (Draft | Exclude<Row, Answer>)[] {
+  const rows: (Draft | Exclude<Row, Answer>)[] = [];
+  const drafts = createDrafts(thread);
+  for (const message of thread.messages) {
+    if (message.kind === "note") rows.push(message);
+    else if (message.kind === "user") {
+      const draft = drafts.get(message.requestId);
+      rows.push(message, ...(draft ? [draft] : []));
+    } else if (message.requestId !== undefined) {
+      const draft = drafts.get(message.requestId)!;
+      if (!draft.question && draft.parts[0] === message) rows.push(draft);
+    } else {
+      const last = rows.at(-1);
+      const isOpen = last && "parts" in last && last.requestId === undefined && !hasText(last);
+      if (isOpen) last.parts.push(message);
+      else
+        rows.push({
+          key: message.key,
+          requestId: undefined,
+          question: undefined,
+          parts: [message],
+        });
+    }
+  }
+  for (const draft of drafts.values())
+    if (!draft.question && draft.parts.length === 0) rows.push(draft);
   return rows;
 }
 
@@ -118,7 +136,7 @@ function toAnswer(draft: Draft, run: Run | undefined): Answer {
   return {
     kind: "answer",
     key,
-    at: parts[0]?.at ?? question?.at ?? 0,
+    at: parts[0]?.at ?? question?.at ?? run?.startedAt ?? 0,
     segments: toSegments(draft, run),
     state: stateOf(draft, run),
     ...(requestId !== undefined && { requestId }),

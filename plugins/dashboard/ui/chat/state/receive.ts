@@ -1,5 +1,7 @@
 /** Applies the frames of the server to a conversation. Loaded with the link. @module */
 import type {
+  ErrorPayload,
+  RunningRequest,
   ServerFrame,
   ServerMessageFrame,
   UserTurn,
@@ -7,6 +9,7 @@ import type {
 import {
   appKey,
   beginRun,
+  canEdit,
   patchUser,
   putIn,
   setRun,
@@ -29,11 +32,33 @@ function endRun(
   return setRun(thread, requestId, { ...run, ...end, endedAt: run.endedAt ?? end.endedAt });
 }
 
+/** The end of the answer follows. */
+function noteError(thread: Thread, { request_id: id, message }: ErrorPayload): Thread {
+  const run = id === undefined ? undefined : thread.runs.get(id);
+  return run && message ? setRun(thread, id!, { ...run, reason: message }) : thread;
+}
+
 function contextUseOf(usage: unknown): number | undefined {
   if (typeof usage !== "object" || usage === null) return undefined;
   const { used_tokens: used, total_tokens: total } = usage as Record<string, unknown>;
   if (typeof used !== "number" || typeof total !== "number" || total <= 0) return undefined;
   return Math.min(1, Math.max(0, used / total));
+}
+
+/** The application answers a message, so it is in the conversation. */
+function noteAnswer(thread: Thread, requestId: string): Thread {
+  const message = thread.messages.findLast(({ key }) => key === userKey(requestId));
+  const isOpen = message?.kind === "user" && !canEdit(message);
+  return isOpen ? patchUser(thread, requestId, { delivery: "delivered" }) : thread;
+}
+
+/** Typing names no message. The application receives the messages of a session in order. */
+function noteTyping(thread: Thread): Thread {
+  const first = thread.messages.find(
+    (message) => message.kind === "user" && message.delivery === "sending",
+  );
+  if (first?.kind !== "user") return thread;
+  return patchUser(thread, first.requestId, { delivery: "received" });
 }
 
 let unnamed = 0;
@@ -45,7 +70,7 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   const known = thread.messages.findLast((message) => message.key === key);
   const before = known && known.kind !== "user" && known.kind !== "note" ? known : undefined;
   const kind = kindOf(payload);
-  const isFinal = payload.final ?? true;
+  const isFinal = payload.final === true;
   const number = before?.seq ?? seq;
   const message: AppMessage = {
     kind,
@@ -62,13 +87,15 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   };
   const contextUse = contextUseOf(payload.context_usage);
   const changed: Thread = {
-    ...putIn(thread, message),
+    ...putIn(requestId === undefined ? thread : noteAnswer(thread, requestId), message),
     ...(contextUse !== undefined && { contextUse }),
     isTyping: false,
   };
   if (requestId === undefined) return changed;
   const run = changed.runs.get(requestId);
-  if (!isFinal) return run ? changed : beginRun(changed, requestId, at, false);
+  // A complete message that is no text is a part of an answer that goes on.
+  if (!isFinal || (kind !== "text" && !before))
+    return run || wasReported(thread, seq) ? changed : beginRun(changed, requestId, at, false);
   const isOver = kind === "text" && run?.isReported === false && run.endedAt === undefined;
   return isOver ? endRun(changed, requestId, { endedAt: at }) : changed;
 }
@@ -89,7 +116,67 @@ function receiveTurn(thread: Thread, turn: UserTurn, seq: number | undefined, at
     ...nameOf(sender),
     ...(replaces !== undefined && { replaces }),
   };
-  return beginRun(putIn(thread, message), requestId, at, true);
+  const changed = putIn(thread, message);
+  return wasReported(thread, seq) ? changed : beginRun(changed, requestId, at, true);
+}
+
+/** The server sends the frame again, and has reported before what still runs. */
+const wasReported = ({ joinedAt }: Thread, seq: number | undefined): boolean =>
+  joinedAt !== undefined && seq !== undefined && seq <= joinedAt;
+
+/** The first frame of a connection, as far as the page uses it. */
+interface Greeting {
+  readonly seq?: number;
+  readonly can?: readonly string[];
+  readonly running?: readonly RunningRequest[];
+}
+
+/**
+ * Applies the first frame of a connection, which lists the answers that run.
+ *
+ * @param unconfirmed - Ids of the messages that this page will send again.
+ */
+export function greet(
+  thread: Thread,
+  { seq, can, running }: Greeting,
+  unconfirmed: ReadonlyMap<string, unknown>,
+): Thread {
+  const { joinedAt: _, ...rest } = thread;
+  const canStop = can?.includes("stop") === true;
+  if (!running) return { ...rest, canStop };
+  const runs = new Map([...thread.runs].filter(([id, run]) => run.endedAt || unconfirmed.has(id)));
+  for (const { request_id: id, at } of running) {
+    const { startedAt = at, outcome } = thread.runs.get(id) ?? {};
+    if (outcome === undefined) runs.set(id, { startedAt, isReported: true });
+  }
+  return { ...rest, canStop, runs, ...(seq !== undefined && { joinedAt: seq }) };
+}
+
+/** After a restart of the stream, its numbers begin again. Known messages precede the new ones. */
+export const renumber = (thread: Thread): Thread => ({
+  ...thread,
+  messages: thread.messages.map((message) =>
+    message.seq === undefined ? message : { ...message, seq: message.seq - earlierEpoch },
+  ),
+});
+
+const earlierEpoch = 2 ** 40;
+
+/** Ends the run of a message that the application or a person has ended before its acceptance. */
+export function rejectMessage(
+  thread: Thread,
+  requestId: string,
+  { code, message, at }: { readonly code: string; readonly message: string; readonly at: number },
+): Thread {
+  const user = thread.messages.findLast(({ key }) => key === userKey(requestId));
+  if (user?.kind !== "user") return thread;
+  const isStopped = code === "stopped";
+  const delivery = user.delivery === "delivered" ? "delivered" : isStopped ? "stopped" : "rejected";
+  const end = isStopped
+    ? { outcome: "stopped", finishReason: "stopped" }
+    : { outcome: "failed", finishReason: "error", code, reason: message };
+  const changed = patchUser(thread, requestId, { delivery });
+  return endRun(changed, requestId, { ...end, endedAt: at });
 }
 
 function tokensOf(usage: unknown): Pick<Run, "tokens"> {
@@ -126,9 +213,12 @@ export function receive(thread: Thread, frame: ServerFrame, now: number): Thread
         ...tokensOf(usage),
       });
     }
+    case "error":
+      return noteError(thread, frame.payload);
     case "typing.start":
+      return { ...noteTyping(thread), isTyping: true };
     case "typing.stop":
-      return { ...thread, isTyping: frame.type === "typing.start" };
+      return { ...thread, isTyping: false };
     default:
       return thread;
   }

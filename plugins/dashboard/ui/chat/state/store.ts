@@ -1,7 +1,9 @@
 /** State of the chat page: the list, the open conversations and the one in front. @module */
-import { effect, signal, type ReadonlySignal } from "@preact/signals";
+import { effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { ConversationsView, ConversationSummary } from "../../../api/conversation-views.ts";
+import type { StatusView } from "../../../api/views.ts";
 import { base } from "../../live/base.ts";
+import { requestAsOwner } from "../../live/owner.ts";
 import type { ChannelProblem } from "../../text/channel-problem.ts";
 import { openConversation, openStored, type Conversation } from "./conversation.ts";
 import type { DraftStore } from "./draft.ts";
@@ -35,6 +37,13 @@ export type ConversationTarget = Pick<ConversationSummary, "session" | "channel"
   readonly id?: string;
 };
 
+/** The data of the document. */
+interface InitialState {
+  readonly list?: ConversationsView;
+  readonly channelProblem?: ChannelProblem;
+  readonly isApplicationDown?: boolean;
+}
+
 /** The state of the page and its acts. */
 export class ChatStore {
   readonly list: ConversationList;
@@ -43,14 +52,17 @@ export class ChatStore {
   readonly names = signal<readonly string[]>([]);
   /** Request that the inspector shows; `""` is the newest one, undefined closes it. */
   readonly inspected = signal<string | undefined>(undefined);
+  /** True while the application is a program that does not run. */
+  readonly isApplicationDown: Signal<boolean>;
   readonly drafts: DraftStore;
   private readonly current = signal<Place>({ isNew: false });
   private readonly opened = new Map<string, Conversation>();
   /** State of the links until they have their own. */
   private readonly firstLink: LinkView = { state: "connecting", reason: "" };
 
-  constructor(initial?: ConversationsView, channelProblem?: ChannelProblem) {
-    this.list = new ConversationList(initial);
+  constructor({ list, channelProblem, isApplicationDown = false }: InitialState) {
+    this.list = new ConversationList(list);
+    this.isApplicationDown = signal(isApplicationDown);
     if (channelProblem) this.firstLink = { state: "blocked", reason: channelProblem };
     this.place = this.current;
     this.drafts = lazyDrafts();
@@ -144,6 +156,15 @@ export class ChatStore {
     }
   }
 
+  /** Asks whether the program runs again: the page may have missed the event. */
+  async checkApplication(): Promise<void> {
+    if (!this.isApplicationDown.peek()) return;
+    const answer = await requestAsOwner<StatusView>("GET", "/api/status");
+    if ("error" in answer) return;
+    const { program } = answer.body;
+    this.isApplicationDown.value = program !== undefined && program.state !== "running";
+  }
+
   private openNewest(): void {
     const [newest] = this.list.items.value;
     const [name] = this.names.value;
@@ -176,8 +197,10 @@ export class ChatStore {
     const conversation = this.opened.get(session) ?? openConversation(session, this.firstLink);
     this.opened.delete(session);
     this.opened.set(session, conversation);
+    const opened = [...this.opened.values()];
+    const limit = opened.some(({ link }) => link.value.usesEvents) ? 1 : maxOpen;
     for (const [key, other] of this.opened) {
-      if (this.opened.size <= maxOpen) break;
+      if (this.opened.size <= limit) break;
       if (other === conversation || other.isBusy()) continue;
       other.close();
       this.opened.delete(key);

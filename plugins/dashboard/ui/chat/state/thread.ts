@@ -6,8 +6,19 @@ export interface ShownFile {
   readonly type?: string;
 }
 
-/** How far a message of this browser got. */
-export type Delivery = "sending" | "waiting" | "delivered" | "failed";
+/**
+ * How far a message of this browser got. `received`: the application has it. `delivered`: it is in
+ * the conversation, too. `rejected`: the application had it, and it is not in the conversation.
+ * `stopped`: a person stopped it before. `failed`: the application never had it.
+ */
+export type Delivery =
+  | "sending"
+  | "waiting"
+  | "received"
+  | "delivered"
+  | "rejected"
+  | "stopped"
+  | "failed";
 
 interface Common {
   /** Identifies the message on the page. */
@@ -62,6 +73,8 @@ export interface Run {
   readonly finishReason?: string;
   /** Code of the error, with the outcome `failed`. */
   readonly code?: string;
+  /** The sentence of the error. Absent if another device received it. */
+  readonly reason?: string;
   readonly tokens?: number;
   /** True if the server reports the end. Otherwise a complete text ends the run. */
   readonly isReported: boolean;
@@ -76,6 +89,10 @@ export interface Thread {
   readonly isTyping: boolean;
   /** True if the server can stop messages and reports their end. */
   readonly canStop: boolean;
+  /**
+   * Number of the last frame when the server reported what runs. Frames up to it begin no run.
+   */
+  readonly joinedAt?: number;
 }
 
 export const emptyThread: Thread = {
@@ -88,15 +105,30 @@ export const emptyThread: Thread = {
 export const userKey = (id: string): string => `user ${id}`;
 export const appKey = (id: string): string => `app ${id}`;
 
-/** Replaces the message with the same key, or adds it at its position. */
-function put(messages: readonly Message[], message: Message): readonly Message[] {
-  const known = messages.findLastIndex(({ key }) => key === message.key);
-  if (known >= 0) return messages.with(known, message);
+/** True until the server has numbered a message that this browser sends. */
+const isPending = (message: Message | undefined): boolean =>
+  message?.kind === "user" &&
+  message.seq === undefined &&
+  (message.delivery === "sending" || message.delivery === "waiting");
+
+/** Adds a message at its position. Numbered messages precede those that are on their way. */
+function insert(messages: readonly Message[], message: Message): readonly Message[] {
   const { seq } = message;
   if (seq === undefined) return [...messages, message];
-  const before = messages.findLastIndex((other) => other.seq !== undefined && other.seq < seq);
-  const isNewest = !messages.some((other) => other.seq !== undefined && other.seq > seq);
-  return isNewest ? [...messages, message] : messages.toSpliced(before + 1, 0, message);
+  let at = messages.findLastIndex((other) => other.seq !== undefined && other.seq < seq) + 1;
+  if (!messages.some((other) => other.seq !== undefined && other.seq > seq)) {
+    at = messages.length;
+    while (isPending(messages[at - 1])) at -= 1;
+  }
+  return messages.toSpliced(at, 0, message);
+}
+
+/** Replaces the message with the same key, or adds it. A new number changes its position. */
+function put(messages: readonly Message[], message: Message): readonly Message[] {
+  const known = messages.findLastIndex(({ key }) => key === message.key);
+  if (known < 0) return insert(messages, message);
+  if (messages[known]!.seq === message.seq) return messages.with(known, message);
+  return insert(messages.toSpliced(known, 1), message);
 }
 
 export const putIn = (thread: Thread, message: Message): Thread => ({
@@ -105,10 +137,8 @@ export const putIn = (thread: Thread, message: Message): Thread => ({
 });
 
 export function patchUser(thread: Thread, requestId: string, change: Partial<UserMessage>): Thread {
-  const at = thread.messages.findLastIndex(({ key }) => key === userKey(requestId));
-  const message = thread.messages[at];
-  if (message?.kind !== "user") return thread;
-  return { ...thread, messages: thread.messages.with(at, { ...message, ...change }) };
+  const message = thread.messages.findLast(({ key }) => key === userKey(requestId));
+  return message?.kind === "user" ? putIn(thread, { ...message, ...change }) : thread;
 }
 
 export function setRun(thread: Thread, requestId: string, run: Run): Thread {
@@ -137,18 +167,39 @@ export function addSent(
   return thread.canStop ? beginRun(added, requestId, at, true) : added;
 }
 
-/** Shows how far a sent message got. A failed one has no run. */
+const hasAnswer = ({ messages }: Thread, requestId: string): boolean =>
+  messages.some(
+    (message) =>
+      message.kind !== "user" && "requestId" in message && message.requestId === requestId,
+  );
+
+/**
+ * Shows how far a sent message got. One that is not on its way has no run, unless the application
+ * has answered.
+ */
 export function setDelivery(
   thread: Thread,
   requestId: string,
   delivery: Delivery,
   reason = "",
 ): Thread {
+  const message = thread.messages.findLast(({ key }) => key === userKey(requestId));
+  if (message?.kind !== "user") return thread;
+  const isOnItsWay = delivery === "sending" || delivery === "waiting";
+  // The application has written about the message, although it has not confirmed it.
+  if (isOnItsWay && isReceived(message)) return thread;
   const changed = patchUser(thread, requestId, { delivery, reason });
-  if (delivery !== "failed" || !thread.runs.has(requestId)) return changed;
+  if (delivery === "sending" && thread.canStop)
+    return beginRun(changed, requestId, message.at, true);
+  if (delivery !== "failed" && delivery !== "waiting") return changed;
+  return hasAnswer(thread, requestId) ? changed : forgetRun(changed, requestId);
+}
+
+function forgetRun(thread: Thread, requestId: string): Thread {
+  if (!thread.runs.has(requestId)) return thread;
   const runs = new Map(thread.runs);
   runs.delete(requestId);
-  return { ...changed, runs };
+  return { ...thread, runs };
 }
 
 export function addNote(thread: Thread, content: string, at: number): Thread {
@@ -158,4 +209,12 @@ export function addNote(thread: Thread, content: string, at: number): Thread {
 
 /** The server knows only messages that the application has accepted. */
 export const canEdit = ({ delivery }: UserMessage): boolean =>
-  delivery !== "sending" && delivery !== "waiting";
+  delivery !== "sending" && delivery !== "waiting" && delivery !== "received";
+
+/** True for messages that the application has, whatever became of them. */
+export const isReceived = ({ delivery }: UserMessage): boolean =>
+  delivery === "received" || delivery === "delivered";
+
+/** False for messages that another one cannot replace, because the conversation lacks them. */
+export const isInConversation = ({ delivery }: UserMessage): boolean =>
+  delivery !== "failed" && delivery !== "rejected" && delivery !== "stopped";

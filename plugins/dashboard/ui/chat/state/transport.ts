@@ -3,9 +3,16 @@ import type { Signal } from "@preact/signals";
 import type { Client, LinkChange, LinkError } from "../../../../../lib/pico-link/browser.ts";
 import { serverNow } from "../../live/clock.ts";
 import type { ChannelProblem } from "../../text/channel-problem.ts";
-import { channelProblem, openLink } from "./link.ts";
-import { receive } from "./receive.ts";
-import { patchUser, setDelivery, type Thread, type UserMessage } from "./thread.ts";
+import { channelProblem, openLink, preferEvents, usesEvents } from "./link.ts";
+import { greet, receive, rejectMessage, renumber } from "./receive.ts";
+import {
+  isReceived,
+  patchUser,
+  setDelivery,
+  userKey,
+  type Thread,
+  type UserMessage,
+} from "./thread.ts";
 
 /** The connection of a conversation. */
 export interface LinkView {
@@ -13,6 +20,8 @@ export interface LinkView {
   readonly reason: string;
   /** Unix milliseconds of the next attempt. */
   readonly retryAt?: number;
+  /** The connection is an event stream: browsers permit six of them. */
+  readonly usesEvents?: boolean;
 }
 
 export type UnsentMessage = Pick<UserMessage, "content" | "files" | "replaces">;
@@ -34,6 +43,20 @@ export interface TransportOwner {
 const offReasons: readonly ChannelProblem[] = ["no_channel", "not_found", "channel_managed"];
 const isOff = (reason: string): boolean => offReasons.some((one) => one === reason);
 
+/** Errors after which the application has received the message. */
+const applicationCodes: readonly string[] = [
+  "application_refused",
+  "application_ended",
+  "bad_answer",
+  "no_answer",
+  "internal",
+  "stopped",
+];
+
+/** Reasons for a failed handshake that a proxy causes. */
+const proxyReasons: readonly string[] = ["upgrade_required", "timeout"];
+const maxProxyFailures = 2;
+
 /** The application shows the typing indicator for some seconds. */
 const typingIntervalMs = 3_000;
 
@@ -41,7 +64,7 @@ const typingIntervalMs = 3_000;
 const forgetReplaced = (thread: Thread, requestId: string): Thread =>
   patchUser(thread, requestId, { replaces: undefined });
 
-/** After a gap, the ends of the answers may be lost. */
+/** After a gap, the ends of the answers may be lost, unless the server reports what runs. */
 const forgetOpenRuns = (thread: Thread): Thread => ({
   ...thread,
   runs: new Map([...thread.runs].filter(([, { endedAt }]) => endedAt !== undefined)),
@@ -55,6 +78,10 @@ export class Transport {
   private links = 0;
   private typedAt = 0;
   private isClosed = false;
+  /** Handshakes in a row that a proxy may have broken. */
+  private proxyFailures = 0;
+  /** The attempt in progress began before a sign-in, so it fails. */
+  private isOutdated = false;
 
   constructor(owner: TransportOwner) {
     this.owner = owner;
@@ -64,7 +91,10 @@ export class Transport {
   /** Attempts to connect now. Also opens a link that was closed permanently. */
   async connect(): Promise<void> {
     const { owner, client } = this;
-    if (client && client.state() !== "stopped") return client.retry();
+    if (client && client.state() !== "stopped") {
+      this.isOutdated = client.state() === "connecting";
+      return client.retry();
+    }
     if (isOff(owner.linkState.value.reason)) {
       const { reason } = await channelProblem();
       if (this.isClosed || this.client !== client) return;
@@ -80,12 +110,17 @@ export class Transport {
     const number = ++this.links;
     this.client = openLink(owner.session, {
       onRaw: (direction, text) => this.readRaw(direction, text),
-      onFrame: (frame) => owner.change((thread) => receive(thread, frame, serverNow())),
-      onGap: () => {
-        owner.change(forgetOpenRuns);
+      onFrame: (frame) => {
+        owner.change((thread) => receive(thread, frame, serverNow()));
+        if (frame.type !== "error" || frame.payload.request_id !== undefined) return;
+        const { code, message } = frame.payload;
+        if (code !== "unknown_type") owner.note(message || code);
+      },
+      onGap: ({ reason }) => {
+        owner.change((thread) => (thread.joinedAt === undefined ? forgetOpenRuns(thread) : thread));
+        if (reason === "epoch_changed") owner.change(renumber);
         owner.handleGap();
       },
-      onError: ({ code, message }) => owner.note(message || code),
       onState: (change) => {
         if (number === this.links) this.handleLink(change);
       },
@@ -105,15 +140,36 @@ export class Transport {
     const replaced = replaces !== undefined && { replaces };
     client.send({ id, content, ...(media.length > 0 && { media }), ...replaced }).then(
       () => this.settle(id, "delivered"),
-      ({ code, message: reason }: LinkError) => {
+      (error: LinkError) => {
         // The page closed the link or the sign-in ended; the next link sends it again.
-        if (code === "stopped" && client.state() === "stopped") this.wait(id);
-        else {
-          this.settle(id, "failed", reason);
-          if (code === "unknown_turn") owner.change((thread) => forgetReplaced(thread, id));
-        }
+        if (error.code === "stopped" && client.state() === "stopped") this.wait(id);
+        else this.fail(id, error);
       },
     );
+  }
+
+  /** Shows an error of the application in the answer, and all others at the message. */
+  private fail(id: string, { code, message }: LinkError): void {
+    const { owner, client } = this;
+    const at = serverNow();
+    if (applicationCodes.includes(code)) {
+      owner.unconfirmed.delete(id);
+      return owner.change((thread) => rejectMessage(thread, id, { code, message, at }));
+    }
+    // The server has the message, and reports the end of the answer.
+    const hasArrived = code === "expired" && client?.state() === "open";
+    this.settle(id, hasArrived || this.applicationHas(id) ? "delivered" : "failed", message);
+    if (code === "unknown_turn") owner.change((thread) => forgetReplaced(thread, id));
+  }
+
+  private applicationHas(id: string): boolean {
+    let has = false;
+    this.owner.change((thread) => {
+      const message = thread.messages.findLast(({ key }) => key === userKey(id));
+      has = message?.kind === "user" && isReceived(message);
+      return thread;
+    });
+    return has;
   }
 
   /** Stops the answer to a message, or all answers. */
@@ -141,11 +197,14 @@ export class Transport {
     this.owner.change((thread) => setDelivery(thread, id, delivery, reason));
   }
 
-  /** The capabilities of the server are only in its first frame. */
+  /** Only the first frame lists the capabilities of the server and the running answers. */
   private readRaw(direction: "in" | "out", text: string): void {
     if (direction === "out" || !text.startsWith('{"type":"hello"')) return;
-    const canStop = /"can":\[[^\]]*"stop"/.test(text);
-    this.owner.change((thread) => ({ ...thread, canStop }));
+    const { payload } = JSON.parse(text) as { payload: Parameters<typeof greet>[1] };
+    const { owner } = this;
+    owner.change((thread) => greet(thread, payload, owner.unconfirmed));
+    for (const id of owner.unconfirmed.keys())
+      owner.change((thread) => setDelivery(thread, id, "sending"));
   }
 
   private handleLink({ to, reason, retryInMs }: LinkChange): void {
@@ -154,14 +213,24 @@ export class Transport {
       state: to,
       reason,
       ...(retryInMs !== undefined && { retryAt: serverNow() + retryInMs }),
+      ...(usesEvents() && { usesEvents: true }),
     };
+    if (to === "open") this.isOutdated = false;
+    if (to === "connecting" || to === "open") return;
+    for (const id of owner.unconfirmed.keys()) this.wait(id);
     if (to === "blocked" && isOff(reason)) {
       // A link repeats its attempts, which are in vain. The page knows when the channel is on.
       this.links++;
-      this.client?.stop();
+      return this.client?.stop();
     }
-    if (to !== "open") return;
-    for (const id of owner.unconfirmed.keys())
-      owner.change((thread) => setDelivery(thread, id, "sending"));
+    if (this.isOutdated) this.retry();
+    this.proxyFailures = proxyReasons.includes(reason) ? this.proxyFailures + 1 : 0;
+    if (this.proxyFailures !== maxProxyFailures || usesEvents()) return;
+    void preferEvents().then(() => this.retry());
+  }
+
+  private retry(): void {
+    this.isOutdated = false;
+    this.client?.retry();
   }
 }

@@ -65,9 +65,8 @@ export function addTurns(thread: Thread, turns: readonly Turn[]): Thread {
   for (const turn of turns) {
     const message = fromTurn(turn);
     const known = changed.messages.find(({ key }) => key === message.key);
-    if (known?.kind === "user") changed = putIn(changed, { ...known, seq: turn.seq });
-    else if (!known || (turn.complete !== false && "isFinal" in known && !known.isFinal))
-      changed = putIn(changed, message);
+    const isMissed = turn.complete !== false && known && "isFinal" in known && !known.isFinal;
+    changed = putIn(changed, known && !isMissed ? { ...known, seq: turn.seq } : message);
   }
   return changed;
 }

@@ -1,5 +1,5 @@
 /** Finds the versions of a conversation whose messages were edited or asked again. @module */
-import type { Message } from "./thread.ts";
+import type { Delivery, Message } from "./thread.ts";
 
 /** The version that a person has chosen: by the key of any of its siblings. */
 export type Choices = ReadonlyMap<string, string>;
@@ -32,6 +32,9 @@ interface Node {
   newest?: Node;
 }
 
+/** A message that the conversation lacks has replaced nothing. */
+const replacesNothing: readonly Delivery[] = ["failed", "rejected", "stopped"];
+
 const createRoot = (): Node => ({ key: "", children: [] });
 
 interface Tree {
@@ -55,8 +58,8 @@ function createTree(messages: readonly Message[]): Tree {
     const request = "requestId" in message ? message.requestId : undefined;
     if (message.kind !== "user") return nodes.get(request ?? "") ?? leaf;
     const { key, replaces, delivery } = message;
-    // A rejected message has replaced nothing.
-    const isNewVersion = replaces !== undefined && delivery !== "failed";
+    const isNewVersion =
+      replaces !== undefined && !(delivery && replacesNothing.includes(delivery));
     const replaced = nodes.get(replaces ?? "");
     if (isNewVersion && !replaced) root = createRoot();
     const parent = isNewVersion ? (replaced?.parent ?? root) : leaf;

@@ -1,0 +1,196 @@
+// Keeps the messages that the program created and may still update, and sends their updates.
+import type { Clock, Release } from "../../kernel/index.ts";
+import type { Address, Channels, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
+import type { PendingMessage } from "./pending-entry.ts";
+import type { SendQueue } from "./reply-order.ts";
+import type { DroppedLines, ReplyTarget } from "./reply-target.ts";
+
+/** Time between two updates of a message; at most nine per second. */
+const updateIntervalMs = 112;
+/** Messages of the program that it may still update. */
+const maxMessages = 4_096;
+
+/** The `message_id` of the program, or a symbol without one. */
+type MessageKey = string | symbol;
+
+/** A message that the program created. */
+export interface SentMessage {
+  readonly address: Address;
+  /** The message it replies to. */
+  readonly request: PendingMessage | undefined;
+  /** Identifier on the channel; undefined if it was not sent. */
+  readonly id: Promise<string | undefined>;
+  /** Fields that every update repeats. */
+  readonly repeated: Pick<OutboundMessage, "kind" | "inReplyTo">;
+  isFinal: boolean;
+  /** True until an update replaces the placeholder. */
+  isPlaceholder: boolean;
+  /** Latest state; undefined if a final line has sent it. */
+  open: OutboundMessage | undefined;
+  /** Calls of all lines, with their latest results. */
+  calls: readonly ToolCall[];
+  /** Latest update that has not been sent. */
+  nextUpdate: OutboundMessage | undefined;
+  updatedAt: number;
+  cancelTimer: Release | undefined;
+}
+
+interface SentMessagesOptions {
+  readonly channels: Channels;
+  readonly clock: Clock;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly enqueue: SendQueue;
+  readonly dropped: DroppedLines;
+  /** Reports the failure of a send that ends no answer. */
+  readonly track: (sent: Promise<Receipt | undefined>) => void;
+}
+
+export class SentMessages {
+  private readonly options: SentMessagesOptions;
+  private readonly messages = new Map<MessageKey, SentMessage>();
+  /** The messages of each answer that has not ended. */
+  private readonly answers = new Map<PendingMessage, Set<MessageKey>>();
+
+  constructor(options: SentMessagesOptions) {
+    this.options = options;
+  }
+
+  get(name: string): SentMessage | undefined {
+    return this.messages.get(name);
+  }
+
+  /** @param name - Without a name, only the end of the answer completes the message. */
+  add(
+    { address, request }: ReplyTarget,
+    name: string | undefined,
+    sent: Promise<Receipt>,
+    state: Pick<SentMessage, "repeated" | "isFinal" | "isPlaceholder" | "open" | "calls">,
+  ): void {
+    if (name === undefined && (state.isFinal || !request)) return;
+    const key = name ?? Symbol();
+    const id = sent.then(
+      (receipt) => receipt.id,
+      () => undefined,
+    );
+    if (request) {
+      const keys = this.answers.get(request) ?? new Set();
+      this.answers.set(request, keys.add(key));
+    }
+    this.messages.set(key, {
+      ...state,
+      address,
+      request,
+      id,
+      nextUpdate: undefined,
+      updatedAt: this.options.clock.now(),
+      cancelTimer: undefined,
+    });
+    if (this.messages.size > maxMessages) this.evict(this.messages.keys().next().value!);
+  }
+
+  /**
+   * Completes the messages of an answer with their latest state, unless a final line has sent it,
+   * and removes placeholders.
+   *
+   * @returns The texts that were sent.
+   */
+  closeAll(request: PendingMessage): Promise<unknown>[] {
+    const keys = [...(this.answers.get(request) ?? [])];
+    return keys.flatMap((key) => this.close(key));
+  }
+
+  /** @returns False if the answer had no message. */
+  forgetAnswer(request: PendingMessage): boolean {
+    return this.answers.delete(request);
+  }
+
+  close(key: MessageKey): Promise<unknown>[] {
+    const message = this.messages.get(key);
+    if (message?.isPlaceholder) {
+      if (typeof key === "string") this.options.dropped.remember(key);
+      this.remove(key, message);
+      return [];
+    }
+    if (message) message.calls = [];
+    if (!message?.open) return [];
+    const { open, repeated } = message;
+    message.isFinal = true;
+    message.open = undefined;
+    const sent = this.sendUpdate(message, { ...open, final: true });
+    this.options.track(sent);
+    return repeated.kind === undefined ? [sent] : [];
+  }
+
+  /** Closes a message to which no further line refers. */
+  evict(key: MessageKey): void {
+    void this.close(key);
+    this.forget(key);
+  }
+
+  evictAll(): void {
+    for (const key of this.messages.keys()) this.evict(key);
+  }
+
+  sendUpdate(
+    message: SentMessage,
+    update: OutboundMessage & { readonly final?: boolean },
+  ): Promise<Receipt | undefined> {
+    const { channels, clock } = this.options;
+    message.cancelTimer?.();
+    message.cancelTimer = message.nextUpdate = undefined;
+    message.updatedAt = clock.now();
+    const { address, repeated } = message;
+    return this.enqueueFor(message, (id) =>
+      channels.update(address, id, { ...update, ...repeated }),
+    );
+  }
+
+  /** Sends an update when the interval has passed, unless another one takes its place. */
+  schedule(message: SentMessage, update: OutboundMessage): void {
+    const { clock, after } = this.options;
+    message.nextUpdate = update;
+    // The upper bound applies if the clock was set back.
+    const waitMs = Math.min(
+      updateIntervalMs,
+      Math.max(0, message.updatedAt + updateIntervalMs - clock.now()),
+    );
+    message.cancelTimer ??= after(waitMs, () => this.sendNext(message));
+  }
+
+  /** Sends the updates of an answer that are scheduled. */
+  sendScheduled(request: PendingMessage): void {
+    for (const key of this.answers.get(request) ?? []) {
+      const message = this.messages.get(key);
+      if (message) this.sendNext(message);
+    }
+  }
+
+  remove(key: MessageKey, message: SentMessage): void {
+    const { channels, track } = this.options;
+    this.forget(key);
+    track(this.enqueueFor(message, (id) => channels.remove(message.address, id)));
+  }
+
+  private sendNext(message: SentMessage): void {
+    const { nextUpdate } = message;
+    if (nextUpdate) this.options.track(this.sendUpdate(message, nextUpdate));
+  }
+
+  private forget(key: MessageKey): void {
+    const message = this.messages.get(key);
+    message?.cancelTimer?.();
+    if (message?.request) this.answers.get(message.request)?.delete(key);
+    this.messages.delete(key);
+  }
+
+  /** Runs `act` after earlier sends of the session, unless the message was not sent. */
+  private enqueueFor(
+    { address, id }: SentMessage,
+    act: (id: string) => Promise<Receipt>,
+  ): Promise<Receipt | undefined> {
+    return this.options.enqueue(address, async () => {
+      const channelId = await id;
+      return channelId === undefined ? undefined : act(channelId);
+    });
+  }
+}

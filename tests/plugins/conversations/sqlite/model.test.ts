@@ -1,0 +1,4 @@
+import { describe } from "vitest";
+import { storageModelConformance } from "../../../conformance/storage-model.ts";
+
+describe("SqliteStore", () => storageModelConformance(25));
