@@ -19,7 +19,6 @@ import { measureMemory, measureStart } from "./workloads/start.mjs";
 import { measureNodes } from "./workloads/nodes.mjs";
 import { measureRolling } from "./workloads/rolling.mjs";
 import { measureProtocols } from "./workloads/protocols.mjs";
-import { measureWorkers } from "./workloads/workers.mjs";
 import { measureDurable } from "./workloads/durable.mjs";
 import { measureStore } from "./workloads/store.mjs";
 
@@ -41,7 +40,6 @@ const workloads = {
   store: measureStore,
   durable: measureDurable,
   nodes: measureNodes,
-  workers: measureWorkers,
   rolling: measureRolling,
   protocols: measureProtocols,
 };

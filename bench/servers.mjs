@@ -1,6 +1,5 @@
 // Starts the measured servers, each in a process of its own: the built launcher with its own home,
 // and the peers.
-import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -123,29 +122,14 @@ export async function makeHome(config) {
   return { home, remove: () => rm(home, { recursive: true, force: true }) };
 }
 
-/** Listens on a port and closes it. Rejects if another program uses the port.
- * @param {number} port 0: any @returns {Promise<number>} The port */
-async function tryPort(port) {
-  const server = createServer().listen(port, "127.0.0.1");
+/** Resolves to a port that was free a moment ago. @returns {Promise<number>} */
+export async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   server.close();
   await once(server, "close");
   return typeof address === "object" && address ? address.port : 0;
-}
-
-/** Resolves to a port that was free a moment ago. @returns {Promise<number>} */
-export const freePort = () => tryPort(0);
-
-/** Resolves to the first of consecutive ports that were free a moment ago. Operating systems do not
- * give ports below 32,768 to connections. @param {number} count @returns {Promise<number>} */
-export async function freePorts(count) {
-  for (;;) {
-    const first = randomInt(16_384, 32_768 - count);
-    const ports = Array.from({ length: count }, (_, at) => tryPort(first + at));
-    const results = await Promise.allSettled(ports);
-    if (results.every(({ status }) => status === "fulfilled")) return first;
-  }
 }
 
 /** Reads the resident bytes of a process from `/proc` (Linux only). @param {number} pid */

@@ -1,6 +1,5 @@
 // Parses the command line and prints the help.
 import { parseArgs } from "node:util";
-import { maxWorkers } from "../config/workers/count.ts";
 import { didYouMean } from "../kernel/index.ts";
 import type { Command } from "./commands/index.ts";
 import type { Options } from "./commands/command.ts";
@@ -21,8 +20,8 @@ export interface LauncherArguments {
   readonly port?: number;
   readonly host?: string;
   readonly public?: boolean;
-  /** Number of processes that serve clients. @defaultValue 1 */
-  readonly workers?: number;
+  /** The launcher rejects it. */
+  readonly workers?: string;
   /** The program that answers messages, and its arguments. */
   readonly program?: readonly [string, ...string[]];
 }
@@ -62,10 +61,6 @@ export const launcherRows: Command["usage"] = [
   ["-port PORT", 'Port of the dashboard (default 18800, or "port" in launcher-config.json)'],
   ["-host ADDRESS", "Listen on one interface (default 127.0.0.1)"],
   ["-public", "Listen on all interfaces"],
-  [
-    "-workers NUMBER",
-    'Serve clients with this many processes that share a Redis store (default 1, or "workers")',
-  ],
   ["-no-browser", "Do not open the browser"],
   ["-debug", "Log details, and stacks of errors"],
   ["-version", "Print the version"],
@@ -266,7 +261,7 @@ function parseLauncher(argv: readonly string[], names: readonly string[] = []): 
     ...(values.port === undefined ? {} : { port: parsePort(values.port) }),
     ...(values.host === undefined ? {} : { host: values.host }),
     ...(values.public === undefined ? {} : { public: values.public }),
-    ...(values.workers === undefined ? {} : { workers: parseWorkers(values.workers, "-workers") }),
+    ...(values.workers === undefined ? {} : { workers: values.workers }),
   };
 }
 
@@ -281,13 +276,6 @@ function parseOptions<const T extends Options>(args: string[], options: T) {
     const [sentence = "wrong usage"] = message.split(". ");
     throw new UsageError(sentence.charAt(0).toLowerCase() + sentence.slice(1), { cause: error });
   }
-}
-
-/** @param name - Option or variable with the text. */
-export function parseWorkers(text: string, name: string): number {
-  const number = /^\d{1,2}$/.test(text) ? Number(text) : 0;
-  if (number >= 1 && number <= maxWorkers) return number;
-  throw new UsageError(`"${name}" takes a number from 1 to ${maxWorkers}, not "${text}"`);
 }
 
 function parsePort(text: string): number {

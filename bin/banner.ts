@@ -24,8 +24,6 @@ export interface BannerOptions {
   readonly protocols?: readonly { readonly title: string; readonly url: string }[];
   /** The program that answers messages; absent: the echo. */
   readonly program?: string;
-  /** Number of processes that serve clients, if there are several. */
-  readonly workers?: number | undefined;
   /** Marks of an env file in environment variables. */
   readonly environmentProblems?: readonly string[];
   /** Why conversations are not kept on disk, although they should be. */
@@ -65,7 +63,6 @@ export function banner(options: BannerOptions): string {
       "Program",
       program ?? "none (messages are echoed); to run one: doorward run -- python3 agent.py",
     ),
-    ...(options.workers === undefined ? [] : [row("Workers", `${options.workers} processes`)]),
     ...(options.environmentProblems ?? []).map((text) => row("Warning", text)),
     ...(options.storeProblem === undefined ? [] : [row("Store", options.storeProblem)]),
     ...(options.pluginProblems ?? []).map((text) => row("Plugin", sanitizeLine(text))),

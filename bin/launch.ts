@@ -5,65 +5,47 @@ import { createLauncher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome } from "../lib/files/index.ts";
 import { codeOf, type Log } from "../kernel/index.ts";
 import { envFileMarks } from "../config/load/env-file-marks.ts";
-import type { Environment } from "../config/load/index.ts";
+import { loadErrors, type Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
 import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner, isRunning, startFailureRemedy } from "./banner.ts";
 import { sanitize } from "./client/text.ts";
-import { writeCache } from "./compile-cache/cache.ts";
-import type { CompiledFiles } from "./compile-cache/loader.ts";
 import { isRemote } from "./desktop.ts";
 import { homeOf, createRandom } from "./environment.ts";
 import { watchNpm } from "./npm-parent.ts";
 import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
-import { releaseYoungSpace } from "./young-space.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
-import type { WorkerRole } from "./workers/role.ts";
 
 interface LaunchOptions extends LauncherArguments {
   readonly env: Environment;
   readonly version: string;
-  /** Returns code compiled by this start, for the next one; undefined if nothing is new. */
-  readonly compiled?: () => CompiledFiles | undefined;
-  /** Set in one of several processes that serve the home. */
-  readonly worker?: WorkerRole | undefined;
 }
-
-/** True in the process that owns the control socket, the sign-in pages and the compiled code. */
-const isFirst = ({ worker }: LaunchOptions): boolean => (worker?.number ?? 1) === 1;
 
 /** Runs the launcher until it is stopped and resolves with the exit code. */
 export async function launch(options: LaunchOptions): Promise<number> {
-  const { env, debug, worker } = options;
+  const { env, debug } = options;
   const home = homeOf(env);
   const log = await openLog(home, options);
-  if (isFirst(options)) await recordVersion(home, options, log.log);
+  await recordVersion(home, options, log.log);
   let kernel: Launcher | undefined;
   let shutdownSignal: ShutdownSignal | undefined;
-  let cacheTimer: NodeJS.Timeout | undefined;
   const pages = createSignInPages({ home, env });
   try {
+    if (options.workers !== undefined) throw loadErrors.WORKERS_REMOVED("-workers");
+    if (env["SERVICE_WORKERS"]?.trim()) throw loadErrors.WORKERS_REMOVED("SERVICE_WORKERS");
     const quitting = new AbortController();
     kernel = await buildKernel(home, log, { ...options, pages }, () => quitting.abort());
-    shutdownSignal = waitForShutdown(kernel, log, quitting.signal, options);
+    shutdownSignal = waitForShutdown(kernel, log, quitting.signal, env);
     await kernel.start();
-    if (isFirst(options)) removeUsed(pages, kernel);
-    if (worker) {
-      shareUnblocks(worker, kernel, log.log);
-      log.log.info({ dashboard: kernel.services.http.addresses()[0]?.href }, "worker started");
-    }
-    if (!worker || (await worker.serving())) await printBanner(kernel, home, pages, options);
-    cacheTimer = setTimeout(() => {
-      const written = isFirst(options) ? writeCompileCache(home, options, log.log) : undefined;
-      void Promise.resolve(written).finally(releaseYoungSpace);
-    }, cacheDelayMs);
+    removeUsed(pages, kernel);
+    await printBanner(kernel, home, pages, options);
     return await shutdownSignal.code;
   } catch (error) {
     if (shutdownSignal?.hasBegun()) return await shutdownSignal.code; // startup was aborted
     await kernel?.stop({ timeoutMs: stopTimeoutMs(kernel) });
     const isInternal = codeOf(error) === "internal";
-    const remedy = isFirst(options) ? await startFailureRemedy(codeOf(error), home, env) : "";
+    const remedy = await startFailureRemedy(codeOf(error), home, env);
     const reason = isInternal ? "" : `${(error as Error).message}${remedy}`;
     const fields = isInternal || debug ? { err: error } : { code: codeOf(error), reason };
     log.log.error(fields, "startup failed");
@@ -74,7 +56,6 @@ export async function launch(options: LaunchOptions): Promise<number> {
     process.stderr.write(sanitize(`doorward: ${sentence}\n${details}`));
     return 1;
   } finally {
-    clearTimeout(cacheTimer);
     log.close();
     // Timers and sockets that a third-party plugin left open must not keep the process alive.
     setTimeout(() => process.exit(), lingerMs).unref();
@@ -92,25 +73,6 @@ function removeUsed(pages: SignInPages, kernel: Launcher): void {
   setInterval(() => pages.sweep(unusedMs), unusedMs / 2).unref();
   process.once("exit", () => pages.sweep(0));
 }
-/** By then startup is complete, and V8 has compiled the functions it called. */
-const cacheDelayMs = 3_000;
-
-/** Stores compiled code for the next start. If that fails, as in a read-only home, it compiles
- *  again. */
-async function writeCompileCache(
-  home: string,
-  { env, compiled }: LaunchOptions,
-  log: Log,
-): Promise<void> {
-  try {
-    if (compiled) await writeCache(home, env, compiled);
-  } catch (error) {
-    log.debug(
-      { code: codeOf(error), reason: (error as Error).message },
-      "compiled code was not stored",
-    );
-  }
-}
 
 /** Without it, as in a read-only home, the doctor cannot tell what an update changes. */
 async function recordVersion(home: string, { version }: LaunchOptions, log: Log): Promise<void> {
@@ -125,18 +87,15 @@ async function recordVersion(home: string, { version }: LaunchOptions, log: Log)
 /** Opens the log file in the home; without a home, logs to standard error. */
 async function openLog(
   home: string,
-  { debug, console: isConsole, program, worker }: LaunchOptions,
+  { debug, console: isConsole, program }: LaunchOptions,
 ): Promise<LauncherLog> {
-  const number = worker?.number ?? 1;
   // Startup works without a home as long as nothing has to be written to it.
   const warnings = await ensureHome(home).then(
     (state) => state.warnings,
     () => [],
   );
   const log = await createLog({
-    // Each worker renames its own file when it is full.
-    file: join(home, "logs", number === 1 ? "launcher.log" : `launcher-${number}.log`),
-    ...(worker && { fields: { worker: number } }),
+    file: join(home, "logs", "launcher.log"),
     level: debug ? "debug" : "info",
     pretty: process.stderr.isTTY,
     stderr: process.stderr,
@@ -149,10 +108,8 @@ async function openLog(
 
 /** With "run", the terminal shows output of the program and warnings. A startup failure is printed
  *  separately. */
-const withPlugin = String.raw`"time":"[^"]*"(?:,"worker":\d+)?,"plugin"`;
-const runModeLines = new RegExp(
-  `^\\{"level":(?:30,${withPlugin}:"program"|40|[56]0,${withPlugin})`,
-);
+const runModeLines =
+  /^\{"level":(?:30,"time":"[^"]*","plugin":"program"|40|[56]0,"time":"[^"]*","plugin")/;
 
 async function buildKernel(
   home: string,
@@ -190,7 +147,6 @@ async function buildKernel(
     log: log.log,
     ways,
     pid: process.pid,
-    ...(options.worker && { worker: options.worker.number }),
     isRunning: await isRunning(home, env),
     random: createRandom(),
     ...(log.file === undefined ? {} : { logSource: logSource({ ...log, file: log.file }) }),
@@ -229,7 +185,7 @@ function waitForShutdown(
   kernel: Launcher,
   log: LauncherLog,
   quitting: AbortSignal,
-  { env, worker }: LaunchOptions,
+  env: Environment,
 ): ShutdownSignal {
   let stopping = false;
   const code = new Promise<number>((done) => {
@@ -245,13 +201,10 @@ function waitForShutdown(
     const stopOnce = (signal: string): void => {
       if (!stopping) stopFor(signal);
     };
-    if (worker) followPrimary(worker, log.log, stopOnce);
-    else {
-      for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stopFor);
-      process.on("SIGHUP", stopOnce); // a closing terminal sends it twice
-      quitting.addEventListener("abort", () => stopFor("quit"));
-      watchNpm({ env, ended: () => stopOnce("npm ended") }); // Ctrl+C in a terminal reaches both
-    }
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stopFor);
+    process.on("SIGHUP", stopOnce); // a closing terminal sends it twice
+    quitting.addEventListener("abort", () => stopFor("quit"));
+    watchNpm({ env, ended: () => stopOnce("npm ended") }); // Ctrl+C in a terminal reaches both
     process.on("uncaughtException", (error) => {
       log.log.error({ err: error }, "uncaught error: stopping");
       process.stderr.write("doorward: stopped after an internal error; see launcher.log\n");
@@ -259,26 +212,6 @@ function waitForShutdown(
     });
   });
   return { code, hasBegun: () => stopping };
-}
-
-/** A terminal and a service manager signal all processes, so only the primary process counts
- *  signals. SIGTERM to a worker alone makes the primary process replace it. */
-function followPrimary(worker: WorkerRole, log: Log, stop: (reason: string) => void): void {
-  worker.onStop(stop);
-  process.on("SIGTERM", stop);
-  for (const signal of ["SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
-  worker.onLoss(({ number, code, signal, restartMs }) =>
-    log.warn({ lost: number, code, signal, restartMs }, "another worker ended: it starts again"),
-  );
-}
-
-/** Each worker counts wrong tokens by itself, so what the owner clears at one is passed on. */
-function shareUnblocks(worker: WorkerRole, kernel: Launcher, log: Log): void {
-  kernel.on("dashboard:unblocked", (event) => worker.unblock({ type: "unblock", ...event }));
-  worker.onUnblock(({ address }) => {
-    kernel.services.http.unblock(address);
-    log.info({ ip: address ?? "all" }, "unblocked at another worker");
-  });
 }
 
 /** Returns the protocols of other products that are on, with the URLs for their clients. */
@@ -333,7 +266,6 @@ async function printBanner(
       ...(program ? { program: program.status().command } : {}),
       environmentProblems: envFileMarks(options.env, "service"),
       ...(storeProblem === undefined ? {} : { storeProblem }),
-      ...(options.worker && { workers: options.workers }),
       pluginProblems: kernel
         .pluginViews()
         .flatMap(({ name, state: phase, reason = "" }) =>

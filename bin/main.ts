@@ -3,17 +3,13 @@ import { closeSync } from "node:fs";
 import { isatty } from "node:tty";
 import {
   parseArguments,
-  parseWorkers,
   UsageError,
   usage,
   type CommandArguments,
   type LauncherArguments,
 } from "./arguments.ts";
-import type { ScriptLoader } from "./compile-cache/loader.ts";
 import { sanitize } from "./client/text.ts";
 import { commands } from "./commands/index.ts";
-import type { WorkerRole } from "./workers/role.ts";
-import { limitYoungSpace } from "./young-space.ts";
 
 // Everything here uses this copy; child processes start without the tokens.
 const env: Readonly<Record<string, string | undefined>> = Object.freeze({ ...process.env });
@@ -30,9 +26,9 @@ process.on("exit", () => {
 });
 
 /** Runs the command line and resolves with the exit code. */
-export async function main(scriptLoader: ScriptLoader): Promise<number> {
+export async function main(): Promise<number> {
   try {
-    return await run(parseArguments(process.argv.slice(2), commands), scriptLoader);
+    return await run(parseArguments(process.argv.slice(2), commands));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(
@@ -42,67 +38,19 @@ export async function main(scriptLoader: ScriptLoader): Promise<number> {
   }
 }
 
-async function run(
-  given: LauncherArguments | CommandArguments,
-  scriptLoader: ScriptLoader,
-): Promise<number> {
+async function run(given: LauncherArguments | CommandArguments): Promise<number> {
   if (given.command === "help") {
     process.stdout.write(usage(commands, given.about));
     return 0;
   }
-  const { version } = await import("./environment.ts");
+  const { homeOf, version } = await import("./environment.ts");
   if (given.command === "version") {
     process.stdout.write(`${version}\n`);
     return 0;
   }
-  const { homeOf } = await import("./environment.ts");
   if (given.command === "run") return runCommand(given, version, homeOf(env));
-  const workers = given.workers ?? workersOf(env) ?? (await workersOfHome(homeOf(env)));
-  if (workers === undefined) return 1;
-  if (workers === 1) return runLauncher({ ...given, workers }, version, scriptLoader);
-  if (given.tray === true) throw new UsageError("-tray does not work with -workers");
-  const { workerRole } = await import("./workers/role.ts");
-  const worker = workerRole(env);
-  if (!worker) {
-    const { runPrimary } = await import("./workers/primary.ts");
-    return runPrimary({ ...given, count: workers, env });
-  }
-  try {
-    const own = { ...given, workers, worker, port: worker.port, tray: false };
-    return await runLauncher(own, version, scriptLoader);
-  } finally {
-    worker.leave();
-  }
-}
-
-/** Reads the number of processes from the environment, as in containers and in workers. */
-function workersOf({ SERVICE_WORKERS: text = "" }: typeof env): number | undefined {
-  return text.trim() === "" ? undefined : parseWorkers(text.trim(), "SERVICE_WORKERS");
-}
-
-/** @returns Undefined after an error message, if the file has another value than a number. */
-async function workersOfHome(home: string): Promise<number | undefined> {
-  const { workersInFile } = await import("../config/workers/count.ts");
-  try {
-    return await workersInFile(home);
-  } catch (error) {
-    process.stderr.write(`doorward: ${sanitize((error as Error).message)}\n`);
-    return undefined;
-  }
-}
-
-async function runLauncher(
-  given: LauncherArguments & { readonly worker?: WorkerRole },
-  version: string,
-  scriptLoader: ScriptLoader,
-): Promise<number> {
-  const { homeOf } = await import("./environment.ts");
-  const home = homeOf(env);
-  limitYoungSpace();
-  const { readCache } = await import("./compile-cache/cache.ts");
-  scriptLoader.use(await readCache(home, env));
   const { launch } = await import("./launch.ts");
-  return launch({ ...given, env, version, compiled: () => scriptLoader.compiled() });
+  return launch({ ...given, env, version });
 }
 
 async function runCommand(given: CommandArguments, version: string, home: string): Promise<number> {

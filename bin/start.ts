@@ -1,12 +1,28 @@
-// Loads the compiled program and runs it.
-import { ScriptLoader } from "./compile-cache/loader.ts";
+// Loads the program and runs it.
+import { statSync } from "node:fs";
+import * as nodeModule from "node:module";
+import { join } from "node:path";
+import { homeOf } from "./environment.ts";
 import { refuseInspector } from "./inspector.ts";
-import type * as Main from "./main.ts";
+
+/** Lets Node 22 and newer store compiled code for later starts, in a private home only: a user who
+ *  can write it decides which code runs, and Node's own choice is a folder that users share. */
+function storeCompiledCode(): void {
+  const { enableCompileCache } = nodeModule as { enableCompileCache?: (folder: string) => unknown };
+  if (!enableCompileCache) return;
+  try {
+    const home = homeOf(process.env);
+    const { uid, mode } = statSync(home);
+    if (uid === process.getuid?.() && (mode & 0o077) === 0) enableCompileCache(join(home, "cache"));
+  } catch {
+    // There is no home yet.
+  }
+}
 
 refuseInspector();
-const program = new ScriptLoader(new URL(".", import.meta.url));
-const { main } = program.unit("./main.cjs") as typeof Main;
+storeCompiledCode();
+const { main } = await import("./main.ts");
 // The exit code of Node for an entry module that cannot finish: it applies if `main` waits for
 // something that does not keep the process alive.
 process.exitCode = 13;
-process.exitCode = await main(program);
+process.exitCode = await main();

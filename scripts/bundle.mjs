@@ -1,10 +1,10 @@
 // Bundles the program into one file per part that is loaded separately, instead of about 240
 // modules at each start. Also bundles the web framework and the
 // scripts and styles of the pages.
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { build, transform } from "esbuild";
+import { build } from "esbuild";
 import { rolldown } from "rolldown";
 import { consoleEntries, fileSources } from "./console-assets.mjs";
 
@@ -112,11 +112,17 @@ const node = {
   logLevel: "warning",
 };
 
+/** Bundled packages call `require`, which modules do not have. */
+const requireBanner = {
+  js:
+    'import { createRequire as bundleRequire } from "node:module";\n' +
+    "const require = bundleRequire(import.meta.url);",
+};
+
 /**
  * Bundles `bin/` of `root` into `folder`, with the license notices of its packages. `doorward.js`
- * loads `start.js` if the version of Node is supported, which loads the other files through
- * bin/compile-cache. Modules loaded with `createRequire` stay in their packages. Messages go to the
- * terminal.
+ * loads `start.js` if the version of Node is supported. Modules loaded with `createRequire` stay in
+ * their packages. Messages go to the terminal.
  *
  * @returns False if there were errors.
  */
@@ -129,36 +135,20 @@ export async function bundleProgram(root, folder) {
     format: "esm",
     metafile: true,
   };
-  const [entry, start, parts] = await Promise.all([
+  const [entry, start] = await Promise.all([
     built({ ...shared, ...entryOptions, entryPoints: ["bin/doorward.ts"] }),
-    built({ ...shared, entryPoints: ["bin/start.ts"] }),
     built({
       ...shared,
-      entryPoints: ["bin/main.ts"],
+      entryPoints: ["bin/start.ts"],
       splitting: true,
-      write: false,
+      chunkNames: "[name]-[hash]",
       external: unused,
       legalComments: "none",
-      outExtension: { ".js": ".cjs" },
-      chunkNames: "[name]-[hash]",
+      banner: requireBanner,
     }),
   ]);
-  if (!entry || !start || !parts) return false;
-  await mkdir(folder, { recursive: true });
-  const { outputs } = parts.metafile;
-  await Promise.all(
-    parts.outputFiles.map(async ({ path: file, text }) => {
-      const { imports } = outputs[path.relative(root, file).replaceAll("\\", "/")];
-      await writeFile(
-        file,
-        await asFunction(
-          text,
-          imports.filter(({ external }) => !external),
-        ),
-      );
-    }),
-  );
-  await writeNotices(root, folder, sourcesOf(outputs));
+  if (!entry || !start) return false;
+  await writeNotices(root, folder, sourcesOf(start.metafile.outputs));
   return true;
 }
 
@@ -204,11 +194,7 @@ async function bundleFramework(root, target) {
     external: unused,
     minifyWhitespace: true,
     legalComments: "none",
-    banner: {
-      js:
-        'import { createRequire } from "node:module";\n' +
-        "const require = createRequire(import.meta.url);",
-    },
+    banner: requireBanner,
   });
   if (!result) return undefined;
   return result.metafile.outputs;
@@ -231,31 +217,6 @@ async function bundleRenderer(root, target) {
     legalComments: "none",
   });
   return result?.metafile.outputs;
-}
-
-/**
- * Wraps a module as the function that `bin/compile-cache/loader.ts` calls. For a script, the code
- * cache of V8 contains all functions that were called; for a module, only those compiled at load
- * time.
- */
-async function asFunction(text, imports) {
-  const names = ["__unit", "__load", "__foreign", "__url"];
-  const used = names.find((name) => text.includes(name));
-  if (used) throw new Error(`the program uses the reserved name ${used}`);
-  const { code } = await transform(text, {
-    ...node,
-    format: "cjs",
-    define: { "import.meta.url": "__url" },
-  });
-  let body = code;
-  for (const { path: file, kind } of imports) {
-    const name = JSON.stringify(`./${path.posix.basename(file)}`);
-    const [from, to] = kind === "dynamic-import" ? ["import", "__load"] : ["require", "__unit"];
-    if (!code.includes(`${from}(${name})`)) throw new Error(`the bundle has no ${from}(${name})`);
-    body = body.replaceAll(`${from}(${name})`, `${to}(${name})`);
-  }
-  const script = body.replaceAll(/\bimport\((?=\s*[^\s"'])/g, "__foreign(");
-  return `(function (exports, module, require, ${names.join(", ")}) {"use strict";${script}})\n`;
 }
 
 /** @returns Undefined after errors, which the bundler has printed. */

@@ -4,8 +4,8 @@ import { UsageError, exitCodes, printJson, type CommandContext } from "./command
 import { askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
 
 const reach =
-  "This reached the launcher of this home and its workers. Launchers of other homes that share " +
-  "the store have blocks of their own, which end after a minute.";
+  "This reached the launcher of this home. Other nodes that share the store have blocks of their " +
+  "own, which end after a minute.";
 
 export async function unblock(context: CommandContext): Promise<number> {
   const [address, ...more] = context.words;

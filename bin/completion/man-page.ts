@@ -58,9 +58,6 @@ ${exitCodes.map(([code, meaning]) => `.TP\n${code}\n${escaped(meaning)}.`).join(
 .TP
 SERVICE_HOME
 The folder of all files (default ~/.service).
-.TP
-SERVICE_WORKERS
-The number of workers, if \\-workers is not given.
 .SH FILES
 .TP
 ~/.service/launcher\\-config.json

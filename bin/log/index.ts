@@ -14,8 +14,6 @@ export interface LogOptions extends RotationOptions {
   readonly file?: string;
   /** @defaultValue `"info"` */
   readonly level?: Level;
-  /** Part of every line. @defaultValue none */
-  readonly fields?: Readonly<Record<string, unknown>>;
   /** Writes readable lines instead of JSON to `stdout` and `stderr`. */
   readonly pretty?: boolean;
   /** Receives every line too. */
@@ -43,7 +41,7 @@ export interface LauncherLog {
 
 /** Never rejects: logs one warning if the file cannot be opened or loses lines on a full disk. */
 export async function createLog(options: LogOptions): Promise<LauncherLog> {
-  const { level = "info", pretty = false, stdout, stderr, file: path, shows, fields } = options;
+  const { level = "info", pretty = false, stdout, stderr, file: path, shows } = options;
   const redactor = createRedactor();
   const warnLostLines = once((error: Error) =>
     stderr.write(`${path} loses lines: ${redactor.redact(error.message)}\n`),
@@ -61,7 +59,7 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
   const log = pino(
     {
       level,
-      base: fields ?? null,
+      base: null,
       timestamp: isoTime,
       serializers: { error: pino.stdSerializers.err },
       hooks: { streamWrite: (line) => escapeUnsafe(redactor.redact(line)) },

@@ -12,7 +12,6 @@ import { collectSurvey, type DoctorOptions, type Survey } from "./survey.ts";
 import { storeChecks } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
 import { versionChecks } from "./version.ts";
-import { workerChecks } from "./workers.ts";
 
 export type { CheckView } from "../../plugins/dashboard/index.ts";
 
@@ -33,7 +32,6 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     fileChecks,
     versionChecks,
     storeChecks,
-    workerChecks,
     foreignChecks,
     networkChecks,
     programChecks,

@@ -14,6 +14,9 @@ export const loadErrors = errorTable({
     `${place}: "${path}" is not valid: ${problem}.`,
   CONFIG_BAD_VALUE: (file: string, path: string, expected: string) =>
     `${file}: "${path}" must be ${expected}.`,
+  WORKERS_REMOVED: (place: string) =>
+    `Remove ${place}: several processes are containers or services that share Redis, as ` +
+    "docs/scaling.md shows.",
   ENV_BAD_VALUE: (variable: string, expected: string) =>
     `The environment variable ${variable} must be ${expected}; correct it or remove it.`,
   ENV_AMBIGUOUS: (variable: string, first: string, second: string) =>

@@ -72,7 +72,7 @@ export interface Loaded {
 
 /** Keys that other code reads and that plugins do not receive. */
 const reservedKeys: Readonly<Record<string, readonly string[]>> = {
-  launcher: ["launcher_token", "metrics_token", "setup_pending", "instance", "workers", "$schema"],
+  launcher: ["launcher_token", "metrics_token", "setup_pending", "instance", "$schema"],
 };
 const reservedKeysOf = (section: string): readonly string[] => reservedKeys[section] ?? ["token"];
 /** Sections of this package. They cause no warning if their plugin is not loaded. */
@@ -202,6 +202,8 @@ function checkKeys({ section, properties }: SectionInfo, raw: RawSection, path: 
   for (const key of Object.keys(raw)) {
     if (Object.hasOwn(properties, key) || reservedKeysOf(section).includes(key)) continue;
     if (isForeignKey(section, key)) continue;
+    if (section === "launcher" && key === "workers")
+      throw loadErrors.WORKERS_REMOVED(`"workers" in ${path}`);
     const full = section === "launcher" ? key : `${section}.${key}`;
     throw loadErrors.CONFIG_UNKNOWN_KEY(path, full, suggestOneOf(key, Object.keys(properties)));
   }

@@ -60,9 +60,6 @@ interface LauncherOptions {
   readonly program?: GivenProgram;
   /** Source of the page Activity. */
   readonly logSource?: LogSource;
-  /** Number of this process among several of the home, from 1: each has its own file of sign-ins,
-   *  and only the first one a control socket. */
-  readonly worker?: number;
   /** Process id for commands of the owner; absent: no control socket. */
   readonly pid?: number;
   /** True if another launcher of this home answers commands, so that it does not stop. */
@@ -80,7 +77,7 @@ export async function createLauncher(options: LauncherOptions) {
   const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
   const envPrefix = brand.toUpperCase();
   const base = [
-    http({ exclusive: true }),
+    http(),
     gateway(),
     picoServer({ envPrefix }),
     openai({ envPrefix }),
@@ -123,7 +120,7 @@ export async function createLauncher(options: LauncherOptions) {
 export type Launcher = Awaited<ReturnType<typeof createLauncher>>;
 
 function createDashboard(
-  { home, env, brand = "service", version, log, ways, logSource, pid, worker = 1 }: LauncherOptions,
+  { home, env, brand = "service", version, log, ways, logSource, pid }: LauncherOptions,
   places: Places,
   plugins: () => PluginView[],
 ) {
@@ -142,13 +139,10 @@ function createDashboard(
         version,
         plugins: plugins(),
       }),
-    signInFile: join(home, "state", worker === 1 ? "sign-ins.json" : `sign-ins-${worker}.json`),
-    worker,
+    signInFile: join(home, "state", "sign-ins.json"),
     ...(ways ? { ways } : {}),
     ...(logSource ? { log: logSource } : {}),
-    ...(pid === undefined || socket === undefined || worker > 1
-      ? {}
-      : { local: { socket, note, pid } }),
+    ...(pid === undefined || socket === undefined ? {} : { local: { socket, note, pid } }),
   });
 }
 

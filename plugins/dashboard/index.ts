@@ -9,7 +9,7 @@ import { Figures, totalsOf } from "./api/figures.ts";
 import { createPluginRoutes, sendInternalError, type PluginRoutes } from "./api/plugin-routes.ts";
 import type { PluginView } from "./api/views.ts";
 import { loadAssets } from "./assets.ts";
-import { cookieInstance, tokenSigner } from "./auth/cookies.ts";
+import { tokenSigner } from "./auth/cookies.ts";
 import { createSignInLinks } from "./auth/credentials.ts";
 import { explainPage, pageIdentity } from "./auth/page-sign-in.ts";
 import { ownerLink } from "./auth/owner-links.ts";
@@ -73,8 +73,6 @@ export interface DashboardOptions {
   readonly local?: ControlSocketOptions;
   /** File for sign-ins if `keep_sign_ins` is on. Without it, the setting has no effect. */
   readonly signInFile?: string;
-  /** Number of this process if several serve one home: their cookies differ. @defaultValue 1 */
-  readonly worker?: number;
 }
 
 /**
@@ -206,7 +204,7 @@ function createContext(
 ): DashboardContext {
   const { needs, uses, clock, random, after, config, lifecycle, log, emit } = scope;
   const { tokens, tokenSecrets, http } = needs;
-  const { brand = "service", version = "", ways = () => [], plugins = () => [], worker } = options;
+  const { brand = "service", version = "", ways = () => [], plugins = () => [] } = options;
   const auth: AuthContext = {
     clock,
     tokens,
@@ -241,7 +239,7 @@ function createContext(
       brand,
       version,
       privateHost,
-      instance: cookieInstance(uses.settings?.instance(), worker),
+      instance: uses.settings?.instance(),
       url: (path) => http.url(path),
       tokenHints: ways,
     },

@@ -180,8 +180,6 @@ export type DashboardEvents = {
     signIn: string;
     reason: "sign-out" | "revoked" | "expired" | "evicted" | "rotated" | "replaced" | "maker-ended";
   };
-  /** The owner cleared the wrong tokens of one address, or of all if there is no `address`. */
-  "dashboard:unblocked": { address?: string };
 };
 
 /** The plugin's configuration, events and services. */

@@ -66,9 +66,6 @@ export interface HttpOptions {
   /** With `server`: the host name that Doorward serves, such as `chat.example.org`. Requests for
    *  other names reach the host. @defaultValue every host name */
   readonly hostName?: string;
-  /** In a worker of `node:cluster`: shares the port of the dashboard with no other worker. The port
-   *  of the gateway is always shared. @defaultValue `false` */
-  readonly exclusive?: boolean;
   /** Session check of a host, in addition to the sign-in of the dashboard: names the person of a
    *  request and the sessions they may use. It runs once for each routed request. If it rejects,
    *  takes longer than 5 s or returns an invalid identity, the request is unauthenticated. */
@@ -269,13 +266,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
       const port = options.port ?? settings.port;
       const isOption = options.port !== undefined;
       const remedy = isOption ? "pass another one to http({ port })" : "start with -port N";
-      if (!options.server)
-        listeners.plan("dashboard", {
-          port,
-          host: bindHost,
-          remedy,
-          isExclusive: options.exclusive,
-        });
+      if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy });
       onStop(listeners.finish);
       warnOfLoopback(settings, log);
       followSettings(scope, options);

@@ -53,8 +53,6 @@ interface BindOptions {
   readonly host: string | undefined;
   /** How to fix an unavailable port, as the end of a sentence. */
   readonly remedy: string;
-  /** True if this process does not share the port with other workers of `node:cluster`. */
-  readonly isExclusive?: boolean | undefined;
 }
 
 async function bindError(
@@ -70,15 +68,12 @@ async function bindError(
 }
 
 /** Starts listening. Rejects with an error that names the fix. */
-export function listen(
-  server: Server,
-  { port, host, remedy, isExclusive = false }: BindOptions,
-): Promise<AddressInfo> {
+export function listen(server: Server, { port, host, remedy }: BindOptions): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     const onError = ({ code }: NodeJS.ErrnoException): void =>
       void bindError(code, { port, host, remedy }).then(reject);
     server.once("error", onError);
-    server.listen({ port, exclusive: isExclusive, ...(host === undefined ? {} : { host }) }, () => {
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
       server.off("error", onError);
       resolve(server.address() as AddressInfo);
     });

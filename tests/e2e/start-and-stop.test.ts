@@ -154,6 +154,21 @@ describe("doorward with an invalid start", () => {
     expect(sentences).toEqual([expect.stringMatching(/tray cannot be shown.*DISPLAY/)]);
   });
 
+  it.each([
+    ["-workers", ["-workers", "4"], {}, {}],
+    ["-workers", ["run", "-workers=1", "--", "cat"], {}, {}],
+    ["SERVICE_WORKERS", ["-port", "0"], { SERVICE_WORKERS: "2" }, {}],
+    ['"workers" in HOME/launcher-config.json', ["-port", "0"], {}, { workers: 1 }],
+  ])("says that nodes replace %s", async (place, args, env, file) => {
+    const home = await homeWith({ "launcher-config.json": JSON.stringify(file) });
+    const { code, sentences } = await refusal({ SERVICE_HOME: home, ...env }, args);
+    expect(code).toBe(1);
+    expect(sentences).toEqual([
+      `doorward: Remove ${place.replace("HOME", home)}: several processes are containers or ` +
+        "services that share Redis, as docs/scaling.md shows.",
+    ]);
+  });
+
   it("names the invalid environment variable", async () => {
     const { code, sentences } = await refusal({ SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "lots" });
     expect(code).toBe(1);

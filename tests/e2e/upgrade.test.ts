@@ -23,7 +23,7 @@ const releases = await readdir(fixtures);
 const names = { "config.json": "config.json", "launcher-config.json": "launcher-config.json" };
 const files = Object.entries({ ...names, "security.yml": ".security.yml" });
 
-/** Copies the home of a release, with compiled code that no longer fits. */
+/** Copies the home of a release, with a file of compiled code that is not read any more. */
 async function restore(release: string, home: string): Promise<void> {
   for (const [from, to] of files) {
     await copyFile(join(fixtures, release, from), join(home, to));

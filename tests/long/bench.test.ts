@@ -26,7 +26,6 @@ test.concurrent("runs every workload with the built-in peers", async () => {
     "curves",
     "latency",
     "nodes",
-    "workers",
     "protocols",
   ];
   const report = await bench("--peers", "ws,raw writes,bare sse", ...workloads);

@@ -20,7 +20,6 @@ const longest = [
   "rolling-restart",
   "cross-site",
   "modes",
-  "e2e/workers",
   "clock",
   "failover",
   "parts",

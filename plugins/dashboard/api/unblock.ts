@@ -8,7 +8,6 @@ import { maxBodyBytes, parseBody, unblockBody } from "../request.ts";
 export function unblock(context: DashboardContext, address: string | undefined): void {
   context.http.unblock(address);
   context.observers.activity.unblocked(address);
-  context.runtime.emit("dashboard:unblocked", address === undefined ? {} : { address });
 }
 
 /**

@@ -88,10 +88,6 @@ const hasCookie = (request: FastifyRequest, name: string): boolean =>
 
 const setupCookieSeconds = 900;
 
-/** @returns The instance of the home, with the number of the process if there are several. */
-export const cookieInstance = (instance: string | undefined, worker = 1): string | undefined =>
-  instance === undefined || worker === 1 ? instance : `${instance}_${worker}`;
-
 /** @returns The instance of the home; without settings, which know it, the port. */
 const instanceName = ({ site, http }: DashboardContext): string =>
   site.instance ?? (http.addresses()[0]?.port || "80");

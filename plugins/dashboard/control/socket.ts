@@ -118,8 +118,7 @@ function isAnswering(path: string): Promise<boolean> {
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((done, failed) => {
     server.once("error", failed);
-    // Only this process: a primary process of `node:cluster` would share it among its workers.
-    server.listen({ path, exclusive: true }, () => {
+    server.listen(path, () => {
       server.off("error", failed);
       done();
     });

@@ -22,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const mount = (...args: string[]): void => void execFileSync("mount", args, { stdio: "pipe" });
 const logs = (): string => join(folder, "logs");
 const writeAheadLog = (): string => join(folder, "state", "conversations.db-wal");
-/** Without the cache of compiled code, which is written some seconds after the start. */
+/** Without compiled code, which Node 22 and newer write at exit. */
 const entries = (): string[] =>
   readdirSync(folder)
     .filter((name) => name !== "cache")
