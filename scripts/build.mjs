@@ -7,12 +7,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import {
-  bundleConsole,
-  bundleDashboard,
-  bundleDoorways,
-  bundleProgram,
-} from "./bundle.mjs";
+import { bundleConsole, bundleDashboard, bundleDoorways, bundleProgram } from "./bundle.mjs";
 import {
   checkBudgets,
   checkDoorwayBudgets,

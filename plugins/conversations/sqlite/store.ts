@@ -247,7 +247,7 @@ export class SqliteStore {
   completeIndex(): void {
     const end = this.options.clock.monotonic() + searchMs;
     this.flush();
-    for (let hasMore = !this.syncing; hasMore && this.options.clock.monotonic() <= end; )
+    for (let hasMore = !this.syncing; hasMore && this.options.clock.monotonic() <= end;)
       if (!this.attempt(() => (hasMore = this.upkeep.step()))) return;
   }
 
