@@ -60,6 +60,8 @@ export async function send(context: CommandContext): Promise<number> {
   const answered = new Promise<"answered">((resolve) => {
     resolveAnswer = resolve;
   });
+  /** Why the server did not take the message at the last attempt. */
+  let problem: string | undefined;
   /** An application may end its work on a message before it replies. */
   function check(): void {
     const hasReply = replies.length > 0 || (end && end.outcome !== "completed");
@@ -81,8 +83,11 @@ export async function send(context: CommandContext): Promise<number> {
       },
       onRemoved: incomplete.removed,
       // Thoughts and tool calls are activity too.
-      onFrame({ type }) {
-        if (type !== "pong") timeout.restart();
+      onFrame(frame) {
+        const { type } = frame;
+        // The link sends a message again that the server could not take now.
+        if (type === "error" && frame.payload.request_id === id) problem = frame.payload.message;
+        else if (type !== "pong") timeout.restart();
       },
       onEnd(reported) {
         if (reported.requestId !== id) return;
@@ -107,7 +112,7 @@ export async function send(context: CommandContext): Promise<number> {
     .begun()
     .map(({ id, content }) => ({ id, session: conversation, content, media: [] }));
   const answer = joinReplies([...replies, ...begun]);
-  if (!answer) return output.fail(...failureOf(outcome, end, timeoutMs));
+  if (!answer) return output.fail(...failureOf(outcome, end, timeoutMs, problem));
   const isWhole = outcome === "answered" && (end?.outcome ?? "completed") === "completed";
   output.reply(answer, isWhole && !incomplete.assumed());
   if (isWhole && !incomplete.assumed()) return exitCodes.done;
@@ -125,9 +130,11 @@ function failureOf(
   outcome: Outcome,
   end: LinkEnd | undefined,
   timeoutMs: number,
+  problem: string | undefined,
 ): readonly [number, string, string] {
   if (outcome === "timeout") {
-    const sentence = `There was no reply within ${timeoutMs / 1_000} s.`;
+    const reason = problem === undefined ? "" : ` ${problem}`;
+    const sentence = `There was no reply within ${timeoutMs / 1_000} s.${reason}`;
     return [exitCodes.failed, "no_answer", sentence];
   }
   if (outcome === "answered")
