@@ -1,6 +1,7 @@
 // A message whose complete answer is in Redis is known, also if its node ended before it said so.
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { TakenId } from "../../../../plugins/conversations/index.ts";
 import { numbered } from "../../../conformance/session-log.ts";
 import { openRedisNode } from "../../../support/redis-nodes.ts";
 import { hasRedis, startRedis, type RedisServer } from "../../../support/redis-server.ts";
@@ -38,10 +39,7 @@ describe.skipIf(!hasRedis)("the id of an answered message", () => {
     await one.conversations.taken.settle(address, "q2", "digest 2");
     await one.log.append("s", { ...numbered("answer 2"), final: true, answers: "q2" });
     const known = await two.conversations.taken.known(address);
-    const digests = (known as { id: string; digest?: string }[]).map(({ id, digest }) => [
-      id,
-      digest,
-    ]);
+    const digests = (known as readonly TakenId[]).map(({ id, digest }) => [id, digest]);
     expect(digests.toSorted()).toEqual([
       ["q1", "digest 1"],
       ["q2", "digest 2"],
