@@ -94,8 +94,12 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   if (requestId === undefined) return changed;
   const run = changed.runs.get(requestId);
   // A complete message without text is a part of an answer that continues.
-  if (!isFinal || (kind !== "text" && !before))
-    return run || wasReported(thread, seq) ? changed : beginRun(changed, requestId, at, false);
+  const isGrowing = isFinal ? kind !== "text" && !before : before?.isFinal !== true;
+  if (isGrowing) {
+    const mayBegin = !run || (!run.isReported && run.outcome === undefined);
+    const begins = mayBegin && !wasReported(thread, seq);
+    return begins ? beginRun(changed, requestId, at, false) : changed;
+  }
   const isOver = kind === "text" && run?.isReported === false && run.endedAt === undefined;
   return isOver ? endRun(changed, requestId, { endedAt: at }) : changed;
 }
