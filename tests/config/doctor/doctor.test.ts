@@ -29,6 +29,14 @@ const program: NonNullable<DoctorFacts["program"]> = {
   deaf: 0,
   stderr: [{ at: NOW, text: "Traceback." }],
 };
+const store: NonNullable<DoctorFacts["store"]> = {
+  kind: "sqlite",
+  state: "up",
+  since: NOW,
+  conversations: 1,
+  waitingBytes: 0,
+  searches: true,
+};
 const on = { channels: { pico: { enabled: true } } };
 
 describe("runDoctor", () => {
@@ -84,6 +92,20 @@ describe("runDoctor", () => {
       "token-strength",
       "warning",
       (home) => home.write(".security.yml", security("spaces and ünïcödé in it")),
+    ],
+    [
+      "a store that cannot be written",
+      "conversation-store",
+      "failed",
+      async () => undefined,
+      { running: { store: { ...store, state: "away", problem: "the disk is full" } } },
+    ],
+    [
+      "a store whose clock is behind that of the system",
+      "conversation-store",
+      "warning",
+      async () => undefined,
+      { running: { store: { ...store, notice: "400 days ahead", fix: "set the clock" } } },
     ],
     [
       "a missing program",

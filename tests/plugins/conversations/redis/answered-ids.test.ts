@@ -24,7 +24,7 @@ async function openTwo() {
 }
 
 describe.skipIf(!hasRedis)("the id of an answered message", () => {
-  test("is known at another node, with any content", async () => {
+  test("reaches another node, with any content", async () => {
     const [one, two] = await openTwo();
     await one.log.append("s", { ...numbered("answer"), final: true, answers: "q1" });
     const known = await two.conversations.taken.known(address);

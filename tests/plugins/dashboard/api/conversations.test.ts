@@ -9,11 +9,20 @@ import { picoServer } from "../../../../plugins/pico-server/index.ts";
 import type { AnyPlugin } from "../../../../kernel/index.ts";
 import { withApi, type ApiClient } from "../../../support/api-client.ts";
 import { createHistory, storeIn } from "../../../support/sqlite-conversations.ts";
-import { entry, type TestEntry } from "../../../support/sqlite-store.ts";
+import { numbered } from "../../../conformance/session-log.ts";
+import { createFolder, Disk, entry, type TestEntry } from "../../../support/sqlite-store.ts";
 
 /** Lists the plugin before the channels, as hosts do. */
 const listed = (store?: ConversationStore): AnyPlugin[] =>
   [conversations(store ? { store } : {}), channels(), picoServer()] as unknown as AnyPlugin[];
+
+const nothing = () => undefined;
+const listeners = {
+  onReceipt: nothing,
+  sessionActive: nothing,
+  sessionIdle: nothing,
+  renewed: nothing,
+};
 
 /** A store with one conversation: a question and its answer. */
 async function withHistory(
@@ -41,6 +50,36 @@ async function withHistory(
 
 const contents = (turns: readonly { content: string }[]): string[] =>
   turns.map(({ content }) => content);
+
+describe("GET /api/status", () => {
+  test("says why conversations are not stored, and how to fix it", async () => {
+    const disk = new Disk();
+    const listedStore = listed(storeIn(createFolder(), disk));
+    await withApi(
+      async (office) => {
+        const { services } = office.kernel as unknown as {
+          services: { conversations: Conversations };
+        };
+        const log = services.conversations.open("test", listeners);
+        await log.append("s", numbered("stored"));
+        disk.code = 13;
+        await expect(log.append("s", numbered("lost"))).rejects.toThrow("the disk is full");
+        const { body } = await office.ask("GET", "/api/status");
+        const warnings = (body as { warnings: { id: string }[] }).warnings;
+        expect(warnings).toContainEqual({
+          id: "store",
+          text: expect.stringContaining("the disk is full"),
+          fix: "Free space on the disk. Doorward then continues by itself.",
+        });
+        disk.code = undefined;
+        await log.append("s", numbered("stored again"));
+        const after = (await office.ask("GET", "/api/status")).body as typeof body;
+        expect(after.warnings).not.toContainEqual(expect.objectContaining({ id: "store" }));
+      },
+      { before: listedStore },
+    );
+  });
+});
 
 describe("GET /api/conversations", () => {
   test("lists conversations page by page, the latest used first", () =>
