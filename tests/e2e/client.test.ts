@@ -93,6 +93,17 @@ describe("doorward send", () => {
     expect(last.err).toContain("a reply to an earlier message: you said slow");
   });
 
+  test("says why the server did not take the message in time", async () => {
+    const reason = Object.assign(new Error("disk"), {
+      name: "DoorwardError",
+      code: "store_unavailable",
+    });
+    await using there = await startRemote(() => Promise.reject(reason));
+    const { code, err } = await run(["send", "-url", there.url, "-timeout", "1", "hello"]);
+    expect(code).toBe(1);
+    expect(err).toContain("There was no reply within 1 s. The conversation cannot be stored now;");
+  });
+
   test("exits with 3 after a wrong token and never prints it", async () => {
     const wrong = "not-the-right-token-not-the-right-token";
     const { code, out, err } = await run(["send", "hello"], {

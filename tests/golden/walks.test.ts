@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const script = fileURLToPath(new URL("../../bench/walks.mjs", import.meta.url));
 
 /** They mostly wait, so they run in parallel. */
-const groups = [["sign-in", "message"], ["rotation"], ["settings"]];
+const groups = [["sign-in", "message"], ["rotation"], ["settings", "append"]];
 
 test("requests enter the files of the golden file", async () => {
   const results = await Promise.all(

@@ -9,6 +9,7 @@ const budget = [
   ["message", 30],
   ["rotation", 48],
   ["settings", 37],
+  ["append", 15],
 ] as const;
 
 const entered = JSON.parse(read("tests/golden/files/walks.json")) as Readonly<
