@@ -36,8 +36,6 @@ export interface LogEntry {
   readonly frame: Uint8Array;
   /** The same frame as a complete WebSocket message, if the writer encoded one. */
   readonly framed?: EncodedFrame | undefined;
-  /** The same frame as a string in which each character is one byte, if the writer has one. */
-  readonly text?: string | undefined;
   /** Type of the frame, if the writer set it. */
   readonly type?: ServerFrame["type"] | undefined;
   /**

@@ -268,10 +268,6 @@ export class DeliveredEntry implements SequencedEntry {
     return this.entry.framed;
   }
 
-  get text(): string | undefined {
-    return this.entry.text;
-  }
-
   get request(): string | undefined {
     return this.entry.request;
   }

@@ -6,12 +6,13 @@ import type { Socket } from "node:net";
 import {
   closeCodes,
   closeReason,
+  encode,
   type CloseName,
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
-import { encodeResponse, frameBytes, frameText, pingFrame } from "../frame-encoding.ts";
+import { frameBytes, frameText, pingFrame } from "../frame-encoding.ts";
 import { noFeatures, type Features } from "../session/features.ts";
 import type { Admission } from "../handshake/admission.ts";
 import type { SessionScope } from "../session/session-scope.ts";
@@ -196,7 +197,7 @@ export class Connection
   respond(frame: ServerFrame): void {
     const { counters, runtime } = this.context;
     counters.framesOut[frame.type] += 1;
-    this.outbox.send(frameText(encodeResponse(frame, runtime.clock.now())));
+    this.outbox.send(frameText(encode({ ...frame, timestamp: runtime.clock.now() })));
   }
 
   deliver(...message: Parameters<DeliverMessage>): void {
