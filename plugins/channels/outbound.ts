@@ -17,27 +17,11 @@ export const maxHops = 4;
 
 export type GrowingReply = Parameters<Message["reply"]>[0];
 
-/**
- * Copies a message and sets `inReplyTo`. The copy is made key by key: V8 gives each spread copy a
- * new hidden class, which is slow to read.
- */
-export function toReply(id: string, message: GrowingReply): GrowingReply {
-  const { content, kind, placeholder, toolCalls, attachments, inReplyTo = id } = message;
-  const { model, contextUsage, hops, final } = message;
-  const reply: { -readonly [K in keyof GrowingReply]: GrowingReply[K] } = {
-    content,
-    inReplyTo,
-  };
-  if (kind !== undefined) reply.kind = kind;
-  if (placeholder !== undefined) reply.placeholder = placeholder;
-  if (toolCalls !== undefined) reply.toolCalls = toolCalls;
-  if (attachments !== undefined) reply.attachments = attachments;
-  if (model !== undefined) reply.model = model;
-  if (contextUsage !== undefined) reply.contextUsage = contextUsage;
-  if (hops !== undefined) reply.hops = hops;
-  if (final !== undefined) reply.final = final;
-  return reply;
-}
+/** Sets `inReplyTo`, unless the application has. */
+export const toReply = (id: string, message: GrowingReply): GrowingReply => ({
+  ...message,
+  inReplyTo: message.inReplyTo ?? id,
+});
 
 interface OutboundOptions {
   readonly adapter: (channel: string) => ChannelAdapter | undefined;

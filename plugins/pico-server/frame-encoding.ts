@@ -13,7 +13,10 @@ import type {
 
 export type { EncodedFrame } from "../conversations/index.ts";
 
-/** Longest message, in bytes, that is encoded as a string: Node writes these without allocating. */
+/**
+ * Longest message, in bytes, that is encoded as a string of Latin-1: Node copies it to the socket
+ * in one step, while each buffer has to be allocated, filled and collected.
+ */
 const maxLatin1Bytes = 16 * 1024;
 const textOpcode = 0x81;
 /** A ping without payload. */
@@ -63,15 +66,6 @@ export function frameBytes(payload: Uint8Array): EncodedFrame {
   frame.set(payload, frame.byteLength - size);
   return frame;
 }
-
-/**
- * Flattens a concatenated string, which otherwise keeps its parts until the first read and takes
- * twice the memory.
- */
-const flattenFrame = (encodedFrame: EncodedFrame): EncodedFrame =>
-  typeof encodedFrame === "string"
-    ? Buffer.from(encodedFrame, "latin1").toString("latin1")
-    : encodedFrame;
 
 const payloadOf = (encodedFrame: EncodedFrame): Buffer =>
   typeof encodedFrame === "string"
@@ -229,7 +223,7 @@ export function encodeGrowth(
 /** A frame that is encoded once, header included, for all subscribers. */
 export class EncodedEntry implements LogEntry {
   readonly type: ServerFrame["type"];
-  framed: EncodedFrame;
+  readonly framed: EncodedFrame;
   readonly numbered: boolean;
   readonly message: string | undefined;
   readonly final: boolean;
@@ -252,9 +246,5 @@ export class EncodedEntry implements LogEntry {
 
   get frame(): Uint8Array {
     return payloadOf(this.framed);
-  }
-
-  rest(): void {
-    this.framed = flattenFrame(this.framed);
   }
 }

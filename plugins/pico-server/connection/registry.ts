@@ -194,10 +194,6 @@ const truncate = (text: string | undefined): string | undefined =>
 
 type ConnectionOrigin = Pick<ConnectionInfo, "session" | "address" | "method">;
 
-/**
- * Builds the object key by key, because V8 gives each spread copy its own hidden class, which is
- * larger than the object.
- */
 export function connectionInfo(
   { session, address, method }: ConnectionOrigin,
   { origin, "user-agent": userAgent }: IncomingHttpHeaders,
