@@ -2,11 +2,10 @@
 import { createHash, hash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import type { TakenId } from "../conversations/index.ts";
-import { hashOf, IdTable } from "./id-table.ts";
 import type { Address, InboundMessage, DeliveryCallbacks } from "./service.ts";
 
 const retentionMs = 600_000;
-/** Ids in the newer of the two tables of a session; the older table has as many. */
+/** Ids in the newer of the two maps of a session; the older one has as many. */
 const maxPerSession = 1_024;
 const maxTotal = 65_536;
 
@@ -49,70 +48,16 @@ function digestOf({ content, media }: InboundMessage): string {
   return digest.digest("base64url");
 }
 
-/** With more open deliveries, a session finds them by a map. */
-const maxListed = 64;
-
-/**
- * The open deliveries of a session. Few of them are a list: a map that is changed for each message
- * leaves dead tables behind, which keep removed records alive until the next full collection.
- */
-class OpenDeliveries {
-  /** Oldest first, and older than those of the map. */
-  private readonly listed: DeliveryRecord[] = [];
-  private more: Map<string, DeliveryRecord> | undefined = undefined;
-
-  get size(): number {
-    return this.listed.length + (this.more?.size ?? 0);
-  }
-
-  get(id: string): DeliveryRecord | undefined {
-    for (const record of this.listed) if (record.id === id) return record;
-    return this.more?.get(id);
-  }
-
-  set(record: DeliveryRecord): void {
-    const before = this.listed.findIndex(({ id }) => id === record.id);
-    if (before !== -1) this.listed[before] = record;
-    else if (this.listed.length < maxListed && !this.more?.size) this.listed.push(record);
-    else (this.more ??= new Map()).set(record.id, record);
-  }
-
-  /** @returns `false` if another record has the id, or none. */
-  delete(record: DeliveryRecord): boolean {
-    const index = this.listed.indexOf(record);
-    if (index !== -1) return this.listed.splice(index, 1).length === 1;
-    return this.more?.get(record.id) === record && this.more.delete(record.id);
-  }
-
-  /** Listed deliveries, then those of the map. */
-  *[Symbol.iterator](): Generator<DeliveryRecord> {
-    yield* this.listed;
-    if (this.more) yield* this.more.values();
-  }
-
-  oldest(): DeliveryRecord | undefined {
-    if (this.listed.length > 0) return this.listed[0];
-    const [oldest] = this.more?.values() ?? [];
-    return oldest;
-  }
-}
-
-/** States of the rows of a table. */
-const accepted = 0;
-const stopped = 1;
-
-/**
- * The open deliveries have records. The settled ones are in two tables: when the newer one is full
- * it replaces the older one, whose memory the next one uses.
- */
+/** When `newer` is full it becomes `older`, whose ids are forgotten. */
 interface SessionRecords {
   /** The sessions of the same channel, by name. */
   readonly channel: Map<string, SessionRecords>;
   readonly name: string;
   /** Deliveries without an outcome, or with one that the store does not know yet. */
-  readonly open: OpenDeliveries;
-  newer: IdTable;
-  older: IdTable | undefined;
+  readonly open: Map<string, DeliveryRecord>;
+  /** Settled deliveries. */
+  newer: Map<string, DeliveryRecord>;
+  older: Map<string, DeliveryRecord> | undefined;
   usedAt: number;
   /** True if all ids are here that the store of conversations has kept. */
   isComplete: boolean;
@@ -120,24 +65,19 @@ interface SessionRecords {
   isUsed: boolean;
 }
 
-function findSettled({ newer, older }: SessionRecords, id: string): DeliveryRecord | undefined {
-  const hash = hashOf(id);
-  let table = newer;
-  let row = newer.find(id, hash);
-  if (row === -1 && older) row = (table = older).find(id, hash);
-  if (row === -1) return undefined;
-  const isStopped = table.state(row) === stopped;
-  return {
-    id,
-    digest: table.text(row),
-    at: table.value(row),
-    isAccepted: !isStopped,
-    isStopped,
-    mustSettle: false,
-    isDiscarded: false,
-    waiting: undefined,
-  };
-}
+const toRecord = (id: string, digest: string, at: number): DeliveryRecord => ({
+  id: detach(id),
+  digest,
+  at,
+  isAccepted: false,
+  isStopped: false,
+  mustSettle: false,
+  isDiscarded: false,
+  waiting: undefined,
+});
+
+/** A substring keeps its whole source text in memory, which may be a message. */
+const detach = (id: string): string => Buffer.from(id, "utf16le").toString("utf16le");
 
 /** Remembers at least the latest 1,024 ids of each session, for ten minutes. */
 export class Dedupe {
@@ -153,7 +93,8 @@ export class Dedupe {
   find({ channel, session: name, id }: MessageKey): DeliveryRecord | undefined {
     const session = this.channels.get(channel)?.get(name);
     if (!session) return undefined;
-    const record = session.open.get(id) ?? findSettled(session, id);
+    const { open, newer, older } = session;
+    const record = open.get(id) ?? newer.get(id) ?? older?.get(id);
     return record && this.time() - record.at < retentionMs ? record : undefined;
   }
 
@@ -170,30 +111,23 @@ export class Dedupe {
     const { open } = session;
     session.isUsed = open.size + session.newer.size > 0;
     session.usedAt = now;
-    const record: DeliveryRecord = {
-      id,
-      digest: digestOf(message),
-      at: now,
-      isAccepted: false,
-      isStopped: false,
-      mustSettle: false,
-      isDiscarded: false,
-      waiting: undefined,
-    };
+    const record = toRecord(id, digestOf(message), now);
     const before = open.size;
-    open.set(record);
+    open.set(record.id, record);
     this.count += open.size - before;
-    if (open.size > maxPerSession) this.forgetOldest(session);
+    if (open.size > maxPerSession) {
+      // Only deliveries that the store could not settle stay open until then.
+      const [oldest] = open.values();
+      this.forget(message, oldest!);
+    }
     if (this.count > maxTotal) this.makeRoom();
     return record;
   }
 
   /** The delivery has its outcome, and the store of conversations knows it if there is one. */
-  settle({ channel, session: name, id }: MessageKey, record: DeliveryRecord): void {
+  settle({ channel, session: name }: Address, record: DeliveryRecord): void {
     const session = this.channels.get(channel)?.get(name);
-    if (!session?.open.delete(record)) return;
-    this.count -= 1;
-    this.addSettled(session, id, record.digest, record.at, record.isStopped);
+    if (session && this.close(session, record)) this.addSettled(session, record);
   }
 
   /** True if all ids of this session are known. */
@@ -209,7 +143,7 @@ export class Dedupe {
 
   /** Keeps the open deliveries of a session from the store: its conversation is deleted. */
   discardOpen({ channel, session }: Address): void {
-    for (const record of this.channels.get(channel)?.get(session)?.open ?? []) {
+    for (const record of this.channels.get(channel)?.get(session)?.open.values() ?? []) {
       record.isDiscarded = true;
       record.mustSettle = false;
     }
@@ -223,9 +157,11 @@ export class Dedupe {
   restore({ channel, session: name }: Address, ids: readonly TakenId[], isComplete: boolean): void {
     const now = this.time();
     const session = this.channels.get(channel)?.get(name) ?? this.open(channel, name, now);
-    for (const { id, digest, ageMs, stopped: isStopped = false } of ids)
-      if (!session.open.get(id))
-        this.addSettled(session, id, digest ?? unknownDigest, now - ageMs, isStopped);
+    for (const { id, digest = unknownDigest, ageMs, stopped: isStopped = false } of ids)
+      if (!session.open.has(id)) {
+        const record = toRecord(id, digest, now - ageMs);
+        this.addSettled(session, { ...record, isAccepted: !isStopped, isStopped });
+      }
     session.isUsed = true;
     session.isComplete ||= isComplete;
     if (this.count > maxTotal) this.makeRoom();
@@ -234,32 +170,26 @@ export class Dedupe {
   /** Forgets a rejected delivery, so that the client can send the message again. */
   forget({ channel, session: name }: Address, record: DeliveryRecord): void {
     const session = this.channels.get(channel)?.get(name);
-    if (session?.open.delete(record)) this.count -= 1;
+    if (session) this.close(session, record);
   }
 
-  private addSettled(
-    session: SessionRecords,
-    id: string,
-    digest: string,
-    at: number,
-    isStopped: boolean,
-  ): void {
+  /** @returns `false` if another record has the id, or none. */
+  private close({ open }: SessionRecords, record: DeliveryRecord): boolean {
+    if (open.get(record.id) !== record) return false;
+    this.count -= 1;
+    return open.delete(record.id);
+  }
+
+  private addSettled(session: SessionRecords, record: DeliveryRecord): void {
     if (session.newer.size >= maxPerSession) {
-      const { newer, older } = session;
-      this.count -= older?.size ?? 0;
-      session.older = newer;
-      session.newer = older?.clear() ?? new IdTable();
+      this.count -= session.older?.size ?? 0;
+      session.older = session.newer;
+      session.newer = new Map();
     }
     const { newer } = session;
     const before = newer.size;
-    newer.set(id, digest, at, isStopped ? stopped : accepted);
+    newer.set(record.id, record);
     this.count += newer.size - before;
-  }
-
-  /** Only deliveries that the store could not settle stay open for so long. */
-  private forgetOldest({ open }: SessionRecords): void {
-    const oldest = open.oldest();
-    if (oldest && open.delete(oldest)) this.count -= 1;
   }
 
   private time(): number {
@@ -276,8 +206,8 @@ export class Dedupe {
     const session: SessionRecords = {
       channel,
       name,
-      open: new OpenDeliveries(),
-      newer: new IdTable(),
+      open: new Map(),
+      newer: new Map(),
       older: undefined,
       usedAt: now,
       isComplete: false,

@@ -2,7 +2,6 @@
 import { codeOf, type Awaitable } from "../../kernel/index.ts";
 import type { Deletions } from "./deletions.ts";
 import { channelsErrors } from "./errors.ts";
-import { IdTable } from "./id-table.ts";
 import type { TrafficCounts } from "./traffic.ts";
 import type {
   AdapterReceipt,
@@ -18,27 +17,11 @@ export const maxHops = 4;
 
 export type GrowingReply = Parameters<Message["reply"]>[0];
 
-/**
- * Copies a message and sets `inReplyTo`. The copy is made key by key: V8 gives each spread copy a
- * new hidden class, which is slow to read.
- */
-export function toReply(id: string, message: GrowingReply): GrowingReply {
-  const { content, kind, placeholder, toolCalls, attachments, inReplyTo = id } = message;
-  const { model, contextUsage, hops, final } = message;
-  const reply: { -readonly [K in keyof GrowingReply]: GrowingReply[K] } = {
-    content,
-    inReplyTo,
-  };
-  if (kind !== undefined) reply.kind = kind;
-  if (placeholder !== undefined) reply.placeholder = placeholder;
-  if (toolCalls !== undefined) reply.toolCalls = toolCalls;
-  if (attachments !== undefined) reply.attachments = attachments;
-  if (model !== undefined) reply.model = model;
-  if (contextUsage !== undefined) reply.contextUsage = contextUsage;
-  if (hops !== undefined) reply.hops = hops;
-  if (final !== undefined) reply.final = final;
-  return reply;
-}
+/** Sets `inReplyTo`, unless the application has. */
+export const toReply = (id: string, message: GrowingReply): GrowingReply => ({
+  ...message,
+  inReplyTo: message.inReplyTo ?? id,
+});
 
 interface OutboundOptions {
   readonly adapter: (channel: string) => ChannelAdapter | undefined;
@@ -219,15 +202,13 @@ function setStatus(
 /** Keeps the status of sent messages. A status only advances, and each advance is announced. */
 export class ReceiptTracker {
   private readonly announce: (channel: string, session: string, receipt: Receipt) => void;
-  /** When this table is full it replaces `older`, whose memory the next one uses. */
-  private newer = new IdTable();
-  private older: IdTable | undefined;
+  /** Messages whose status may still advance. When `newer` is full it replaces `older`. */
+  private newer = new Map<string, TrackedMessage>();
+  private older = new Map<string, TrackedMessage>();
   /** Messages in a current call to a channel. Most calls return synchronously. */
   private readonly calls: TrackedMessage[] = [];
   /** Messages for which the channel returned a promise. */
   private readonly pending = new Map<string, TrackedMessage>();
-  /** The tables contain the positions of names in this list. */
-  private readonly channels: string[] = [];
 
   constructor(announce: (channel: string, session: string, receipt: Receipt) => void) {
     this.announce = announce;
@@ -247,7 +228,8 @@ export class ReceiptTracker {
   waits(message: TrackedMessage): void {
     if (!this.popCall(message) || isSettled(message)) return;
     this.pending.set(message.id, message);
-    for (const table of [this.newer, this.older]) table?.remove(table.find(message.id));
+    this.newer.delete(message.id);
+    this.older.delete(message.id);
   }
 
   /** @returns The receipt of the channel, or the update that arrived before it. */
@@ -267,45 +249,26 @@ export class ReceiptTracker {
 
   update(channel: string, session: string, receipt: Receipt): void {
     const { id, status, reason } = receipt;
-    const message = this.calls.findLast((each) => each.id === id) ?? this.pending.get(id);
-    const hasChanged =
-      message === undefined
-        ? this.advance(channel, session, id, statusRank[status])
-        : message.channel === channel &&
-          message.session === session &&
-          setStatus(message, status, reason);
-    if (!hasChanged) return;
-    if (message && isSettled(message)) this.stopWaiting(message);
+    const message = this.find(id);
+    if (message?.channel !== channel || message.session !== session) return;
+    if (!setStatus(message, status, reason)) return;
+    if (isSettled(message))
+      for (const map of [this.pending, this.newer, this.older])
+        if (map.get(id) === message) map.delete(id);
     this.announce(channel, session, receipt);
   }
 
-  /** @returns `false` if the message is unknown, or the rank is not above the current one. */
-  private advance(channel: string, session: string, id: string, rank: number): boolean {
-    for (const table of [this.newer, this.older]) {
-      const row = table?.find(id) ?? -1;
-      if (!table || row === -1) continue;
-      if (!table.hasText(row, session) || this.channels[table.value(row)] !== channel) return false;
-      if (rank <= table.state(row)) return false;
-      if (rank === statusRank.delivered) table.remove(row);
-      else table.setState(row, rank);
-      return true;
-    }
-    return false;
+  private find(id: string): TrackedMessage | undefined {
+    const waiting = this.calls.findLast((each) => each.id === id) ?? this.pending.get(id);
+    return waiting ?? this.newer.get(id) ?? this.older.get(id);
   }
 
   private add(message: TrackedMessage): void {
-    const { channel, session, id, status = "buffered" } = message;
-    if (this.newer.added === maxTracked) {
-      const { newer, older } = this;
-      this.older = newer;
-      this.newer = older?.clear() ?? new IdTable();
+    if (this.newer.size >= maxTracked) {
+      this.older = this.newer;
+      this.newer = new Map();
     }
-    this.newer.set(id, session, this.channelNumber(channel), statusRank[status]);
-  }
-
-  private channelNumber(channel: string): number {
-    const found = this.channels.indexOf(channel);
-    return found === -1 ? this.channels.push(channel) - 1 : found;
+    this.newer.set(message.id, message);
   }
 
   private stopWaiting(message: TrackedMessage): boolean {

@@ -66,13 +66,6 @@ function start<T extends Task>(queue: SessionQueue<T>, task: T): void {
   task.start(queue.slot);
 }
 
-/** Leaves out the list of waiting tasks: an array that becomes empty allocates again. */
-function startFirst<T extends Task>(queue: SessionQueue<T>, task: T): void {
-  queue.isDraining = true;
-  start(queue, task);
-  queue.isDraining = false;
-}
-
 /** @param width - Returns how many tasks of one session may run in parallel. */
 export function createSessionQueues<T extends Task>(width: () => number): SessionQueues<T> {
   type Queues = Map<string, SessionQueue<T>>;
@@ -97,11 +90,7 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
         runNext(queue);
       },
       forget(task) {
-        const { started } = queue;
-        const index = started.length === 1 ? 0 : started.indexOf(task as T);
-        if (started.length === 1) started.pop();
-        else if (index === 0) started.shift();
-        else started.splice(index, 1);
+        queue.started.splice(queue.started.indexOf(task as T), 1);
         if (isIdle(queue) && queues.size > maxIdleQueues && queues.get(name) === queue)
           queues.delete(name);
       },
@@ -122,9 +111,7 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
     add(channel, session, task) {
       const queues = queuesOf(channel);
       const queue = queues.get(session) ?? open(queues, session);
-      const isFirst = queue.waiting.length === 0 && !queue.isDraining;
-      if (isFirst && queue.running < width()) startFirst(queue, task);
-      else queue.waiting.push(task);
+      queue.waiting.push(task);
       runNext(queue);
     },
     clear() {
@@ -173,25 +160,17 @@ export interface PendingDeliveries {
   rejectAll(error: () => Error): void;
 }
 
-/** Settled deliveries kept per open one, so that filtering the list stays cheap. */
-const maxSettledPerOpen = 2;
-const minListLength = 64;
-
 /**
  * @param failed - Receives errors thrown by the callbacks of a channel. Such an error must not stop
  *   the next messages of the session.
  */
 export function createPendingDeliveries(failed: (error: unknown) => void): PendingDeliveries {
-  let listed: PendingDelivery[] = [];
-  let openCount = 0;
+  const open = new Set<PendingDelivery>();
 
   function settle(pendingDelivery: PendingDelivery): boolean {
     if (pendingDelivery.settled) return false;
     pendingDelivery.settled = true;
-    openCount -= 1;
-    if (listed.length > minListLength && listed.length > maxSettledPerOpen * openCount)
-      listed = listed.filter(({ settled }) => !settled);
-    return true;
+    return open.delete(pendingDelivery);
   }
 
   function reject(pendingDelivery: PendingDelivery, error: unknown): boolean {
@@ -208,8 +187,7 @@ export function createPendingDeliveries(failed: (error: unknown) => void): Pendi
     reject,
     open(deliveryCallbacks) {
       const pendingDelivery = { outcome: deliveryCallbacks, settled: false };
-      openCount += 1;
-      listed.push(pendingDelivery);
+      open.add(pendingDelivery);
       return pendingDelivery;
     },
     accept(pendingDelivery) {
@@ -222,7 +200,7 @@ export function createPendingDeliveries(failed: (error: unknown) => void): Pendi
       return true;
     },
     rejectAll(error) {
-      for (const pendingDelivery of [...listed]) reject(pendingDelivery, error());
+      for (const pendingDelivery of [...open]) reject(pendingDelivery, error());
     },
   };
 }

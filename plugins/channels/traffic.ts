@@ -42,7 +42,10 @@ const maxParts = 100;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The times of one message. All have the same keys, so that V8 reads them fast. */
+const keyOf = ({ channel, session }: Address, id: string): string =>
+  `${channel}\0${session}\0${id}`;
+
+/** The times of one message. */
 class Recorded implements Address {
   readonly channel: string;
   readonly session: string;
@@ -66,10 +69,6 @@ class Recorded implements Address {
     this.door = door;
     this.at = clock.now();
     this.startedAt = clock.monotonic();
-  }
-
-  isOf({ channel, session }: Address, id: string): boolean {
-    return this.id === id && this.session === session && this.channel === channel;
   }
 
   view(): RequestTimes {
@@ -97,17 +96,20 @@ class TimesRecorder {
   /** Plugins that have asked for times. */
   users = 1;
   private readonly clock: Clock;
-  /** A ring: a map that loses its first key with each new one becomes slow. */
-  private readonly ring: Recorded[] = [];
-  private next = 0;
+  /** Oldest first. */
+  private readonly recorded = new Map<string, Recorded>();
 
   constructor(clock: Clock) {
     this.clock = clock;
   }
 
   received(message: InboundMessage): void {
-    this.ring[this.next] = new Recorded(message, this.clock);
-    this.next = (this.next + 1) % maxRequests;
+    const { recorded } = this;
+    const key = keyOf(message, message.id);
+    recorded.delete(key);
+    recorded.set(key, new Recorded(message, this.clock));
+    const [oldest] = recorded.keys();
+    if (recorded.size > maxRequests) recorded.delete(oldest!);
   }
 
   accepted(message: InboundMessage): void {
@@ -142,18 +144,11 @@ class TimesRecorder {
 
   /** @returns The times, oldest first. */
   list(): readonly RequestTimes[] {
-    const { ring, next } = this;
-    return [...ring.slice(next), ...ring.slice(0, next)].map((recorded) => recorded.view());
+    return [...this.recorded.values()].map((recorded) => recorded.view());
   }
 
-  /** Begins with the newest, because most calls are about it. */
   private find(to: Address, id: string): Recorded | undefined {
-    const { ring, next } = this;
-    for (let back = 1; back <= ring.length; back++) {
-      const found = ring[(next - back + maxRequests) % maxRequests];
-      if (found?.isOf(to, id)) return found;
-    }
-    return undefined;
+    return this.recorded.get(keyOf(to, id));
   }
 
   private since({ startedAt }: Recorded): number {

@@ -255,7 +255,7 @@ export class PicoChannel {
         messageRate: messageRateOf(config),
       },
       registry: {
-        wheelClock: connections.wheelClock,
+        checkClock: connections.checkClock,
         reschedule: connections.reschedule,
         closed: (peer, event) => this.removePeer(peer, event),
       },

@@ -13,7 +13,10 @@ import type {
 
 export type { EncodedFrame } from "../conversations/index.ts";
 
-/** Longest message, in bytes, that is encoded as a string: Node writes these without allocating. */
+/**
+ * Longest message, in bytes, that is encoded as a string of Latin-1: Node copies it to the socket
+ * in one step, while each buffer has to be allocated, filled and collected.
+ */
 const maxLatin1Bytes = 16 * 1024;
 const textOpcode = 0x81;
 /** A ping without payload. */
@@ -46,8 +49,8 @@ function longFrame(size: number): Buffer {
   return frame;
 }
 
-/** @param size - Length of the text in bytes of UTF-8. */
-export function frameText(text: string, size = Buffer.byteLength(text)): EncodedFrame {
+export function frameText(text: string): EncodedFrame {
+  const size = Buffer.byteLength(text);
   const isAscii = text.length === size;
   if (size <= maxLatin1Bytes)
     return shortHeader(size) + (isAscii ? text : Buffer.from(text).toString("latin1"));
@@ -63,15 +66,6 @@ export function frameBytes(payload: Uint8Array): EncodedFrame {
   frame.set(payload, frame.byteLength - size);
   return frame;
 }
-
-/**
- * Flattens a concatenated string, which otherwise keeps its parts until the first read and takes
- * twice the memory.
- */
-const flattenFrame = (encodedFrame: EncodedFrame): EncodedFrame =>
-  typeof encodedFrame === "string"
-    ? Buffer.from(encodedFrame, "latin1").toString("latin1")
-    : encodedFrame;
 
 const payloadOf = (encodedFrame: EncodedFrame): Buffer =>
   typeof encodedFrame === "string"
@@ -183,29 +177,6 @@ export const frameTypeOf = (entry: SequencedEntry): ServerFrame["type"] =>
  */
 const isPlain = (text: string): boolean => !/[^ !#-[\]-~]/.test(text);
 
-let formattedTime = 0;
-let timestampText = "0";
-
-/** Most messages of one event loop turn have the same timestamp. */
-function formatTimestamp(now: number): string {
-  if (now !== formattedTime) {
-    formattedTime = now;
-    timestampText = JSON.stringify(now);
-  }
-  return timestampText;
-}
-
-let frameEnd = { session: "", time: 0, text: '},"session_id":"","timestamp":0}' };
-
-/** Most messages of one read have the same session and timestamp. `session` is plain. */
-function formatEnd(session: string, time: number): string {
-  if (frameEnd.time !== time || frameEnd.session !== session) {
-    const text = `},"session_id":"${session}","timestamp":${formatTimestamp(time)}}`;
-    frameEnd = { session, time, text };
-  }
-  return frameEnd.text;
-}
-
 /** A message with text only. */
 export interface TextMessage {
   readonly type: "message.create" | "message.update";
@@ -230,67 +201,7 @@ export function encodeTextMessage(
     `{"type":"${type}","payload":{"message_id":"${id}","content":"${content}"` +
     requestPart +
     finalPart +
-    formatEnd(session, now)
-  );
-}
-
-/** The turn of a person with text only. */
-interface TextTurn {
-  readonly session: string;
-  /** Id of the turn. */
-  readonly id: string;
-  /** Id that the client gave the message. */
-  readonly request: string;
-  readonly content: string;
-  /** Id and name of the person. */
-  readonly sender: { readonly id: string; readonly name?: string | undefined } | undefined;
-  readonly door: string;
-}
-
-/** Encodes the turn as `encode` does. Undefined if a part of it needs JSON escapes. */
-export function encodeTextTurn(
-  { session, id, request, content, sender, door }: TextTurn,
-  at: number,
-): string | undefined {
-  if (!isPlain(content) || !isPlain(request) || !isPlain(session) || !isPlain(door))
-    return undefined;
-  const { id: senderId = "", name = "" } = sender ?? {};
-  if (!isPlain(senderId) || !isPlain(name)) return undefined;
-  const namePart = sender?.name === undefined ? "" : `,"name":"${name}"`;
-  const senderPart = sender ? `,"sender":{"id":"${senderId}"${namePart}}` : "";
-  return (
-    `{"type":"message.user","payload":{"message_id":"${id}","request_id":"${request}",` +
-    `"content":"${content}","media":[],"attachments":[]${senderPart},"door":"${door}"},` +
-    `"session_id":"${session}","timestamp":${formatTimestamp(at)}}`
-  );
-}
-
-/**
- * Encodes a frame with the number of an entry that removes a message, as `encode` and
- * `frameWithPosition` do.
- */
-export function encodeRemoval(id: string, { session, cursor }: SequencedEntry): EncodedFrame {
-  const type = "message.delete";
-  const text =
-    isPlain(session) && isPlain(id)
-      ? `{"type":"${type}","payload":{"message_id":"${id}"},"session_id":"${session}"`
-      : encode({ type, payload: { message_id: id }, session_id: session }).slice(0, -1);
-  return frameText(text + positionSuffix(cursor));
-}
-
-/** Encodes a response to one client as `encode` does, with the timestamp at the end. */
-export function encodeResponse(frame: ServerFrame, now: number): string {
-  if (frame.type !== "message.ack" || frame.seq !== undefined)
-    return encode({ ...frame, timestamp: now });
-  const {
-    session_id: session,
-    payload: { request_id: id, status },
-  } = frame;
-  if (session === undefined || !isPlain(session) || !isPlain(id))
-    return encode({ ...frame, timestamp: now });
-  return (
-    `{"type":"message.ack","session_id":"${session}","payload":{"request_id":"${id}",` +
-    `"status":"${status}"},"timestamp":${formatTimestamp(now)}}`
+    `},"session_id":"${session}","timestamp":${now}}`
   );
 }
 
@@ -312,24 +223,22 @@ export function encodeGrowth(
 /** A frame that is encoded once, header included, for all subscribers. */
 export class EncodedEntry implements LogEntry {
   readonly type: ServerFrame["type"];
-  framed: EncodedFrame;
+  readonly framed: EncodedFrame;
   readonly numbered: boolean;
   readonly message: string | undefined;
   readonly final: boolean;
   growth: TextGrowth | undefined = undefined;
   answers: string | undefined = undefined;
 
-  /** @param byteLength - Length of `text` in bytes of UTF-8. */
   constructor(
     type: ServerFrame["type"],
     text: string,
-    byteLength: number,
     numbered: boolean,
     message: string | undefined,
     final = false,
   ) {
     this.type = type;
-    this.framed = frameText(text, byteLength);
+    this.framed = frameText(text);
     this.numbered = numbered;
     this.message = message;
     this.final = final;
@@ -337,14 +246,5 @@ export class EncodedEntry implements LogEntry {
 
   get frame(): Uint8Array {
     return payloadOf(this.framed);
-  }
-
-  get text(): string | undefined {
-    const { framed } = this;
-    return typeof framed === "string" ? framed.slice(headerLength(framed)) : undefined;
-  }
-
-  rest(): void {
-    this.framed = flattenFrame(this.framed);
   }
 }

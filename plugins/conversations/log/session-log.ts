@@ -4,11 +4,7 @@ import type { Cursor, ServerFrame } from "../../../lib/pico-wire/index.ts";
 
 export type { Cursor } from "../../../lib/pico-wire/index.ts";
 
-/**
- * A complete WebSocket message. Short messages are Latin-1 strings in which each character is one
- * byte: Node copies such a string to the socket in one step, while each buffer has to be allocated,
- * filled and collected.
- */
+/** A complete WebSocket message. In a string, each character is one byte. */
 export type EncodedFrame = string | Buffer;
 
 /**
@@ -36,8 +32,6 @@ export interface LogEntry {
   readonly frame: Uint8Array;
   /** The same frame as a complete WebSocket message, if the writer encoded one. */
   readonly framed?: EncodedFrame | undefined;
-  /** The same frame as a string in which each character is one byte, if the writer has one. */
-  readonly text?: string | undefined;
   /** Type of the frame, if the writer set it. */
   readonly type?: ServerFrame["type"] | undefined;
   /**
@@ -63,8 +57,6 @@ export interface LogEntry {
   readonly final?: boolean | undefined;
   /** Present while the entry is delivered to its subscribers. */
   readonly growth?: TextGrowth | undefined;
-  /** Reduces the memory of the entry, because it is kept and has no subscriber. */
-  rest?(): void;
 }
 /** A log entry with its session and position. */
 export interface SequencedEntry extends LogEntry {

@@ -137,6 +137,10 @@ function keepPartial(stream: Stream, message: string, entry: LogEntry): void {
   if (stream.partials.size > maxPartials && oldest !== undefined) forgetPartial(stream, oldest);
 }
 
+function dropOldest(stream: Stream): void {
+  stream.storedBytes -= sizeOf(stream.stored.shift()!);
+}
+
 /** @returns The last number that is no longer kept. */
 const lastDropped = ({ stored }: Stream): number => stored.first - 1;
 
@@ -148,7 +152,7 @@ export function markWritten(stream: Stream, upTo: number): void {
   stream.plain = Math.max(stream.plain, upTo);
   if (stream.resumes) return;
   const { stored, receipts } = stream;
-  while (stored.first <= upTo && stored.length > 0) stream.storedBytes -= stored.shift();
+  while (stored.first <= upTo && stored.length > 0) dropOldest(stream);
   receipts.forget(upTo);
 }
 
@@ -179,8 +183,8 @@ type LostMessages = (id: string) => void;
  * @param lost - Receives the ids of messages that no client was sent.
  */
 export function trim(stream: Stream, window: ReplayWindow, lost: LostMessages): void {
-  const { stored, receipts, written } = stream;
-  while (exceedsWindow(stream, window)) stream.storedBytes -= stored.shift();
+  const { receipts, written } = stream;
+  while (exceedsWindow(stream, window)) dropOldest(stream);
   const dropped = lastDropped(stream);
   receipts.forget(Math.min(dropped, written), stream.resumes ? maxReceipts : 0);
   // Frames that left the window before they were sent to any client.
@@ -194,7 +198,6 @@ export function append(stream: Stream, entry: LogEntry): void {
     return;
   }
   stream.seq += 1;
-  if (stream.subscribers === undefined) entry.rest?.();
   stream.stored.push(entry);
   stream.storedBytes += sizeOf(entry);
   stream.receipts.push(message);
@@ -232,7 +235,8 @@ export function replayAfter(
   const { epoch, seq, stored, written, plain, acknowledged } = stream;
   const top = cursorOf(stream);
   const partials = [...stream.partials.values()].map(({ frame }) => frame);
-  const framesAfter = (after: number): readonly Uint8Array[] => stored.from(after + 1);
+  const framesAfter = (after: number): readonly Uint8Array[] =>
+    stored.from(after + 1).map(({ frame }) => frame);
   if (!cursor) {
     const start = defaultStart === "written" ? written : Math.max(plain, acknowledged);
     const frames = framesAfter(start);
@@ -266,10 +270,6 @@ export class DeliveredEntry implements SequencedEntry {
 
   get framed(): EncodedFrame | undefined {
     return this.entry.framed;
-  }
-
-  get text(): string | undefined {
-    return this.entry.text;
   }
 
   get request(): string | undefined {

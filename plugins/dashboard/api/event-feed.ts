@@ -299,13 +299,8 @@ export function publishEvents(
   const at = (): number => clock.now();
   let lackedToken = false;
   on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
-  // No spread in frequent events: V8 copies frozen objects slowly.
-  on("pico-server:connected", ({ connection, session, address, method, user }) =>
-    feed.publish("connected", { at: at(), connection, session, address, method, user }),
-  );
-  on("pico-server:disconnected", ({ connection, session, code, reason, initiator }) =>
-    feed.publish("disconnected", { at: at(), connection, session, code, reason, initiator }),
-  );
+  on("pico-server:connected", (event) => feed.publish("connected", { at: at(), ...event }));
+  on("pico-server:disconnected", (event) => feed.publish("disconnected", { at: at(), ...event }));
   on("pico-server:refused", (event) => {
     const { method: via = "none", retryAfterSeconds, ...rejection } = event;
     const until =

@@ -207,20 +207,9 @@ export class SignInSessions {
   private add(
     input: Omit<SignInSession, "signIn" | "pageOrigins" | "ended" | "cancelExpiry" | "endedBy">,
   ): SignInSession {
-    // No spread: V8 would create a hidden class for each session, and every later access misses.
     const session: SignInSession = {
-      digest: input.digest,
+      ...input,
       signIn: input.digest.slice(0, 8),
-      createdAt: input.createdAt,
-      expiresAt: input.expiresAt,
-      address: input.address,
-      userAgent: input.userAgent,
-      version: input.version,
-      maker: input.maker,
-      ofHost: input.ofHost,
-      restored: input.restored,
-      lastUsedAt: input.lastUsedAt,
-      used: input.used,
       pageOrigins: new Set(),
       ended: new Set(),
       endedBy: undefined,

@@ -6,12 +6,13 @@ import type { Socket } from "node:net";
 import {
   closeCodes,
   closeReason,
+  encode,
   type CloseName,
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
-import { encodeResponse, frameBytes, frameText, pingFrame } from "../frame-encoding.ts";
+import { frameBytes, frameText, pingFrame } from "../frame-encoding.ts";
 import { noFeatures, type Features } from "../session/features.ts";
 import type { Admission } from "../handshake/admission.ts";
 import type { SessionScope } from "../session/session-scope.ts";
@@ -54,7 +55,7 @@ export class Connection
   readonly acknowledges: boolean;
   readonly features: Features;
   known: ConnectionInfo | undefined = undefined;
-  slot = unscheduled;
+  dueAt = unscheduled;
   private readonly context: ConnectionContext;
   private readonly ws: ChannelWebSocket;
   private readonly liveness: Liveness;
@@ -90,7 +91,7 @@ export class Connection
     if (this.features.ends) context.ends.watch(session);
     this.conn = extension && context.runtime.newId();
     this.resumes = extension?.resume !== undefined;
-    this.liveness = new Liveness(socket as Socket, context.registry.wheelClock.now());
+    this.liveness = new Liveness(socket as Socket, context.registry.checkClock.now());
     this.byteCounter = new ByteCounter(socket as Socket);
     this.outbox = new Outbox(context, this, ws);
     this.inbound = new Inbound(context, this);
@@ -122,24 +123,24 @@ export class Connection
 
   traffic(): Traffic {
     const { messagesIn, messagesOut, liveness, context } = this;
-    const silentMs = context.registry.wheelClock.now() - liveness.receivedAt;
+    const silentMs = context.registry.checkClock.now() - liveness.receivedAt;
     const lastHeardAt = context.runtime.clock.now() - silentMs;
     return { messagesIn, messagesOut, queuedBytes: this.outbox.waiting(), lastHeardAt };
   }
 
   check(): number {
     const { ws, liveness, outbox, inbound, context } = this;
-    const { wheelClock } = context.registry;
-    const now = wheelClock.now();
+    const { checkClock } = context.registry;
+    const now = checkClock.now();
     const config = context.runtime.config();
     const { read_timeout, write_timeout } = config;
     const pingIntervalMs = pingEveryMs(config);
     if (!ws.isOpen()) return pingIntervalMs;
     if (inbound.isPaused) liveness.touch(now);
     if (inbound.hasDeadline) inbound.checkDeadline(now);
-    const state = liveness.inspect(wheelClock, read_timeout * 1_000, pingIntervalMs);
+    const state = liveness.inspect(checkClock, read_timeout * 1_000, pingIntervalMs);
     if (state === "dead") this.close("heartbeat");
-    else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !recentlySuspended(wheelClock))
+    else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !recentlySuspended(checkClock))
       this.close("slow_consumer");
     else if (state === "ping_due") outbox.sendControl(pingFrame);
     const nextMs = liveness.nextCheckIn(now, read_timeout * 1_000, pingIntervalMs);
@@ -165,12 +166,12 @@ export class Connection
   pong(): void {
     this.countControl();
     if (this.ws.isInMessage())
-      this.liveness.touchDuringMessage(this.context.registry.wheelClock.now());
+      this.liveness.touchDuringMessage(this.context.registry.checkClock.now());
     else this.touch();
   }
 
   private countControl(): void {
-    const second = Math.floor(this.context.registry.wheelClock.now() / 1_000);
+    const second = Math.floor(this.context.registry.checkClock.now() / 1_000);
     if (second !== this.controlSecond) this.controlFrames = 0;
     this.controlSecond = second;
     this.controlFrames += 1;
@@ -182,7 +183,7 @@ export class Connection
   }
 
   private touch(): void {
-    this.liveness.touch(this.context.registry.wheelClock.now());
+    this.liveness.touch(this.context.registry.checkClock.now());
   }
 
   closed({ code, reason, initiator }: CloseOutcome): void {
@@ -196,7 +197,7 @@ export class Connection
   respond(frame: ServerFrame): void {
     const { counters, runtime } = this.context;
     counters.framesOut[frame.type] += 1;
-    this.outbox.send(frameText(encodeResponse(frame, runtime.clock.now())));
+    this.outbox.send(frameText(encode({ ...frame, timestamp: runtime.clock.now() })));
   }
 
   deliver(...message: Parameters<DeliverMessage>): void {

@@ -9,7 +9,7 @@ import type { PicoServerEvents } from "../service.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
 import type { Rate } from "./rate-limit.ts";
 import type { SequencedEntry, SessionLog } from "../../conversations/index.ts";
-import type { WheelClock } from "./liveness.ts";
+import type { CheckClock } from "./liveness.ts";
 
 export type DeliverMessage = ChannelHandle["hand"];
 type DisconnectedEvent = PicoServerEvents["pico-server:disconnected"];
@@ -40,7 +40,7 @@ interface DeliveryContext {
 
 /** The registry, as its members use it. */
 interface RegistryContext {
-  readonly wheelClock: WheelClock;
+  readonly checkClock: CheckClock;
   /** Checks the peer within a second. */
   readonly reschedule: (peer: Peer) => void;
   /** Called after the socket closed. */

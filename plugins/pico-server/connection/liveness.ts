@@ -1,7 +1,7 @@
 /**
- * Checks connections when they are due. A timer wheel calls each timer and touches no other (see
- * docs/decisions/0018). `Liveness` detects dead and slow peers: any received byte resets the idle
- * timeout, and a frame must arrive within that timeout plus size / 32 bytes per millisecond.
+ * Checks connections when they are due, in passes over all of them. `Liveness` detects dead and
+ * slow peers: any received byte resets the idle timeout, and a frame must arrive within that
+ * timeout plus size / 32 bytes per millisecond.
  */
 import type { Socket } from "node:net";
 import type { Clock, Release } from "../../../kernel/index.ts";
@@ -10,36 +10,26 @@ import type { Clock, Release } from "../../../kernel/index.ts";
  * Milliseconds during which this process ran. The time stops while the process is suspended, and
  * changes of the system clock do not move it.
  */
-export interface WheelClock {
-  /** The time as of the last step of the wheel. */
+export interface CheckClock {
+  /** The time as of the last pass. */
   now(): number;
   /** When the process last resumed after a suspension; minus infinity if it never was suspended. */
   wokeAt(): number;
 }
 
-export const unscheduled = -1;
-export interface Timer {
-  /** The step at which the timer is due, or `unscheduled`. Only the wheel writes it. */
-  slot: number;
+export const unscheduled = Number.POSITIVE_INFINITY;
+/** A connection, as the passes see it. */
+export interface CheckedPeer {
+  /** The time of the next check. The first pass after it calls `check`. */
+  dueAt: number;
   /** @returns Milliseconds until the next check. */
   check(): number;
 }
 
-/** Steps are short, because a thousand pings in one step would delay all other work. */
-interface TimerWheel extends WheelClock {
-  add(timer: Timer): void;
-  /** Checks the timer within a second. */
-  reschedule(timer: Timer): void;
-  remove(timer: Timer): void;
-  /** The largest delay of a step, in milliseconds, during the last 30 to 60 seconds. */
-  lateMs(): number;
-}
-
-const stepMs = 50;
-/** One second. New timers are spread over this many steps; a late wheel catches up with as many. */
-const slotsPerSecond = 20;
-/** Steps of one revolution. A timer that may wait longer is checked once per revolution. */
-const slotCount = 1_024;
+/** A quarter of the shortest timeout, so that a ping is due well before its client is dead. */
+const passMs = 250;
+/** The time of a pass beyond this is a suspension. New checks are spread over as much. */
+const maxPassMs = 1_000;
 const latenessWindowMs = 30_000;
 
 /** Remembers the largest delay of this half minute and of the previous one. */
@@ -67,118 +57,75 @@ class MaxLateness {
   }
 }
 
-class SlottedTimerWheel implements TimerWheel {
+/** Runs while there are peers. */
+export class ConnectionChecks implements CheckClock {
   private readonly clock: Clock;
   private readonly after: (ms: number, run: () => void) => Release;
-  private readonly slots: Set<Timer>[] = Array.from({ length: slotCount });
+  private readonly peers: ReadonlyMap<string, CheckedPeer>;
   private readonly lateness = new MaxLateness();
-  private count = 0;
-  private spread = 0;
-  /** Steps since the wheel was created. */
-  private stepNumber = 0;
+  private time = 0;
   private resumedAt = Number.NEGATIVE_INFINITY;
-  private steppedAt = 0;
+  private passedAt = 0;
+  private spread = 0;
   private stopTimer: Release | undefined;
 
-  constructor(clock: Clock, after: (ms: number, run: () => void) => Release) {
+  constructor(
+    clock: Clock,
+    after: (ms: number, run: () => void) => Release,
+    peers: ReadonlyMap<string, CheckedPeer>,
+  ) {
     this.clock = clock;
     this.after = after;
+    this.peers = peers;
   }
 
   now(): number {
-    return this.stepNumber * stepMs;
+    return this.time;
   }
 
   wokeAt(): number {
     return this.resumedAt;
   }
 
+  /** The largest delay of a pass, in milliseconds, during the last 30 to 60 seconds. */
   lateMs(): number {
     return this.lateness.read(this.clock.now());
   }
 
-  add(timer: Timer): void {
-    this.count += 1;
-    this.placeSoon(timer);
-    if (this.stopTimer) return;
-    this.steppedAt = this.clock.now();
-    this.scheduleStep();
+  /** Starts the passes, or stops them if there are no peers. */
+  startOrStop(): void {
+    if (this.peers.size === 0) {
+      this.stopTimer?.();
+      this.stopTimer = undefined;
+    } else if (!this.stopTimer) {
+      this.passedAt = this.clock.now();
+      this.schedulePass();
+    }
   }
 
-  reschedule(timer: Timer): void {
-    // The timer is due within a second anyway, or it is unscheduled.
-    if (timer.slot <= this.stepNumber + slotsPerSecond) return;
-    this.unplace(timer);
-    this.placeSoon(timer);
+  /** Checks the peer within a second. Many peers are spread over it. */
+  reschedule(peer: CheckedPeer): void {
+    peer.dueAt = Math.min(peer.dueAt, this.time + (this.spread++ % maxPassMs));
   }
 
-  remove(timer: Timer): void {
-    if (timer.slot === unscheduled) return;
-    this.unplace(timer);
-    this.count -= 1;
-    if (this.count > 0) return;
-    this.stopTimer?.();
-    this.stopTimer = undefined;
-  }
-
-  private place(timer: Timer, steps: number): void {
-    timer.slot = this.stepNumber + Math.min(Math.max(1, steps), slotCount - 1);
-    (this.slots[timer.slot % slotCount] ??= new Set()).add(timer);
-  }
-
-  private placeSoon(timer: Timer): void {
-    this.place(timer, 1 + (this.spread++ % slotsPerSecond));
-  }
-
-  private unplace(timer: Timer): void {
-    this.slots[timer.slot % slotCount]?.delete(timer);
-    timer.slot = unscheduled;
-  }
-
-  private scheduleStep(): void {
-    this.stopTimer = this.after(stepMs, () => {
-      this.scheduleStep();
-      this.step();
+  private schedulePass(): void {
+    this.stopTimer = this.after(passMs, () => {
+      this.schedulePass();
+      this.pass();
     });
   }
 
-  /**
-   * Makes up for missed steps, at most one second of them. The process was suspended for the time
-   * beyond that.
-   */
-  private step(): void {
+  private pass(): void {
     const now = this.clock.now();
-    const passedMs = now - this.steppedAt;
-    const steps = Math.min(slotsPerSecond, Math.floor(passedMs / stepMs));
-    if (steps <= 0) {
-      this.steppedAt = Math.min(this.steppedAt, now); // the clock was set back
-      return;
-    }
-    this.lateness.record(now, passedMs - stepMs);
-    if (passedMs > slotsPerSecond * stepMs) this.resumedAt = this.now();
-    this.steppedAt += passedMs - (passedMs % stepMs);
-    for (let n = 0; n < steps; n++) {
-      this.stepNumber += 1;
-      const slot = this.slots[this.stepNumber % slotCount];
-      if (slot && slot.size > 0) this.runSlot(slot);
-    }
-  }
-
-  private runSlot(slot: Set<Timer>): void {
-    for (const timer of [...slot]) {
-      if (timer.slot !== this.stepNumber) continue; // an earlier timer of this slot removed it
-      const waitMs = timer.check();
-      if (timer.slot !== this.stepNumber) continue; // the check removed or moved it
-      slot.delete(timer);
-      this.place(timer, Math.ceil(waitMs / stepMs));
-    }
+    const passedMs = Math.max(0, now - this.passedAt); // 0: the clock was set back
+    this.passedAt = now;
+    this.lateness.record(now, passedMs - passMs);
+    if (passedMs > maxPassMs) this.resumedAt = this.time;
+    this.time += Math.min(passedMs, maxPassMs);
+    for (const peer of this.peers.values())
+      if (peer.dueAt <= this.time) peer.dueAt = this.time + peer.check();
   }
 }
-
-export const createTimerWheel = (
-  clock: Clock,
-  after: (ms: number, run: () => void) => Release,
-): TimerWheel => new SlottedTimerWheel(clock, after);
 
 /** Slowest rate, in bytes per millisecond, at which a message may arrive after the idle timeout. */
 const minBytesPerMs = 32;
@@ -189,14 +136,14 @@ export const recheckMs = 1_000;
 const notStarted = -1;
 
 /** True for 5 s after the process was suspended: pending input has not been read yet. */
-export const recentlySuspended = (wheelClock: WheelClock): boolean =>
-  wheelClock.now() - wheelClock.wokeAt() < resumeGraceMs;
+export const recentlySuspended = (checkClock: CheckClock): boolean =>
+  checkClock.now() - checkClock.wokeAt() < resumeGraceMs;
 
 /** The action that is due: none, send a ping, or close the connection. */
 type LivenessState = "healthy" | "ping_due" | "dead";
 
 /**
- * Tracks the received bytes of one socket. All times come from the timer wheel. Single bytes reset
+ * Tracks the received bytes of one socket. All times come from the passes. Single bytes reset
  * the idle timeout, but do not extend the time that a frame may take.
  */
 export class Liveness {
@@ -241,13 +188,13 @@ export class Liveness {
    * @returns `ping_due` instead of `dead` if the last byte arrived before the process was suspended
    *   and no ping was sent since then.
    */
-  inspect(wheelClock: WheelClock, idleTimeoutMs: number, pingIntervalMs: number): LivenessState {
-    const now = wheelClock.now();
+  inspect(checkClock: CheckClock, idleTimeoutMs: number, pingIntervalMs: number): LivenessState {
+    const now = checkClock.now();
     const { bytesRead } = this.socket;
     if (bytesRead !== this.bytesAtCheck) this.receivedAt = now;
     this.bytesAtCheck = bytesRead;
     if (now - this.receivedAt >= idleTimeoutMs || this.isTooSlow(now, idleTimeoutMs))
-      return this.recheck(now, wheelClock.wokeAt());
+      return this.recheck(now, checkClock.wokeAt());
     if (now - this.pingedAt < pingIntervalMs) return "healthy";
     this.pingedAt = now;
     return "ping_due";

@@ -163,7 +163,7 @@ export class Outbox implements SinkSource {
   onPending(): void {
     if (this.isPending) return;
     this.isPending = true;
-    this.progressAt = this.context.registry.wheelClock.now();
+    this.progressAt = this.context.registry.checkClock.now();
     this.leftAtCheck = this.writtenBytes - this.sink.pending();
     this.kernelQueueAtCheck = this.sink.kernelQueueBytes();
     this.owner.scheduleCheck();

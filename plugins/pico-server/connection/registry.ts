@@ -1,10 +1,10 @@
-// All open connections, the timer wheel that checks them, and the list that pages show.
+// All open connections, their checks, and the list that pages show.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock, Release } from "../../../kernel/index.ts";
 import type { CloseName } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import type { PicoConnection } from "../service.ts";
-import { createTimerWheel, type Timer, type WheelClock } from "./liveness.ts";
+import { ConnectionChecks, type CheckClock, type CheckedPeer } from "./liveness.ts";
 
 /** The part of a connection's data that changes while it is open. */
 export type Traffic = Pick<
@@ -22,7 +22,7 @@ export interface ByteCounts {
  * A peer that counts towards `max_connections`: a WebSocket, an event stream, or a posted message
  * with `wait`.
  */
-export interface Peer extends Timer {
+export interface Peer extends CheckedPeer {
   readonly id: string;
   /**
    * A secret that the client presents when it reconnects, so that the new connection replaces this
@@ -48,18 +48,18 @@ export interface Peer extends Timer {
   traffic(): Traffic;
 }
 
-/** All connections and their timer wheel. */
+/** All connections and their checks. */
 export interface ConnectionRegistry {
   /** Connections that count towards `max_connections`. */
   count(): number;
   /** All connections, oldest first. */
   list(): Iterable<Peer>;
   find(id: string): Peer | undefined;
-  /** The time of the timer wheel. */
-  readonly wheelClock: WheelClock;
+  /** The time of the checks. */
+  readonly checkClock: CheckClock;
   /** Checks one peer, or all of them, within a second. */
   reschedule(peer?: Peer): void;
-  /** The largest delay of the timer wheel in the last minute, in seconds. */
+  /** The largest delay of a check in the last minute, in seconds. */
   lateSeconds(): number;
   add(connection: Peer): void;
   remove(connection: Peer): void;
@@ -103,7 +103,7 @@ export function createRegistry({
   const byConn = new Map<string, Peer>();
   /** Connections closed in favour of a new one of the same client. They no longer count. */
   const replaced = new Set<Peer>();
-  const wheel = createTimerWheel(clock, after);
+  const checks = new ConnectionChecks(clock, after, all);
   const waiters: (() => void)[] = [];
   /**
    * One second, plus a random share of four seconds or of the time that this many clients need at
@@ -128,22 +128,23 @@ export function createRegistry({
     count: () => all.size - replaced.size,
     list: () => all.values(),
     find: (id) => all.get(id),
-    wheelClock: wheel,
+    checkClock: checks,
     reschedule(peer) {
-      for (const each of peer ? [peer] : all.values()) wheel.reschedule(each);
+      for (const each of peer ? [peer] : all.values()) checks.reschedule(each);
     },
-    lateSeconds: () => wheel.lateMs() / 1_000,
+    lateSeconds: () => checks.lateMs() / 1_000,
     knows: (conn, user) => byConn.get(conn)?.sender.id === user,
     add(connection) {
       all.set(connection.id, connection);
       if (connection.conn !== undefined) byConn.set(connection.conn, connection);
-      wheel.add(connection);
+      checks.reschedule(connection);
+      checks.startOrStop();
     },
     remove(connection) {
       all.delete(connection.id);
       replaced.delete(connection);
       if (connection.conn !== undefined) byConn.delete(connection.conn);
-      wheel.remove(connection);
+      checks.startOrStop();
       if (all.size > 0) return;
       waiters.splice(0).forEach((done) => done());
     },
@@ -193,10 +194,6 @@ const truncate = (text: string | undefined): string | undefined =>
 
 type ConnectionOrigin = Pick<ConnectionInfo, "session" | "address" | "method">;
 
-/**
- * Builds the object key by key, because V8 gives each spread copy its own hidden class, which is
- * larger than the object.
- */
 export function connectionInfo(
   { session, address, method }: ConnectionOrigin,
   { origin, "user-agent": userAgent }: IncomingHttpHeaders,

@@ -58,7 +58,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   readonly id: string;
   readonly tokenVersion: number | undefined;
   readonly sender: Sender;
-  slot = unscheduled;
+  dueAt = unscheduled;
   known: ConnectionInfo | undefined = undefined;
   private readonly context: ConnectionContext;
   private readonly session: string;
@@ -89,7 +89,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.tokenVersion = admission.version;
     this.sender = admission.sender;
     this.response = response;
-    this.keptAliveAt = context.registry.wheelClock.now();
+    this.keptAliveAt = context.registry.checkClock.now();
     response.writeHead(200, {
       "Content-Type": "text/event-stream; charset=utf-8",
       "Cache-Control": "no-store",
@@ -138,7 +138,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
 
   traffic(): Traffic {
     const { runtime, registry } = this.context;
-    const silentMs = registry.wheelClock.now() - this.keptAliveAt;
+    const silentMs = registry.checkClock.now() - this.keptAliveAt;
     return {
       messagesIn: 0,
       messagesOut: this.messagesOut,
@@ -149,13 +149,13 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
 
   check(): number {
     const { outbox, context } = this;
-    const { wheelClock } = context.registry;
+    const { checkClock } = context.registry;
     const config = context.runtime.config();
-    const now = wheelClock.now();
+    const now = checkClock.now();
     const intervalMs = pingEveryMs(config);
     if (this.outcome) return intervalMs;
     const isStalled = outbox.stalledFor(now) >= config.write_timeout * 1_000;
-    if (isStalled && !recentlySuspended(wheelClock)) this.close("slow_consumer");
+    if (isStalled && !recentlySuspended(checkClock)) this.close("slow_consumer");
     else if (now - this.keptAliveAt >= intervalMs) {
       this.keptAliveAt = now;
       this.send(keepAliveComment);

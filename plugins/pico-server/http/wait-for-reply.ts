@@ -181,7 +181,7 @@ class ReplyWaiter implements PendingReply, Subscriber {
       tokenVersion,
       sender,
       close: this.onClose,
-      slot: unscheduled,
+      dueAt: unscheduled,
       check: () => maxWaitSeconds * 1_000,
       usesSession: (other) => other === session,
       isBusy: () => isBusy(session),

@@ -219,7 +219,7 @@ class PicoChannelAdapter implements ChannelAdapter {
     this.texts.forget(session, id);
     const frame = { type, payload: { message_id: id }, session_id: session } as const;
     const text = encode({ ...frame, timestamp: this.clock.now() });
-    return this.write(type, session, id, text, Buffer.byteLength(text), true);
+    return this.write(type, session, id, text, true);
   }
 
   typing(session: string, on: boolean): void {
@@ -254,16 +254,16 @@ class PicoChannelAdapter implements ChannelAdapter {
     type: FrameType,
     session: string,
     text: string,
-    byteLength: number,
     numbered: boolean,
     message?: string,
     final?: boolean,
     growth?: TextGrowth,
     answers?: string,
   ): Awaitable<AppendResult> {
+    const byteLength = Buffer.byteLength(text);
     if (byteLength > limits.outboundFrame)
       throw picoErrors.too_large(byteLength, limits.outboundFrame);
-    const entry = new EncodedEntry(type, text, byteLength, numbered, message, final);
+    const entry = new EncodedEntry(type, text, numbered, message, final);
     entry.answers = answers;
     if (!growth) return this.sessions.append(session, entry);
     entry.growth = growth;
@@ -282,23 +282,12 @@ class PicoChannelAdapter implements ChannelAdapter {
     session: string,
     id: string,
     text: string,
-    byteLength: number,
     numbered: boolean,
     final?: boolean,
     growth?: TextGrowth,
     answers?: string,
   ): Awaitable<AdapterReceipt> {
-    const appended = this.publish(
-      type,
-      session,
-      text,
-      byteLength,
-      numbered,
-      id,
-      final,
-      growth,
-      answers,
-    );
+    const appended = this.publish(type, session, text, numbered, id, final, growth, answers);
     return appended instanceof Promise
       ? appended.then((result) => this.toReceipt(id, numbered, result))
       : this.toReceipt(id, numbered, appended);
@@ -336,21 +325,16 @@ class PicoChannelAdapter implements ChannelAdapter {
     const plain = isPlainText(message)
       ? encodeTextMessage({ type, session, id, content, request, final }, now)
       : undefined;
-    if (plain !== undefined) {
-      const { length } = plain;
-      return this.write(type, session, id, plain, length, numbered, final, growth, answers);
-    }
-    const payload = toPayload(id, message, final);
-    const text = encode({ type, payload, session_id: session, timestamp: now });
-    const bytes = Buffer.byteLength(text);
-    return this.write(type, session, id, text, bytes, numbered, final, growth, answers);
+    const text =
+      plain ??
+      encode({ type, payload: toPayload(id, message, final), session_id: session, timestamp: now });
+    return this.write(type, session, id, text, numbered, final, growth, answers);
   }
 
   /** Sends a frame to the current subscribers. A failure is ignored: the frame may be lost. */
   private broadcast(session: string, frame: ServerFrame): void {
     const text = encode({ ...frame, session_id: session, timestamp: this.clock.now() });
-    const publish = async (): Promise<unknown> =>
-      this.publish(frame.type, session, text, Buffer.byteLength(text), false);
+    const publish = async (): Promise<unknown> => this.publish(frame.type, session, text, false);
     publish().catch(() => undefined);
   }
 }

@@ -8,14 +8,12 @@ import {
 } from "../../../lib/pico-wire/index.ts";
 import type { InboundMessage, Media } from "../../channels/index.ts";
 import type { LogEntry, SequencedEntry } from "../../conversations/index.ts";
-import { encodeRemoval, encodeTextTurn, type EncodedFrame } from "../frame-encoding.ts";
+import { frameText, type EncodedFrame } from "../frame-encoding.ts";
 
 /** Bytes that images may take together, decoded, to be repeated to other clients. */
 const maxMediaBytes = 256 * 1024;
 /** Bytes of the fields around the content, roughly. */
 const envelopeBytes = 320;
-/** Characters of a text that is encoded as a string. */
-const maxTextLength = 16 * 1024;
 
 const sizeOfMedia = (media: readonly Media[]): number =>
   media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
@@ -48,7 +46,7 @@ export class TurnEntry implements LogEntry {
   private readonly turn: InboundMessage;
   private readonly hasUrls: boolean;
   private readonly newId: () => string;
-  private encoded: string | Buffer | undefined = undefined;
+  private encoded: Buffer | undefined = undefined;
 
   constructor(turn: InboundMessage, newId: () => string) {
     const mediaBytes = turn.media.length === 0 ? 0 : sizeOfMedia(turn.media);
@@ -60,32 +58,14 @@ export class TurnEntry implements LogEntry {
   }
 
   get frame(): Uint8Array {
-    const encoded = (this.encoded ??= this.encode());
-    return typeof encoded === "string" ? Buffer.from(encoded, "latin1") : encoded;
+    return (this.encoded ??= this.encode());
   }
 
-  get text(): string | undefined {
-    const encoded = (this.encoded ??= this.encode());
-    return typeof encoded === "string" ? encoded : undefined;
-  }
-
-  private encode(): string | Buffer {
-    const { turn } = this;
-    const { id: request, content, media, sender, session, at, door = "pico" } = turn;
-    const id = this.newId();
-    const isShort = media.length === 0 && content.length <= maxTextLength;
-    const isText = isShort && turn.replaces === undefined && !hasMoreFields(sender);
-    const text = isText
-      ? encodeTextTurn({ session, id, request, content, sender, door }, at)
-      : undefined;
-    return text ?? this.encodeObject(id);
-  }
-
-  private encodeObject(messageId: string): Buffer {
+  private encode(): Buffer {
     const { turn, hasUrls } = this;
     const { id, content, media, sender, session, at, replaces } = turn;
     const payload: UserTurn = {
-      message_id: messageId,
+      message_id: this.newId(),
       request_id: id,
       content,
       media: media.map((medium) => toTurnMedia(medium, hasUrls)),
@@ -102,12 +82,6 @@ export class TurnEntry implements LogEntry {
     };
     return fitFrame(frame);
   }
-}
-
-/** Hosts may give a sender fields that its type does not have. */
-function hasMoreFields(sender: InboundMessage["sender"]): boolean {
-  for (const key in sender) if (key !== "id" && key !== "name") return true;
-  return false;
 }
 
 const withoutData = ({ type, filename }: Media): Media => ({
@@ -129,23 +103,13 @@ function fitFrame(frame: UserTurnFrame): Buffer {
   }
 }
 
-/** The start of every frame that this server has encoded; the id follows. */
-const idPrefix = '{"type":"message.user","payload":{"message_id":"';
-const idEnd = idPrefix.length + 32;
-
-/** Reads the id without parsing a frame that this server has encoded. */
-function messageIdOf(entry: Pick<LogEntry, "text" | "frame">): string {
-  const start = entry.text ?? Buffer.from(entry.frame.subarray(0, idEnd + 1)).toString("latin1");
-  if (start.startsWith(idPrefix) && start.charAt(idEnd) === '"')
-    return start.slice(idPrefix.length, idEnd);
-  const parsed = JSON.parse(Buffer.from(entry.frame).toString()) as UserTurnFrame;
-  return parsed.payload.message_id;
-}
-
 /**
  * Encodes a frame with the number of the turn, for clients of the extension that do not know turns:
  * it removes a message that they do not have.
  */
-export function encodePlaceholder(entry: SequencedEntry): EncodedFrame {
-  return encodeRemoval(messageIdOf(entry), entry);
+export function encodePlaceholder({ frame, session, cursor }: SequencedEntry): EncodedFrame {
+  const turn = JSON.parse(Buffer.from(frame).toString()) as UserTurnFrame;
+  const payload = { message_id: turn.payload.message_id };
+  const { epoch, seq } = cursor;
+  return frameText(encode({ type: "message.delete", payload, session_id: session, epoch, seq }));
 }

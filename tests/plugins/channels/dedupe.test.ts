@@ -103,6 +103,17 @@ describe("Dedupe", () => {
     ]);
   });
 
+  test("distinguishes open and settled ids of any characters", () => {
+    const dedupe = new Dedupe(createStoppedClock());
+    const ids = ["", "a", "\u0161", "\ud800", "\udc00", "\u00e9", "\ufffd", "x".repeat(256)];
+    const records = ids.map((id) => dedupe.remember(message(id)));
+    const find = () => ids.map((id) => dedupe.find(message(id)));
+    expect(find()).toEqual(records);
+    records.forEach((record, n) => dedupe.settle(message(ids[n]!), record));
+    expect(find()).toEqual(records);
+    expect(dedupe.find(message("b"))).toBeUndefined();
+  });
+
   test("ignores the outcome of a delivery that it has forgotten", () => {
     const dedupe = new Dedupe(createStoppedClock());
     const first = dedupe.remember(message("a"));

@@ -1,6 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PendingReceipts, SequenceBuffer } from "../../../../plugins/conversations/log/sequence.ts";
+import {
+  FrameWindow,
+  PendingReceipts,
+  SequenceBuffer,
+} from "../../../../plugins/conversations/log/sequence.ts";
 import { runs } from "../../../support/runs.ts";
 
 describe("SequenceBuffer", () => {
@@ -33,6 +37,23 @@ describe("SequenceBuffer", () => {
       }),
       { numRuns: runs(100) },
     );
+  });
+});
+
+describe("FrameWindow", () => {
+  test("finds the messages of clients", () => {
+    const window = new FrameWindow(7);
+    const frame = { frame: Buffer.from("{}"), numbered: true } as const;
+    window.push(frame);
+    window.push({ ...frame, type: "message.user", request: "r1" });
+    window.push(frame);
+    expect([6, 7, 8, 9].map((number) => window.isTurn(number))).toEqual([
+      false,
+      false,
+      true,
+      false,
+    ]);
+    expect([window.hasRequest("r1"), window.hasRequest("r2")]).toEqual([true, false]);
   });
 });
 

@@ -21,6 +21,20 @@ describe("liveness", () => {
     await peer.settled();
   });
 
+  test("keeps a client that responds with the shortest read_timeout", async () => {
+    await using testServer = await startPicoServer({ config: { read_timeout: 1 } });
+    const [peer, other] = [await testServer.connect(), await testServer.connect()];
+    for (let round = 1; round <= 10; round++) {
+      for (const ms of [250, 250]) {
+        await other.settled();
+        testServer.clock.increment(ms);
+      }
+      await waitFor(() => peer.pings() >= round);
+      await other.settled();
+    }
+    await peer.settled();
+  });
+
   test("closes a client silent for read_timeout with 4408 heartbeat", async () => {
     await using testServer = await startPicoServer();
     const peer = await testServer.connect("/pico", { autoPong: false });

@@ -6,11 +6,11 @@ const [idleTimeoutMs, pingIntervalMs] = [60_000, 30_000];
 function peer() {
   const socket = { bytesRead: 0 };
   const time = { now: 0, wokeAt: Number.NEGATIVE_INFINITY };
-  const wheelClock = { now: () => time.now, wokeAt: () => time.wokeAt };
+  const checkClock = { now: () => time.now, wokeAt: () => time.wokeAt };
   const liveness = new Liveness(socket, 0);
   const inspect = (now: number) => {
     time.now = now;
-    return liveness.inspect(wheelClock, idleTimeoutMs, pingIntervalMs);
+    return liveness.inspect(checkClock, idleTimeoutMs, pingIntervalMs);
   };
   const nextCheck = () => liveness.nextCheckIn(time.now, idleTimeoutMs, pingIntervalMs);
   return { socket, time, liveness, inspect, nextCheck };

@@ -29,8 +29,6 @@ const turns: fc.Arbitrary<InboundMessage> = fc.record({
   replaces: fc.option(text, { nil: undefined }),
 }) as fc.Arbitrary<InboundMessage>;
 
-const bytesOf = (frame: string | Uint8Array): string => Buffer.from(frame).toString("latin1");
-
 describe("TurnEntry", () => {
   test("encodes every turn as the general encoder", () => {
     fc.assert(
@@ -54,23 +52,8 @@ describe("TurnEntry", () => {
           timestamp: at,
         } as const;
         expect(Buffer.from(entry.frame).toString()).toBe(Buffer.from(encode(frame)).toString());
-        expect([undefined, bytesOf(entry.frame)]).toContain(entry.text);
       }),
     );
-  });
-
-  test("has the text of plain messages", () => {
-    const turn = {
-      channel: "pico",
-      session: "s",
-      id: "1",
-      content: "hi",
-      media: [],
-      at: 1,
-      hops: 0,
-    };
-    expect(new TurnEntry(turn, () => id).text).toMatch(/^\{"type":"message.user"/);
-    expect(new TurnEntry({ ...turn, content: "é" }, () => id).text).toBeUndefined();
   });
 });
 
@@ -80,7 +63,7 @@ describe("encodePlaceholder", () => {
       fc.property(turns, fc.nat(), (turn, seq) => {
         const { session } = turn;
         const cursor = { epoch: "00000000000000aa", seq };
-        const { frame, text: own } = new TurnEntry(turn, () => id);
+        const { frame } = new TurnEntry(turn, () => id);
         const payload = { message_id: id };
         const removal = encode({ type: "message.delete", payload, session_id: session });
         const expected = frameWithPosition({
@@ -90,10 +73,7 @@ describe("encodePlaceholder", () => {
           framed: frameText(removal),
           frame: Buffer.from(removal),
         });
-        for (const entry of [{ frame }, { frame, text: own }])
-          expect(encodePlaceholder({ session, cursor, numbered: true, ...entry })).toEqual(
-            expected,
-          );
+        expect(encodePlaceholder({ session, cursor, numbered: true, frame })).toEqual(expected);
       }),
     );
   });
