@@ -23,6 +23,7 @@ import {
   isBasePath,
   normaliseBasePath,
 } from "./requests.ts";
+import { ResponseBudget } from "./response-budget.ts";
 import { writeResponse } from "./responses.ts";
 import {
   createRouteTable,
@@ -305,6 +306,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
         listener: (request) => router.listener(request),
         ...createAddresses({ server: options.server, basePath, hostName, bindHost, listeners }),
         ...createLimiters(scope),
+        holdResponse: new ResponseBudget(peer).hold,
         openFiles: openFilesLimit,
       };
       return { http: offered };
