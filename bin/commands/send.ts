@@ -8,6 +8,7 @@ import {
   endedSentence,
 } from "../client/incomplete.ts";
 import type { ExitStatus } from "../client/exit-status.ts";
+import { PlainTurns } from "../client/plain-turns.ts";
 import { replyText, sanitizeLine } from "../client/text.ts";
 import { clientArguments, errorReason, openClientSession } from "../client/session.ts";
 import type { Message } from "../../plugins/channels/index.ts";
@@ -60,10 +61,16 @@ export async function send(context: CommandContext): Promise<number> {
   const answered = new Promise<"answered">((resolve) => {
     resolveAnswer = resolve;
   });
+  const turns = new PlainTurns(() => setImmediate(check));
+  /** The answer of a server that does not report its end. */
+  function isPlainEnd(): boolean {
+    if (link?.reportsEnds() !== false || incomplete.begun().length > 0) return false;
+    return !turns.marksEnds() || !turns.isOpen() || incomplete.assumed();
+  }
   /** An application may end its work on a message before it replies. */
   function check(): void {
     const hasReply = replies.length > 0 || (end && end.outcome !== "completed");
-    if (hasReply && (end || link?.reportsEnds() === false)) resolveAnswer("answered");
+    if (hasReply && (end || isPlainEnd())) resolveAnswer("answered");
   }
   const session = await openClientSession(context, {
     ...options,
@@ -81,8 +88,9 @@ export async function send(context: CommandContext): Promise<number> {
       },
       onRemoved: incomplete.removed,
       // Thoughts and tool calls are activity too.
-      onFrame({ type }) {
-        if (type !== "pong") timeout.restart();
+      onFrame(frame) {
+        turns.accept(frame);
+        if (frame.type !== "pong") timeout.restart();
       },
       onEnd(reported) {
         if (reported.requestId !== id) return;
@@ -103,9 +111,7 @@ export async function send(context: CommandContext): Promise<number> {
   const outcome: Outcome = await Promise.race([replyOrError, session.ended, timeout.expired]);
   timeout.stop();
   await session.close();
-  const begun = incomplete
-    .begun()
-    .map(({ id, content }) => ({ id, session: conversation, content, media: [] }));
+  const begun = incomplete.begun().map((reply) => ({ ...reply, session: conversation }));
   const answer = joinReplies([...replies, ...begun]);
   if (!answer) return output.fail(...failureOf(outcome, end, timeoutMs));
   const isWhole = outcome === "answered" && (end?.outcome ?? "completed") === "completed";

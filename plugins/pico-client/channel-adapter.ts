@@ -26,7 +26,8 @@ function toWireMedia(media: Media): string | { readonly url: string; readonly fi
   return filename === undefined ? url : { url, filename };
 }
 
-const toMedia = (attachment: LinkMessage["attachments"][number]): Media => {
+/** Converts an attachment of a message of the link. */
+export const toMedia = (attachment: LinkMessage["attachments"][number]): Media => {
   const { url, content_type, type, filename } = attachment;
   const named = filename === undefined ? {} : { filename };
   const inline = /^data:([^;,]+);base64,(.*)$/s.exec(url);
