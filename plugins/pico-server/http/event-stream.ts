@@ -25,6 +25,7 @@ import { ByteCounter, countResume } from "../metrics.ts";
 import { helloFrames, retryBounds } from "../session/hello.ts";
 import type { Cursor, SequencedEntry } from "../../conversations/index.ts";
 import { SessionReader, type ReaderListener, type StreamStart } from "../session/subscriptions.ts";
+import { placeholderText } from "../session/turn-entry.ts";
 import { retryLargeSeconds } from "./send-json.ts";
 
 interface EventStreamOptions {
@@ -49,6 +50,10 @@ const encodeEventOnce = memoizeLast(({ frame, numbered, cursor }) =>
 );
 const encodeGrowthOnce = memoizeLast((entry) =>
   encodeEvent(encodeGrowth(entry, entry.growth!), entry.numbered ? entry.cursor : undefined),
+);
+/** As on the WebSocket, a client without turns receives the number, so that it sees no hole. */
+const encodePlaceholderOnce = memoizeLast((entry) =>
+  encodeEvent(placeholderText(entry), entry.cursor),
 );
 const encodePreamble = (cursor: Cursor): Buffer =>
   Buffer.from(`retry: ${retryBounds.min * 2}\nid: ${formatCursor(cursor)}\n\n`);
@@ -194,9 +199,10 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
 
   accept(_: SessionReader, entry: SequencedEntry): void {
     const type = frameTypeOf(entry);
-    if (type === "message.user" && !this.features.turns) return;
     if (type === "answer.end" && !this.features.ends) return;
     this.messagesOut += 1;
+    if (type === "message.user" && !this.features.turns)
+      return this.outbox.send(encodePlaceholderOnce(entry), entry);
     if (this.texts?.accept(entry))
       this.outbox.send(encodeGrowthOnce(entry), entry, encodeEventOnce);
     else this.outbox.send(encodeEventOnce(entry), entry);

@@ -149,3 +149,9 @@ function messageIdOf(entry: Pick<LogEntry, "text" | "frame">): string {
 export function encodePlaceholder(entry: SequencedEntry): EncodedFrame {
   return encodeRemoval(messageIdOf(entry), entry);
 }
+
+/** Encodes the same frame for an event, whose id is the number. */
+export function placeholderText(entry: SequencedEntry): string {
+  const payload = { message_id: messageIdOf(entry) };
+  return encode({ type: "message.delete", payload, session_id: entry.session });
+}
