@@ -197,7 +197,14 @@ function createRouting(
   const upgrades = createRouteTable<UpgradeHandler>(listeners.planned);
   const peer = createPeerResolver(isTrusted, log);
   const identities = createIdentities(peer);
-  const host = identify && createHostIdentities(identify, log, clock);
+  const noteFailure = (request: IncomingMessage, why: string): void =>
+    faults.note(log, {
+      reason: "identify_failed",
+      address: peer(request).address,
+      text: "identify() of the host failed, so the request was rejected",
+      fields: { why },
+    });
+  const host = identify && createHostIdentities(identify, noteFailure, clock);
   if (host) {
     identities.registerIdentity("owner", host.findOwner);
     identities.registerIdentity(hostKind, host.find);
