@@ -4,9 +4,8 @@ import type { LinkChange } from "../../lib/pico-link/index.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
 import { Stopper } from "./answer-stop.ts";
 import { exitStatusOf, interrupted, linkAdvice } from "./exit-status.ts";
-import { toMedia } from "../../plugins/pico-client/channel-adapter.ts";
 import { assumedSentence } from "./incomplete.ts";
-import { replyText, sanitizeLine } from "./text.ts";
+import { replyText, sanitizeLine, toMedia } from "./text.ts";
 import { openClientSession, type ClientArguments, type ClientSession } from "./session.ts";
 import { Screen } from "./screen.ts";
 

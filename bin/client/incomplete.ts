@@ -1,7 +1,7 @@
 // Keeps track of replies that are not known to be complete.
 import type { LinkEnd, LinkMessage } from "../../lib/pico-link/index.ts";
 import type { Media } from "../../plugins/channels/index.ts";
-import { toMedia } from "../../plugins/pico-client/channel-adapter.ts";
+import { toMedia } from "./text.ts";
 
 interface Incomplete {
   update(message: LinkMessage): void;

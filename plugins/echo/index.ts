@@ -1,12 +1,6 @@
 /** The echo plugin: an application that replies with the message it received. */
 import { codeOf, type Plugin } from "../../kernel/index.ts";
-import {
-  splitText,
-  type Application,
-  type Channels,
-  type Media,
-  type Message,
-} from "../channels/index.ts";
+import type { Application, Channels, Media, Message } from "../channels/index.ts";
 
 /** Messages of a session that are answered at the same time, so that a store can write together. */
 const perSession = 16;
@@ -34,10 +28,14 @@ async function replyAsFits({ content, media, reply }: Message): Promise<void> {
       if (codeOf(error) !== "too_large") throw error;
       if (attachments.length > 0) attachments = withoutLargest(attachments);
       else if (text.length <= minLength) throw error;
-      else text = splitText(text, text.length / 2)[0]!;
+      else text = firstHalf(text);
     }
   }
 }
+
+/** Divides no surrogate pair. */
+const firstHalf = (text: string): string =>
+  text.slice(0, text.length / 2).replace(/[\uD800-\uDBFF]$/, "");
 
 const sizeOf = ({ bytes, url = "" }: Media): number => bytes?.byteLength ?? url.length;
 

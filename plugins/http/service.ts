@@ -196,7 +196,7 @@ export interface Http {
   ): void;
   /**
    * Reserves memory for a response of more than 64 KiB until the client has received it or has
-   * left. Call it before the response is written. For a stream, pass the largest part that waits in
+   * left. Call it before the response is written. For a stream, pass the size of its largest part in
    * memory.
    *
    * @returns A function that frees the memory earlier, or undefined if too many large responses are

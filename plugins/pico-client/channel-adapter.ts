@@ -26,8 +26,7 @@ function toWireMedia(media: Media): string | { readonly url: string; readonly fi
   return filename === undefined ? url : { url, filename };
 }
 
-/** Converts an attachment of a message of the link. */
-export const toMedia = (attachment: LinkMessage["attachments"][number]): Media => {
+const toMedia = (attachment: LinkMessage["attachments"][number]): Media => {
   const { url, content_type, type, filename } = attachment;
   const named = filename === undefined ? {} : { filename };
   const inline = /^data:([^;,]+);base64,(.*)$/s.exec(url);

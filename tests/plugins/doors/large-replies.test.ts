@@ -79,7 +79,7 @@ describe("a reply that is too large", () => {
     socket.close();
   });
 
-  test("is cut by the echo", async () => {
+  test("loses parts in the echo", async () => {
     await using service = await startProtocols({ applicationPlugin: echo() as AnyPlugin });
     const image = Buffer.alloc(600_000, 1).toString("base64");
     const media = [`data:image/png;base64,${image}`];

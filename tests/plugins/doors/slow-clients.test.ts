@@ -84,7 +84,7 @@ async function askUnread(
 }
 
 describe("unread answers", () => {
-  test("are limited in memory, and delay no short answers", async () => {
+  test("take limited memory, and delay no short answers", async () => {
     await using service = await startProtocols();
     service.state.handler = async ({ content, reply }) => {
       const parts = content === "long" ? 20 : 1;
@@ -137,7 +137,7 @@ describe("pages of a conversation", () => {
     ["/ai/chat/s1/messages", tokens.ai_sdk, 429],
     ["/api/conversations/ID", tokens.launcher, 503],
     ["/api/conversations/ID/export", tokens.launcher, 503],
-  ])("are limited in memory while %s is unread", async (path, token, status) => {
+  ])("take limited memory while %s is unread", async (path, token, status) => {
     await using service = await startProtocols({
       home: createFolder(),
       config: { sessions: "shared" },

@@ -19,9 +19,13 @@ describe.skipIf(!hasRedis)("a malformed conversation in Redis", () => {
     ["entries of another type", (_, h) => [`DEL ${h}`, `SET ${h} x`]],
     ["an entry without a frame", (_, h) => [`XADD ${h} 99-0 x nonsense`]],
     ["an entry that is not JSON", (_, h) => [`XADD ${h} 99-0 x nonsense d nonsense`]],
-  ])("with %s leaves the list intact", async (_, damage) => {
+  ])("leaves the list intact with %s", async (_, damage) => {
     const prefix = randomUUID();
-    const { services, port, lines: logged } = await start({
+    const {
+      services,
+      port,
+      lines: logged,
+    } = await start({
       prefix,
       app: async ({ content, reply }) => {
         await reply({ content });

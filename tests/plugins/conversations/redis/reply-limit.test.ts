@@ -53,7 +53,7 @@ describe("ReplyMeter", () => {
 
   test.each([
     ["a list", "*999999999\r\n" + ":1\r\n".repeat(400)],
-    ["a text", `$${1e9}\r\n`],
+    ["a text", "$1000000000\r\n"],
     ["a line", `+${"x".repeat(2_000)}`],
     ["nested lists", "*1\r\n".repeat(400)],
   ])("rejects %s without an end", (_, text) => {
