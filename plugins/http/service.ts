@@ -196,8 +196,8 @@ export interface Http {
   ): void;
   /**
    * Reserves memory for a response of more than 64 KiB until the client has received it or has
-   * left. Call it before the response is written. For a stream, pass the size of its largest part in
-   * memory.
+   * left. Call it before the response is written. For a stream, pass the size of its largest
+   * part in memory.
    *
    * @returns A function that frees the memory earlier, or undefined if too many large responses are
    *   unread: send an error with `Retry-After`.

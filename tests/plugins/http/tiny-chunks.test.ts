@@ -10,7 +10,7 @@ const connections = 40;
 const bytes = 4_000;
 
 describe("bodies in chunks of one byte", () => {
-  test("are parsed a limited number of lines per turn of the event loop", () =>
+  test("take a limited part of each turn", () =>
     withKernel([http({ port: 0 })], async ({ kernel }) => {
       const service = kernel.services.http;
       let inTurn = 0;
