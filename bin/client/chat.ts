@@ -5,7 +5,7 @@ import { exitCodes, type CommandContext } from "../commands/command.ts";
 import { Stopper } from "./answer-stop.ts";
 import { exitStatusOf, interrupted, linkAdvice } from "./exit-status.ts";
 import { assumedSentence } from "./incomplete.ts";
-import { replyText, sanitize, sanitizeLine } from "./text.ts";
+import { replyText, sanitizeLine, toMedia } from "./text.ts";
 import { openClientSession, type ClientArguments, type ClientSession } from "./session.ts";
 import { Screen } from "./screen.ts";
 
@@ -55,9 +55,10 @@ export async function chat(context: CommandContext, options: ClientArguments): P
       },
       handlers: {
         onEnd: stopper.ended,
-        onUpdate({ id, content, final, assumed, requestId }) {
+        onUpdate({ id, content, attachments, final, assumed, requestId }) {
           status.typing(false);
-          if (!final) screen.updateReply(id, sanitize(content));
+          if (!final)
+            screen.updateReply(id, replyText({ content, media: attachments.map(toMedia) }));
           if (!final && requestId !== undefined) stopper.started(requestId);
           if (assumed) screen.note(assumedSentence(options.silenceMs));
         },

@@ -1,7 +1,10 @@
 // Decides when a conversation without a terminal is over.
 import type { CommandContext } from "../commands/command.ts";
+import type { LinkMessage } from "../../lib/pico-link/index.ts";
+import type { ServerFrame } from "../../lib/pico-wire/index.ts";
 import type { ExitStatus } from "./exit-status.ts";
 import { forEachLine } from "./lines.ts";
+import { PlainTurns } from "./plain-turns.ts";
 import type { ClientSession } from "./session.ts";
 
 /** Time after the last expected reply, since one reply may be several messages. */
@@ -24,6 +27,10 @@ export interface ReplyTracker {
   isAnswering(): boolean;
   /** The server sent anything. */
   activity(): void;
+  /** The server sent a frame, whose messages are handled afterwards. */
+  frame(frame: ServerFrame): void;
+  /** A reply has grown or is complete. */
+  updated(message: Pick<LinkMessage, "assumed">): void;
   /** No more messages will be sent. */
   inputEnded(): void;
   /** Cancels the timer; later calls start none. */
@@ -58,7 +65,15 @@ export function createReplyTracker(timeoutMs: number, reportsEnds: () => boolean
     const waitMs = isComplete ? (replies > 0 ? lingerMs : 0) : timeoutMs;
     timer = setTimeout(() => finish(Math.max(messages - replies, pending)), waitMs);
   }
-  const isAnswering = (): boolean => replies > 0 && running.size > 0 && reportsEnds();
+  /** Messages of the present answer that were counted before the server marked an end. */
+  let countedEarly = 0;
+  const turns = new PlainTurns(() => {
+    if (!reportsEnds()) replies += 1 - countedEarly;
+    countedEarly = 0;
+    restartTimer();
+  });
+  const isAnswering = (): boolean =>
+    reportsEnds() ? replies > 0 && running.size > 0 : turns.isOpen() && turns.marksEnds();
   return {
     missing,
     isAnswering,
@@ -77,7 +92,11 @@ export function createReplyTracker(timeoutMs: number, reportsEnds: () => boolean
       restartTimer();
     },
     replied(inReplyTo) {
-      if (inReplyTo === undefined || ids.has(inReplyTo)) replies++;
+      const isOurs = inReplyTo === undefined || ids.has(inReplyTo);
+      // Otherwise the end of the answer counts, which may have several messages.
+      const isEarly = !reportsEnds() && !turns.marksEnds();
+      if (isOurs && (reportsEnds() || isEarly)) replies++;
+      if (isOurs && isEarly) countedEarly++;
       restartTimer();
     },
     ended(id) {
@@ -85,6 +104,11 @@ export function createReplyTracker(timeoutMs: number, reportsEnds: () => boolean
       restartTimer();
     },
     activity: restartTimer,
+    frame: turns.accept,
+    updated({ assumed }) {
+      if (assumed === true) turns.assumeEnd();
+      restartTimer();
+    },
     inputEnded() {
       hasInputEnded = true;
       restartTimer();

@@ -1,13 +1,19 @@
 // Keeps track of replies that are not known to be complete.
 import type { LinkEnd, LinkMessage } from "../../lib/pico-link/index.ts";
+import type { Media } from "../../plugins/channels/index.ts";
+import { toMedia } from "./text.ts";
 
 interface Incomplete {
   update(message: LinkMessage): void;
   removed(id: string): void;
   /** True if the end of a reply was assumed. */
   assumed(): boolean;
-  /** The replies that have begun and not ended. */
-  begun(): readonly LinkMessage[];
+  /** The replies that have begun and not ended, with the attachments that have arrived. */
+  begun(): readonly BegunReply[];
+}
+
+interface BegunReply extends Pick<LinkMessage, "id" | "content"> {
+  readonly media: readonly Media[];
 }
 
 export function createIncomplete(): Incomplete {
@@ -21,7 +27,12 @@ export function createIncomplete(): Incomplete {
     },
     removed: (id) => void open.delete(id),
     assumed: () => hasAssumed,
-    begun: () => [...open.values()],
+    begun: () =>
+      [...open.values()].map(({ id, content, attachments }) => ({
+        id,
+        content,
+        media: attachments.map(toMedia),
+      })),
   };
 }
 

@@ -32,7 +32,10 @@ export async function runJson(context: CommandContext, options: ClientArguments)
     onReply: ({ inReplyTo }) => conversation.tracker.replied(inReplyTo),
     handlers: {
       onFrame: (frame) => conversation.printFrame(frame),
-      onUpdate: conversation.incomplete.update,
+      onUpdate(message) {
+        conversation.incomplete.update(message);
+        conversation.tracker.updated(message);
+      },
       onRemoved: conversation.incomplete.removed,
       onEnd: ({ requestId }) => conversation.tracker.ended(requestId),
     },
@@ -65,6 +68,7 @@ class JsonConversation {
   /** Leaves out errors of pending messages: `send` reports each once, after the last attempt. */
   printFrame(frame: ServerFrame): void {
     this.tracker.activity();
+    this.tracker.frame(frame);
     const isPending = frame.type === "error" && this.pending.has(frame.payload.request_id ?? "");
     const isHidden = frame.type === "pong" || frame.type === "stop.ack" || isPending;
     if (!isHidden) this.print(frame);

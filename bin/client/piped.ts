@@ -22,9 +22,10 @@ export async function runPiped(context: CommandContext, options: ClientArguments
       tracker.replied(message.inReplyTo);
     },
     handlers: {
+      onFrame: tracker.frame,
       onUpdate(message) {
         incomplete.update(message);
-        tracker.activity();
+        tracker.updated(message);
         if (message.assumed) say(assumedSentence(options.silenceMs));
       },
       onRemoved: incomplete.removed,
@@ -58,8 +59,8 @@ export async function runPiped(context: CommandContext, options: ClientArguments
   const outcome = await runConversation({ context, session, tracker, readerGone }, handleLine);
   if (outcome === undefined) return exitCodes.done;
   const begun = incomplete.begun();
-  for (const { content } of begun) {
-    context.out(`${replyText({ content, media: [] })}\n`);
+  for (const reply of begun) {
+    context.out(`${replyText(reply)}\n`);
     say(begunSentence);
   }
   const isIncomplete = begun.length > 0 || incomplete.assumed();

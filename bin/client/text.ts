@@ -1,4 +1,5 @@
 // Makes text from the network safe for a terminal, and wraps it.
+import type { LinkMessage } from "../../lib/pico-link/index.ts";
 import type { Media, Message } from "../../plugins/channels/index.ts";
 
 /** Control and format characters: they could move the cursor, change colours or reverse the reading
@@ -73,6 +74,15 @@ function wrapLine(line: string, columns: number): string[] {
     used += size;
   }
   return [...rows, row];
+}
+
+/** Converts an attachment of a message of the link. */
+export function toMedia(attachment: LinkMessage["attachments"][number]): Media {
+  const { url, content_type, type, filename } = attachment;
+  const named = filename === undefined ? {} : { filename };
+  const inline = /^data:([^;,]+);base64,(.*)$/s.exec(url);
+  if (inline) return { type: inline[1]!, bytes: Buffer.from(inline[2]!, "base64"), ...named };
+  return { type: content_type ?? type ?? "application/octet-stream", url, ...named };
 }
 
 const describeMedia = ({ type, bytes, url = "", filename }: Media): string => {

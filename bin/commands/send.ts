@@ -8,6 +8,7 @@ import {
   endedSentence,
 } from "../client/incomplete.ts";
 import type { ExitStatus } from "../client/exit-status.ts";
+import { PlainTurns } from "../client/plain-turns.ts";
 import { replyText, sanitizeLine } from "../client/text.ts";
 import { clientArguments, errorReason, openClientSession } from "../client/session.ts";
 import type { Message } from "../../plugins/channels/index.ts";
@@ -62,10 +63,16 @@ export async function send(context: CommandContext): Promise<number> {
   });
   /** Why the server did not take the message at the last attempt. */
   let problem: string | undefined;
+  const turns = new PlainTurns(() => setImmediate(check));
+  /** The answer of a server that does not report its end. */
+  function isPlainEnd(): boolean {
+    if (link?.reportsEnds() !== false || incomplete.begun().length > 0) return false;
+    return !turns.marksEnds() || !turns.isOpen() || incomplete.assumed();
+  }
   /** An application may end its work on a message before it replies. */
   function check(): void {
     const hasReply = replies.length > 0 || (end && end.outcome !== "completed");
-    if (hasReply && (end || link?.reportsEnds() === false)) resolveAnswer("answered");
+    if (hasReply && (end || isPlainEnd())) resolveAnswer("answered");
   }
   const session = await openClientSession(context, {
     ...options,
@@ -84,6 +91,7 @@ export async function send(context: CommandContext): Promise<number> {
       onRemoved: incomplete.removed,
       // Thoughts and tool calls are activity too.
       onFrame(frame) {
+        turns.accept(frame);
         const { type } = frame;
         // The link sends a message again that the server could not take now.
         if (type === "error" && frame.payload.request_id === id) problem = frame.payload.message;
@@ -108,9 +116,7 @@ export async function send(context: CommandContext): Promise<number> {
   const outcome: Outcome = await Promise.race([replyOrError, session.ended, timeout.expired]);
   timeout.stop();
   await session.close();
-  const begun = incomplete
-    .begun()
-    .map(({ id, content }) => ({ id, session: conversation, content, media: [] }));
+  const begun = incomplete.begun().map((reply) => ({ ...reply, session: conversation }));
   const answer = joinReplies([...replies, ...begun]);
   if (!answer) return output.fail(...failureOf(outcome, end, timeoutMs, problem));
   const isWhole = outcome === "answered" && (end?.outcome ?? "completed") === "completed";

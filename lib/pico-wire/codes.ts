@@ -148,6 +148,10 @@ export const messageErrors = {
     status: 502,
     message: "The program wrote a reply that cannot be sent as a message.",
   },
+  reply_too_large: {
+    status: 502,
+    message: "The reply of the application is too large to be sent; it must send less.",
+  },
   no_answer: { status: 504, message: "The application did not answer in time." },
   not_stored: {
     status: 503,

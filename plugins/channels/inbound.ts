@@ -316,7 +316,10 @@ export class Inbound {
   private failedAfterAcceptance(inboundMessage: InboundMessage, error: unknown): void {
     const { channel, session, id, sender } = inboundMessage;
     const user = sender && { user: sender.id };
-    const fields = { channel, session, id, ...user, code: codeOf(error), err: error };
+    const code = codeOf(error);
+    // The sentence says everything: the application sent more than the channel can.
+    const cause = code === "too_large" ? { why: (error as Error).message } : { err: error };
+    const fields = { channel, session, id, ...user, code, ...cause };
     this.options.log.error(fields, "the application failed after it had accepted a message");
     this.options.failed(inboundMessage, error);
   }

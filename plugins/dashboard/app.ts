@@ -6,7 +6,7 @@ import { decorateRequests, maxBodyBytes, registerBodyParsers, requestState } fro
 import { docsRoutes } from "./api/docs.ts";
 import { pageRoutes } from "./api/pages.ts";
 import { type DashboardContext } from "./context.ts";
-import { HttpError } from "./errors.ts";
+import { HttpError, unreadError } from "./errors.ts";
 import { registerGuard } from "./auth/guard.ts";
 import { healthProblem } from "./health.ts";
 import { metricsRoute } from "./metrics/route.ts";
@@ -45,6 +45,7 @@ export async function createApp(
   decorateRequests(app);
   registerBodyParsers(app);
   registerGuard(app, context);
+  limitUnread(app, context);
   app.setErrorHandler((error, request, reply) =>
     sendError(
       context.site,
@@ -86,6 +87,16 @@ export async function createApp(
   plugins.mount(app, context);
   await app.ready();
   return app;
+}
+
+/** Rejects large responses while too many of them are unread. */
+function limitUnread(app: FastifyInstance, { http }: DashboardContext): void {
+  app.addHook("onSend", (_request, reply, payload, done) => {
+    // Buffers are built files, which all responses share.
+    const isCounted = typeof payload === "string";
+    if (!isCounted || http.holdResponse(reply.raw, Buffer.byteLength(payload))) return done();
+    done(unreadError());
+  });
 }
 
 /** Routes without sign-in: sign-in state, health checks for supervisors, and the built files. */

@@ -59,6 +59,14 @@ export class HttpError extends Error {
     this.extra = extra;
   }
 }
+
+/** Too many large responses are unread. */
+export const unreadError = (): HttpError =>
+  new HttpError("unavailable", {
+    message: "Too many large responses are unread; try again in a moment.",
+    retryAfterSeconds: 5,
+  });
+
 interface HttpErrorExtra {
   readonly status?: number;
   readonly message?: string | undefined;

@@ -11,6 +11,7 @@ import {
   type RunReader,
 } from "./follower.ts";
 import { upToOf } from "./pieces.ts";
+import { Refusal } from "./refusal.ts";
 
 /** Texts of one answer, in UTF-16 code units. A longer answer fails. */
 const maxAnswerLength = 16 * 1024 * 1024;
@@ -138,7 +139,8 @@ export class AnswerRun implements DoorSubscriber, FollowedRun {
     this.length += text.length - old.length;
     if (!text.startsWith(old))
       for (const follower of this.followers) follower.noteReplaced(message, old);
-    if (this.length > maxAnswerLength) this.fail(new Error("The reply is too long."));
+    if (this.length > maxAnswerLength)
+      this.fail(new Refusal("reply_too_large", "The reply is longer than 16 Mi characters."));
   }
 
   private finish(end: RunEnd): void {

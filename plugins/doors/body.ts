@@ -14,7 +14,7 @@ interface BodyOptions {
   readonly maxBytes: number;
   readonly clock: Clock;
   /** The memory budget of messages that the application has not accepted. */
-  readonly budget: Pick<PicoDoor, "reserve" | "release">;
+  readonly memory: ReturnType<PicoDoor["body"]>;
 }
 
 /** A parsed body. */
@@ -46,31 +46,29 @@ const tooLarge = (maxBytes: number): Refusal =>
 /** @returns The body, or undefined if the client closed the connection. */
 export async function readJson(
   request: IncomingMessage,
-  { maxBytes, clock, budget }: BodyOptions,
+  { maxBytes, clock, memory }: BodyOptions,
 ): Promise<JsonBody | undefined> {
   assertType(request);
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge(maxBytes);
-  let reserved = 0;
-  const release = (): void => {
-    budget.release(reserved);
-    reserved = 0;
-  };
+  const { release } = memory;
+  let received = 0;
   const chunks: Buffer[] = [];
   const collect = (chunk: Buffer): Refusal | undefined => {
-    if (reserved + chunk.byteLength > maxBytes) return tooLarge(maxBytes);
-    if (!budget.reserve(chunk.byteLength)) {
+    if (received + chunk.byteLength > maxBytes) return tooLarge(maxBytes);
+    if (!memory.reserve(chunk.byteLength)) {
       const message = "Too many messages wait for the application. Try again shortly.";
       return new Refusal("rate_limited", message, { headers: { "Retry-After": "1" } });
     }
-    reserved += chunk.byteLength;
+    received += chunk.byteLength;
     chunks.push(chunk);
     return undefined;
   };
   try {
-    if (!(await readChunks(request, clock, collect, () => reserved))) {
+    if (!(await readChunks(request, clock, collect, () => received))) {
       release();
       return undefined;
     }
+    memory.arrived();
     const value = parseObject(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
     if (value === undefined) throw invalidJson();
     chunks.length = 0; // `release` keeps the list alive

@@ -26,6 +26,7 @@ export const refusals = {
   internal: [500],
   application_ended: [502],
   bad_answer: [502],
+  reply_too_large: [502],
   no_application: [503],
   not_running: [503],
   store_unavailable: [503],
@@ -43,6 +44,7 @@ const sentences: Readonly<Partial<Record<RefusalCode, string>>> = {
   not_running: "Doorward is stopping. Try again shortly.",
   stopped: "The message was stopped before the application accepted it.",
   id_reused: "Another message already used this id.",
+  reply_too_large: "The reply of the application is too large to be sent.",
   loop: "The message has crossed too many bridges.",
   store_unavailable: "The conversation cannot be stored now. Try again shortly.",
 };
@@ -60,8 +62,14 @@ export function toRefusal(error: unknown): Refusal {
 export const toEndRefusal = ({ error, code }: RunEnd): Refusal =>
   error === undefined ? refusalOf(code ?? "internal") : toRefusal(error);
 
+/** Codes of errors that have another meaning, or another name, for clients. */
+const clientCodes: Readonly<Record<string, RefusalCode>> = {
+  store_busy: "store_unavailable",
+  too_large: "reply_too_large",
+};
+
 function refusalOf(given: string, error?: unknown): Refusal {
-  const code = given === "store_busy" ? "store_unavailable" : given;
+  const code = clientCodes[given] ?? given;
   if (!isKnown(code)) return giveUp("internal", "The message could not be processed.");
   if (retryable.includes(code))
     return new Refusal(code, sentences[code]!, { headers: { "Retry-After": "1" } });

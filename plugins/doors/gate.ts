@@ -47,8 +47,10 @@ export interface Gate {
   preflight(request: IncomingMessage): Readonly<Record<string, string>>;
   /** Compares the token. */
   authenticate(request: IncomingMessage): Promise<Access>;
-  /** Counts the request. Call the result once, when it has ended. */
-  enter(request: IncomingMessage): () => void;
+  /** Counts the request, and rejects it if no further answer may begin. */
+  checkRate(request: IncomingMessage): void;
+  /** Counts an answer. Call it when the body has arrived, and the result once at the end. */
+  enter(): () => void;
 }
 
 const exposedHeaders = "x-doorward-session, x-doorward-ignored, x-request-id, retry-after";
@@ -156,14 +158,22 @@ class RequestGate implements Gate {
     return { sender: { id: `token:${token}` }, scope: undefined, isCurrent };
   }
 
-  enter(request: IncomingMessage): () => void {
-    const { http, clock, config } = this.options;
+  checkRate(request: IncomingMessage): void {
+    const { http, clock } = this.options;
     if (!this.isWithinRate(http.peer(request).key, clock.now()))
       throw tooMany("Too many requests. Send fewer.", 1);
-    if (this.inProgress >= config().max_requests)
-      throw tooMany("Too many requests are in progress. Try again shortly.", 1);
+    this.assertRoom();
+  }
+
+  enter(): () => void {
+    this.assertRoom();
     this.inProgress += 1;
     return () => void (this.inProgress -= 1);
+  }
+
+  private assertRoom(): void {
+    if (this.inProgress >= this.options.config().max_requests)
+      throw tooMany("Too many requests are in progress. Try again shortly.", 1);
   }
 
   private isAllowed(request: IncomingMessage, origin: string): boolean {

@@ -106,6 +106,7 @@ export async function startProtocol<C extends CommonConfig>(
     log,
     runs,
     door,
+    http,
     newId: () => Buffer.from(random(16)).toString("hex"),
     gate: createGate({ http, tokens, clock, log, token: name, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",

@@ -88,15 +88,20 @@ export async function withBody<P, T>(
 
 async function readCallBody(
   { config, clock, door }: AnyProtocol,
-  { request, access }: Call,
+  { request, access, enter }: Call,
 ): Promise<JsonBody | undefined> {
   const maxBytes = config().max_body;
-  const body = await readJson(request, { maxBytes, clock, budget: door });
+  const body = await readJson(request, { maxBytes, clock, memory: door.body() });
   if (!body) return undefined;
-  if (access.isCurrent?.() !== false && !access.ending?.aborted) return body;
-  // The token was replaced, or the person signed out, while the body arrived.
-  body.release();
-  throw accessEnded();
+  try {
+    // The token may have been replaced, or the person signed out, while the body arrived.
+    if (access.isCurrent?.() === false || access.ending?.aborted) throw accessEnded();
+    enter();
+    return body;
+  } catch (error) {
+    body.release();
+    throw error;
+  }
 }
 
 /** Reads a body that may be absent. */
@@ -105,7 +110,10 @@ async function readOptionalBody(
   call: Call,
 ): Promise<JsonObject | undefined> {
   const { headers } = call.request;
-  if (!headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0)) return {};
+  if (!headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0)) {
+    call.enter();
+    return {};
+  }
   const body = await readCallBody(protocol, call);
   body?.release();
   return body?.value;
@@ -144,22 +152,23 @@ export function startRun(
 
 /** Begins a response whose events the caller writes itself. */
 export function openEvents(
-  { clock, config }: AnyProtocol,
+  { clock, config, http }: AnyProtocol,
   { response, cors: headers }: Call,
 ): EventWriter {
   const stallMs = (): number => config().write_timeout * 1_000;
-  return new EventWriter({ response, clock, stallMs, onDrain: () => undefined }, headers);
+  return new EventWriter({ response, http, clock, stallMs, onDrain: () => undefined }, headers);
 }
 
 /** Streams an answer as the response. A client that leaves stops nothing. */
 export function streamAnswer(
-  { clock, config }: AnyProtocol,
+  { clock, config, http }: AnyProtocol,
   { response, cors, access }: Call,
   joined: JoinedRun,
   options: Pick<StreamOptions, "open"> & Partial<StreamOptions>,
 ): Promise<undefined> {
   return streamRun({
     response,
+    http,
     joined,
     access,
     clock,

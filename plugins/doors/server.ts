@@ -1,8 +1,9 @@
 // Serves the addresses of one protocol: checks the request, runs its route, writes the response.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock, Log } from "../../kernel/index.ts";
+import type { Clock, Log, Release } from "../../kernel/index.ts";
 import type { PicoDoor } from "../pico-server/index.ts";
-import { sendJson } from "../pico-server/http/send-json.ts";
+import type { Http } from "../http/index.ts";
+import { retryLargeSeconds, sendJson, sendLargeJson } from "../pico-server/http/send-json.ts";
 import type { CommonConfig } from "./config.ts";
 import { statusOf, toRefusal } from "./errors.ts";
 import type { Access, Gate } from "./gate.ts";
@@ -17,6 +18,9 @@ export interface Call {
   /** CORS headers of an allowed page. */
   readonly cors: HeaderMap;
   readonly access: Access;
+  /** Takes one of `max_requests`. A request calls it when its body has arrived, so that clients
+   *  with slow bodies delay no other ones. */
+  enter(): void;
 }
 
 /** A response of status 200. */
@@ -39,6 +43,7 @@ export interface ProtocolServerOptions {
   readonly log: Log;
   readonly gate: Gate;
   readonly door: PicoDoor;
+  readonly http: Pick<Http, "holdResponse">;
   /** True while messages can be delivered. */
   readonly isOpen: () => boolean;
 }
@@ -52,6 +57,19 @@ interface ProtocolForm {
   readonly refusals?: Readonly<Record<string, readonly [number]>>;
 }
 
+/** The application has replied, so clients must not send the message again by themselves. */
+const unreadRefusal = (): Refusal =>
+  new Refusal("rate_limited", "Too many large responses are unread.", {
+    headers: { "Retry-After": String(retryLargeSeconds), "x-should-retry": "false" },
+  });
+
+/** Calls a function when the client has received the response or has left. */
+function whenSent(response: ServerResponse, call: () => void): void {
+  const isBegun = response.writableEnded && !response.writableFinished;
+  if (!isBegun || response.destroyed) return call();
+  response.once("close", call);
+}
+
 export class ProtocolServer {
   private readonly options: ProtocolServerOptions;
   private readonly form: ProtocolForm;
@@ -62,7 +80,7 @@ export class ProtocolServer {
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { gate } = this.options;
+    const { gate, http } = this.options;
     let cors: HeaderMap = {};
     let access: Access | undefined;
     try {
@@ -75,12 +93,16 @@ export class ProtocolServer {
         return void response.end();
       }
       access = page ?? (await gate.authenticate(request));
-      const leave = gate.enter(request);
+      gate.checkRate(request);
+      let leave: Release | undefined;
+      const enter = (): void => void (leave ??= gate.enter());
+      if (route.method === "GET") enter();
       try {
-        const body = await route.run({ request, response, cors, access });
-        if (body) sendJson(response, 200, body.value, { ...cors, ...body.headers });
+        const body = await route.run({ request, response, cors, access, enter });
+        if (body && !sendLargeJson(http, response, body.value, { ...cors, ...body.headers }))
+          throw unreadRefusal();
       } finally {
-        leave();
+        if (leave) whenSent(response, leave);
       }
     } catch (error) {
       this.refuse(request, response, error, cors);

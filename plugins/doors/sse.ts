@@ -1,12 +1,14 @@
 // Writes server-sent events with comments during silence, and destroys sockets that take nothing.
 import type { ServerResponse } from "node:http";
-import type { Clock } from "../../kernel/index.ts";
+import type { Clock, Release } from "../../kernel/index.ts";
+import type { Http } from "../http/index.ts";
 
 const silenceMs = 15_000;
 const comment = ": \n\n";
 
 interface EventWriterOptions {
   readonly response: ServerResponse;
+  readonly http: Pick<Http, "holdResponse">;
   readonly clock: Clock;
   /** Milliseconds without progress after which the socket is destroyed. */
   readonly stallMs: () => number;
@@ -17,6 +19,8 @@ interface EventWriterOptions {
 /** One stream of events. It ends only by `end` or `destroy`. */
 export class EventWriter {
   private readonly options: EventWriterOptions;
+  /** Frees the memory of events that wait in the socket. */
+  private readonly held: Release[] = [];
   private timer: unknown;
   private isBlocked = false;
   private isQuiet = false;
@@ -63,11 +67,20 @@ export class EventWriter {
   private write(text: string): void {
     const { response } = this.options;
     if (response.destroyed || response.writableEnded) return;
+    const release = this.options.http.holdResponse(response, text.length);
+    if (!release) return this.destroy(); // too many large events are unread
+    this.held.push(release);
     this.isQuiet = false;
     this.isBlocked = !response.write(text);
+    if (!this.isBlocked) this.releaseHeld();
+  }
+
+  private releaseHeld(): void {
+    for (const release of this.held.splice(0)) release();
   }
 
   private readonly onDrain = (): void => {
+    this.releaseHeld();
     this.isBlocked = false;
     this.options.onDrain();
   };

@@ -1,6 +1,7 @@
 // Streams one answer to one HTTP response.
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
+import type { Http } from "../http/index.ts";
 import { toEndRefusal } from "./errors.ts";
 import { accessEnded } from "./refusal.ts";
 import type { Access } from "./gate.ts";
@@ -13,6 +14,7 @@ const beginMs = 15_000;
 
 export interface StreamOptions extends FollowOptions {
   readonly response: ServerResponse;
+  readonly http: Pick<Http, "holdResponse">;
   readonly joined: JoinedRun;
   readonly access: Pick<Access, "ending">;
   readonly headers: Readonly<Record<string, string>>;
@@ -42,14 +44,16 @@ function lazyReader(open: () => RunReader, isWritable: () => boolean): RunReader
 
 /** Rejects with the error of the run if the response has not begun. */
 export function streamRun(options: StreamOptions): Promise<undefined> {
-  const { response, joined, access, headers, clock, stallMs, stopsOnClose, open } = options;
+  const { response, http, joined, access, headers, clock, stallMs, stopsOnClose, open } = options;
   return new Promise((resolve, reject) => {
     let begun: RunReader | undefined;
     let timer: unknown = undefined;
     const begin = (): RunReader => {
       clock.clearTimeout(timer);
       const onDrain = (): void => follower.pump();
-      return (begun ??= open(new EventWriter({ response, clock, stallMs, onDrain }, headers)));
+      return (begun ??= open(
+        new EventWriter({ response, http, clock, stallMs, onDrain }, headers),
+      ));
     };
     const reader: RunReader = {
       ...lazyReader(begin, () => begun?.isWritable() ?? true),

@@ -11,6 +11,7 @@ import type { Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import type { Duplex } from "node:stream";
 import type { Log } from "../../kernel/index.ts";
+import { inNextTurn, isTurnFull, takeLines } from "./line-budget.ts";
 import { addressKey, isLoopback, noAddress, normaliseAddress } from "./addresses.ts";
 
 interface ConnectionLimitsOptions {
@@ -272,6 +273,7 @@ class Intake {
   release(): Buffer | undefined {
     const { rest } = this;
     this.rest = undefined;
+    this.isFull = false;
     this.socket.off("data", this.take);
     this.unwatch();
     return rest;
@@ -283,13 +285,14 @@ class Intake {
     while (this.rest !== undefined && !socket.isPaused()) {
       if (socket.destroyed) return void this.release();
       const room = maxOutstanding - 1 - (queues.get(socket)?.responses.size ?? 0);
-      if (room <= 0) {
+      if (room <= 0 || isTurnFull()) {
         this.isFull = true;
         socket.pause();
+        if (room > 0) inNextTurn(() => this.resume());
         break;
       }
       const chunk = this.rest;
-      const end = endOfHeads(chunk, room);
+      const end = takeLines(chunk, endOfHeads(chunk, room));
       this.rest = end < chunk.length ? chunk.subarray(end) : undefined;
       parse.call(socket, end < chunk.length ? chunk.subarray(0, end) : chunk);
     }

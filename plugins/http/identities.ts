@@ -1,6 +1,6 @@
 /** Finds the identity of a request: a dashboard sign-in, or a session of the host. */
 import type { IncomingMessage } from "node:http";
-import type { Awaitable, Clock, Log } from "../../kernel/index.ts";
+import type { Awaitable, Clock } from "../../kernel/index.ts";
 import type { HostIdentity, Http, Identity, Peer, SessionAccess } from "./service.ts";
 
 /** Kind of the people whom a host names without making them owners. */
@@ -63,7 +63,10 @@ function isSessionAccess(sessions: unknown): sessions is SessionAccess {
  * Copies and checks what the host returned: hosts in JavaScript have no type check.
  * @throws TypeError that names the wrong field. The request is then unauthenticated.
  */
-function toPerson({ id, name, sessions, owner, onEnd }: HostIdentity): HostPerson {
+function toPerson(
+  { id, name, sessions, owner, onEnd }: HostIdentity,
+  failed: (error: unknown) => void,
+): HostPerson {
   if (!isValidId(id))
     throw new TypeError(
       "identify() must return an id: 1 to 128 bytes without control characters, the same for " +
@@ -80,11 +83,30 @@ function toPerson({ id, name, sessions, owner, onEnd }: HostIdentity): HostPerso
   return {
     id,
     ...(name !== undefined && { name: toPrintable(name) }),
-    sessions: access,
+    sessions: typeof access === "function" ? guarded(access, failed) : access,
     owner: isOwner,
     onEnd: (ended) => onEnd?.(ended) ?? (() => undefined),
   };
 }
+
+/** A function that fails permits no session. */
+const guarded =
+  (mayUse: (session: string) => boolean, failed: (error: unknown) => void) =>
+  (session: string): boolean => {
+    try {
+      return mayUse(session);
+    } catch (error) {
+      failed(error);
+      return false;
+    }
+  };
+
+/** @returns The sentence of an error in one line; its stack would repeat for each request. */
+const toReason = (error: unknown): string =>
+  String(error instanceof Error ? error.message : error)
+    .slice(0, 300)
+    .replace(/[\s\p{Cc}\p{Cs}]+/gu, " ")
+    .trim();
 
 const toPrintable = (name: string): string =>
   [...name.slice(0, maxNameLength)].map((char) => (unprintable.test(char) ? " " : char)).join("");
@@ -98,20 +120,26 @@ interface HostIdentities {
   findOwner(request: IncomingMessage): Identity | undefined;
 }
 
-/** Runs the session check of a host before the handler, and keeps its result per request. */
+/**
+ * Runs the session check of a host before the handler, and keeps its result per request.
+ *
+ * @param note - Receives the reason of each failure.
+ */
 export function createHostIdentities(
   check: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>,
-  log: Log,
+  note: (request: IncomingMessage, why: string) => void,
   clock: Clock,
 ): HostIdentities {
   const known = new WeakMap<IncomingMessage, HostPerson>();
 
   function keep(request: IncomingMessage, found: HostIdentity | undefined): void {
-    if (found) known.set(request, toPerson(found));
+    if (found)
+      known.set(
+        request,
+        toPerson(found, (error) => failed(request, error)),
+      );
   }
-  function failed(error: unknown): void {
-    log.error({ err: error }, "the host's session check failed: the request is unauthenticated");
-  }
+  const failed = (request: IncomingMessage, error: unknown): void => note(request, toReason(error));
 
   async function withTimeout(
     found: Promise<HostIdentity | undefined>,
@@ -138,10 +166,10 @@ export function createHostIdentities(
         if (found instanceof Promise)
           return withTimeout(found)
             .then((late) => keep(request, late))
-            .catch(failed);
+            .catch((error: unknown) => failed(request, error));
         keep(request, found);
       } catch (error) {
-        failed(error);
+        failed(request, error);
       }
       return undefined;
     },

@@ -23,6 +23,7 @@ import {
   isBasePath,
   normaliseBasePath,
 } from "./requests.ts";
+import { ResponseBudget } from "./response-budget.ts";
 import { writeResponse } from "./responses.ts";
 import {
   createRouteTable,
@@ -193,7 +194,14 @@ function createRouting(
   const upgrades = createRouteTable<UpgradeHandler>(listeners.planned);
   const peer = createPeerResolver(isTrusted, log);
   const identities = createIdentities(peer);
-  const host = identify && createHostIdentities(identify, log, clock);
+  const noteFailure = (request: IncomingMessage, why: string): void =>
+    faults.note(log, {
+      reason: "identify_failed",
+      address: peer(request).address,
+      text: "identify() of the host failed, so the request was rejected",
+      fields: { why },
+    });
+  const host = identify && createHostIdentities(identify, noteFailure, clock);
   if (host) {
     identities.registerIdentity("owner", host.findOwner);
     identities.registerIdentity(hostKind, host.find);
@@ -296,6 +304,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
         listener: (request) => router.listener(request),
         ...createAddresses({ server: options.server, basePath, hostName, bindHost, listeners }),
         ...createLimiters(scope),
+        holdResponse: new ResponseBudget(peer).hold,
         openFiles: openFilesLimit,
       };
       return { http: offered };

@@ -194,6 +194,15 @@ export interface Http {
     listener: "gateway",
     where: { readonly port: number; readonly host?: string | undefined },
   ): void;
+  /**
+   * Reserves memory for a response of more than 64 KiB until the client has received it or has
+   * left. Call it before the response is written. For a stream, pass the size of its largest
+   * part in memory.
+   *
+   * @returns A function that frees the memory earlier, or undefined if too many large responses are
+   *   unread: send an error with `Retry-After`.
+   */
+  holdResponse(response: ServerResponse, bytes: number): Release | undefined;
   /** @returns The number of files and sockets this process may open, or undefined if unknown. */
   openFiles(): Promise<number | undefined>;
   /**

@@ -9,6 +9,7 @@ import { createChannelService } from "./channel-service.ts";
 import type { PicoServerConfig } from "./config.ts";
 import type { ConnectionContext, RuntimeContext } from "./connection/context.ts";
 import { createMemoryBudget, type MemoryBudget } from "./connection/memory-budget.ts";
+import { createBodyMemory, type BodyMemory } from "./http/body-memory.ts";
 import {
   createRegistry,
   toConnectionSecret,
@@ -47,6 +48,7 @@ export class PicoChannel {
   private readonly counters = createCounters();
   private readonly connections: ConnectionRegistry;
   private readonly budget: MemoryBudget;
+  private readonly body: () => BodyMemory;
   private readonly sessions: SessionLog;
   private readonly ends: RecentEnds;
   private readonly channel: ChannelHandle;
@@ -70,7 +72,9 @@ export class PicoChannel {
     this.connections = createRegistry({ clock, after, random, reconnectRate });
     const { connections, counters } = this;
     this.peers = new AdmittedPeers({ clock, emit, connections, counters });
-    this.budget = createMemoryBudget(() => Math.max(minBudget, 2 * config().max_payload));
+    const maxMemory = (): number => Math.max(minBudget, 2 * config().max_payload);
+    this.budget = createMemoryBudget(maxMemory);
+    this.body = createBodyMemory(this.budget, maxMemory);
     const listeners: LogListeners = {
       sessionActive: (session) => this.channel.sessionActive(session),
       sessionIdle: (session) => this.channel.sessionIdle(session),
@@ -143,7 +147,7 @@ export class PicoChannel {
       conversations: uses.conversations,
       delivery: {
         isBusy: delivery.isBusy,
-        budget: delivery.budget,
+        body: this.body,
         deliver: this.deliver,
         stop: this.channel.stop,
       },
@@ -214,7 +218,7 @@ export class PicoChannel {
   };
 
   service(): PicoServer {
-    const { connections, counters, admissionControl, sessions, sessionGuard, budget } = this;
+    const { connections, counters, admissionControl, sessions, sessionGuard, body } = this;
     const { needs, config } = this.scope;
     const channel = { deliver: this.deliver, stop: this.channel.stop };
     return createChannelService({
@@ -224,7 +228,7 @@ export class PicoChannel {
       counters,
       admissionControl,
       messages: () => ({ messagesIn: this.messagesIn, messagesOut: this.messagesOut }),
-      door: (name) => this.doors.door(name, { sessions, channel, sessionGuard, budget }),
+      door: (name) => this.doors.door(name, { sessions, channel, sessionGuard, body }),
     });
   }
 

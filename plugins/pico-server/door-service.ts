@@ -7,6 +7,7 @@ import type {
   Sender,
   StopResult,
 } from "../channels/index.ts";
+import type { BodyMemory } from "./http/body-memory.ts";
 
 /** Receives the messages of the application in one session, in the order of the session log. */
 export interface DoorSubscriber {
@@ -39,8 +40,6 @@ export interface PicoDoor {
   stop(session: string, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
   /** Whether the text is a token, so that it must not become a session id. */
   isToken(text: string): Promise<boolean>;
-  /** Counts bytes that the application has not accepted. Returns `false` without room for them. */
-  reserve(bytes: number): boolean;
-  /** Gives reserved bytes back. */
-  release(bytes: number): void;
+  /** Begins to count the body of a request in the memory budget of unaccepted messages. */
+  body(): BodyMemory;
 }

@@ -8,7 +8,6 @@ import type {
 } from "../channels/index.ts";
 import type { Release } from "../../kernel/index.ts";
 import type { SessionLog } from "../conversations/index.ts";
-import type { MemoryBudget } from "./connection/memory-budget.ts";
 import type { DoorCall } from "./door-frames.ts";
 import { DoorPresence } from "./door-presence.ts";
 import type { DoorSubscriber, PicoDoor } from "./door-service.ts";
@@ -18,7 +17,7 @@ interface DoorOptions {
   readonly sessions: SessionLog;
   readonly channel: Pick<ChannelHandle, "deliver" | "stop">;
   readonly sessionGuard: Pick<SessionGuard, "isToken">;
-  readonly budget: MemoryBudget;
+  readonly body: PicoDoor["body"];
 }
 
 type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
@@ -88,7 +87,7 @@ export class DoorHub {
   }
 
   /** Creates the access of the plugin with this name. */
-  door(name: string, { sessions, channel, sessionGuard, budget }: DoorOptions): PicoDoor {
+  door(name: string, { sessions, channel, sessionGuard, body }: DoorOptions): PicoDoor {
     return {
       deliver: async (message, options) => {
         // The answer of another node may follow immediately.
@@ -97,8 +96,7 @@ export class DoorHub {
       },
       stop: (session, id, by) => channel.stop(session, id, by),
       isToken: (text) => sessionGuard.isToken(text, false),
-      reserve: (bytes) => budget.reserve(bytes),
-      release: (bytes) => budget.release(bytes),
+      body,
       subscribe: (session, subscriber) => this.subscribe(sessions, session, subscriber),
     };
   }

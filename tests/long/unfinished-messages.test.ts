@@ -26,6 +26,25 @@ describe("memory budget of unfinished messages", () => {
     await peer.settled();
   });
 
+  test("takes at most twice the budget in memory of the process", async () => {
+    await using testServer = await startPicoServer();
+    const peers = await Promise.all(Array.from({ length: 40 }, () => rawPeer(testServer.port)));
+    const message = begun(16 * MiB - 64);
+    const before = process.memoryUsage().rss;
+    for (const { socket } of peers) socket.write(message);
+    await waitFor(() => bytesIn(testServer) > 200 * MiB);
+    let largest = 0;
+    // Until the server reads no more.
+    for (let seen = -1; seen !== bytesIn(testServer);) {
+      seen = bytesIn(testServer);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      largest = Math.max(largest, process.memoryUsage().rss - before);
+    }
+    console.log(`256 MiB of unfinished messages took ${Math.round(largest / MiB)} MiB`);
+    expect(largest).toBeLessThan(2 * 256 * MiB);
+    for (const { socket } of peers) socket.destroy();
+  });
+
   test("lets paused messages finish when the application has caught up", async () => {
     const { opened, open } = gate();
     const taken: number[] = [];

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../../kernel/index.ts";
 import type { Conversations } from "../../conversations/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { HttpError, unreadError } from "../errors.ts";
 import {
   conversationListQuery,
   exportQuery,
@@ -19,6 +19,8 @@ import type { ConversationsView, ConversationView, SearchView } from "./conversa
 
 const maxExports = 10;
 const exportRefillMs = 6_000;
+/** Memory of one export: the store returns pages of this size. */
+const maxExportBytes = 4 * 1024 * 1024;
 const channel = "pico";
 
 /** @throws not_found if this deployment does not list the plugin `conversations`. */
@@ -115,6 +117,7 @@ function exportRoute(app: FastifyInstance, context: DashboardContext): void {
       // An unknown id must be answered with 404, which is impossible once the stream has begun.
       await history.get(id);
       takeExport();
+      if (!context.http.holdResponse(reply.raw, maxExportBytes)) throw unreadError();
       const [type, extension] =
         format === "json" ? ["application/json", "json"] : ["text/markdown", "md"];
       return reply

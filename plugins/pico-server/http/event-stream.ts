@@ -1,5 +1,6 @@
 // Sends the messages of one session as server-sent events, for networks that block WebSockets.
 import type { ServerResponse } from "node:http";
+import type { Release } from "../../../kernel/index.ts";
 import {
   closeReason,
   closeCodes,
@@ -24,6 +25,8 @@ import { ByteCounter, countResume } from "../metrics.ts";
 import { helloFrames, retryBounds } from "../session/hello.ts";
 import type { Cursor, SequencedEntry } from "../../conversations/index.ts";
 import { SessionReader, type ReaderListener, type StreamStart } from "../session/subscriptions.ts";
+import { placeholderText } from "../session/turn-entry.ts";
+import { retryLargeSeconds } from "./send-json.ts";
 
 interface EventStreamOptions {
   readonly response: ServerResponse;
@@ -33,6 +36,7 @@ interface EventStreamOptions {
   readonly after: Cursor | undefined;
   readonly features: Features;
   readonly greets: boolean;
+  readonly hold: (bytes: number) => Release | undefined;
   readonly admission: Pick<Admission, "version" | "sender" | "identity">;
 }
 
@@ -46,6 +50,10 @@ const encodeEventOnce = memoizeLast(({ frame, numbered, cursor }) =>
 );
 const encodeGrowthOnce = memoizeLast((entry) =>
   encodeEvent(encodeGrowth(entry, entry.growth!), entry.numbered ? entry.cursor : undefined),
+);
+/** As on the WebSocket, a client without turns receives the number, so that it sees no hole. */
+const encodePlaceholderOnce = memoizeLast((entry) =>
+  encodeEvent(placeholderText(entry), entry.cursor),
 );
 const encodePreamble = (cursor: Cursor): Buffer =>
   Buffer.from(`retry: ${retryBounds.min * 2}\nid: ${formatCursor(cursor)}\n\n`);
@@ -65,6 +73,9 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   private readonly after: Cursor | undefined;
   private readonly features: Features;
   private readonly greets: boolean;
+  private readonly hold: (bytes: number) => Release | undefined;
+  /** Frees the memory of the replay, which this stream has not sent completely. */
+  private releaseReplay: Release | undefined;
   private readonly texts: SentTexts | undefined;
   private readonly response: ServerResponse;
   private readonly byteCounter: ByteCounter;
@@ -77,13 +88,14 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   private keptAliveAt: number;
 
   constructor(context: ConnectionContext, options: EventStreamOptions) {
-    const { response, headers, id, session, after, features, greets, admission } = options;
+    const { response, headers, id, session, after, features, greets, hold, admission } = options;
     this.context = context;
     this.id = id;
     this.session = session;
     this.after = after;
     this.features = features;
     this.greets = greets;
+    this.hold = hold;
     this.texts = features.append ? new SentTexts() : undefined;
     if (features.ends) context.ends.watch(session);
     this.tokenVersion = admission.version;
@@ -154,6 +166,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     const now = checkClock.now();
     const intervalMs = pingEveryMs(config);
     if (this.outcome) return intervalMs;
+    if (outbox.waiting() === 0) this.releaseReplay?.();
     const isStalled = outbox.stalledFor(now) >= config.write_timeout * 1_000;
     if (isStalled && !recentlySuspended(checkClock)) this.close("slow_consumer");
     else if (now - this.keptAliveAt >= intervalMs) {
@@ -166,7 +179,10 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   begin(_: SessionReader, replay: StreamStart): void {
     const { counters, runtime, sessions, delivery } = this.context;
     const { id: conn, session, features } = this;
-    const { top, gap, frames } = replay;
+    const { top, gap, frames, partials } = replay;
+    const bytes = [...frames, ...partials].reduce((sum, { length }) => sum + length, 0);
+    this.releaseReplay = this.hold(bytes);
+    if (!this.releaseReplay) return this.close("try_later", retryLargeSeconds * 1_000);
     const resumes = this.after !== undefined;
     countResume(counters, resumes, gap ? { gap } : {});
     this.send(encodePreamble({ ...top, seq: top.seq - frames.length }));
@@ -183,9 +199,10 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
 
   accept(_: SessionReader, entry: SequencedEntry): void {
     const type = frameTypeOf(entry);
-    if (type === "message.user" && !this.features.turns) return;
     if (type === "answer.end" && !this.features.ends) return;
     this.messagesOut += 1;
+    if (type === "message.user" && !this.features.turns)
+      return this.outbox.send(encodePlaceholderOnce(entry), entry);
     if (this.texts?.accept(entry))
       this.outbox.send(encodeGrowthOnce(entry), entry, encodeEventOnce);
     else this.outbox.send(encodeEventOnce(entry), entry);
@@ -212,7 +229,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   }
 
   queueDrained(): void {
-    // The client sends its messages over other connections.
+    if (this.outbox.waiting() === 0) this.releaseReplay?.();
   }
 
   scheduleCheck(): void {

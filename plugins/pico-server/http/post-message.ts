@@ -9,7 +9,6 @@ import {
 } from "../../../lib/pico-wire/index.ts";
 import type { InboundMessage, Sender } from "../../channels/index.ts";
 import type { RuntimeContext } from "../connection/context.ts";
-import type { MemoryBudget } from "../connection/memory-budget.ts";
 import type { ConnectionRegistry } from "../connection/registry.ts";
 import type { Admission, AdmissionControl } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
@@ -19,12 +18,15 @@ import type { RecentEnds } from "../session/channel-adapter.ts";
 import { tokenSessionMessage, type SessionGuard } from "../session/session-guard.ts";
 import { toChannelMedia, toMessageError } from "../session/mapping.ts";
 import type { SessionLog } from "../../conversations/index.ts";
+import type { BodyMemory } from "./body-memory.ts";
 import { readBody } from "./read-body.ts";
 import { maxWaitSeconds, readWait, waitForReply } from "./wait-for-reply.ts";
 
 export interface JsonResponse {
   readonly status: number;
   readonly body: object;
+  /** Sent instead if too many large responses are unread. */
+  readonly smaller?: JsonResponse;
 }
 
 /** Decides which requests are served. */
@@ -37,7 +39,7 @@ export interface AccessContext<Control> {
 interface PostDelivery {
   readonly isBusy: (session: string) => boolean;
   /** Limits the bytes of all messages that the application has not accepted. */
-  readonly budget: MemoryBudget;
+  readonly body: () => BodyMemory;
   readonly deliver: (
     message: InboundMessage,
     options: { dedupe: boolean },
@@ -72,27 +74,6 @@ interface MessageIds {
   readonly skipped?: readonly SkippedAttachment[];
 }
 
-/** The part of the memory budget that one request body has reserved. */
-class BodyBudget {
-  private readonly budget: MemoryBudget;
-  private bytes = 0;
-
-  constructor(budget: MemoryBudget) {
-    this.budget = budget;
-  }
-
-  reserve(bytes: number): boolean {
-    if (!this.budget.reserve(bytes)) return false;
-    this.bytes += bytes;
-    return true;
-  }
-
-  release(): void {
-    this.budget.release(this.bytes);
-    this.bytes = 0;
-  }
-}
-
 type PostHandler = (
   handshakeRequest: HandshakeRequest,
   response: ServerResponse,
@@ -123,14 +104,15 @@ class MessagePoster {
       const message = `wait must be a number of seconds, at most ${maxWaitSeconds}.`;
       return { code: "invalid_message", message };
     }
-    const bodyBudget = new BodyBudget(delivery.budget);
+    const memory = delivery.body();
     let isDelivering = false;
     try {
       const body = await readBody(request, {
         maxBytes: config().max_payload,
         clock,
-        reserve: (bytes) => bodyBudget.reserve(bytes),
+        reserve: memory.reserve,
       });
+      memory.arrived();
       if (body === undefined || "code" in body) return body;
       const expired = admissionControl.expired(handshakeRequest, admission);
       if (expired) return expired;
@@ -154,14 +136,14 @@ class MessagePoster {
       };
       const deliver = (): Promise<DeliveryStatus> => {
         isDelivering = true;
-        return this.deliver(message, ids, admission.sender).finally(() => bodyBudget.release());
+        return this.deliver(message, ids, admission.sender).finally(() => memory.release());
       };
       if (seconds === 0) return { status: 202, body: { status: await deliver(), ...ids } };
       return await this.deliverAndWait(deliver, ids, { seconds, response, admission });
     } catch (error) {
       return this.toRejection(error);
     } finally {
-      if (!isDelivering) bodyBudget.release();
+      if (!isDelivering) memory.release();
     }
   }
 
@@ -229,9 +211,10 @@ class MessagePoster {
       if (outcome === "closed") return { code: "unavailable" };
       const replies = await pending.replies();
       const body = { status: outcome === "timed_out" ? "pending" : outcome, ...ids };
+      const smaller = { status: 202, body };
       return replies.messages.length === 0
-        ? { status: 202, body }
-        : { status: 200, body: { ...body, ...replies } };
+        ? smaller
+        : { status: 200, body: { ...body, ...replies }, smaller };
     } finally {
       pending.stop();
       connections.remove(pending.peer);

@@ -1,5 +1,6 @@
 // Routes plain HTTP requests under /pico: the probe, posted messages and event streams.
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Release } from "../../../kernel/index.ts";
 import { isSessionId, limits, parseCursor, type Cursor } from "../../../lib/pico-wire/index.ts";
 import type { Http } from "../../http/index.ts";
 import { detachString } from "../connection/registry.ts";
@@ -21,8 +22,8 @@ import {
   type JsonResponse,
   type PostMessageOptions,
 } from "./post-message.ts";
-import { sendJson } from "./send-json.ts";
 import { createStopHandler, type StopOptions } from "./post-stop.ts";
+import { retryLargeSeconds, sendJson, sendLargeJson } from "./send-json.ts";
 
 const preflightHeaders = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST",
@@ -36,6 +37,8 @@ export interface EventStreamRequest {
   readonly features: Features;
   /** The stream begins with `hello`. */
   readonly greets: boolean;
+  /** Reserves memory for frames that are replayed, as `Http.holdResponse` does. */
+  readonly hold: (bytes: number) => Release | undefined;
 }
 
 interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
@@ -54,6 +57,11 @@ interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
   ) => void;
 }
 
+const unreadRejection: Rejection = {
+  code: "busy",
+  message: "Too many large responses are unread. Try again shortly.",
+  retryAfterSeconds: retryLargeSeconds,
+};
 const missingSessionMessage = "The URL has no session id. Add ?session_id=NAME.";
 const missingUpgradeMessage =
   "The Upgrade header is missing. A proxy in front of Doorward probably removed it.";
@@ -61,7 +69,7 @@ const malformedEventIdMessage = "Last-Event-ID must be EPOCH:SEQ, the id of an e
 
 export type HeaderMap = Readonly<Record<string, string>>;
 interface AcceptedStream {
-  readonly stream: EventStreamRequest;
+  readonly stream: Omit<EventStreamRequest, "hold">;
   readonly admission: Admission;
 }
 /** Undefined if the client has closed the connection. */
@@ -114,7 +122,9 @@ class PicoRouter {
     if (!("stream" in result)) return this.respond(handshakeRequest, response, result, cors);
     const rejection = this.checkStream(handshakeRequest, result.admission);
     if (rejection) return this.respond(handshakeRequest, response, rejection, cors);
-    this.options.openStream(result.stream, response, cors, handshakeRequest, result.admission);
+    const hold = (bytes: number): Release | undefined => http.holdResponse(response, bytes);
+    const stream = { ...result.stream, hold };
+    this.options.openStream(stream, response, cors, handshakeRequest, result.admission);
   }
 
   private async route(
@@ -217,6 +227,11 @@ class PicoRouter {
         ...cors,
         ...(handshakeRequest.request.complete ? {} : { Connection: "close" }),
       });
+    }
+    if (result.status === 200) {
+      if (sendLargeJson(this.options.http, response, result.body, cors)) return;
+      const { smaller = unreadRejection } = result;
+      return this.respond(handshakeRequest, response, smaller, cors);
     }
     if (result.status !== 204) return sendJson(response, result.status, result.body, cors);
     const preflight = "Access-Control-Allow-Origin" in cors ? preflightHeaders : {};

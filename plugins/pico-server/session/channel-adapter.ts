@@ -23,7 +23,7 @@ import {
 } from "../../../lib/pico-wire/index.ts";
 import { picoErrors } from "../errors.ts";
 import { GrowingTexts } from "./growing-texts.ts";
-import { toMessageError } from "./mapping.ts";
+import { toFailureCode, toMessageError } from "./mapping.ts";
 import { TurnEntry } from "./turn-entry.ts";
 import type { AppendResult, SessionLog, TextGrowth } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
@@ -112,7 +112,7 @@ const answerUsage = ({ input, output, reasoning, cached }: Usage): object => ({
 const toEndPayload = (id: string, end: AnswerEnd): AnswerEndPayload => ({
   request_id: id,
   outcome: end.outcome,
-  ...(end.code !== undefined && { code: end.code }),
+  ...(end.code !== undefined && { code: toFailureCode(end.code) }),
   finish_reason: end.finishReason,
   ...(end.usage && { usage: answerUsage(end.usage) }),
 });

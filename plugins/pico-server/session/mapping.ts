@@ -70,6 +70,12 @@ const applicationCodes: readonly ErrorCode[] = [
   "no_answer",
 ];
 
+/** Errors of replies. For the sender, `too_large` means that its own message is too large. */
+const replyCodes: Readonly<Record<string, ErrorCode>> = { too_large: "reply_too_large" };
+
+/** @returns The code of a failed answer for the client. */
+export const toFailureCode = (code: string): string => replyCodes[code] ?? code;
+
 /** Errors after which the client sends the message again. */
 const temporaryCodes: Readonly<Record<string, ErrorCode>> = {
   not_running: "busy",
@@ -91,7 +97,10 @@ export function toMessageError(error: unknown): {
   if (applicationCode !== undefined)
     return { code: applicationCode, message: (error as Error).message };
   const wireCode =
-    temporaryCodes[code] ?? forwardedCodes.find((known) => known === code) ?? "internal";
+    replyCodes[code] ??
+    temporaryCodes[code] ??
+    forwardedCodes.find((known) => known === code) ??
+    "internal";
   return { code: wireCode, message: messageErrors[wireCode].message };
 }
 

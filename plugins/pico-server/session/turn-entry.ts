@@ -113,3 +113,9 @@ export function encodePlaceholder({ frame, session, cursor }: SequencedEntry): E
   const { epoch, seq } = cursor;
   return frameText(encode({ type: "message.delete", payload, session_id: session, epoch, seq }));
 }
+
+/** Encodes the same frame for an event, whose id is the number. */
+export function placeholderText(entry: SequencedEntry): string {
+  const payload = { message_id: messageIdOf(entry) };
+  return encode({ type: "message.delete", payload, session_id: entry.session });
+}

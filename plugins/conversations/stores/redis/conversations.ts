@@ -36,6 +36,9 @@ interface RedisSettings {
   readonly window?: { readonly frames: number; readonly bytes: number };
 }
 
+/** Malformed conversations that the log names. */
+const maxMalformed = 100;
+
 /** Reads ids and their records: the time, "s" for a stopped message, ":", and the digest. */
 function toTakenIds(pairs: readonly Reply[], now: number): readonly TakenId[] {
   const taken: TakenId[] = [];
@@ -71,6 +74,7 @@ export class RedisConversations implements OpenConversations {
   private readonly scope: StoreScope;
   private readonly settings: RedisSettings;
   private readonly history: RedisHistory;
+  private readonly malformed = new Set<string>();
   private readonly commits = new CommitMetrics();
   private readonly logs = new Map<string, RedisSessionLog>();
   private readonly listeners = new Map<string, LogListeners>();
@@ -104,7 +108,8 @@ export class RedisConversations implements OpenConversations {
     const describe = () => ({ sessions: this.liveCount() });
     this.peers = new Nodes({ link, space, clock, log, after, random, name: node, describe });
     this.desk = new RedisDesk({ link, space, nodes: this.peers, clock, after, keepMs });
-    this.history = new RedisHistory({ link, space, now: () => clock.now(), keepMs });
+    const malformed = (sk: string): void => this.noteMalformed(sk);
+    this.history = new RedisHistory({ link, space, now: () => clock.now(), keepMs, malformed });
     const { me } = this.peers;
     this.head = toHead(space, me, settings);
     const own = { me, appends: 0 };
@@ -234,6 +239,15 @@ export class RedisConversations implements OpenConversations {
   /** Sessions with subscribers here. */
   private liveCount(): number {
     return [...this.logs.values()].reduce((sum, log) => sum + log.liveCount, 0);
+  }
+
+  /** Names each session once. */
+  private noteMalformed(sk: string): void {
+    if (this.malformed.has(sk) || this.malformed.size >= maxMalformed) return;
+    this.malformed.add(sk);
+    const keys = `${this.space.base}{${sk}}:*`.replace(/[^\x21-\x7e]/g, "?").slice(0, 200);
+    const text = "the data of a conversation in Redis is malformed, so it is left out; delete it";
+    this.scope.log.warn({ keys }, text);
   }
 
   private eachLog(run: (log: RedisSessionLog) => void): void {

@@ -1,5 +1,6 @@
 // Loads ioredis, which is installed only where conversations are kept in Redis.
 import { createRequire } from "node:module";
+import type { Duplex } from "node:stream";
 import { redisErrors } from "./errors.ts";
 
 const driver = "ioredis";
@@ -16,13 +17,15 @@ export interface RedisPipeline {
 /** The part of a client of ioredis that the store uses. */
 export interface RedisClient {
   readonly status: string;
+  /** Undefined before the first connection. */
+  readonly stream?: Duplex;
   connect(): Promise<void>;
   disconnect(reconnect?: boolean): void;
   pipeline(): RedisPipeline;
   call(command: string, ...values: (string | number)[]): Promise<unknown>;
   ssubscribe(...channels: string[]): Promise<unknown>;
   sunsubscribe(...channels: string[]): Promise<unknown>;
-  on(event: "ready" | "close" | "end", run: () => void): unknown;
+  on(event: "connect" | "ready" | "close" | "end", run: () => void): unknown;
   on(event: "error", run: (error: Error) => void): unknown;
   on(event: "smessageBuffer", run: (channel: Buffer, message: Buffer) => void): unknown;
 }

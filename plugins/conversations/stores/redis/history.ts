@@ -1,4 +1,5 @@
 // Lists the conversations in Redis, and reads the turns in the window of each session.
+import { codeOf } from "../../../../kernel/index.ts";
 import { conversationsErrors } from "../../errors.ts";
 import type { Address } from "../../../channels/index.ts";
 import type {
@@ -9,6 +10,7 @@ import type {
   SearchHit,
   Turn,
 } from "../../service.ts";
+import { isObject } from "../../../../lib/util.ts";
 import { exportConversation } from "../../document.ts";
 import { toLine, toPreview, toTurn } from "../../turn-frames.ts";
 import type { Reply } from "./driver.ts";
@@ -22,6 +24,8 @@ interface RedisHistoryOptions {
   /** Unix milliseconds. */
   readonly now: () => number;
   readonly keepMs: number;
+  /** Called for a session whose data in Redis is malformed. It is left out. */
+  readonly malformed: (sk: string) => void;
 }
 
 const maxTitle = 200;
@@ -32,10 +36,21 @@ const idPattern = /^([\w-]{22})([0-9a-f]{16})$/;
 const textOf = (value: Reply | undefined): string | undefined =>
   value === null || value === undefined ? undefined : String(value);
 
+const isAddress = (value: unknown): value is Address =>
+  isObject(value) && typeof value["channel"] === "string" && typeof value["session"] === "string";
+
+const isCount = (text: string | undefined): boolean =>
+  text === undefined || Number.isFinite(Number(text));
+
+/** @throws TypeError if another program has written the fields. */
 function toSummary(sk: string, fields: readonly Reply[]): ConversationSummary | undefined {
   const [creation, address, title, name, createdAt, usedAt, turns] = fields.map(textOf);
+  if (fields.length === 0) throw new TypeError("not a hash");
   if (creation === undefined || address === undefined || createdAt === undefined) return undefined;
-  const { channel, session } = JSON.parse(address) as Address;
+  const parsed: unknown = JSON.parse(address);
+  if (!isAddress(parsed) || ![createdAt, usedAt, turns].every(isCount))
+    throw new TypeError("malformed fields");
+  const { channel, session } = parsed;
   return {
     id: sk + creation,
     channel,
@@ -104,9 +119,9 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
         const text = String(score);
         const isSame = text === position.score;
         position = { score: text, skip: isSame ? position.skip + 1 : 1 };
-        const summary = toSummary(String(sk), fields as readonly Reply[]);
+        const summary = this.toSummary(String(sk), fields as readonly Reply[]);
         if (!summary || !summary.title.toLowerCase().includes(folded)) continue;
-        const preview = toPreview(toTurns(toStreamEntries(latest)));
+        const preview = toPreview(this.toTurns(String(sk), latest));
         items.push({ ...summary, ...(preview !== undefined && { preview }) });
         if (items.length === limit) return { items, before: `${position.score}-${position.skip}` };
       }
@@ -133,8 +148,13 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
     const { place } = this.placeOf(id);
     const values = [0];
     const call = { script: "catchUp", keys: place.keys, values, repeats: true } as const;
-    const [epoch, , entries] = (await this.options.link.run(call)) as readonly Reply[];
-    const turns = toTurns(toStreamEntries(entries));
+    const reply = await this.options.link.run(call).catch((error: unknown) => {
+      if (codeOf(error) !== "internal") throw error;
+      this.options.malformed(place.sk);
+      return [];
+    });
+    const [epoch, , entries] = reply as readonly Reply[];
+    const turns = this.toTurns(place.sk, entries);
     const [below, above] = [seqOf(before), seqOf(after)];
     const isForward = below === undefined && above !== undefined;
     const wanted = turns.filter(({ seq }) => seq < (below ?? Infinity) && seq > (above ?? -1));
@@ -179,7 +199,22 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
 
   private async summary({ sk, keys }: SessionPlace): Promise<ConversationSummary | undefined> {
     const call = { script: "summary", keys, values: [], repeats: true } as const;
-    return toSummary(sk, (await this.options.link.run(call)) as readonly Reply[]);
+    return this.toSummary(sk, (await this.options.link.run(call)) as readonly Reply[]);
+  }
+
+  /** @returns Undefined also if the fields are malformed. */
+  private toSummary(sk: string, fields: readonly Reply[]): ConversationSummary | undefined {
+    try {
+      return toSummary(sk, fields);
+    } catch {
+      this.options.malformed(sk);
+      return undefined;
+    }
+  }
+
+  /** Leaves out malformed entries. */
+  private toTurns(sk: string, entries: Reply | undefined): readonly Turn[] {
+    return toTurns(toStreamEntries(entries, () => this.options.malformed(sk)));
   }
 
   private async rows(

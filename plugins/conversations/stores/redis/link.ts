@@ -4,6 +4,7 @@ import { CallQueue, loadScripts, type ScriptCall } from "./call-queue.ts";
 import type { RedisClient, Reply } from "./driver.ts";
 import { redisErrors } from "./errors.ts";
 import type { KeySpace } from "./keys.ts";
+import { ReplyMeter } from "./reply-limit.ts";
 import { scripts, type ScriptName } from "./scripts.ts";
 import { assertServer, parseInfo, warningFor } from "./server-info.ts";
 
@@ -27,6 +28,8 @@ const checkEveryMs = 250;
 /** A connection that is not ready after this time is replaced. */
 const maxConnectMs = 3_000;
 const channelsPerCommand = 500;
+/** Far more than a list of 200 conversations with their previews. */
+const maxReplyBytes = 64 * 1024 * 1024;
 
 type Handler = (message: Buffer) => void;
 type BeforeUp = (
@@ -80,6 +83,7 @@ export class RedisLink {
       client.on("error", (error) => {
         this.lastError = codeOf(error) === "internal" ? error.message : codeOf(error);
       });
+      client.on("connect", () => this.limitReplies(client));
       client.on("ready", () => void this.prepare());
       client.on("close", () => this.lost());
     }
@@ -218,6 +222,18 @@ export class RedisLink {
   ): Promise<Reply> {
     const text = scripts[script];
     return (await this.commands.call("EVAL", text, keys.length, ...keys, ...values)) as Reply;
+  }
+
+  /** Breaks a connection that sends an endless reply. */
+  private limitReplies({ stream }: RedisClient): void {
+    const meter = new ReplyMeter(maxReplyBytes);
+    const measure = (chunk: Buffer): void => {
+      if (meter.accept(chunk)) return;
+      stream!.off("data", measure);
+      this.lastError = `a reply is larger than ${maxReplyBytes / 1_048_576} MiB`;
+      stream!.destroy();
+    };
+    stream?.prependListener("data", measure);
   }
 
   private became(isUp: boolean): void {

@@ -1,4 +1,5 @@
 // Converts replies of the scripts to the types of the session log.
+import { isObject } from "../../../../lib/util.ts";
 import type { Cursor, Replay } from "../../log/session-log.ts";
 import type { Reply } from "./driver.ts";
 import { HeardEntry, type EntryHead } from "./live-session.ts";
@@ -10,16 +11,29 @@ export interface StreamEntry {
   readonly frame: Buffer;
 }
 
-export function toStreamEntries(reply: Reply | undefined): readonly StreamEntry[] {
-  return ((reply ?? []) as readonly Reply[]).map((entry) => {
+/** @param malformed - Called for each entry that another program has written. It is left out. */
+export function toStreamEntries(
+  reply: Reply | undefined,
+  malformed: () => void = () => undefined,
+): readonly StreamEntry[] {
+  return ((reply ?? []) as readonly Reply[]).flatMap((entry): StreamEntry[] => {
+    const found = toStreamEntry(entry);
+    if (!found) malformed();
+    return found ? [found] : [];
+  });
+}
+
+function toStreamEntry(entry: Reply): StreamEntry | undefined {
+  try {
     const [id, fields] = entry as readonly [Buffer, readonly Buffer[]];
     const [, head, , frame] = fields as readonly [Buffer, Buffer, Buffer, Buffer];
-    return {
-      seq: Number.parseInt(id.toString(), 10),
-      head: JSON.parse(`{${head.toString()}}`) as StreamEntry["head"],
-      frame,
-    };
-  });
+    const parsed: unknown = JSON.parse(`{${head.toString()}}`);
+    return isObject(parsed) && Buffer.isBuffer(frame)
+      ? { seq: Number.parseInt(id.toString(), 10), head: parsed as StreamEntry["head"], frame }
+      : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Converts a reply of `catchUp`. */

@@ -71,7 +71,9 @@ return former + 1
 `;
 
 const summary = `
-return redis.call('HMGET', KEYS[1], 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')
+local fields = redis.pcall('HMGET', KEYS[1], 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')
+if fields.err then return {} end
+return fields
 `;
 
 /** The latest entries of each session, for the preview of a list: enough for most messages. */
@@ -87,14 +89,15 @@ local rows = {}
 for at = 1, #found, 2 do
   local m = ARGV[5] .. '{' .. found[at] .. '}:m'
   local latest, bytes = {}, 0
-  for _, entry in ipairs(redis.call('XREVRANGE', ARGV[5] .. '{' .. found[at] .. '}:h', '+', '-',
+  for _, entry in ipairs(redis.pcall('XREVRANGE', ARGV[5] .. '{' .. found[at] .. '}:h', '+', '-',
     'COUNT', ${maxPreviewEntries})) do
-    bytes = bytes + string.len(entry[2][4])
+    bytes = bytes + string.len(entry[2][4] or '')
     if bytes > ${maxPreviewBytes} then break end
     table.insert(latest, 1, entry)
   end
-  rows[#rows + 1] = {found[at], found[at + 1],
-    redis.call('HMGET', m, 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu'), latest}
+  local fields = redis.pcall('HMGET', m, 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')
+  if fields.err then fields = {} end
+  rows[#rows + 1] = {found[at], found[at + 1], fields, latest}
 end
 return rows
 `;

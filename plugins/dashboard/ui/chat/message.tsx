@@ -311,6 +311,7 @@ const failures: Readonly<Record<string, string>> = {
   application_ended: "The program ended before it replied to this message.",
   bad_answer: "The program sent an invalid reply.",
   no_answer: "The program did not respond in time.",
+  reply_too_large: "The reply is too large to be sent.",
 };
 
 const failureOf = ({ run }: Answer): string =>

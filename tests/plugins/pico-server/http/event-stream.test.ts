@@ -52,6 +52,50 @@ describe("GET /pico/events", () => {
     }
   });
 
+  test("sends a deletion for turns to clients without turns", async () => {
+    await using testServer = await startPicoServer({
+      app: async ({ content, reply }) => {
+        await reply({ content });
+      },
+    });
+    const plain = await openEventStream(testServer, "s1");
+    const start = await waitFor(() => plain.last() || undefined);
+    const other = await openEventStream(testServer, "s1&pico_ext=1&pico_can=turns");
+    expect((await other.next()).data.type).toBe("hello");
+    for (const content of ["a", "b"])
+      await fetchJson(testServer.port, "/pico/messages", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ session_id: "s1", content }),
+      });
+    const read = async ({ next }: { next: typeof plain.next }) => {
+      const events: Awaited<ReturnType<typeof next>>[] = [];
+      while (events.length < 4) {
+        const event = await next();
+        if (event.data.type.startsWith("message.")) events.push(event);
+      }
+      return events.map(({ id, data: { type, payload } }) => {
+        return [id?.split(":")[1], type, payload?.["message_id"]];
+      });
+    };
+    const turns = await read(other);
+    expect(turns.map(([seq, type]) => [seq, type])).toEqual([
+      ["1", "message.user"],
+      ["2", "message.create"],
+      ["3", "message.user"],
+      ["4", "message.create"],
+    ]);
+    const expected = turns.map(([seq, type, id]) => {
+      return [seq, type === "message.user" ? "message.delete" : type, id];
+    });
+    for (const stream of [
+      plain,
+      await openEventStream(testServer, "s1", { "last-event-id": start }),
+      await openEventStream(testServer, "s1&pico_ext=1", { "last-event-id": start }),
+    ])
+      expect(await read(stream)).toEqual(expected);
+  });
+
   test("reports a gap and continues after it", async () => {
     await using testServer = await startPicoServer();
     const stream = await openEventStream(testServer, "s1", { "last-event-id": "another:7" });

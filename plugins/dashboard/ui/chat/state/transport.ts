@@ -49,6 +49,7 @@ const applicationCodes: readonly string[] = [
   "application_ended",
   "bad_answer",
   "no_answer",
+  "reply_too_large",
   "internal",
   "stopped",
 ];
