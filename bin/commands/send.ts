@@ -58,9 +58,7 @@ export async function send(context: CommandContext): Promise<number> {
   let end: LinkEnd | undefined;
   let link: PicoLink | undefined;
   let resolveAnswer: (outcome: "answered") => void;
-  const answered = new Promise<"answered">((resolve) => {
-    resolveAnswer = resolve;
-  });
+  const answered = new Promise<"answered">((resolve) => void (resolveAnswer = resolve));
   /** Why the server did not take the message at the last attempt. */
   let problem: string | undefined;
   const turns = new PlainTurns(() => setImmediate(check));

@@ -24,7 +24,7 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
 const own =
   "kernel/(defaults|kernel)|lib/files/(lock|stamp|watch|write)|config/plugins/(limited|foreign)";
 const kit = "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance|open-resources)";
-const http = "plugins/http/(connection-limits|responses|listeners|server)";
+const http = "plugins/http/(connection-limits|line-budget|responses|listeners|server)";
 const plugins =
   "(plugins/(program/process|conversations/(sqlite/store|stores/redis/(call-queue|inspect))|" +
   "pico-server/(drain|shutdown|connection/web-socket))|lib/pico-link/connect)";

@@ -107,15 +107,17 @@ function fitFrame(frame: UserTurnFrame): Buffer {
  * Encodes a frame with the number of the turn, for clients of the extension that do not know turns:
  * it removes a message that they do not have.
  */
-export function encodePlaceholder({ frame, session, cursor }: SequencedEntry): EncodedFrame {
-  const turn = JSON.parse(Buffer.from(frame).toString()) as UserTurnFrame;
-  const payload = { message_id: turn.payload.message_id };
-  const { epoch, seq } = cursor;
-  return frameText(encode({ type: "message.delete", payload, session_id: session, epoch, seq }));
+export function encodePlaceholder(entry: SequencedEntry): EncodedFrame {
+  return frameText(encode({ ...placeholderOf(entry), ...entry.cursor }));
 }
 
 /** Encodes the same frame for an event, whose id is the number. */
 export function placeholderText(entry: SequencedEntry): string {
-  const payload = { message_id: messageIdOf(entry) };
-  return encode({ type: "message.delete", payload, session_id: entry.session });
+  return encode(placeholderOf(entry));
+}
+
+function placeholderOf({ frame, session }: SequencedEntry) {
+  const turn = JSON.parse(Buffer.from(frame).toString()) as UserTurnFrame;
+  const payload = { message_id: turn.payload.message_id };
+  return { type: "message.delete", payload, session_id: session } as const;
 }

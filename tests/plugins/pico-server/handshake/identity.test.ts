@@ -197,10 +197,8 @@ describe("identify", () => {
   ])("treats %s as unauthenticated and logs it", async (_, identity) => {
     await using host = await identifiedHost({ identify: () => identity });
     expect(await host.sendRaw("ann", "/pico")).toMatchObject(rejection(401, "token_missing"));
-    const errors = host.lines.filter(({ level }) => level === "error");
-    expect(errors.map(({ err }) => String(err))).toEqual([
-      expect.stringMatching(/identify/) as string,
-    ]);
+    const lines = host.lines.filter(({ reason }) => reason === "identify_failed");
+    expect(lines).toMatchObject([{ why: expect.stringMatching(/identify/) as string }]);
   });
 
   test("closes no connection whose secret another user presents", async () => {
