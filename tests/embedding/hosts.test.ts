@@ -243,6 +243,6 @@ describe("session check of the host", () => {
         ],
       ).toBe(401);
     }
-    expect(lines.filter(({ level }) => level === "error")).toHaveLength(2);
+    expect(lines.filter(({ reason }) => reason === "identify_failed")).toHaveLength(2);
   });
 });

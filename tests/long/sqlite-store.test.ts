@@ -87,9 +87,12 @@ describe("SQLite store", () => {
   test("keeps what it acknowledged, and nothing that was forgotten", () =>
     checkStoreLaw(rounds(500)));
 
-  test("keeps all conversations over minutes of silence", { timeout: 30 * minute }, async () => {
+  // Fifteen minutes of real time: too long for .ci/run, whose laws pass them on a stopped clock.
+  const isBrief = process.env["LONG"] === "brief";
+  const timeout = 30 * minute;
+  test.skipIf(isBrief)("keeps all conversations over minutes of silence", { timeout }, async () => {
     const store = await openStore();
-    const count = rounds(5);
+    const count = 5;
     for (let round = 0; round < count; round++) {
       for (const session of [`a${round}`, `b${round}`]) await say(store, session, session);
       await new Promise((resolve) => setTimeout(resolve, 3 * minute));
