@@ -65,6 +65,7 @@ const serviceErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   field_not_editable: "field_not_editable",
   invalid_setting: "invalid_setting",
   etag_mismatch: "etag_mismatch",
+  token_not_text: "store_unavailable",
   FILE_CORRUPT: "store_unavailable",
   FILE_EDIT_REFUSED: "store_unavailable",
   FILE_UNREADABLE: "store_unavailable",

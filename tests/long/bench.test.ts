@@ -60,6 +60,6 @@ test("rejects unknown workloads and peers and lists the known ones", async () =>
   });
   await expect(bench("--peers", "nginx")).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("of bare sse, ws, raw writes"),
+    stderr: expect.stringContaining("of bare sse, ws, ws and sqlite, raw writes"),
   });
 });

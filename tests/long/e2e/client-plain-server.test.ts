@@ -31,11 +31,15 @@ async function run(answer: Answer, args: readonly string[], input = "") {
 
 describe("doorward send", () => {
   test.each([
-    ["typing.stop", { type: "typing.stop" }],
-    ["the next reply", { type: "message.create", payload: { message_id: "2", content: "more" } }],
-  ])("prints the whole reply and exits with 0 after %s", async (_, end) => {
+    ["typing.stop", { type: "typing.stop" }, ""],
+    [
+      "the next reply",
+      { type: "message.create", payload: { message_id: "2", content: "more" } },
+      "\nmore\n",
+    ],
+  ])("prints the whole reply and exits with 0 after %s", async (_, end, more) => {
     const { code, out, err } = await run(answers(half, whole, end), ["send", "hello"]);
-    expect({ code, out, err }).toEqual({ code: 0, out: "half and half\n", err: "" });
+    expect({ code, out, err }).toEqual({ code: 0, out: `half and half\n${more}`, err: "" });
   });
 
   test("takes context_usage for the end of a reply", async () => {

@@ -48,7 +48,7 @@ describe("doorward client", () => {
     const ca = join(place.folder, "ca.pem");
     await writeFile(ca, cert);
     const away = {
-      SERVICE_CHANNELS_PICO_CLIENT_URL: `wss://localhost:${(secure.address() as AddressInfo).port}/pico`,
+      SERVICE_CHANNELS_PICO_CLIENT_URL: `wss://there.example:${(secure.address() as AddressInfo).port}/pico`,
       HTTPS_PROXY: `http://${proxy.address}`,
     };
     const refused = await send(away);

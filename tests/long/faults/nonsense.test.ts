@@ -54,7 +54,7 @@ const nonsense: readonly { file: string; text: string | Buffer; log: RegExp }[] 
     text: "channels:\n  pico:\n   - token: [\n",
     log: /pico token stays as it was.*\.security\.yml/,
   },
-  { file: ".security.yml", text: "channels: { pico: { token: 12 } }\n", log: /pico token/ },
+  { file: ".security.yml", text: "channels: { pico: { token: &a } }\n", log: /pico token/ },
 ];
 
 type Ask = (path: string, init?: RequestInit) => Promise<Response>;
