@@ -17,11 +17,11 @@ export const maxHops = 4;
 
 export type GrowingReply = Parameters<Message["reply"]>[0];
 
-/** Sets `inReplyTo`, unless the application has. */
-export const toReply = (id: string, message: GrowingReply): GrowingReply => ({
-  ...message,
-  inReplyTo: message.inReplyTo ?? id,
-});
+/** Sets `inReplyTo`, unless the application has, and leaves out what belongs to the end. */
+export function toReply(id: string, message: GrowingReply): GrowingReply {
+  const { usage: _, finishReason: __, ...reply } = message;
+  return { ...reply, inReplyTo: message.inReplyTo ?? id };
+}
 
 interface OutboundOptions {
   readonly adapter: (channel: string) => ChannelAdapter | undefined;
