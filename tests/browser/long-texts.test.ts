@@ -10,9 +10,11 @@ const dashboard = useDashboard();
 const length = 50_000;
 /** For a busy machine. Without the limits, these texts take seconds. */
 const maxMs = 500;
+/** The long suite shows the others, and many random ones. */
+const texts = Object.entries(expensiveTexts(length)).slice(0, 4);
 
 describe("Long texts on the chat page", () => {
-  test.each(Object.entries(expensiveTexts(length)))("shows %s in short tasks", (name, text) =>
+  test.each(texts)("shows %s in short tasks", (name, text) =>
     openChat(dashboard, name.replaceAll(" ", "-"), async (page) => {
       expect(await longestTask(page, () => show(dashboard, page, text))).toBeLessThan(maxMs);
     }),
@@ -20,8 +22,7 @@ describe("Long texts on the chat page", () => {
 
   test("shows any text in short tasks", () =>
     openChat(dashboard, "any", async (page) => {
-      const texts = fc.sample(markdownTexts(length), 4);
-      for (const text of texts)
+      for (const text of fc.sample(markdownTexts(length), 2))
         expect(
           await longestTask(page, () => show(dashboard, page, text)),
           text.slice(0, 200),

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { useDashboard } from "../../browser/dashboard-pages.ts";
 import { openChat, show } from "../../browser/long-texts.ts";
-import { markdownTexts } from "../../support/markdown-texts.ts";
+import { expensiveTexts, markdownTexts } from "../../support/markdown-texts.ts";
 import { longestTask } from "../../support/renderer-tasks.ts";
 import { rounds } from "../../support/runs.ts";
 
@@ -12,6 +12,12 @@ const dashboard = useDashboard();
 const maxMs = 250;
 /** A page with more texts would be slow because of its length. */
 const textsPerPage = 5;
+
+test.each(Object.entries(expensiveTexts(50_000)))("draws %s in short tasks", (name, text) =>
+  openChat(dashboard, name.replaceAll(" ", "-"), async (page) => {
+    expect(await longestTask(page, () => show(dashboard, page, text))).toBeLessThan(2 * maxMs);
+  }),
+);
 
 test("draws any text of 50 kB in short tasks", async () => {
   for (let round = 0; round < rounds(20); round++)
