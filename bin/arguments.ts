@@ -244,7 +244,7 @@ function parseLauncher(argv: readonly string[], names: readonly string[] = []): 
   );
   const [file = "."] = positionals;
   if (names.length > 0 && /^[\w-]+$/.test(file)) {
-    if (names.includes(file)) throw commandNotFirst(argv, argv.indexOf(file));
+    if ([...names, "run"].includes(file)) throw commandNotFirst(argv, argv.indexOf(file));
     throw notACommand(file, names);
   }
   if (file === "") throw new UsageError("The name of the configuration file is empty.");

@@ -39,6 +39,7 @@ describe("parseArguments", () => {
     ["start", /To start the launcher, run: doorward/],
     ["constructor", /"constructor" is not a command\. To name/],
     ["-no-browser status", /must come first: doorward status -no-browser/],
+    ["-port 1 run", /must come first: doorward run -port 1$/],
     ["run python3 agent.py", /doorward run -- python3 agent.py/],
   ])("rejects %s with a hint", (line, sentence) => {
     expect(() => parse(line)).toThrow(UsageError);
