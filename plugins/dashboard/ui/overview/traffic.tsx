@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { FiguresView } from "../../api/figure-views.ts";
 import { Chart } from "../parts/chart.tsx";
 import { Segment } from "../parts/segment.tsx";
-import { formatCount } from "../text/format.ts";
+import { formatCount, timeOfDay } from "../text/format.ts";
 
 type Range = "hour" | "day";
 
@@ -13,14 +13,12 @@ const pointMinutes: Readonly<Record<Range, number>> = { hour: 1, day: 15 };
 const labels = ["From clients", "From the application"] as const;
 
 const utcTime = (at: number): string => new Date(at).toISOString().slice(11, 16);
-const localTime = (at: number): string =>
-  new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
 /** The server does not know the time zone of the browser. */
 function useTimeFormat(): (at: number) => string {
   const [isLocal, setLocal] = useState(false);
   useEffect(() => setLocal(true), []);
-  return isLocal ? localTime : utcTime;
+  return isLocal ? timeOfDay : utcTime;
 }
 
 const average = (values: readonly number[]): string => {
