@@ -54,7 +54,7 @@ function run() {
   });
   console.log(execFileSync(path.join(bin, "valkey-server"), ["--version"], { encoding: "utf8" }));
   const vitest = path.join(root, "node_modules", "vitest", "vitest.mjs");
-  const test = "tests/plugins/conversations/redis/valkey.test.ts";
+  const test = "tests/plugins/redis/valkey.test.ts";
   const { status } = spawnSync(
     process.execPath,
     [vitest, "run", "--config", "tests/vitest.config.ts", test],

@@ -19,7 +19,7 @@ import { writeDocs } from "./docs.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = path.join(root, "dist");
-const ui = path.join("plugins", "dashboard", "ui");
+const pages = path.join("plugins", "dashboard", "pages");
 const consoleFolder = path.join(dist, "plugins", "dashboard", "console");
 const tsc = path.join(
   path.dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
@@ -33,7 +33,7 @@ const [consoleScripts, doorwayOutputs, ...compiled] = await Promise.all([
   bundleDoorways(root, consoleFolder),
   writeConsoleFiles(root, consoleFolder),
   compile("."),
-  compile(ui),
+  compile(pages),
   copy(path.join("plugins", "tray", "scripts"), /\.(js|ps1)$/),
   writeDocs(root, path.join(dist, "plugins", "dashboard", "docs")),
 ]);

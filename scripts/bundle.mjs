@@ -85,11 +85,11 @@ async function bundleScripts(root, input, target) {
  * @returns The outputs, or undefined if there were errors.
  */
 export async function bundleDoorways(root, target) {
-  const ui = "plugins/dashboard/ui";
+  const pages = "plugins/dashboard/pages";
   const result = await built({
     absWorkingDir: root,
     entryPoints: ["doorway/sign-in", "doorway/setup", "live/early"].map((name) => ({
-      in: `${ui}/${name}-script.ts`,
+      in: `${pages}/${name}-script.ts`,
       out: path.basename(name),
     })),
     outdir: target,
@@ -185,8 +185,10 @@ async function bundleFramework(root, target) {
   const result = await built({
     ...node,
     absWorkingDir: root,
-    entryPoints: ["web-framework", "cookie-format"].map((name) => `plugins/dashboard/${name}.ts`),
-    outdir: target,
+    entryPoints: ["web-framework", "cookie-format"].map(
+      (name) => `plugins/dashboard/server/${name}.ts`,
+    ),
+    outdir: path.join(target, "server"),
     allowOverwrite: true,
     bundle: true,
     format: "esm",
@@ -200,16 +202,16 @@ async function bundleFramework(root, target) {
   return result.metafile.outputs;
 }
 
-/** Replaces the compiled components in `target` by a bundle of `ui/render.tsx`. */
+/** Replaces the compiled components in `target` by a bundle of `pages/render.tsx`. */
 async function bundleRenderer(root, target) {
-  const ui = path.join(target, "ui");
-  const compiled = (await readdir(ui)).filter((name) => name !== "text");
-  await Promise.all(compiled.map((name) => rm(path.join(ui, name), { recursive: true })));
+  const pages = path.join(target, "pages");
+  const compiled = await readdir(pages);
+  await Promise.all(compiled.map((name) => rm(path.join(pages, name), { recursive: true })));
   const result = await built({
     ...node,
     absWorkingDir: root,
-    entryPoints: ["plugins/dashboard/ui/render.tsx"],
-    outdir: path.join(target, "ui"),
+    entryPoints: ["plugins/dashboard/pages/render.tsx"],
+    outdir: path.join(target, "pages"),
     bundle: true,
     format: "esm",
     metafile: true,

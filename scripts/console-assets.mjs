@@ -67,7 +67,7 @@ export async function writeConsoleFiles(root, target) {
     }),
     writeFile(path.join(target, "icons.svg"), await sprite()),
     copyFile(
-      path.join(root, "plugins", "dashboard", "ui", "icon.svg"),
+      path.join(root, "plugins", "dashboard", "pages", "icon.svg"),
       path.join(target, "icon.svg"),
     ),
   ]);
@@ -88,23 +88,26 @@ async function sprite() {
 }
 
 /**
- * Finds the entry modules and style sheets of the pages in the folder `ui`.
+ * Finds the entry modules and style sheets of the pages in the folder `pages`.
  *
  * @returns Entry points of the bundlers: scripts as name -> file, styles as objects of both.
  */
 export async function consoleEntries(root) {
-  const ui = path.join("plugins", "dashboard", "ui");
-  const folders = (await readdir(path.join(root, ui), { withFileTypes: true }))
+  const pages = path.join("plugins", "dashboard", "pages");
+  const folders = (await readdir(path.join(root, pages), { withFileTypes: true }))
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
   const scripts = folders
-    .map((name) => [name, path.join(ui, name, "entry.tsx")])
+    .map((name) => [name, path.join(pages, name, "entry.tsx")])
     .filter(([, file]) => existsSync(path.join(root, file)));
   const styles = await Promise.all(
     folders.map(async (folder) =>
-      (await readdir(path.join(root, ui, folder)))
+      (await readdir(path.join(root, pages, folder)))
         .filter((name) => name.endsWith(".css"))
-        .map((name) => ({ in: path.join(ui, folder, name), out: name.slice(0, -".css".length) })),
+        .map((name) => ({
+          in: path.join(pages, folder, name),
+          out: name.slice(0, -".css".length),
+        })),
     ),
   );
   return { scripts: Object.fromEntries(scripts), styles: styles.flat() };
@@ -165,11 +168,11 @@ const doorwayBudgets = { html: 2_000, css: 6_000, js: 2_000, total: 40_000 };
  * Renders sign-in and setup with everything they can show, and compares them and the files that
  * they load with their budgets.
  *
- * @param target - Folder of the built files. The bundled renderer is in `../ui`.
+ * @param target - Folder of the built files. The bundled renderer is in `../pages`.
  * @returns False if a page is too large. The messages go to the terminal.
  */
 export async function checkDoorwayBudgets(target) {
-  const renderer = pathToFileURL(path.join(target, "..", "ui", "render.js"));
+  const renderer = pathToFileURL(path.join(target, "..", "pages", "render.js"));
   const { renderDoorway } = await import(renderer.href);
   const site = { base: "", assets: "/assets/0123456789ab/console", theme: "light" };
   const ways = ["env", "file", "console", "log", "command", "tray"];

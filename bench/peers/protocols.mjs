@@ -13,11 +13,11 @@ import {
   tokenStore,
 } from "./built.mjs";
 
-/** @type {typeof import("../../plugins/openai/index.ts")} */
+/** @type {typeof import("../../plugins/protocols/openai/index.ts")} */
 const { openai } = await built("plugins/openai");
-/** @type {typeof import("../../plugins/ai-sdk/index.ts")} */
+/** @type {typeof import("../../plugins/protocols/ai-sdk/index.ts")} */
 const { aiSdk } = await built("plugins/ai-sdk");
-/** @type {typeof import("../../plugins/ag-ui/index.ts")} */
+/** @type {typeof import("../../plugins/protocols/ag-ui/index.ts")} */
 const { agUi } = await built("plugins/ag-ui");
 
 /** @typedef {import("../../plugins/channels/index.ts").Message} Message */

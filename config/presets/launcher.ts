@@ -1,8 +1,8 @@
 // The standalone launcher as a kernel.
 import { join } from "node:path";
 import { createKernel, type AnyPlugin, type Clock, type Log } from "../../kernel/index.ts";
-import { agUi } from "../../plugins/ag-ui/index.ts";
-import { aiSdk } from "../../plugins/ai-sdk/index.ts";
+import { agUi } from "../../plugins/protocols/ag-ui/index.ts";
+import { aiSdk } from "../../plugins/protocols/ai-sdk/index.ts";
 import { program } from "../../plugins/program/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
@@ -14,7 +14,7 @@ import {
 } from "../../plugins/dashboard/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
-import { openai } from "../../plugins/openai/index.ts";
+import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoClient } from "../../plugins/pico-client/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { settings } from "../../plugins/settings/index.ts";

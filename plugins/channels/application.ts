@@ -1,6 +1,6 @@
 /** Creates the plugin that turns one function into the application of a kernel. */
 import type { Plugin } from "../../kernel/index.ts";
-import type { Application, ApplicationOptions, Channels } from "./service.ts";
+import type { Application, ApplicationOptions, Channels } from "./contract.ts";
 
 /**
  * Registers a function as the application: it receives every message of every channel.

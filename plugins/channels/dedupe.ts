@@ -2,7 +2,7 @@
 import { createHash, hash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import type { TakenId } from "../conversations/index.ts";
-import type { Address, InboundMessage, DeliveryCallbacks } from "./service.ts";
+import type { Address, InboundMessage, DeliveryCallbacks } from "./contract.ts";
 
 const retentionMs = 600_000;
 /** Ids in the newer of the two maps of a session; the older one has as many. */

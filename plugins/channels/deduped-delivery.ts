@@ -3,7 +3,7 @@ import { codeOf, type Awaitable } from "../../kernel/index.ts";
 import type { TakenIds } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Dedupe, DeliveryRecord } from "./dedupe.ts";
-import type { DeliveryCallbacks, InboundMessage } from "./service.ts";
+import type { DeliveryCallbacks, InboundMessage } from "./contract.ts";
 import type { ReportingCallbacks } from "./session-queues.ts";
 
 /** Dependencies shared by all deliveries. */

@@ -1,5 +1,5 @@
 /** Remembers the sessions whose conversations were deleted, so that old answers stay deleted. */
-import type { Address } from "./service.ts";
+import type { Address } from "./contract.ts";
 
 /** Sessions that are remembered. An application rarely answers after so many other deletions. */
 const maxSessions = 10_000;

@@ -1,7 +1,7 @@
 /** Reads the history of a session for the application. */
 import { codeOf } from "../../kernel/index.ts";
 import type { Conversations } from "../conversations/index.ts";
-import type { Channels } from "./service.ts";
+import type { Channels } from "./contract.ts";
 
 /**
  * Creates the call that reads turns. A session without a conversation has an empty page, and so has

@@ -16,7 +16,7 @@ import type {
   InboundMessage,
   Sender,
   StopResult,
-} from "./service.ts";
+} from "./contract.ts";
 import {
   createPendingDeliveries,
   createSessionQueues,

@@ -8,9 +8,9 @@ import type {
   Channels,
   InboundMessage,
   ChannelHandle,
-} from "./service.ts";
+} from "./contract.ts";
 import { Deletions } from "./deletions.ts";
-import { DeskQueue } from "./desk-queue.ts";
+import { OwnershipQueue } from "./ownership-queue.ts";
 import { createHistory } from "./history.ts";
 import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
@@ -59,7 +59,7 @@ export type {
   StreamOptions,
   ToolCall,
   Usage,
-} from "./service.ts";
+} from "./contract.ts";
 
 const bytesOf = ({ content, media }: InboundMessage): number =>
   Buffer.byteLength(content) +
@@ -86,7 +86,7 @@ function assertAdapter(adapter: Partial<ChannelAdapter> | undefined): void {
 
 /** The way of messages to the application: directly, or through the node that has the session. */
 type InboundRoute = Pick<Inbound, "deliver" | "isBusy" | "forget"> & {
-  readonly running: DeskQueue["running"];
+  readonly running: OwnershipQueue["running"];
   readonly stopMessages: Channels["stop"];
 };
 
@@ -143,8 +143,8 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
 
 /** Without a shared store, this adds no step to the way of a message. */
 function createRoute({ uses, log, after }: ChannelsScope, inbound: Inbound): InboundRoute {
-  const desk = uses.conversations?.desk;
-  return desk ? new DeskQueue({ desk, inbound, log, after }) : inbound;
+  const ownership = uses.conversations?.ownership;
+  return ownership ? new OwnershipQueue({ ownership, inbound, log, after }) : inbound;
 }
 
 interface SendingOptions {
@@ -206,7 +206,7 @@ function createInbound(
         ...(door !== undefined && { door }),
       })),
     deaf: ({ channel, session, id }, seconds) =>
-      emit("channels:answer-deaf", { channel, session, id, seconds }),
+      emit("channels:stop-timed-out", { channel, session, id, seconds }),
     ended(message, end, ms) {
       const { channel, session, id, door } = message;
       const { outcome, code } = end;

@@ -2,7 +2,7 @@
 import type { Release } from "../../kernel/index.ts";
 import type { TakenIds } from "../conversations/index.ts";
 import type { Dedupe, MessageKey } from "./dedupe.ts";
-import type { Address } from "./service.ts";
+import type { Address } from "./contract.ts";
 
 /** A delivery that is held back. */
 export interface WaitingDelivery {

@@ -10,7 +10,7 @@ import type {
   Channels,
   Message,
   Receipt,
-} from "./service.ts";
+} from "./contract.ts";
 
 /** Bridges a message may cross. */
 export const maxHops = 4;

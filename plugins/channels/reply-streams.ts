@@ -9,7 +9,7 @@ import type {
   OutboundMessage,
   Receipt,
   StreamOptions,
-} from "./service.ts";
+} from "./contract.ts";
 
 /** Nine updates in any second leave room for the final update, which does not wait. */
 export const updateIntervalMs = 112;

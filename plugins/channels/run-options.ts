@@ -8,7 +8,7 @@ import type {
   ApplicationOptions,
   Channels,
   InboundMessage,
-} from "./service.ts";
+} from "./contract.ts";
 import type { PendingDeliveries } from "./session-queues.ts";
 
 /** The application and what it shares with all messages. */

@@ -12,7 +12,7 @@ import type {
   Message,
   ReplyStream,
   RunningMessage,
-} from "./service.ts";
+} from "./contract.ts";
 import type { PendingDelivery, Slot, Task } from "./session-queues.ts";
 
 /** The message that the application receives. `signal` and `end` are made when they are read. */

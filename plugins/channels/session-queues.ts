@@ -2,7 +2,7 @@
  * Runs tasks of one session in order, and tasks of different sessions in parallel. Tracks the
  * deliveries that have not settled.
  */
-import type { DeliveryCallbacks } from "./service.ts";
+import type { DeliveryCallbacks } from "./contract.ts";
 
 /** Where a task runs. One object per session: it belongs to no single task. */
 export interface Slot {

@@ -7,7 +7,7 @@ import type {
   OutboundMessage,
   RequestTimes,
   RequestTimesPart,
-} from "./service.ts";
+} from "./contract.ts";
 
 interface AnswerTime {
   readonly at: number;

@@ -1,6 +1,6 @@
 // Counts the batches of a store: how long they took, and why they failed.
 import { codeOf } from "../../kernel/index.ts";
-import type { StoreMetrics } from "./service.ts";
+import type { StoreMetrics } from "./contract.ts";
 
 /** Seconds. */
 const bounds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];

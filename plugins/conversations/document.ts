@@ -1,5 +1,5 @@
 // Writes a conversation as a JSON or Markdown document.
-import type { ConversationHistory, ConversationSummary, Turn } from "./service.ts";
+import type { ConversationHistory, ConversationSummary, Turn } from "./contract.ts";
 import { escapeMarkdown, toSection } from "./turn-section.ts";
 
 const pageSize = 100;

@@ -4,8 +4,8 @@ import { conversationsErrors } from "./errors.ts";
 import { homeStoreSchema, hostStoreSchema } from "./config.ts";
 import { configuredStore, type StoreSecrets } from "./open-store.ts";
 import { MemoryConversations } from "./memory.ts";
-import type { Address } from "../channels/index.ts";
-import type { ConversationsShape, ConversationStore } from "./service.ts";
+import type { Address } from "./messages.ts";
+import type { ConversationsShape, ConversationStore } from "./contract.ts";
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
@@ -32,8 +32,8 @@ export type {
   Subscriber,
 } from "./log/session-log.ts";
 export type { StoreSecrets } from "./open-store.ts";
-export { redis, type RedisOptions } from "./stores/redis/factory.ts";
-export type { RedisInspection } from "./stores/redis/inspect.ts";
+export { redis, type RedisOptions } from "../redis/factory.ts";
+export type { RedisInspection } from "../redis/inspect.ts";
 export { inspectStoreServer } from "./open-store.ts";
 export { findSqliteDriver } from "./sqlite/driver.ts";
 export { sqlite, type SqliteOptions } from "./sqlite/factory.ts";
@@ -46,8 +46,8 @@ export type {
   ConversationStore,
   ConversationSummary,
   DeletionListener,
-  Desk,
-  DeskListener,
+  SessionOwnership,
+  OwnershipListener,
   NodeView,
   OpenConversations,
   Page,
@@ -61,7 +61,7 @@ export type {
   TakenIds,
   Turn,
   TurnCursor,
-} from "./service.ts";
+} from "./contract.ts";
 
 /** Options of {@link conversations}. */
 export interface ConversationsOptions {

@@ -12,7 +12,7 @@ import type {
   TakenId,
   TakenIds,
   Turn,
-} from "./service.ts";
+} from "./contract.ts";
 
 interface MemoryConversationsOptions {
   readonly clock: Clock;

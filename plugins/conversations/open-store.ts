@@ -4,8 +4,8 @@ import { join, resolve } from "node:path";
 import { codeOf, type Awaitable } from "../../kernel/index.ts";
 import type { StoreConfig } from "./config.ts";
 import { conversationsErrors } from "./errors.ts";
-import type { OpenConversations, StoreScope } from "./service.ts";
-import type { RedisInspection } from "./stores/redis/inspect.ts";
+import type { OpenConversations, StoreScope } from "./contract.ts";
+import type { RedisInspection } from "../redis/inspect.ts";
 
 interface StorePlace {
   /**
@@ -77,7 +77,7 @@ async function openConfiguredRedis(
   { secret = "", password, variable }: StoreSecrets,
   scope: StoreScope,
 ): Promise<OpenConversations> {
-  const { openRedis } = await import("./stores/redis/index.ts");
+  const { openRedis } = await import("../redis/index.ts");
   const options = {
     ...{ url, sentinels, name, prefix, node, patience, replicas, secret },
     keepHours: keep_hours,
@@ -96,6 +96,6 @@ export async function inspectStoreServer(
   config: Pick<StoreConfig, "url" | "sentinels" | "name" | "prefix" | "replicas">,
   secrets: StoreSecrets,
 ): Promise<RedisInspection> {
-  const { inspectRedis } = await import("./stores/redis/inspect.ts");
+  const { inspectRedis } = await import("../redis/inspect.ts");
   return inspectRedis(config, secrets);
 }

@@ -1,5 +1,5 @@
 // Reads the tool calls of a stored turn, for people.
-import type { Turn } from "./service.ts";
+import type { Turn } from "./contract.ts";
 
 /** A tool call of a turn, as text. */
 export interface TurnCall {

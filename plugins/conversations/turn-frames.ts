@@ -1,7 +1,7 @@
 // Reads turns from Pico server frames.
 import { withoutMarkdown } from "../../lib/util.ts";
-import type { Media, Sender } from "../channels/index.ts";
-import type { Turn } from "./service.ts";
+import type { Media, Sender } from "./messages.ts";
+import type { Turn } from "./contract.ts";
 
 /** The entry that begins a turn, with the latest frame of the turn. */
 interface TurnSource {

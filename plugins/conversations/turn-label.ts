@@ -1,5 +1,5 @@
 // Names the author of a turn for people.
-import type { Turn } from "./service.ts";
+import type { Turn } from "./contract.ts";
 
 /**
  * Names the author of a turn, as `doorward conversations show` and exported documents do: the name

@@ -1,6 +1,6 @@
 // Writes one turn as a section of a Markdown document.
-import type { Media } from "../channels/index.ts";
-import type { Turn } from "./service.ts";
+import type { Media } from "./messages.ts";
+import type { Turn } from "./contract.ts";
 import { readCalls, type TurnCall } from "./turn-calls.ts";
 import { turnLabel } from "./turn-label.ts";
 

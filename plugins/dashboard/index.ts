@@ -2,32 +2,36 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { FastifyInstance } from "fastify";
 import type { Plugin, Scope } from "../../kernel/index.ts";
-import { createActivityLog } from "./api/activity.ts";
-import { EventFeed, publishEvents } from "./api/event-feed.ts";
-import { bearerOwner } from "./api/events.ts";
-import { Figures, totalsOf } from "./api/figures.ts";
-import { createPluginRoutes, sendInternalError, type PluginRoutes } from "./api/plugin-routes.ts";
-import type { PluginView } from "./api/views.ts";
-import { loadAssets } from "./assets.ts";
-import { tokenSigner } from "./auth/cookies.ts";
-import { createSignInLinks } from "./auth/credentials.ts";
-import { explainPage, pageIdentity } from "./auth/page-sign-in.ts";
-import { ownerLink } from "./auth/owner-links.ts";
-import { createPrivateHost } from "./auth/private-host.ts";
-import { createHostSessions, SignInSessions } from "./auth/sessions.ts";
-import { SignInKeeper } from "./auth/sign-in-keeper.ts";
-import { dashboardSchema } from "./config.ts";
-import type { AuthContext, DashboardContext, ServiceContext } from "./context.ts";
-import { controlRoutes } from "./control/routes.ts";
-import { runDoctor } from "./doctor.ts";
-import { healthProblem, sendOk, sendUpdated, updated } from "./health.ts";
+import { createActivityLog } from "./server/api/activity.ts";
+import { EventFeed, publishEvents } from "./server/api/event-feed.ts";
+import { bearerOwner } from "./server/api/events.ts";
+import { Figures, totalsOf } from "./server/api/figures.ts";
+import {
+  createPluginRoutes,
+  sendInternalError,
+  type PluginRoutes,
+} from "./server/api/plugin-routes.ts";
+import type { PluginView } from "./shared/views.ts";
+import { loadAssets } from "./server/assets.ts";
+import { tokenSigner } from "./server/auth/cookies.ts";
+import { createSignInLinks } from "./server/auth/credentials.ts";
+import { explainPage, pageIdentity } from "./server/auth/page-sign-in.ts";
+import { ownerLink } from "./server/auth/owner-links.ts";
+import { createPrivateHost } from "./server/auth/private-host.ts";
+import { createHostSessions, SignInSessions } from "./server/auth/sessions.ts";
+import { SignInKeeper } from "./server/auth/sign-in-keeper.ts";
+import { dashboardSchema } from "./server/config.ts";
+import type { AuthContext, DashboardContext, ServiceContext } from "./server/context.ts";
+import { controlRoutes } from "./server/control/routes.ts";
+import { runDoctor } from "./server/doctor.ts";
+import { healthProblem, sendOk, sendUpdated, updated } from "./server/health.ts";
 import type {
   ControlSocketOptions,
   DashboardShape,
   Doctor,
   LogSource,
   TokenWay,
-} from "./service.ts";
+} from "./server/service.ts";
 
 export type {
   DashboardShape,
@@ -41,9 +45,9 @@ export type {
   SignInLink,
   SignInLinks,
   TokenWay,
-} from "./service.ts";
-export type { ProtocolStatus } from "./ui/text/protocols.ts";
-export type { DashboardConfig } from "./config.ts";
+} from "./server/service.ts";
+export type { ProtocolStatus } from "./shared/protocols.ts";
+export type { DashboardConfig } from "./server/config.ts";
 export type {
   CheckView,
   LogLevel,
@@ -53,7 +57,7 @@ export type {
   TestResult,
   PluginView,
   StatusView,
-} from "./api/views.ts";
+} from "./shared/views.ts";
 
 /** Options of `dashboard`. All are optional. */
 export interface DashboardOptions {
@@ -149,7 +153,7 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
   });
   scope.onReady(async () => {
     // Loaded on demand: the module brings the file library with it.
-    const { openControlSocket } = local ? await import("./control/socket.ts") : {};
+    const { openControlSocket } = local ? await import("./server/control/socket.ts") : {};
     const { clock, log } = scope;
     const control = { clock, log, http, version: context.site.version };
     const closeLocal = local && (await openControlSocket?.(control, local, controlRoutes(context)));
@@ -310,7 +314,7 @@ function createHandler(
   let loading: Promise<void> | undefined;
   let isUpdated = false;
   async function load(): Promise<void> {
-    const { createApp } = await import("./app.ts");
+    const { createApp } = await import("./server/app.ts");
     app = await createApp(context, plugins);
   }
   function fail(err: unknown): void {

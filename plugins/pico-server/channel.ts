@@ -26,7 +26,7 @@ import { createRouter } from "./http/router.ts";
 import { countClose, createCounters } from "./metrics.ts";
 import type { PicoServer, PicoServerEvents, PicoServerShape } from "./service.ts";
 import { createChannelAdapter, RecentEnds } from "./session/channel-adapter.ts";
-import { DoorHub } from "./doors.ts";
+import { ProtocolHub } from "./protocol-hub.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
 import { watchStore } from "./store-watch.ts";
 import { assertSettings, type CheckDependencies } from "./startup-checks.ts";
@@ -57,7 +57,7 @@ export class PicoChannel {
   private readonly context: ConnectionContext;
   private readonly sessionGuard: SessionGuard;
   private readonly peers: AdmittedPeers;
-  private readonly doors = new DoorHub();
+  private readonly doors = new ProtocolHub();
   private isServing = false;
   private stopMs = 0;
   private messagesIn = 0;

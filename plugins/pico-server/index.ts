@@ -14,7 +14,7 @@ export type {
   PicoServerStatus,
 } from "./service.ts";
 
-export type { DoorSubscriber, PicoDoor } from "./door-service.ts";
+export type { ProtocolSubscriber, PicoProtocol } from "./protocol-service.ts";
 export { toWebSocketUrl } from "./channel-service.ts";
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";

@@ -5,7 +5,7 @@ import type { Http } from "../http/index.ts";
 import type { Settings } from "../settings/index.ts";
 import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { PicoServerConfig, PicoServerInput } from "./config.ts";
-import type { PicoDoor } from "./door-service.ts";
+import type { PicoProtocol } from "./protocol-service.ts";
 
 /** A summary of the channel. */
 export interface PicoServerStatus {
@@ -124,7 +124,7 @@ export interface PicoServer {
    *
    * @param name - Value of `door` in its messages, for example `openai`.
    */
-  door(name: string): PicoDoor;
+  door(name: string): PicoProtocol;
 }
 
 /** Events that the plugin emits. */

@@ -22,7 +22,7 @@ export function watchStore(
   { uses: { conversations }, clock, after }: StoreWatchScope,
   connections: Pick<ConnectionRegistry, "close">,
 ): () => boolean {
-  if (!conversations?.desk) return () => false;
+  if (!conversations?.ownership) return () => false;
   const isAway = (): boolean => conversations.health().state === "away";
   let awaySince: number | undefined;
   const check = (): void => {

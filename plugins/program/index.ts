@@ -147,7 +147,7 @@ class ProgramApplication {
       settled: (outcome) => void (this.settled[outcome] += 1),
       closeAnswer: (request) => this.replies.closeAnswer(request),
       knowsStop: () => this.can("stop"),
-      deafChanged: () => this.emitStateChanged(),
+      stopTimeoutsChanged: () => this.emitStateChanged(),
       hung: (reason) => {
         // While reading is paused, Doorward itself does not see the output.
         if (!this.isPaused) this.supervisor.restartHung(reason);
@@ -183,7 +183,9 @@ class ProgramApplication {
       for (const request of pendingMessages.stop(address, id, by)) this.replies.stopped(request);
     });
     scope.on("channels:session-cleared", (address) => pendingMessages.forget(address));
-    scope.on("channels:answer-deaf", ({ id, ...address }) => pendingMessages.giveUp(address, id));
+    scope.on("channels:stop-timed-out", ({ id, ...address }) =>
+      pendingMessages.giveUp(address, id),
+    );
     scope.onReady(() => {
       supervisor.start();
       return () => supervisor.stop();

@@ -29,7 +29,7 @@ interface PendingMessagesOptions {
   /** Called if the program has stopped responding. */
   readonly hung: (reason: string) => void;
   /** Called if the number of ignored stops changes. */
-  readonly deafChanged: () => void;
+  readonly stopTimeoutsChanged: () => void;
 }
 
 interface FinishedMessage {
@@ -141,12 +141,12 @@ export class PendingMessages {
       entry.finish();
       this.ignoredStops.add(entry.id);
     }
-    this.options.deafChanged();
+    this.options.stopTimeoutsChanged();
   }
 
   /** Records that the program ended a message after the grace period of its stop. */
   endedLate(id: string): void {
-    if (this.ignoredStops.delete(id)) this.options.deafChanged();
+    if (this.ignoredStops.delete(id)) this.options.stopTimeoutsChanged();
   }
 
   /** Stopped messages that the program has not ended in time, since its start. */

@@ -77,7 +77,7 @@ export type ProgramShape = {
   /** Stopped messages and deleted conversations. */
   listens: Pick<
     ChannelsEvents,
-    "channels:stop-asked" | "channels:answer-deaf" | "channels:session-cleared"
+    "channels:stop-asked" | "channels:stop-timed-out" | "channels:session-cleared"
   >;
   /** The channels service, whose messages the program receives. */
   needs: { channels: Channels };

@@ -1,22 +1,22 @@
 // A page with every component of the console, for tests/browser/parts.test.ts.
 import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import type { SessionsView } from "../../plugins/dashboard/api/views.ts";
-import { askToken, confirm } from "../../plugins/dashboard/ui/frame/dialogs.ts";
-import { addShortcuts } from "../../plugins/dashboard/ui/frame/shortcuts.ts";
-import { onSignedOut } from "../../plugins/dashboard/ui/frame/sign-out.ts";
-import { toast } from "../../plugins/dashboard/ui/frame/toasts.ts";
-import { serverNow } from "../../plugins/dashboard/ui/live/clock.ts";
-import { requestAsOwner } from "../../plugins/dashboard/ui/live/owner.ts";
-import { useEvents, useResource } from "../../plugins/dashboard/ui/live/resource.ts";
-import { setStreamQuery } from "../../plugins/dashboard/ui/live/stream.ts";
-import { Button, IconButton, LinkButton } from "../../plugins/dashboard/ui/parts/button.tsx";
-import { Copyable, CopyButton, copyText } from "../../plugins/dashboard/ui/parts/copy.tsx";
-import { Code, Highlighted } from "../../plugins/dashboard/ui/parts/code.tsx";
-import { Field, Search, Secret, Switch } from "../../plugins/dashboard/ui/parts/field.tsx";
-import { Menu } from "../../plugins/dashboard/ui/parts/menu.tsx";
-import { Qr } from "../../plugins/dashboard/ui/parts/qr.tsx";
-import { Segment } from "../../plugins/dashboard/ui/parts/segment.tsx";
+import type { SessionsView } from "../../plugins/dashboard/shared/views.ts";
+import { askToken, confirm } from "../../plugins/dashboard/pages/frame/dialogs.ts";
+import { addShortcuts } from "../../plugins/dashboard/pages/frame/shortcuts.ts";
+import { onSignedOut } from "../../plugins/dashboard/pages/frame/sign-out.ts";
+import { toast } from "../../plugins/dashboard/pages/frame/toasts.ts";
+import { serverNow } from "../../plugins/dashboard/pages/live/clock.ts";
+import { requestAsOwner } from "../../plugins/dashboard/pages/live/owner.ts";
+import { useEvents, useResource } from "../../plugins/dashboard/pages/live/resource.ts";
+import { setStreamQuery } from "../../plugins/dashboard/pages/live/stream.ts";
+import { Button, IconButton, LinkButton } from "../../plugins/dashboard/pages/parts/button.tsx";
+import { Copyable, CopyButton, copyText } from "../../plugins/dashboard/pages/parts/copy.tsx";
+import { Code, Highlighted } from "../../plugins/dashboard/pages/parts/code.tsx";
+import { Field, Search, Secret, Switch } from "../../plugins/dashboard/pages/parts/field.tsx";
+import { Menu } from "../../plugins/dashboard/pages/parts/menu.tsx";
+import { Qr } from "../../plugins/dashboard/pages/parts/qr.tsx";
+import { Segment } from "../../plugins/dashboard/pages/parts/segment.tsx";
 import {
   Badge,
   Empty,
@@ -24,9 +24,9 @@ import {
   PageHead,
   Problem,
   Skeleton,
-} from "../../plugins/dashboard/ui/parts/states.tsx";
-import { Ago, Since } from "../../plugins/dashboard/ui/parts/time.tsx";
-import { startPage } from "../../plugins/dashboard/ui/start.tsx";
+} from "../../plugins/dashboard/pages/parts/states.tsx";
+import { Ago, Since } from "../../plugins/dashboard/pages/parts/time.tsx";
+import { startPage } from "../../plugins/dashboard/pages/start.tsx";
 
 const now = Date.UTC(2026, 3, 14, 9, 30);
 

@@ -2,13 +2,13 @@
 import { launcherSchema } from "../../plugins/http/config.ts";
 import { picoClientSchema } from "../../plugins/pico-client/config.ts";
 import { picoSchema } from "../../plugins/pico-server/config.ts";
-import { dashboardSchema } from "../../plugins/dashboard/config.ts";
+import { dashboardSchema } from "../../plugins/dashboard/server/config.ts";
 import { z } from "zod";
 import type {
   ConversationsView,
   ConversationSummary,
   Turn,
-} from "../../plugins/dashboard/api/conversation-views.ts";
+} from "../../plugins/dashboard/shared/conversation-views.ts";
 import type {
   CheckView,
   ConnectionView,
@@ -16,7 +16,7 @@ import type {
   SessionView,
   SettingsSectionView,
   TokenRow,
-} from "../../plugins/dashboard/api/views.ts";
+} from "../../plugins/dashboard/shared/views.ts";
 import { figures, running } from "./sample.ts";
 
 const { now } = running;

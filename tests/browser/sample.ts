@@ -1,6 +1,6 @@
 // Sample status responses.
-import type { FiguresView } from "../../plugins/dashboard/api/figure-views.ts";
-import type { StatusView } from "../../plugins/dashboard/api/views.ts";
+import type { FiguresView } from "../../plugins/dashboard/shared/figure-views.ts";
+import type { StatusView } from "../../plugins/dashboard/shared/views.ts";
 
 const now = Date.UTC(2026, 3, 14, 9, 30);
 const minute = 60_000;

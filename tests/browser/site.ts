@@ -2,19 +2,19 @@
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { distFolder, loadAssets } from "../../plugins/dashboard/assets.ts";
+import { distFolder, loadAssets } from "../../plugins/dashboard/server/assets.ts";
 import type { TokenWay } from "../../plugins/dashboard/index.ts";
 import {
   renderDoorway,
   renderPage,
   type DoorwayData,
   type PageData,
-} from "../../plugins/dashboard/ui/render.tsx";
-import type { ConnectionsView, StatusView } from "../../plugins/dashboard/api/views.ts";
+} from "../../plugins/dashboard/pages/render.tsx";
+import type { ConnectionsView, StatusView } from "../../plugins/dashboard/shared/views.ts";
 import { figures, fresh, program, running } from "./sample.ts";
-import { channelProblemOf } from "../../plugins/dashboard/ui/text/channel-problem.ts";
+import { channelProblemOf } from "../../plugins/dashboard/shared/channel-problem.ts";
 import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
-import { idOf } from "../../plugins/dashboard/ui/activity/lines.ts";
+import { idOf } from "../../plugins/dashboard/pages/activity/lines.ts";
 import {
   connection,
   conversationList,

@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { delimiter, dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
-import { snippets } from "../../plugins/dashboard/ui/text/snippets.ts";
-import { tokenPlaceholder } from "../../plugins/dashboard/ui/text/token-rules.ts";
+import { snippets } from "../../plugins/dashboard/shared/snippets.ts";
+import { tokenPlaceholder } from "../../plugins/dashboard/shared/token-rules.ts";
 import { findTool } from "../support/tools.ts";
 import { launchBrowser, skipWithoutBrowser } from "./browser.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { safeRedirectPath } from "../../plugins/dashboard/auth/sign-in.ts";
+import { safeRedirectPath } from "../../plugins/dashboard/server/auth/sign-in.ts";
 import { runs } from "../support/runs.ts";
 
 const HERE = "http://door.example:18800";

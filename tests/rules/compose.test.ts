@@ -11,7 +11,7 @@ import type { AnyPlugin } from "../../kernel/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
-import { openai } from "../../plugins/openai/index.ts";
+import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { filesUnder, read, root } from "./source.ts";
 

@@ -21,24 +21,25 @@ const packages: Readonly<Record<string, RegExp>> = {
   fastify: /^plugins\/dashboard\//, // only its types; see frameworkRule
   "@fastify/cookie": /^plugins\/dashboard\/cookie-format\.ts$/,
   cookie: /^plugins\/dashboard\/cookie-format\.ts$/,
-  "prom-client": /^plugins\/dashboard\/metrics\/exposition\.ts$/,
+  "prom-client": /^plugins\/dashboard\/server\/metrics\/exposition\.ts$/,
   ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
   zod: /^plugins\/([^/]+\/config|dashboard\/(request|auth\/sign-in-keeper)|program\/(protocol|tool-call))\.ts$/,
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
   yaml: /^lib\/files\//,
-  preact: /^plugins\/dashboard\/ui\//,
-  "@preact/signals": /^plugins\/dashboard\/ui\//,
-  "preact-render-to-string": /^plugins\/dashboard\/ui\/render\.tsx$/,
-  marked: /^plugins\/dashboard\/ui\//,
-  lowlight: /^plugins\/dashboard\/ui\//,
-  "highlight.js": /^plugins\/dashboard\/ui\//,
-  uqr: /^plugins\/dashboard\/ui\//,
+  preact: /^plugins\/dashboard\/pages\//,
+  "@preact/signals": /^plugins\/dashboard\/pages\//,
+  "preact-render-to-string": /^plugins\/dashboard\/pages\/render\.tsx$/,
+  marked: /^plugins\/dashboard\/pages\//,
+  lowlight: /^plugins\/dashboard\/pages\//,
+  "highlight.js": /^plugins\/dashboard\/pages\//,
+  uqr: /^plugins\/dashboard\/pages\//,
   pino: /^bin\//,
   "pino-pretty": /^bin\//,
 };
 /** The kernel uses no server, file system or socket; browser code uses nothing from Node. */
-const withoutBuiltins = /^(kernel\/|lib\/(pico-(wire|link)\/|util\.ts$)|plugins\/dashboard\/ui\/)/;
+const withoutBuiltins =
+  /^(kernel\/|lib\/(pico-(wire|link)\/|util\.ts$)|plugins\/dashboard\/pages\/)/;
 
 const packageRule: Rule = (file, wanted) => {
   if (wanted.path !== undefined) return undefined;
@@ -57,8 +58,8 @@ const wholeRule: Rule = (_, { specifier, names, typeOnly }) =>
 
 /** The package contains the framework as one bundled module, so nothing else may load it. */
 const frameworkRule: Rule = (file, { specifier, typeOnly }) =>
-  specifier === "fastify" && !typeOnly && file !== "plugins/dashboard/web-framework.ts"
-    ? "import the framework from plugins/dashboard/web-framework.ts"
+  specifier === "fastify" && !typeOnly && file !== "plugins/dashboard/server/web-framework.ts"
+    ? "import the framework from plugins/dashboard/server/web-framework.ts"
     : undefined;
 
 const kernelRule: Rule = (_, wanted) =>
@@ -110,7 +111,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
 const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/conversations/log/index.ts": new Set(["pico-server"]),
   // Shared by the plugins with HTTP protocols of other products; it is not a plugin itself.
-  "plugins/doors/index.ts": new Set(["ag-ui", "ai-sdk", "openai"]),
+  "plugins/protocols/index.ts": new Set(["ag-ui", "ai-sdk", "openai"]),
   "plugins/pico-server/config.ts": new Set(["doors"]),
   "plugins/pico-server/handshake/admission.ts": new Set(["doors"]),
   "plugins/pico-server/handshake/identity.ts": new Set(["doors"]),
@@ -119,8 +120,8 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/pico-server/connection/rate-limit.ts": new Set(["doors"]),
 };
 /** The parts of the pages that the server uses: the renderer, and texts without components. */
-const serverUi = /^plugins\/dashboard\/ui\/(render\.tsx$|text\/)/;
-const inBrowser = /^plugins\/dashboard\/ui\//;
+const serverUi = /^plugins\/dashboard\/pages\/(render\.tsx$|text\/)/;
+const inBrowser = /^plugins\/dashboard\/pages\//;
 
 const pluginRule: Rule = (file, wanted) => {
   const own = pluginOf(file)!;
@@ -301,17 +302,17 @@ describe("violations", () => {
     ["plugins/one/a.ts", `import { one } from "./index.ts";`],
     ["plugins/http/index.ts", `import { WebSocketServer } from "ws";`],
     ["plugins/dashboard/index.ts", `import { decode } from "../../lib/pico-wire/index.ts";`],
-    ["plugins/dashboard/ui/a.ts", `import { x } from "../auth/cookies.ts";`],
-    ["plugins/dashboard/app.ts", `import fastify from "fastify";`],
-    ["plugins/dashboard/reply.ts", `import { x } from "./ui/live/b.ts";`],
-    ["plugins/dashboard/auth/a.ts", `import { x } from "../api/b.ts";`],
+    ["plugins/dashboard/pages/a.ts", `import { x } from "../auth/cookies.ts";`],
+    ["plugins/dashboard/server/app.ts", `import fastify from "fastify";`],
+    ["plugins/dashboard/server/reply.ts", `import { x } from "./ui/live/b.ts";`],
+    ["plugins/dashboard/server/auth/a.ts", `import { x } from "../api/b.ts";`],
     ["plugins/pico-server/session/a.ts", `import { x } from "../connection/b.ts";`],
     ["plugins/http/a.ts", `import { x } from "../conversations/log/index.ts";`],
     ["plugins/conversations/log/a.ts", `import { x } from "../stores/redis/b.ts";`],
     ["plugins/conversations/log/a.ts", `import { x } from "../sqlite/b.ts";`],
     ["plugins/conversations/sqlite/a.ts", `import { x } from "../stores/redis/b.ts";`],
-    ["plugins/conversations/stores/redis/a.ts", `import { x } from "../../sqlite/b.ts";`],
-    ["plugins/conversations/stores/redis/a.ts", `import { x } from "../../desk.ts";`],
+    ["plugins/redis/a.ts", `import { x } from "../../sqlite/b.ts";`],
+    ["plugins/redis/a.ts", `import { x } from "../../ownership.ts";`],
     ["testkit/a.ts", `import { createLimiter } from "../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { createLimiter } from "../../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { replaceFile } from "../../lib/files/write.ts";`],

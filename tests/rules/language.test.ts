@@ -15,17 +15,17 @@ const self = "tests/rules/language.test.ts";
 /** "Door" and "gate" are product terms here: protocols that lead to one application, and the checks
  *  in front of them. Elsewhere the words were metaphors. */
 const productTerms = [
-  "plugins/ag-ui/",
-  "plugins/ai-sdk/",
-  "plugins/doors/",
-  "plugins/openai/",
-  "plugins/pico-server/door-service.ts",
-  "plugins/pico-server/doors.ts",
+  "plugins/protocols/ag-ui/",
+  "plugins/protocols/ai-sdk/",
+  "plugins/protocols/",
+  "plugins/protocols/openai/",
+  "plugins/pico-server/protocol-service.ts",
+  "plugins/pico-server/protocol-hub.ts",
   "plugins/pico-server/service.ts",
-  "tests/plugins/ag-ui/",
-  "tests/plugins/ai-sdk/",
-  "tests/plugins/doors/",
-  "tests/plugins/openai/",
+  "tests/plugins/protocols/ag-ui/",
+  "tests/plugins/protocols/ai-sdk/",
+  "tests/plugins/protocols/",
+  "tests/plugins/protocols/openai/",
   "docs/doors.md",
 ];
 

@@ -127,7 +127,7 @@ describe("loaded modules", () => {
   test("exclude the drawing code of the tray without a desktop", async () => {
     const { files } = await loadedBy(`${silent}
       const { createLauncher } = await import("./dist/config/presets/launcher.js");
-      const home = ${JSON.stringify(join(folder, "desk"))};
+      const home = ${JSON.stringify(join(folder, "ownership"))};
       const tray = { open: async () => false, quit: nothing };
       const options = { home, env: {}, version: "", log, flags: { port: 0 }, tray };
       const kernel = await createLauncher(options);
@@ -168,7 +168,7 @@ describe("loaded modules", () => {
     expect(packages).toEqual(["mitt", "xstate", "zod"]);
   });
 
-  const framework = join(root, "dist/plugins/dashboard/web-framework.js");
+  const framework = join(root, "dist/plugins/dashboard/server/web-framework.js");
   const startDashboard = `${silent}
     const { createKernel } = await import("doorward");
     const { http } = await import("doorward/plugins/http");

@@ -3,7 +3,7 @@ import { linesThat, sources } from "./source.ts";
 
 /* The policy of the pages blocks HTML strings (trusted-types 'none') and style attributes. */
 
-const components = sources().filter(({ path }) => path.startsWith("plugins/dashboard/ui/"));
+const components = sources().filter(({ path }) => path.startsWith("plugins/dashboard/pages/"));
 const linesWith = (pattern: RegExp): string[] =>
   components.flatMap(({ path, code }) => linesThat((line) => pattern.test(line), path, code));
 

@@ -12,7 +12,7 @@ interface Pattern {
 
 /** Patterns whose input is short whatever comes from outside: the reason for each. */
 const bounded: Readonly<Record<string, string>> = {
-  "plugins/dashboard/ui/text/format.ts /\\B(?=(\\d{3})+$)/g": "A number has at most 309 digits.",
+  "plugins/dashboard/shared/format.ts /\\B(?=(\\d{3})+$)/g": "A number has at most 309 digits.",
 };
 
 /** Exponential patterns fail with the first length and cubic ones with the second. */

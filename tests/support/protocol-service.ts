@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { createKernel, type AnyPlugin, type Clock, type Plugin } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
-import { agUi } from "../../plugins/ag-ui/index.ts";
-import { aiSdk } from "../../plugins/ai-sdk/index.ts";
+import { agUi } from "../../plugins/protocols/ag-ui/index.ts";
+import { aiSdk } from "../../plugins/protocols/ai-sdk/index.ts";
 import {
   application,
   channels,
@@ -14,7 +14,7 @@ import {
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { http, type HttpOptions } from "../../plugins/http/index.ts";
-import { openai } from "../../plugins/openai/index.ts";
+import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { memory, tokenStore } from "../../plugins/token-store/index.ts";
 

@@ -221,21 +221,21 @@ describe("runChannelConformance", () => {
       plugin: { shape: _, ...plugin },
       join,
     } = createModelChannel();
-    const offering: Plugin<{ needs: { channels: Channels }; offers: { desk: number } }> = {
+    const offering: Plugin<{ needs: { channels: Channels }; offers: { ownership: number } }> = {
       ...plugin,
-      start: async (scope) => (await plugin.start(scope), { desk: 7 }),
+      start: async (scope) => (await plugin.start(scope), { ownership: 7 }),
     };
     const rules: ChannelRule[] = ["keeps the order of peer messages"];
     const joined: unknown[] = [];
     await runChannelConformance(offering, {
       rules,
-      join: ({ desk }) => (joined.push(desk satisfies number), join()),
+      join: ({ ownership }) => (joined.push(ownership satisfies number), join()),
     });
     await runChannelConformance(offering, {
       rules,
       before: [memoryTokens()] as const,
-      join: ({ desk, tokens }) => (
-        joined.push(desk satisfies number, typeof tokens.verify),
+      join: ({ ownership, tokens }) => (
+        joined.push(ownership satisfies number, typeof tokens.verify),
         join()
       ),
     });

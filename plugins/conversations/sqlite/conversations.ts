@@ -1,6 +1,6 @@
 // Conversations in a SQLite file: the service of the plugin over the store.
 import { codeOf } from "../../../kernel/index.ts";
-import type { Address } from "../../channels/index.ts";
+import type { Address } from "../messages.ts";
 import { exportConversation } from "../document.ts";
 import type { MemorySessionLogOptions } from "../log/memory-session-log.ts";
 import type { LogListeners, SessionLog } from "../log/session-log.ts";
@@ -16,7 +16,7 @@ import type {
   StoreScope,
   TakenIds,
   Turn,
-} from "../service.ts";
+} from "../contract.ts";
 import { SqliteSessionLog } from "./session-log.ts";
 import type { SqliteStore } from "./store.ts";
 

@@ -1,5 +1,5 @@
 // The factory of the SQLite store for the plugin. Loads the store when the plugin starts.
-import type { ConversationStore } from "../service.ts";
+import type { ConversationStore } from "../contract.ts";
 
 /** Options of {@link sqlite}. */
 export interface SqliteOptions {

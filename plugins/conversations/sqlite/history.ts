@@ -1,13 +1,13 @@
 // Lists, finds, reads, searches and renames conversations.
 import { withoutMarkdown } from "../../../lib/util.ts";
-import type { Address } from "../../channels/index.ts";
+import type { Address } from "../messages.ts";
 import type {
   ConversationHistory,
   ConversationSummary,
   Page,
   SearchHit,
   Turn,
-} from "../service.ts";
+} from "../contract.ts";
 import { toLine, toPreview, toTitle, toTurn } from "../turn-frames.ts";
 import { resultCode, type Connection, type Row } from "./driver.ts";
 import { storeErrors } from "./errors.ts";

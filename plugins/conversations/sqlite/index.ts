@@ -12,7 +12,7 @@ import {
   restrictSecretFile,
   type FileLock,
 } from "../../../lib/files/index.ts";
-import type { OpenConversations, StoreScope } from "../service.ts";
+import type { OpenConversations, StoreScope } from "../contract.ts";
 import { SqliteConversations } from "./conversations.ts";
 import { loadDriver, type Connection, type DatabaseClass } from "./driver.ts";
 import { storeErrors } from "./errors.ts";

@@ -1,5 +1,5 @@
 // A conversation in use, its new entries, and how its row reads.
-import type { Address } from "../../channels/index.ts";
+import type { Address } from "../messages.ts";
 import type { StreamPositions } from "../log/stored-stream.ts";
 import type { Row } from "./driver.ts";
 import type { kinds } from "./schema.ts";

@@ -3,9 +3,9 @@
  * that writes runs inside a transaction of `store.ts`.
  */
 import type { Clock } from "../../../kernel/index.ts";
-import type { Address } from "../../channels/index.ts";
+import type { Address } from "../messages.ts";
 import type { StoredStream } from "../log/stored-stream.ts";
-import type { TakenId } from "../service.ts";
+import type { TakenId } from "../contract.ts";
 import { payloadOf, toTitle } from "../turn-frames.ts";
 import type { Connection, Row } from "./driver.ts";
 import type { History } from "./history.ts";

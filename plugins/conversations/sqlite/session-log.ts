@@ -21,7 +21,7 @@ import type {
   SubscribeOptions,
   Subscriber,
 } from "../log/session-log.ts";
-import type { Address } from "../../channels/index.ts";
+import type { Address } from "../messages.ts";
 import type { NewEntry, SqliteStore } from "./store.ts";
 
 interface SqliteSessionLogOptions {

@@ -1,8 +1,8 @@
 // Whether the file of the store can be used, and what its owner has to know about it.
 import { statSync } from "node:fs";
 import type { Clock, Log } from "../../../kernel/index.ts";
-import type { Address } from "../../channels/index.ts";
-import type { StoreHealth } from "../service.ts";
+import type { Address } from "../messages.ts";
+import type { StoreHealth } from "../contract.ts";
 import { describeError, fixOf, isDamage, resultCode } from "./driver.ts";
 import { moveAside, storeErrors } from "./errors.ts";
 import { fileId } from "./recovery.ts";

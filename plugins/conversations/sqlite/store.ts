@@ -5,10 +5,10 @@
 import fs from "node:fs";
 import { promisify } from "node:util";
 import type { Clock, Log } from "../../../kernel/index.ts";
-import type { Address } from "../../channels/index.ts";
+import type { Address } from "../messages.ts";
 import { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stored-stream.ts";
-import type { StoreHealth, StoreMetrics, TakenId } from "../service.ts";
+import type { StoreHealth, StoreMetrics, TakenId } from "../contract.ts";
 import { codes, isOfFile, resultCode, type Connection } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { History } from "./history.ts";

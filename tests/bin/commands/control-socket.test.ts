@@ -12,10 +12,10 @@ const mode = async (path: string): Promise<number> => (await stat(path)).mode & 
 
 describe("control socket", () => {
   test("allows only the owner and is removed with its note at stop", () =>
-    withCommandLine(async (desk) => {
-      const { kernel, base } = await desk.start();
+    withCommandLine(async (ownership) => {
+      const { kernel, base } = await ownership.start();
       const [folder, socket, note] = ["run", "run/launcher.sock", "run/launcher.json"].map((name) =>
-        join(desk.home, name),
+        join(ownership.home, name),
       );
       expect([await mode(folder!), await mode(socket!), await mode(note!)]).toEqual([
         0o700, 0o600, 0o600,
@@ -31,8 +31,8 @@ describe("control socket", () => {
     }));
 
   test("shares no paths with the dashboard", () =>
-    withCommandLine(async (desk) => {
-      const { base } = await desk.start();
+    withCommandLine(async (ownership) => {
+      const { base } = await ownership.start();
       for (const path of ["/local/status", "/local", "/local/token/show"]) {
         const answer = await fetch(new URL(path, base), {
           method: "POST",
@@ -46,7 +46,7 @@ describe("control socket", () => {
       const { request } = await import("node:http");
       const status = await new Promise((done) => {
         request(
-          { socketPath: join(desk.home, "run", "launcher.sock"), path: "/api/status" },
+          { socketPath: join(ownership.home, "run", "launcher.sock"), path: "/api/status" },
           (answer) => {
             answer.resume();
             done(answer.statusCode);
@@ -57,15 +57,15 @@ describe("control socket", () => {
     }));
 
   test("answers a rotation that began before the stop with the token", () =>
-    withCommandLine(async (desk) => {
-      await desk.write("launcher-config.json", config);
-      const { kernel } = await desk.start();
+    withCommandLine(async (ownership) => {
+      await ownership.write("launcher-config.json", config);
+      const { kernel } = await ownership.start();
       const body = '{"name":"launcher"}';
       const { request } = await import("node:http");
       const answer = new Promise<string>((done, failed) => {
         const ask = request(
           {
-            socketPath: join(desk.home, "run", "launcher.sock"),
+            socketPath: join(ownership.home, "run", "launcher.sock"),
             path: "/local/token/replace",
             method: "POST",
             headers: { "content-type": "application/json", "content-length": body.length },
@@ -74,7 +74,7 @@ describe("control socket", () => {
         ).on("error", failed);
         ask.write(body.slice(0, 5));
         // Sent later: its response shows that the first request has arrived.
-        void desk
+        void ownership
           .run("status")
           .then(() => {
             void kernel.stop();
@@ -83,53 +83,55 @@ describe("control socket", () => {
           .catch(failed);
       });
       const { token } = JSON.parse(await answer) as { token: string };
-      expect(JSON.parse(await desk.read("launcher-config.json")).launcher_token).toBe(token);
+      expect(JSON.parse(await ownership.read("launcher-config.json")).launcher_token).toBe(token);
     }));
 
   test("refuses a folder that others can write to and leaves it unchanged", () =>
-    withCommandLine(async (desk) => {
-      const folder = join(desk.home, "run");
+    withCommandLine(async (ownership) => {
+      const folder = join(ownership.home, "run");
       await mkdir(folder);
       await chmod(folder, 0o1777);
-      const { lines } = await desk.start();
+      const { lines } = await ownership.start();
       expect(lines.some(({ text }) => /control socket cannot be opened/.test(text))).toBe(true);
       expect((await stat(folder)).mode & 0o7777).toBe(0o1777);
-      expect((await desk.run("status")).code).toBe(4);
+      expect((await ownership.run("status")).code).toBe(4);
     }));
 
   test("receives no request if others can write to its folder", () =>
-    withCommandLine(async (desk) => {
-      const folder = join(desk.home, "run");
+    withCommandLine(async (ownership) => {
+      const folder = join(ownership.home, "run");
       await mkdir(folder);
       await chmod(folder, 0o1777);
       let asked = 0;
       const trap = createServer(() => void (asked += 1)).listen(join(folder, "launcher.sock"));
       await once(trap, "listening");
       for (const line of ["status", "token set", "open -print"]) {
-        await expect(desk.run(line, `${OWN}-another\n`)).rejects.toThrow(/Other users can write/);
+        await expect(ownership.run(line, `${OWN}-another\n`)).rejects.toThrow(
+          /Other users can write/,
+        );
       }
       trap.close();
       expect(asked).toBe(0);
     }));
 
   test("replaces the socket file of a dead process", () =>
-    withCommandLine(async (desk) => {
-      await mkdir(join(desk.home, "run"), { mode: 0o700 });
-      await writeFile(join(desk.home, "run", "launcher.sock"), "left behind");
-      await desk.start();
-      expect((await desk.run("status")).code).toBe(0);
+    withCommandLine(async (ownership) => {
+      await mkdir(join(ownership.home, "run"), { mode: 0o700 });
+      await writeFile(join(ownership.home, "run", "launcher.sock"), "left behind");
+      await ownership.start();
+      expect((await ownership.run("status")).code).toBe(0);
     }));
 
   test("leaves the socket of another launcher and warns", () =>
-    withCommandLine(async (desk) => {
-      await mkdir(join(desk.home, "run"), { mode: 0o700 });
-      const other = createServer().listen(join(desk.home, "run", "launcher.sock"));
+    withCommandLine(async (ownership) => {
+      await mkdir(join(ownership.home, "run"), { mode: 0o700 });
+      const other = createServer().listen(join(ownership.home, "run", "launcher.sock"));
       try {
-        const { lines, kernel } = await desk.start();
+        const { lines, kernel } = await ownership.start();
         expect(lines.some(({ text }) => /another launcher uses this home/.test(text))).toBe(true);
         await kernel.stop();
         expect(other.listening).toBe(true);
-        expect((await stat(join(desk.home, "run", "launcher.sock"))).isSocket()).toBe(true);
+        expect((await stat(join(ownership.home, "run", "launcher.sock"))).isSocket()).toBe(true);
       } finally {
         other.close();
       }
@@ -138,9 +140,9 @@ describe("control socket", () => {
   test.runIf(process.platform === "linux")(
     "leaves the socket of a launcher whose backlog is full",
     () =>
-      withCommandLine(async (desk) => {
-        await mkdir(join(desk.home, "run"), { mode: 0o700 });
-        const path = join(desk.home, "run", "launcher.sock");
+      withCommandLine(async (ownership) => {
+        await mkdir(join(ownership.home, "run"), { mode: 0o700 });
+        const path = join(ownership.home, "run", "launcher.sock");
         const waiting: Socket[] = [];
         const busy = spawn(
           process.execPath,
@@ -167,7 +169,7 @@ describe("control socket", () => {
               waiting.push(socket);
             });
           while (await isTaken()) expect(waiting.length).toBeLessThan(100);
-          const { lines } = await desk.start();
+          const { lines } = await ownership.start();
           expect(
             lines.filter(({ text }) => /another launcher uses this home/.test(text)),
           ).toHaveLength(1);
@@ -180,22 +182,22 @@ describe("control socket", () => {
   );
 
   test("passes from a stopping launcher to the next one", () =>
-    withCommandLine(async (desk) => {
-      const first = await desk.start();
-      const path = join(desk.home, "run", "launcher.sock");
+    withCommandLine(async (ownership) => {
+      const first = await ownership.start();
+      const path = join(ownership.home, "run", "launcher.sock");
       // An incomplete request: the stop waits briefly for the rest.
       const asking = createConnection(path);
       await once(asking, "connect");
       asking.write("POST /local/unblock HTTP/1.1\r\nhost: doorward\r\ncontent-length: 10\r\n\r\n{");
-      expect((await desk.run("status")).code).toBe(0); // sent later: the first request has arrived
+      expect((await ownership.run("status")).code).toBe(0); // sent later: the first request has arrived
       const stopped = first.kernel.stop();
       await expect.poll(() => stat(path).catch(() => "gone")).toBe("gone");
-      const { base } = await desk.start();
+      const { base } = await ownership.start();
       asking.destroy();
       await stopped;
-      expect(JSON.parse(await desk.read("run/launcher.json"))).toMatchObject({
+      expect(JSON.parse(await ownership.read("run/launcher.json"))).toMatchObject({
         addresses: [base.href],
       });
-      expect((await desk.run("status")).code).toBe(0);
+      expect((await ownership.run("status")).code).toBe(0);
     }));
 });

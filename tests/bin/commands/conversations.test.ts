@@ -11,9 +11,11 @@ const unsafe = "\u001b[31m\u009b31m\u202e";
 const isUnsafe = /(?!\n)\p{Cc}|\u202e/u;
 
 /** Starts a launcher whose store has one conversation. */
-async function withHistory(visit: (desk: CommandLine, id: string) => Promise<void>): Promise<void> {
-  await withCommandLine(async (desk) => {
-    const store = await openStore({ folder: join(desk.home, "state") });
+async function withHistory(
+  visit: (ownership: CommandLine, id: string) => Promise<void>,
+): Promise<void> {
+  await withCommandLine(async (ownership) => {
+    const store = await openStore({ folder: join(ownership.home, "state") });
     const id = await begin(
       store,
       entry("user", "q1", "Where is the blue teapot?"),
@@ -21,9 +23,9 @@ async function withHistory(visit: (desk: CommandLine, id: string) => Promise<voi
     );
     await settleUpkeep(store);
     await store.end();
-    await desk.write("launcher-config.json", config);
-    await desk.start();
-    await visit(desk, id);
+    await ownership.write("launcher-config.json", config);
+    await ownership.start();
+    await visit(ownership, id);
   });
 }
 

@@ -23,23 +23,23 @@ describe("without a running launcher", () => {
     "unblock",
     "status",
   ])("%j reports it and exits with code 4", (line) =>
-    withCommandLine(async (desk) => {
-      expect(await desk.run(line)).toMatchObject({
+    withCommandLine(async (ownership) => {
+      expect(await ownership.run(line)).toMatchObject({
         code: 4,
         out: "",
         said: expect.stringContaining("no launcher"),
       });
-      expect((await desk.run(`${line} -json`)).json()).toMatchObject({ error: "not_running" });
+      expect((await ownership.run(`${line} -json`)).json()).toMatchObject({ error: "not_running" });
     }),
   );
 
   test("reports a home whose socket path is too long", () =>
     withCommandLine(
-      async (desk) => {
-        expect((await desk.run("status")).said).toContain(
+      async (ownership) => {
+        expect((await ownership.run("status")).said).toContain(
           "cannot be reached: the path of its control socket is too long",
         );
-        expect((await desk.run("status -json")).json()).toMatchObject({ error: "no_socket" });
+        expect((await ownership.run("status -json")).json()).toMatchObject({ error: "no_socket" });
       },
       {},
       "a-long-name-".repeat(9),
@@ -48,37 +48,37 @@ describe("without a running launcher", () => {
 
 describe("with a running launcher", () => {
   test("suggests a command and starts no launcher after a typing error", () =>
-    withCommandLine(async (desk) => {
-      await expect(desk.run("stauts")).rejects.toThrow(
+    withCommandLine(async (ownership) => {
+      await expect(ownership.run("stauts")).rejects.toThrow(
         '"stauts" is not a command. Did you mean "status"?',
       );
-      await expect(desk.run("open sesame")).rejects.toThrow(UsageError);
+      await expect(ownership.run("open sesame")).rejects.toThrow(UsageError);
     }));
 
   test("status shows the state and rejected edits of the settings", () =>
-    withCommandLine(async (desk) => {
-      await desk.write("launcher-config.json", config);
-      const { base } = await desk.start();
-      const { code, out } = await desk.run("status");
+    withCommandLine(async (ownership) => {
+      await ownership.write("launcher-config.json", config);
+      const { base } = await ownership.start();
+      const { code, out } = await ownership.run("status");
       expect([code, out]).toEqual([0, expect.stringMatching(/^State +running$/m)]);
-      expect((await desk.run("status -json")).json()).toMatchObject({
+      expect((await ownership.run("status -json")).json()).toMatchObject({
         running: true,
         state: "running",
         version: "0.0.0",
         addresses: [base.href],
         sessions: 0,
       });
-      await desk.write("config.json", "{");
+      await ownership.write("config.json", "{");
       await expect
-        .poll(async () => (await desk.run("status")).out)
+        .poll(async () => (await ownership.run("status")).out)
         .toMatch(/^Files +An edit of the settings was rejected: \S+config\.json, line 1/m);
     }));
 
   test("status and doctor name the protocols that are on, with their URLs", () =>
-    withCommandLine(async (desk) => {
-      await desk.write("launcher-config.json", config);
-      const { kernel } = await desk.start();
-      expect((await desk.run("status")).out).not.toContain("OpenAI");
+    withCommandLine(async (ownership) => {
+      await ownership.write("launcher-config.json", config);
+      const { kernel } = await ownership.start();
+      expect((await ownership.run("status")).out).not.toContain("OpenAI");
       const { settings, tokenSecrets, openai } = kernel.services;
       await tokenSecrets.replace("openai", { expect: 0 });
       const sections = await settings.describe();
@@ -86,16 +86,16 @@ describe("with a running launcher", () => {
       await settings.update("channels.openai", { enabled: true }, etag);
       const url = openai.status().url!;
       expect(url).toMatch(/^http:.*\/v1$/);
-      expect((await desk.run("status")).out).toContain(`OpenAI API on: ${url}\n`);
-      const { out } = await desk.run("doctor");
+      expect((await ownership.run("status")).out).toContain(`OpenAI API on: ${url}\n`);
+      const { out } = await ownership.run("doctor");
       expect(out).toContain(url);
     }));
 
   test("open -print prints a link that signs in once", () =>
-    withCommandLine(async (desk) => {
-      await desk.write("launcher-config.json", config);
-      const { base } = await desk.start();
-      const { code, out } = await desk.run("open -print");
+    withCommandLine(async (ownership) => {
+      await ownership.write("launcher-config.json", config);
+      const { base } = await ownership.start();
+      const { code, out } = await ownership.run("open -print");
       expect(code).toBe(0);
       const link = new URL(out.trim());
       expect([link.origin, link.pathname]).toEqual([base.origin, "/login"]);
@@ -105,28 +105,31 @@ describe("with a running launcher", () => {
     }));
 
   test("sessions lists sign-ins without control characters and revokes them", () =>
-    withCommandLine(async (desk) => {
-      await desk.write("launcher-config.json", config);
-      const { base } = await desk.start();
-      expect((await desk.run("sessions list")).said).toBe("no browser is signed in\n");
+    withCommandLine(async (ownership) => {
+      await ownership.write("launcher-config.json", config);
+      const { base } = await ownership.start();
+      expect((await ownership.run("sessions list")).said).toBe("no browser is signed in\n");
       const cookie = cookieOf(await signIn(base, OWN));
-      const { out } = await desk.run("sessions");
+      const { out } = await ownership.run("sessions");
       expect(out).toMatch(/^[0-9a-f]{8} {2}since .* 127\.0\.0\.1 {2}Tester/);
-      const { out: json } = await desk.run("sessions -json");
+      const { out: json } = await ownership.run("sessions -json");
       expect([out, json].join("")).not.toContain("\u009b");
       expect(JSON.parse(json).sessions[0].userAgent).toContain("\u009b2J");
-      expect((await desk.run(`sessions revoke ${out.slice(0, 8)}`)).code).toBe(0);
+      expect((await ownership.run(`sessions revoke ${out.slice(0, 8)}`)).code).toBe(0);
       expect((await fetch(new URL("/api/status", base), { headers: { cookie } })).status).toBe(401);
-      expect((await desk.run(`sessions revoke ${out.slice(0, 8)}`)).code).toBe(1);
-      await expect(desk.run("sessions revoke")).rejects.toThrow(UsageError);
+      expect((await ownership.run(`sessions revoke ${out.slice(0, 8)}`)).code).toBe(1);
+      await expect(ownership.run("sessions revoke")).rejects.toThrow(UsageError);
     }));
 
   test("unblock resets the limits of an address for dashboard and channel", () =>
-    withCommandLine(async (desk) => {
-      await desk.write("launcher-config.json", { ...config, login_attempts_per_minute: 2 });
-      await desk.write("config.json", { channels: { pico: { enabled: true } } });
-      await desk.write(".security.yml", "channels:\n  pico:\n    token: short-but-long-enough\n");
-      const { base } = await desk.start();
+    withCommandLine(async (ownership) => {
+      await ownership.write("launcher-config.json", { ...config, login_attempts_per_minute: 2 });
+      await ownership.write("config.json", { channels: { pico: { enabled: true } } });
+      await ownership.write(
+        ".security.yml",
+        "channels:\n  pico:\n    token: short-but-long-enough\n",
+      );
+      const { base } = await ownership.start();
       const connect = async (token: string): Promise<number> =>
         (await fetch(new URL("/pico", base), { headers: { authorization: `Bearer ${token}` } }))
           .status;
@@ -136,25 +139,25 @@ describe("with a running launcher", () => {
         (await signIn(base, "wrong-token-4")).status,
         await connect("short-but-long-enough"),
       ]).toEqual([429, 429]);
-      expect((await desk.run("unblock 127.0.0.1")).code).toBe(0);
+      expect((await ownership.run("unblock 127.0.0.1")).code).toBe(0);
       expect([
         (await signIn(base, "wrong-token-5")).status,
         await connect("short-but-long-enough"),
       ]).toEqual([401, 200]);
-      await expect(desk.run("unblock not-an-address")).rejects.toThrow(UsageError);
+      await expect(ownership.run("unblock not-an-address")).rejects.toThrow(UsageError);
     }));
 
   test("doctor tests a real handshake with each method", () =>
-    withCommandLine(async (desk) => {
-      await desk.write("launcher-config.json", config);
-      await desk.write("config.json", { channels: { pico: { enabled: true } } });
-      await desk.write(
+    withCommandLine(async (ownership) => {
+      await ownership.write("launcher-config.json", config);
+      await ownership.write("config.json", { channels: { pico: { enabled: true } } });
+      await ownership.write(
         ".security.yml",
         "channels:\n  pico:\n    token: long-enough-for-the-channel\n",
       );
-      await chmod(desk.home, 0o700);
-      await desk.start();
-      const { code, json } = await desk.run("doctor -json");
+      await chmod(ownership.home, 0o700);
+      await ownership.start();
+      const { code, json } = await ownership.run("doctor -json");
       const results = Object.fromEntries(
         json().checks.map(({ id, result }: Record<string, string>) => [id, result]),
       );
@@ -172,13 +175,13 @@ describe("with an invalid response from the launcher", () => {
   const head = (bytes: number): string => `HTTP/1.1 200 OK\r\ncontent-length: ${bytes}\r\n\r\n`;
   const answered = (answer: string, line: string): Promise<CommandResult> =>
     new Promise((done, failed) => {
-      void withCommandLine(async (desk) => {
-        await mkdir(join(desk.home, "run"), { mode: 0o700 });
+      void withCommandLine(async (ownership) => {
+        await mkdir(join(ownership.home, "run"), { mode: 0o700 });
         const odd = createServer((socket) => socket.once("data", () => socket.end(answer))).listen(
-          join(desk.home, "run", "launcher.sock"),
+          join(ownership.home, "run", "launcher.sock"),
         );
         try {
-          done(await desk.run(line));
+          done(await ownership.run(line));
         } finally {
           odd.close();
         }

@@ -8,45 +8,45 @@ const security = `channels:\n  pico: # the channel\n    token: ${PICO}\n`;
 
 describe("token without a running launcher", () => {
   test("set replaces a lost token by one from standard input", () =>
-    withCommandLine(async (desk) => {
-      await desk.write("launcher-config.json", {
+    withCommandLine(async (ownership) => {
+      await ownership.write("launcher-config.json", {
         port: 18_801,
         launcher_token: "forgotten-0123456789",
         setup_pending: "x",
       });
-      const ran = await desk.run("token set", `  ${OWN}\n`);
+      const ran = await ownership.run("token set", `  ${OWN}\n`);
       expect([ran.code, ran.out]).toEqual([0, ""]);
-      expect(JSON.parse(await desk.read("launcher-config.json"))).toEqual({
+      expect(JSON.parse(await ownership.read("launcher-config.json"))).toEqual({
         port: 18_801,
         launcher_token: OWN,
       });
-      expect((await desk.run("token show")).out).toBe(`${OWN}\n`);
+      expect((await ownership.run("token show")).out).toBe(`${OWN}\n`);
     }));
 
   test("rotate keeps comments and prints only the new token", () =>
-    withCommandLine(async (desk) => {
-      await desk.write(".security.yml", security);
-      const { code, out } = await desk.run("token rotate pico");
+    withCommandLine(async (ownership) => {
+      await ownership.write(".security.yml", security);
+      const { code, out } = await ownership.run("token rotate pico");
       expect(code).toBe(0);
       expect(out).toMatch(/^[0-9a-f]{64}\n$/);
-      expect((await desk.read(".security.yml")).replaceAll('"', "")).toBe(
+      expect((await ownership.read(".security.yml")).replaceAll('"', "")).toBe(
         security.replace(PICO, out.trim()),
       );
     }));
 
   test("set rejects a weak token with exit code 1 and writes nothing", () =>
-    withCommandLine(async (desk) => {
-      const { code, said } = await desk.run("token set pico", "short\n");
+    withCommandLine(async (ownership) => {
+      const { code, said } = await ownership.run("token set pico", "short\n");
       expect([code, said]).toEqual([1, expect.stringContaining("fewer than 16 characters")]);
-      await expect(desk.read(".security.yml")).rejects.toThrow();
+      await expect(ownership.read(".security.yml")).rejects.toThrow();
     }));
 
   test("rotate rejects a token from the environment", () =>
     withCommandLine(
-      async (desk) => {
-        const { code, said } = await desk.run("token rotate");
+      async (ownership) => {
+        const { code, said } = await ownership.run("token rotate");
         expect([code, said]).toEqual([1, expect.stringContaining("SERVICE_LAUNCHER_TOKEN")]);
-        expect((await desk.run("token rotate -json")).json()).toMatchObject({
+        expect((await ownership.run("token rotate -json")).json()).toMatchObject({
           error: "token_managed_by_env",
         });
       },
@@ -54,21 +54,21 @@ describe("token without a running launcher", () => {
     ));
 
   test("source names each source and ignored sources, without values", () =>
-    withCommandLine(async (desk) => {
-      await desk.write(".security.yml", security);
-      await desk.write("config.json", { channels: { pico: { token: "another-0123456789" } } });
-      const { code, out, said } = await desk.run("token source");
+    withCommandLine(async (ownership) => {
+      await ownership.write(".security.yml", security);
+      await ownership.write("config.json", { channels: { pico: { token: "another-0123456789" } } });
+      const { code, out, said } = await ownership.run("token source");
       expect([code, out]).toEqual([0, "launcher     none\npico         security\n"]);
       expect(said).toMatch(/ignored, different value: config/);
-      expect((await desk.run("token source pico -json")).json()).toMatchObject({
+      expect((await ownership.run("token source pico -json")).json()).toMatchObject({
         running: false,
         tokens: [{ name: "pico", source: "security", others: [{ source: "config", same: false }] }],
       });
     }));
 
   test("show fails if the token does not exist", () =>
-    withCommandLine(async (desk) => {
-      expect(await desk.run("token show pico")).toMatchObject({
+    withCommandLine(async (ownership) => {
+      expect(await ownership.run("token show pico")).toMatchObject({
         code: 1,
         out: "",
         said: "doorward: There is no pico token. To generate one, run: doorward token rotate pico\n",
@@ -84,50 +84,50 @@ describe("token without a running launcher", () => {
     "token rotate pico -grace=x",
     "token show -force",
   ])("%j fails with a usage error", (line) =>
-    withCommandLine(async (desk) => {
-      await expect(desk.run(line)).rejects.toThrow(UsageError);
+    withCommandLine(async (ownership) => {
+      await expect(ownership.run(line)).rejects.toThrow(UsageError);
     }),
   );
 
   test("set and rotate reject a name that resembles a known one", () =>
-    withCommandLine(async (desk) => {
-      await desk.write("config.json", { channels: { telegram: {} } });
-      await expect(desk.run("token rotate picoo")).rejects.toThrow(
+    withCommandLine(async (ownership) => {
+      await ownership.write("config.json", { channels: { telegram: {} } });
+      await expect(ownership.run("token rotate picoo")).rejects.toThrow(
         'no channel has the name "picoo". Did you mean "pico"?',
       );
-      await expect(desk.run("token set telegran", `${OWN}\n`)).rejects.toThrow(UsageError);
-      await expect(desk.read(".security.yml")).rejects.toThrow();
-      expect(await desk.run("token show picoo")).toMatchObject({
+      await expect(ownership.run("token set telegran", `${OWN}\n`)).rejects.toThrow(UsageError);
+      await expect(ownership.read(".security.yml")).rejects.toThrow();
+      expect(await ownership.run("token show picoo")).toMatchObject({
         code: 1,
         said: 'doorward: There is no picoo token. Did you mean "pico"?\n',
       });
-      expect((await desk.run("token rotate picoo -force")).code).toBe(0);
+      expect((await ownership.run("token rotate picoo -force")).code).toBe(0);
       // From now on, files have a token of this name.
-      expect((await desk.run("token rotate picoo")).code).toBe(0);
+      expect((await ownership.run("token rotate picoo")).code).toBe(0);
     }));
 
   test("rotate warns of a channel that config.json does not name", () =>
-    withCommandLine(async (desk) => {
-      const { code, out, said } = await desk.run("token rotate discord");
+    withCommandLine(async (ownership) => {
+      const { code, out, said } = await ownership.run("token rotate discord");
       expect([code, out]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}\n$/)]);
       expect(said).toContain('warning: no channel in config.json has the name "discord"\n');
-      await desk.write("config.json", { channels: { telegram: {} } });
-      expect((await desk.run("token rotate telegram")).said).not.toContain("warning");
+      await ownership.write("config.json", { channels: { telegram: {} } });
+      expect((await ownership.run("token rotate telegram")).said).not.toContain("warning");
     }));
 
   test("set fails with a usage error without a token", () =>
-    withCommandLine(async (desk) => {
-      await expect(desk.run("token set", "\n")).rejects.toThrow(/standard input/);
+    withCommandLine(async (ownership) => {
+      await expect(ownership.run("token set", "\n")).rejects.toThrow(/standard input/);
     }));
 });
 
 describe("token with a running launcher", () => {
   test("rotate takes effect immediately in the running process", () =>
-    withCommandLine(async (desk) => {
-      await desk.write("launcher-config.json", { launcher_token: OWN });
-      await desk.write(".security.yml", security);
-      const { kernel } = await desk.start();
-      const ran = await desk.run("token rotate pico -json");
+    withCommandLine(async (ownership) => {
+      await ownership.write("launcher-config.json", { launcher_token: OWN });
+      await ownership.write(".security.yml", security);
+      const { kernel } = await ownership.start();
+      const ran = await ownership.run("token rotate pico -json");
       expect(ran.json()).toEqual({
         name: "pico",
         source: "security",
@@ -138,18 +138,18 @@ describe("token with a running launcher", () => {
     }));
 
   test("rotate rejects a misspelt name of a token in use", () =>
-    withCommandLine(async (desk) => {
-      await desk.write(".security.yml", security);
-      await desk.start();
-      await expect(desk.run("token rotate picoo")).rejects.toThrow('Did you mean "pico"?');
-      expect(await desk.read(".security.yml")).toBe(security);
+    withCommandLine(async (ownership) => {
+      await ownership.write(".security.yml", security);
+      await ownership.start();
+      await expect(ownership.run("token rotate picoo")).rejects.toThrow('Did you mean "pico"?');
+      expect(await ownership.read(".security.yml")).toBe(security);
     }));
 
   test("set finishes setup with the launcher token", () =>
-    withCommandLine(async (desk) => {
-      const { kernel } = await desk.start();
+    withCommandLine(async (ownership) => {
+      const { kernel } = await ownership.start();
       expect(kernel.state()).toBe("setup");
-      expect(await desk.run("token set launcher", OWN)).toMatchObject({
+      expect(await ownership.run("token set launcher", OWN)).toMatchObject({
         code: 0,
         said: expect.stringContaining("in use now"),
       });
@@ -158,10 +158,12 @@ describe("token with a running launcher", () => {
     }));
 
   test("show logs the access without the value", () =>
-    withCommandLine(async (desk) => {
-      const { lines } = await desk.start();
-      const { out } = await desk.run("token show");
-      expect(JSON.parse(await desk.read("launcher-config.json")).launcher_token).toBe(out.trim());
+    withCommandLine(async (ownership) => {
+      const { lines } = await ownership.start();
+      const { out } = await ownership.run("token show");
+      expect(JSON.parse(await ownership.read("launcher-config.json")).launcher_token).toBe(
+        out.trim(),
+      );
       expect(
         lines.some(({ text }) => text === "the launcher token was shown on the command line"),
       ).toBe(true);
@@ -170,16 +172,16 @@ describe("token with a running launcher", () => {
 
   test("set and rotate reject weak tokens and tokens from the environment", () =>
     withCommandLine(
-      async (desk) => {
-        await desk.start();
-        expect(await desk.run("token set pico", "short")).toMatchObject({
+      async (ownership) => {
+        await ownership.start();
+        expect(await ownership.run("token set pico", "short")).toMatchObject({
           code: 1,
           said: expect.stringContaining("16"),
         });
-        expect((await desk.run("token rotate launcher -json")).json()).toMatchObject({
+        expect((await ownership.run("token rotate launcher -json")).json()).toMatchObject({
           error: "token_managed_by_env",
         });
-        expect((await desk.run("token source -json")).json()).toMatchObject({
+        expect((await ownership.run("token source -json")).json()).toMatchObject({
           running: true,
           tokens: expect.arrayContaining([
             expect.objectContaining({

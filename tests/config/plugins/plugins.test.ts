@@ -25,25 +25,25 @@ const channel = (name: string, more = "") => `export default () => ({
   },
 });`;
 
-async function put(desk: CommandLine, path: string, text: string): Promise<void> {
-  await mkdir(dirname(join(desk.home, path)), { recursive: true });
-  await writeFile(join(desk.home, path), text, { mode: 0o600 });
+async function put(ownership: CommandLine, path: string, text: string): Promise<void> {
+  await mkdir(dirname(join(ownership.home, path)), { recursive: true });
+  await writeFile(join(ownership.home, path), text, { mode: 0o600 });
 }
-const use = (desk: CommandLine, plugins: unknown, more: object = {}) =>
-  desk.write("config.json", { plugins, ...more });
-const views = async (desk: CommandLine) =>
-  (await desk.run("status -json")).json().plugins as Record<string, unknown>[];
+const use = (ownership: CommandLine, plugins: unknown, more: object = {}) =>
+  ownership.write("config.json", { plugins, ...more });
+const views = async (ownership: CommandLine) =>
+  (await ownership.run("status -json")).json().plugins as Record<string, unknown>[];
 
 describe("loadWithPlugins", () => {
   test("loads a file of the home with its settings and token", () =>
-    withCommandLine(async (desk) => {
-      await put(desk, "letters.js", channel("letters"));
-      await use(desk, ["./letters.js"], { channels: { letters: { port: 7 } } });
-      await desk.write(
+    withCommandLine(async (ownership) => {
+      await put(ownership, "letters.js", channel("letters"));
+      await use(ownership, ["./letters.js"], { channels: { letters: { port: 7 } } });
+      await ownership.write(
         ".security.yml",
         "channels:\n  letters:\n    token: from-the-security-file\n",
       );
-      const { kernel, lines } = await desk.start();
+      const { kernel, lines } = await ownership.start();
       expect(lines).toContainEqual(
         expect.objectContaining({
           text: "letters is ready",
@@ -53,11 +53,11 @@ describe("loadWithPlugins", () => {
         }),
       );
       expect(kernel.health().plugins.at(-1)).toEqual({ name: "letters", phase: "ready" });
-      expect(await views(desk)).toEqual([
+      expect(await views(ownership)).toEqual([
         { name: "letters", from: "./letters.js", required: false, state: "started" },
       ]);
-      expect((await desk.run("status")).out).toMatch(/^Plugin +letters: started$/m);
-      const sources = (await desk.run("token source -json")).json().tokens as {
+      expect((await ownership.run("status")).out).toMatch(/^Plugin +letters: started$/m);
+      const sources = (await ownership.run("token source -json")).json().tokens as {
         name: string;
         source: string;
       }[];
@@ -74,17 +74,17 @@ describe("loadWithPlugins", () => {
         source: "security",
         variable: "SERVICE_CHANNELS_LETTERS_TOKEN",
       });
-      expect((await desk.run("doctor")).out).toMatch(/letters \(\.\/letters\.js\): started/);
+      expect((await ownership.run("doctor")).out).toMatch(/letters \(\.\/letters\.js\): started/);
       await kernel.stop();
       expect(lines).toContainEqual(expect.objectContaining({ text: "letters has stopped" }));
     }));
 
   test("lets variables named after the section override the file", () =>
     withCommandLine(
-      async (desk) => {
-        await put(desk, "letters.js", channel("letters"));
-        await use(desk, ["./letters.js"], { channels: { letters: { port: 7 } } });
-        const { lines } = await desk.start();
+      async (ownership) => {
+        await put(ownership, "letters.js", channel("letters"));
+        await use(ownership, ["./letters.js"], { channels: { letters: { port: 7 } } });
+        const { lines } = await ownership.start();
         expect(lines).toContainEqual(
           expect.objectContaining({
             text: "letters is ready",
@@ -101,17 +101,17 @@ describe("loadWithPlugins", () => {
     ));
 
   test("loads a package of the home that only exports for import", () =>
-    withCommandLine(async (desk) => {
+    withCommandLine(async (ownership) => {
       const manifest = {
         name: "@ann/letters",
         type: "module",
         exports: { import: "./made/index.js" },
       };
-      await put(desk, "node_modules/@ann/letters/package.json", JSON.stringify(manifest));
-      await put(desk, "node_modules/@ann/letters/made/index.js", channel("letters"));
-      await use(desk, [{ name: "@ann/letters", required: true }]);
-      await desk.start();
-      expect(await views(desk)).toMatchObject([
+      await put(ownership, "node_modules/@ann/letters/package.json", JSON.stringify(manifest));
+      await put(ownership, "node_modules/@ann/letters/made/index.js", channel("letters"));
+      await use(ownership, [{ name: "@ann/letters", required: true }]);
+      await ownership.start();
+      expect(await views(ownership)).toMatchObject([
         { name: "letters", from: "@ann/letters", state: "started" },
       ]);
     }));
@@ -171,20 +171,20 @@ describe("loadWithPlugins", () => {
       /start: no broker/,
     ],
   ])("skips a plugin that %s, unless it is required", (_, text, reason) =>
-    withCommandLine(async (desk) => {
-      if (text) await put(desk, "letters.js", text);
-      await use(desk, ["./letters.js"]);
-      const { kernel, lines } = await desk.start();
-      expect(await views(desk)).toMatchObject([
+    withCommandLine(async (ownership) => {
+      if (text) await put(ownership, "letters.js", text);
+      await use(ownership, ["./letters.js"]);
+      const { kernel, lines } = await ownership.start();
+      expect(await views(ownership)).toMatchObject([
         { from: "./letters.js", state: "failed", reason: expect.stringMatching(reason) },
       ]);
-      expect((await desk.run("status")).out).toMatch(/^Plugin +\S+: failed: /m);
-      expect((await desk.run("doctor")).out).toMatch(reason);
+      expect((await ownership.run("status")).out).toMatch(/^Plugin +\S+: failed: /m);
+      expect((await ownership.run("doctor")).out).toMatch(reason);
       expect(lines.some(({ level }) => level === "error")).toBe(true);
       await kernel.stop();
 
-      await use(desk, [{ name: "./letters.js", required: true }]);
-      expect((await rejection(desk.start())).message).toMatch(reason);
+      await use(ownership, [{ name: "./letters.js", required: true }]);
+      expect((await rejection(ownership.start())).message).toMatch(reason);
     }),
   );
 
@@ -192,37 +192,41 @@ describe("loadWithPlugins", () => {
     ["an invalid setting", { port: "seven" }, "channels.letters.port"],
     ["an unknown setting", { prt: 7 }, 'Did you mean "port"'],
   ])("fails only the plugin for %s and names the setting", (_, letters, reason) =>
-    withCommandLine(async (desk) => {
-      await put(desk, "letters.js", channel("letters"));
-      await use(desk, ["./letters.js"], { channels: { letters } });
-      await desk.start();
-      expect(await views(desk)).toMatchObject([
+    withCommandLine(async (ownership) => {
+      await put(ownership, "letters.js", channel("letters"));
+      await use(ownership, ["./letters.js"], { channels: { letters } });
+      await ownership.start();
+      expect(await views(ownership)).toMatchObject([
         { state: "failed", reason: expect.stringContaining(reason) },
       ]);
     }),
   );
 
   test("rejects the names of all built-in plugins", () =>
-    withCommandLine(async (desk) => {
-      const { kernel } = await desk.start();
+    withCommandLine(async (ownership) => {
+      const { kernel } = await ownership.start();
       const own = kernel.health().plugins.map(({ name }) => name);
       await kernel.stop();
       for (const name of own)
-        await put(desk, `${name}.js`, `export default { name: "${name}", api: 1, start() {} };`);
+        await put(
+          ownership,
+          `${name}.js`,
+          `export default { name: "${name}", api: 1, start() {} };`,
+        );
       await use(
-        desk,
+        ownership,
         own.map((name) => `./${name}.js`),
       );
-      await desk.start();
-      expect((await views(desk)).map(({ from, state }) => [from, state])).toEqual(
+      await ownership.start();
+      expect((await views(ownership)).map(({ from, state }) => [from, state])).toEqual(
         own.map((name) => [`./${name}.js`, "failed"]),
       );
     }));
 
   test("only warns about the section of a plugin that failed", () =>
-    withCommandLine(async (desk) => {
-      await use(desk, ["./pica.js"], { channels: { pica: {} } });
-      const { lines } = await desk.start();
+    withCommandLine(async (ownership) => {
+      await use(ownership, ["./pica.js"], { channels: { pica: {} } });
+      const { lines } = await ownership.start();
       expect(lines.map(({ text }) => text)).toContainEqual(
         expect.stringContaining(
           'no plugin reads "channels.pica"; it may belong to ./pica.js, which failed',
@@ -231,20 +235,20 @@ describe("loadWithPlugins", () => {
     }));
 
   test("redacts tokens in errors of a plugin", () =>
-    withCommandLine(async (desk) => {
+    withCommandLine(async (ownership) => {
       const { createLauncher } = await import("../../../config/presets/launcher.ts");
       const { createCapturedLog } = await import("../../../kernel/testing.ts");
       await put(
-        desk,
+        ownership,
         "letters.js",
         channel("letters", "throw new Error(needs.tokenSecrets.reveal('letters'));"),
       );
-      await use(desk, ["./letters.js"]);
+      await use(ownership, ["./letters.js"]);
       const token = "correct-horse-battery-staple";
       const env = { SERVICE_CHANNELS_LETTERS_TOKEN: token };
       const redact = (text: string): string => text.replaceAll(token, "[redacted]");
       const kernel = await createLauncher({
-        home: desk.home,
+        home: ownership.home,
         env,
         version: "0",
         log: createCapturedLog().log,
@@ -274,17 +278,17 @@ describe("readEntries", () => {
     [[{ name: "./letters.js", required: "yes" }], "true or false"],
     [["./letters.js", "./letters.js"], "twice"],
   ])("rejects %j", (plugins, expected) =>
-    withCommandLine(async (desk) => {
-      await use(desk, plugins);
-      expect((await rejection(desk.start())).message).toContain(expected);
+    withCommandLine(async (ownership) => {
+      await use(ownership, plugins);
+      expect((await rejection(ownership.start())).message).toContain(expected);
     }),
   );
 
   test("searches for packages in the home only", () =>
-    withCommandLine(async (desk) => {
-      await use(desk, ["zod"]);
-      await desk.start();
-      expect(await views(desk)).toMatchObject([
+    withCommandLine(async (ownership) => {
+      await use(ownership, ["zod"]);
+      await ownership.start();
+      expect(await views(ownership)).toMatchObject([
         { reason: expect.stringContaining("npm install --prefix") },
       ]);
     }));
@@ -294,48 +298,48 @@ describe.skipIf(process.platform === "win32")("loadWithPlugins with files of oth
   test.each(["letters.js", "deep/letters.js", "config.json", "deep", "."])(
     "rejects a writable %s with the fix",
     (path) =>
-      withCommandLine(async (desk) => {
-        await put(desk, "letters.js", channel("letters"));
-        await put(desk, "deep/letters.js", channel("letters"));
-        await use(desk, [path.startsWith("deep") ? "./deep/letters.js" : "./letters.js"]);
+      withCommandLine(async (ownership) => {
+        await put(ownership, "letters.js", channel("letters"));
+        await put(ownership, "deep/letters.js", channel("letters"));
+        await use(ownership, [path.startsWith("deep") ? "./deep/letters.js" : "./letters.js"]);
         await chmod(
-          join(desk.home, path),
+          join(ownership.home, path),
           path.endsWith("s") || path.endsWith("n") ? 0o622 : 0o720,
         );
-        const { code, message } = await rejection(desk.start());
+        const { code, message } = await rejection(ownership.start());
         expect([code, message]).toEqual([
           "FILE_WRITABLE_BY_OTHERS",
           expect.stringContaining("chmod go-w "),
         ]);
-        await chmod(join(desk.home, path), 0o700);
+        await chmod(join(ownership.home, path), 0o700);
       }),
   );
 
   test.runIf(isRoot)("rejects a file of another user", () =>
-    withCommandLine(async (desk) => {
-      await put(desk, "letters.js", channel("letters"));
-      await use(desk, ["./letters.js"]);
-      await chown(join(desk.home, "letters.js"), 12_345, 12_345);
-      expect((await rejection(desk.start())).message).toContain("chown");
+    withCommandLine(async (ownership) => {
+      await put(ownership, "letters.js", channel("letters"));
+      await use(ownership, ["./letters.js"]);
+      await chown(join(ownership.home, "letters.js"), 12_345, 12_345);
+      expect((await rejection(ownership.start())).message).toContain("chown");
     }),
   );
 
   test("checks the target of a symbolic link", () =>
-    withCommandLine(async (desk) => {
-      await put(desk, "elsewhere/letters.js", channel("letters"));
-      await rename(join(desk.home, "elsewhere"), `${desk.home}-elsewhere`);
-      await symlink(`${desk.home}-elsewhere/letters.js`, join(desk.home, "letters.js"));
-      await chmod(`${desk.home}-elsewhere`, 0o777);
-      await use(desk, ["./letters.js"]);
-      expect((await rejection(desk.start())).message).toContain(`${desk.home}-elsewhere`);
+    withCommandLine(async (ownership) => {
+      await put(ownership, "elsewhere/letters.js", channel("letters"));
+      await rename(join(ownership.home, "elsewhere"), `${ownership.home}-elsewhere`);
+      await symlink(`${ownership.home}-elsewhere/letters.js`, join(ownership.home, "letters.js"));
+      await chmod(`${ownership.home}-elsewhere`, 0o777);
+      await use(ownership, ["./letters.js"]);
+      expect((await rejection(ownership.start())).message).toContain(`${ownership.home}-elsewhere`);
     }));
 
   test("reports the same in the doctor without a running launcher", () =>
-    withCommandLine(async (desk) => {
-      await put(desk, "letters.js", channel("letters"));
-      await use(desk, ["./letters.js"]);
-      expect((await desk.run("doctor")).out).toContain("only you can change them");
-      await chmod(join(desk.home, "letters.js"), 0o666);
-      expect((await desk.run("doctor")).out).toContain("chmod go-w");
+    withCommandLine(async (ownership) => {
+      await put(ownership, "letters.js", channel("letters"));
+      await use(ownership, ["./letters.js"]);
+      expect((await ownership.run("doctor")).out).toContain("only you can change them");
+      await chmod(join(ownership.home, "letters.js"), 0o666);
+      expect((await ownership.run("doctor")).out).toContain("chmod go-w");
     }));
 });

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { distFolder } from "../../../plugins/dashboard/assets.ts";
+import { distFolder } from "../../../plugins/dashboard/server/assets.ts";
 import { useDashboard } from "../../browser/dashboard-pages.ts";
 
 const dashboard = useDashboard();

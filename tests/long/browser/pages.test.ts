@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { StatusView } from "../../../plugins/dashboard/api/views.ts";
+import type { StatusView } from "../../../plugins/dashboard/shared/views.ts";
 import { expectAccessible } from "../../browser/axe.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
 import { fresh, program, running } from "../../browser/sample.ts";

@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { finishSetup, startLauncher } from "../../e2e/launcher.ts";
-import { tokenPlaceholder } from "../../../plugins/dashboard/ui/text/token-rules.ts";
+import { tokenPlaceholder } from "../../../plugins/dashboard/shared/token-rules.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
 
 let browser: Browser;

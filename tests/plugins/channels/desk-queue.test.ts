@@ -7,7 +7,7 @@ import {
   conversationsErrors,
   type Conversations,
   type DeletionListener,
-  type Desk,
+  type SessionOwnership,
   type PassOutcome,
 } from "../../../plugins/conversations/index.ts";
 import { createSampleChannel } from "../../support/sample-channel.ts";
@@ -16,7 +16,7 @@ const codeOf = ({ code }: { code: string }): string => code;
 const gone = conversationsErrors.node_gone();
 const turn = (): Promise<void> => new Promise(setImmediate);
 
-type Owner = Awaited<ReturnType<Desk["claim"]>>;
+type Owner = Awaited<ReturnType<SessionOwnership["claim"]>>;
 
 async function run(
   use: (at: {
@@ -33,7 +33,7 @@ async function run(
   let owner: Owner | undefined;
   const claims: ((granted: Owner) => void)[] = [];
   const passed: { id: string; stopped: boolean; outcome: PassOutcome }[] = [];
-  const desk: Desk = {
+  const ownership: SessionOwnership = {
     listen: () => undefined,
     claim: () => owner ?? new Promise((resolve) => claims.push(resolve)),
     pass: (_, { id }, outcome, { stopped = false }) => void passed.push({ id, stopped, outcome }),
@@ -43,7 +43,7 @@ async function run(
   const conversations = {
     taken: { known: () => [], settle: () => undefined },
     watchDeletions: (given: DeletionListener) => void (listener = given),
-    desk,
+    ownership,
   } as unknown as Conversations;
   const store: Plugin<{ offers: { conversations: Conversations } }> = {
     name: "conversations",
@@ -73,7 +73,7 @@ function deliver(channel: ReturnType<typeof createSampleChannel>, id: string) {
   return channel.inlet().deliver(channel.message({ id }), { dedupe: true }).catch(codeOf);
 }
 
-describe("DeskQueue", () => {
+describe("OwnershipQueue", () => {
   test.each<[string, Owner]>([
     ["this node", "own"],
     ["another node", { node: "b" }],

@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { loadAssets } from "../../../plugins/dashboard/assets.ts";
+import { loadAssets } from "../../../plugins/dashboard/server/assets.ts";
 import {
   relativeTime,
   formatCount,
   formatDuration,
-} from "../../../plugins/dashboard/ui/text/format.ts";
-import { violatedRules } from "../../../plugins/dashboard/ui/text/token-rules.ts";
+} from "../../../plugins/dashboard/shared/format.ts";
+import { violatedRules } from "../../../plugins/dashboard/shared/token-rules.ts";
 import {
   failedSignInLabel,
   signInMethodLabel,
-} from "../../../plugins/dashboard/ui/text/sign-in-labels.ts";
-import { tokenLabel } from "../../../plugins/dashboard/ui/text/token-labels.ts";
+} from "../../../plugins/dashboard/shared/sign-in-labels.ts";
+import { tokenLabel } from "../../../plugins/dashboard/shared/token-labels.ts";
 import type { TokenWay } from "../../../plugins/dashboard/index.ts";
 import { program, running } from "../../browser/sample.ts";
 import { doorway, overview, pages } from "../../browser/site.ts";

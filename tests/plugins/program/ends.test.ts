@@ -67,7 +67,7 @@ describe("PendingMessages", () => {
       downReason: () => undefined,
       hung: () => undefined,
       knowsStop: () => false,
-      deafChanged: () => undefined,
+      stopTimeoutsChanged: () => undefined,
     });
     const { message } = createSampleChannel();
     void pendingMessages.accept({

@@ -140,7 +140,7 @@ describe("stop of a message that a program answers", () => {
   test("reports a program that does not end the reply in time", async () => {
     await using harness = await startProgram(script, { stopGraceS: 0.05 });
     const deaf: object[] = [];
-    harness.kernel.on("channels:answer-deaf", (event) => void deaf.push(event));
+    harness.kernel.on("channels:stop-timed-out", (event) => void deaf.push(event));
     const sent = rejected(harness.deliver({ id: "a", content: "silent" }));
     await seen(harness, "message.send 1");
     void harness.halt("a");

@@ -34,7 +34,7 @@ const pixelsOf = ({ argb, size }: Icon): number[][] =>
 
 describe("iconsFor", () => {
   test("uses the colours of the dashboard logo", () => {
-    const svg = read("plugins/dashboard/ui/icon.svg");
+    const svg = read("plugins/dashboard/pages/icon.svg");
     const hex = (colour: Colour): string => `#${Buffer.from(colour).toString("hex")}`;
     const { wall, light, leaf } = colours;
     expect([...svg.matchAll(/fill="(#\w+)"/g)].map(([, fill]) => fill)).toEqual(

@@ -1,0 +1,479 @@
+/** The channels service: its calls, the contract of a channel, and the events. */
+import type { Awaitable, Release } from "../../kernel/index.ts";
+import type {
+  Address,
+  AnswerEnd,
+  ContextUsage,
+  EndOptions,
+  FinishReason,
+  HistoryOptions,
+  InboundMessage,
+  Media,
+  Page,
+  Sender,
+  StopResult,
+  ToolCall,
+  Turn,
+  Usage,
+} from "../conversations/contract.ts";
+
+export type {
+  Address,
+  AnswerEnd,
+  ContextUsage,
+  EndOptions,
+  FinishReason,
+  HistoryOptions,
+  InboundMessage,
+  Media,
+  PreviousTurn,
+  Sender,
+  StopResult,
+  StopStatus,
+  ToolCall,
+  Usage,
+} from "../conversations/contract.ts";
+
+/** A message to a client. */
+export interface OutboundMessage {
+  /** Text for the client; in an update, the full text so far. May be empty. On `pico`, the whole
+   *  message has at most 512 KiB as JSON, and a larger one is rejected as `too_large`. */
+  readonly content: string;
+  /** Marks content that clients may fold: thoughts and tool calls. */
+  readonly kind?: "thought" | "tool_calls";
+  /** Marks a progress message. A later update replaces it, and it is not replayed to clients that
+   *  connect afterwards. */
+  readonly placeholder?: boolean;
+  /** The calls that the message announces. Set with `kind: "tool_calls"`. */
+  readonly toolCalls?: readonly ToolCall[];
+  /** Files for the client, in order. Absent means none. */
+  readonly attachments?: readonly Media[];
+  /** Id of the client message that this one answers. `reply` and `stream` of a message set it. */
+  readonly inReplyTo?: string;
+  /** Name of the language model that wrote the message. */
+  readonly model?: string;
+  /** Token counts that the client may show. `pico` sends them as `context_usage`. */
+  readonly contextUsage?: ContextUsage;
+  /** Tokens of the answer, for its end. Read from replies only. */
+  readonly usage?: Usage;
+  /** Why the answer ended. Read from replies only. */
+  readonly finishReason?: FinishReason;
+  /** Bridges the message has crossed. A bridge sets the received number plus one. More than 4 is
+   *  rejected as `loop`. A channel transmits the number if its protocol allows it. */
+  readonly hops?: number;
+}
+
+/** Delivery status of a sent message. It only advances: written or buffered, then delivered or
+ *  undelivered. */
+export interface Receipt {
+  /** Id of the sent message: 32 hexadecimal digits, made by the channels plugin. Empty if a reply
+   *  stream ended without text. */
+  readonly id: string;
+  /** `written`: given to a socket. `buffered`: kept, because no client is connected.
+   *  `delivered`: acknowledged by the client. `undelivered`: lost, for `reason`. */
+  readonly status: "written" | "buffered" | "delivered" | "undelivered";
+  /** Why the message is `undelivered`: a short code such as `overflow`, `expired` or `aborted`. */
+  readonly reason?: string;
+}
+
+/** A message as the application receives it. */
+export interface Message extends InboundMessage {
+  /** Acknowledges the message before the application returns, for work that takes minutes. The next
+   *  message of the session may then arrive, for example a request to stop. */
+  accept(): void;
+  /** Sends a message to this session that names this one as `inReplyTo`. `final: false` announces
+   *  updates, as in `Channels.send`, and rejects like it. */
+  reply(message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt>;
+  /** Opens a reply that grows. It names this message as `inReplyTo`. */
+  stream(options?: StreamOptions): ReplyStream;
+  /**
+   * Aborts when a client stops this message (`stopped`), and when the kernel stops (`not_running`).
+   * Pass it to the text generator. Replies after a stop reject with `stopped`.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * Reads the turns of both sides in this session, oldest first, without this message. The page is
+   * empty unless the plugin `conversations` has a durable store.
+   *
+   * @throws store_unavailable if the store cannot be read.
+   */
+  history(options?: HistoryOptions): Promise<Page<Turn>>;
+  /** Adds facts about the end of the answer. Does not end it: the answer ends when the application
+   *  has returned and all its streams have ended. A `finishReason` marks the text as complete, so
+   *  that a later stop does not change the outcome. */
+  end(options: EndOptions): void;
+}
+
+/** Options of a growing reply. */
+export interface StreamOptions extends Pick<OutboundMessage, "kind" | "inReplyTo" | "model"> {
+  /** Aborts the stream with `no_client` when no client of the session has been connected for
+   *  `afterMs`, or for the time in which the channel lets clients resume: 300 s for pico, 0 if the
+   *  channel names none. Without it the reply continues for clients that return.
+   *  @defaultValue `false` */
+  readonly cancelWhenAlone?: boolean | { readonly afterMs: number };
+}
+
+/** A message that is shown while it grows. The first text sends it; updates with the full text
+ *  so far follow, at most ten per second; the last update is final. A channel that cannot update
+ *  messages receives the whole text at the end. */
+export interface ReplyStream {
+  /**
+   * Adds text. Does nothing after an abort.
+   *
+   * @returns `false` if more than 65,536 characters wait to be shown: await `drained()`.
+   * @throws stream_ended after `end`.
+   */
+  write(text: string): boolean;
+  /**
+   * Replaces the text so far.
+   *
+   * @throws stream_ended after `end`.
+   */
+  replace(text: string): void;
+  /** Resolves when less text waits to be shown, or the stream has ended. */
+  drained(): Promise<void>;
+  /**
+   * Sends the whole text and ends the reply.
+   *
+   * @returns The receipt; after an abort, the receipt of the text that was sent.
+   * @throws undeliverable if the channel could not send the text.
+   * @throws too_large if the text exceeds the limit of the channel.
+   * @throws not_running if the kernel is not running.
+   */
+  end(
+    last?: Pick<
+      OutboundMessage,
+      "attachments" | "contextUsage" | "model" | "usage" | "finishReason"
+    >,
+  ): Promise<Receipt>;
+  /** Ends the reply with the text so far, and aborts `signal` with this reason. */
+  abort(reason?: unknown): void;
+  /** Aborts when the stream does: by `abort`, when the kernel stops (`not_running`), when the
+   *  channel rejects the text, and with `cancelWhenAlone` (`no_client`). Pass it to the text
+   *  generator. */
+  readonly signal: AbortSignal;
+}
+
+/** A function that processes messages. `signal` aborts when the kernel stops. */
+export type Application = (message: Message, signal: AbortSignal) => Awaitable<void>;
+
+/** Options of an application. */
+export interface ApplicationOptions {
+  /** Messages of one session that run in parallel until they are accepted. @defaultValue `1`: in
+   *  order */
+  readonly perSession?: number;
+  /** Seconds after which a stopped message no longer occupies its session. @defaultValue `10` */
+  readonly stopGraceS?: number;
+  /**
+   * For an application that queues messages itself: removes a message that it has not begun with.
+   * Called for each message that a client stops, latest first, before any of them is aborted.
+   *
+   * @param message - The object that the application received.
+   * @returns False if the application has begun with the message.
+   */
+  readonly withdraw?: (message: Message) => boolean;
+  /** Messages that chat pages offer to begin with: at most four, each of 1 to 80 characters.
+   *  @defaultValue those of the page */
+  readonly suggestions?: readonly string[];
+}
+
+/** The channels service. Calls that send reject with `not_running`, `too_large`, `rate_limited`,
+ *  `unsupported` or `undeliverable`. */
+export interface Channels {
+  /**
+   * Attaches a channel.
+   *
+   * @throws channel_invalid if it lacks a name or `send`.
+   * @throws channel_taken if a channel with this name is attached.
+   */
+  attach(adapter: ChannelAdapter): ChannelHandle;
+  /**
+   * Registers the application.
+   *
+   * @returns A function that removes it.
+   * @throws application_invalid if it is not a function.
+   * @throws application_taken if the kernel already has an application.
+   * @throws suggestions_invalid if there are too many suggestions, or one is too long or blank.
+   */
+  handle(application: Application, options?: ApplicationOptions): Release;
+  /** Sends a message. `final: false` announces updates, the last of which has `final: true`;
+   *  otherwise clients treat the message as complete. */
+  send(to: Address, message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt>;
+  /** Replaces the content of a sent message. `id` is the one of its receipt. */
+  update(
+    to: Address,
+    id: string,
+    message: OutboundMessage & { readonly final?: boolean },
+  ): Promise<Receipt>;
+  /** Removes a sent message for all clients. `id` is the one of its receipt. */
+  remove(to: Address, id: string): Promise<Receipt>;
+  /** Shows or hides the typing indicator of a session. Does nothing on a channel without one. */
+  typing(to: Address, on: boolean): void;
+  /** Opens a message that grows. */
+  stream(to: Address, options?: StreamOptions): ReplyStream;
+  /**
+   * Stops a message of a client, or all messages of the session that run or wait. The
+   * `message.signal` of the application aborts. A waiting message is rejected as `stopped`, and
+   * never reaches the application: waiting messages are removed before any other is stopped.
+   *
+   * @param id - Id of the message. @defaultValue all
+   * @param by - The person who stops it.
+   * @returns The effect on each message. It is a promise only if several nodes share the
+   *   conversations, and it never rejects: the status is `unknown` if a node cannot be asked.
+   */
+  stop(to: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
+  /** Lists the sessions of a channel in which a message of a client runs or waits. */
+  busySessions(channel: string): readonly string[];
+  /**
+   * Reads the turns of both sides in a session, oldest first. The page is empty for an unknown
+   * session, and unless the plugin `conversations` has a durable store.
+   *
+   * @throws store_unavailable if the store cannot be read.
+   */
+  history(to: Address, options?: HistoryOptions): Promise<Page<Turn>>;
+  /** The `suggestions` of the application; undefined if it has none. */
+  suggestions(): readonly string[] | undefined;
+  /**
+   * Records the times of the newest 200 messages, without their content.
+   *
+   * @returns A function that ends the recording.
+   */
+  recordTimes(): Release;
+  /** The recorded times, oldest first; empty while no plugin records them. */
+  times(): readonly RequestTimes[];
+  /** Counts the messages of all channels. */
+  traffic(): ChannelTraffic;
+}
+
+/** The times of one message of a client. `…Ms` are milliseconds since it arrived. */
+export interface RequestTimes extends Address {
+  /** Id of the message. */
+  readonly id: string;
+  /** Unix milliseconds of the arrival. */
+  readonly at: number;
+  /** Name of the protocol that the message arrived through. */
+  readonly door?: string;
+  /** The application accepted it. */
+  readonly acceptedMs?: number;
+  /** The first text of the answer was sent. */
+  readonly firstTextMs?: number;
+  /** The answer ended. */
+  readonly endedMs?: number;
+  /** How it ended. */
+  readonly outcome?: AnswerEnd["outcome"];
+  /** Code of the error, with the outcome `failed`. */
+  readonly code?: string;
+  /** Tokens of the answer, if the application named them. */
+  readonly usage?: Usage;
+  /** Name of the language model. */
+  readonly model?: string;
+  /** The messages of the answer, in order: at most 100. */
+  readonly parts: readonly RequestTimesPart[];
+  /** Number of later messages and updates that `parts` lacks. */
+  readonly left: number;
+}
+
+/** The times of one message of the application. */
+export interface RequestTimesPart {
+  /** Id of the message. */
+  readonly id: string;
+  /** Kind of its content. */
+  readonly kind: "text" | "thought" | "tool_calls";
+  /** It was sent. */
+  readonly fromMs: number;
+  /** It was updated for the last time. */
+  readonly toMs: number;
+  /** How often it was updated. */
+  readonly updates: number;
+  /** True if its text is complete. */
+  readonly final: boolean;
+}
+
+/** Messages since the start. Updates of a message are not messages of their own. */
+export interface ChannelTraffic {
+  /** Messages of clients, without duplicates. */
+  readonly received: number;
+  /** Messages of the application. */
+  readonly sent: number;
+  /** Completed answers, oldest first: at most the newest 1,000. */
+  readonly answers: readonly {
+    /** Unix milliseconds of the end. */
+    readonly at: number;
+    /** Milliseconds since the message arrived. */
+    readonly ms: number;
+  }[];
+}
+
+/** Callbacks for the outcome of a delivery: one of them runs, once. */
+export interface DeliveryCallbacks {
+  /** The application accepted the message, now or (`duplicate`) when it was delivered before. */
+  accepted(status: "accepted" | "duplicate"): void;
+  /** The application or Doorward rejected the message. Errors of Doorward have the codes of
+   *  `deliver`; errors of the application are passed on as they were thrown. */
+  rejected(error: unknown): void;
+}
+
+/** A message that the application works on. */
+export interface RunningMessage {
+  /** Id of the message. */
+  readonly id: string;
+  /** Unix milliseconds at which it arrived. */
+  readonly at: number;
+}
+
+/** The calls that an attached channel makes. */
+export interface ChannelHandle {
+  /**
+   * Delivers a message to the application. While the promise is pending, the channel pauses.
+   *
+   * @returns A promise that resolves when the application has accepted the message. It rejects with
+   *   the error of the application.
+   * @throws not_running before the kernel is ready and after it stops.
+   * @throws no_application if the kernel has no application.
+   * @throws id_reused if another message of the session used the id.
+   * @throws loop if the message has crossed more than 4 bridges.
+   */
+  deliver(
+    message: InboundMessage,
+    options?: { dedupe?: boolean },
+  ): Promise<"accepted" | "duplicate">;
+  /** Delivers without a promise, for channels with many messages. A callback may run before this
+   *  call returns. */
+  hand(
+    message: InboundMessage,
+    deliveryCallbacks: DeliveryCallbacks,
+    options?: { dedupe?: boolean },
+  ): void;
+  /** Reports a later status of a sent message: delivered, undelivered. */
+  receipt(session: string, receipt: Receipt): void;
+  /** Reports that the client of a session began or stopped typing. */
+  typing(session: string, on: boolean): void;
+  /** Reports that the first client of the session has connected. */
+  sessionActive(session: string): void;
+  /** Reports that the last client of the session has disconnected. */
+  sessionIdle(session: string): void;
+  /** Stops a message of the session, or all of them, as `Channels.stop` does. */
+  stop(session: string, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
+  /** Returns true while the application processes a message of this session (default: of any
+   *  session), even after it has acknowledged the message. */
+  isBusy(session?: string): boolean;
+  /**
+   * Lists the messages of the session that the application works on, oldest first.
+   *
+   * @returns Undefined if another node may have the session.
+   */
+  running(session: string): readonly RunningMessage[] | undefined;
+  /** Detaches the channel. Later deliveries are rejected as `not_running`; other calls do
+   *  nothing. */
+  close(): void;
+}
+
+/** The receipt a channel returns. */
+export interface AdapterReceipt extends Receipt {
+  /** True if no later status will follow, so that the message need not be tracked. */
+  readonly isLast?: boolean;
+}
+
+/** A plugin's implementation of a channel. A missing method is rejected as `unsupported`. */
+export interface ChannelAdapter {
+  /** Value of `channel` in addresses and messages. Each name can be attached once in a kernel. */
+  readonly name: string;
+  /** Milliseconds that a client may be away and still receive what it missed. @defaultValue `0` */
+  readonly resumeMs?: number;
+  /**
+   * Sends a new message. With `final: false`, updates follow, and the last one has `final: true`.
+   *
+   * @param id - Id for later updates: 32 hexadecimal digits, never used before.
+   * @returns The receipt, with the same id.
+   * @throws too_large, rate_limited or undeliverable, which reach the caller of `Channels.send`. An
+   *   error without a code becomes `undeliverable`.
+   */
+  send(
+    session: string,
+    id: string,
+    message: OutboundMessage & { readonly final?: boolean },
+  ): Awaitable<AdapterReceipt>;
+  /** Replaces the content of a sent message by the full text so far. Fails like `send`. */
+  update?(
+    session: string,
+    id: string,
+    message: OutboundMessage & { readonly final?: boolean },
+  ): Awaitable<AdapterReceipt>;
+  /** Removes a sent message for all clients of the session. Fails like `send`. */
+  remove?(session: string, id: string): Awaitable<AdapterReceipt>;
+  /** Shows or hides the typing indicator. A loss is harmless, so it has no receipt. */
+  typing?(session: string, on: boolean): void;
+  /** Reports that the application failed after it had accepted this message, so that the client
+   *  stops waiting for a reply. */
+  failed?(session: string, id: string, error: unknown): void;
+  /**
+   * Adds the message to the conversation, so that other clients of the session see it. Called once
+   * for each message that the application accepts: then, or before the first text of its answer.
+   * The message is accepted when a returned promise has settled.
+   */
+  turn?(message: InboundMessage): Awaitable<void>;
+  /** Reports the end of the answer to this message, after its last text. */
+  ended?(session: string, id: string, end: AnswerEnd): void;
+  /** The conversation of this session is being deleted: drops everything that is kept of it. */
+  forgotten?(session: string): void;
+}
+
+/** Events of the channels plugin. */
+export type ChannelsEvents = {
+  /** A channel delivered a message; emitted before the application runs, not for duplicates.
+   *  Without content. */
+  "channels:message-received": Address & {
+    /** Id of the message within its session, as in `InboundMessage`. */
+    readonly id: string;
+    /** Id of the sender, if the channel knows it. */
+    readonly sender?: string;
+    /**
+     * Size of the content as UTF-8 plus its media. A medium without bytes counts the characters of
+     * its URL.
+     */
+    readonly bytes: number;
+    /** Unix milliseconds at which the message arrived. */
+    readonly at: number;
+  };
+  /** The answer to a message ended: the application has returned and its streams have ended. */
+  "channels:answer-ended": Address &
+    Pick<AnswerEnd, "outcome" | "code"> & {
+      /** Id of the message that was answered. */
+      readonly id: string;
+      /** Name of the protocol that the message arrived through. */
+      readonly door?: string;
+      /** Milliseconds since the message arrived. */
+      readonly ms: number;
+      /** Unix milliseconds. */
+      readonly at: number;
+    };
+  /** A client asked to stop a message. */
+  "channels:stop-asked": Address & {
+    /** Id of the message that is stopped. */
+    readonly id: string;
+    /** Id of the person who stopped it, if known. */
+    readonly by?: string;
+    /** Name of the protocol that the message arrived through. */
+    readonly door?: string;
+  };
+  /** The application has not ended a stopped message in time. */
+  "channels:stop-timed-out": Address & {
+    /** Id of the message that was stopped. */
+    readonly id: string;
+    /** Seconds since the stop. */
+    readonly seconds: number;
+  };
+  /** A client began or stopped typing. */
+  "channels:typing-changed": Address & {
+    /** True while the client types. */
+    readonly on: boolean;
+  };
+  /** The conversation of a session is being deleted. Its answers have ended. */
+  "channels:session-cleared": Address;
+  /** The first client of a session connected. */
+  "channels:session-joined": Address;
+  /** The last client of a session disconnected. */
+  "channels:session-left": Address;
+  /** The status of a sent message advanced. */
+  "channels:receipt-changed": Address & Receipt;
+};

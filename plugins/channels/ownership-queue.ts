@@ -1,0 +1,288 @@
+/** Hands each message to the node that has its session, where several nodes share a store. */
+import { codeOf, type Awaitable, type Log, type Release } from "../../kernel/index.ts";
+import type { SessionOwnership, PassOptions } from "../conversations/index.ts";
+import { channelsErrors } from "./errors.ts";
+import type { Inbound } from "./inbound.ts";
+import type {
+  Address,
+  DeliveryCallbacks,
+  InboundMessage,
+  RunningMessage,
+  Sender,
+  StopResult,
+} from "./contract.ts";
+
+interface OwnershipQueueOptions {
+  readonly ownership: SessionOwnership;
+  readonly inbound: Inbound;
+  readonly log: Log;
+  readonly after: (ms: number, run: () => void) => Release;
+}
+
+interface WaitingMessage {
+  readonly message: InboundMessage;
+  readonly callbacks: DeliveryCallbacks;
+  readonly options: { readonly dedupe?: boolean };
+  /** True if a client has stopped it here: it is rejected instead of handed over. */
+  isStopped?: boolean;
+  /** True if its outcome was reported because its conversation is deleted. */
+  isDropped?: boolean;
+}
+
+interface StopOptions {
+  readonly id: string | undefined;
+  readonly by: Sender | undefined;
+  /** The messages that waited here. */
+  readonly removed: readonly StopResult[];
+}
+
+/** Messages that wait until it is known which node has their session. */
+interface ClaimQueue {
+  readonly items: WaitingMessage[];
+  readonly done: Promise<void>;
+}
+
+/** Milliseconds before a message is handed over again. */
+const retryMs = 250;
+/** The message must be handed to another node, and reached no application or a former owner. */
+const isMoved = (error: unknown): boolean => ["not_owner", "node_gone"].includes(codeOf(error));
+
+/** The node of a stopped message must know it when it is repeated. */
+const passOptionsOf = ({ options, isStopped }: WaitingMessage): PassOptions =>
+  isStopped ? { ...options, stopped: true } : options;
+
+const isKnown = ({ status }: StopResult): boolean => status !== "unknown";
+
+const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
+
+/**
+ * Messages of a session keep their order. A message that its node could not accept is handed over
+ * again, with the same id.
+ */
+export class OwnershipQueue {
+  private readonly options: OwnershipQueueOptions;
+  private readonly waiting = new Map<string, ClaimQueue>();
+  /** Session -> messages whose outcome another node will report. */
+  private readonly passed = new Map<string, Set<WaitingMessage>>();
+  /** Messages that are handed over again shortly. */
+  private readonly returned = new Set<WaitingMessage>();
+
+  constructor(options: OwnershipQueueOptions) {
+    const { ownership, inbound } = options;
+    this.options = options;
+    ownership.listen({
+      passed: (message, outcome, deliverOptions) =>
+        inbound.deliver(message, outcome, deliverOptions),
+      stopped: (address, id, by) => this.stopHere(address, id, by),
+      lost: (address) => this.lost(address),
+      isBusy: (address) => inbound.isBusy(address.channel, address.session),
+      taken: (address) => inbound.forgetIds(address),
+    });
+  }
+
+  deliver(
+    message: InboundMessage,
+    callbacks: DeliveryCallbacks,
+    options: { readonly dedupe?: boolean } = {},
+  ): void {
+    const item = { message, callbacks, options };
+    const key = keyOf(message);
+    const waiting = this.waiting.get(key);
+    if (waiting) return void waiting.items.push(item);
+    const claimed = this.options.ownership.claim(message);
+    if (claimed === "own") return this.deliverHere(item);
+    const items = [item];
+    const done = this.run(key, items, claimed);
+    this.waiting.set(key, { items, done });
+  }
+
+  /** True if a message of the session (default: of any session of the channel) runs or waits. */
+  isBusy(channel: string, session?: string): boolean {
+    if (this.options.inbound.isBusy(channel, session)) return true;
+    for (const keys of [this.waiting.keys(), this.passed.keys()])
+      for (const key of keys)
+        if (
+          session === undefined
+            ? key.startsWith(`${channel}\0`)
+            : key === keyOf({ channel, session })
+        )
+          return true;
+    return false;
+  }
+
+  /** @returns Undefined if the application here works on none: another node may. */
+  running(channel: string, session: string): readonly RunningMessage[] | undefined {
+    const running = this.options.inbound.running(channel, session);
+    return running.length > 0 ? running : undefined;
+  }
+
+  /**
+   * Stops messages here and, if another node has the session, there. Messages that wait here are
+   * removed before any other ends.
+   */
+  stopMessages(to: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[]> {
+    const removed = this.waitingFor(to, id).map((item): StopResult => {
+      item.isStopped = true;
+      return { id: item.message.id, status: "removed" };
+    });
+    const stopped = this.options.inbound.stopMessages(to, id, by).filter(isKnown);
+    const results = [...removed, ...stopped];
+    const isComplete = id === undefined ? stopped.length > 0 : results.length > 0;
+    return isComplete ? results : this.stopAnywhere(to, { id, by, removed });
+  }
+
+  /** Ends the messages of a session whose conversation is deleted. */
+  forget(address: Address): Release {
+    for (const item of this.waitingFor(address)) {
+      item.isDropped = true;
+      this.settle(() => item.callbacks.rejected(channelsErrors.stopped()), this.options.log);
+    }
+    // Their node rejects them. If it is gone, they are not handed over again.
+    for (const item of this.passed.get(keyOf(address)) ?? []) item.isStopped = true;
+    return this.options.inbound.forget(address);
+  }
+
+  /** Messages that have been handed to no node, and are not stopped. */
+  private waitingFor(to: Address, id?: string): readonly WaitingMessage[] {
+    const key = keyOf(to);
+    const returned = [...this.returned].filter(({ message }) => keyOf(message) === key);
+    const all = [...(this.waiting.get(key)?.items ?? []), ...returned];
+    return all.filter(
+      (item) => !item.isStopped && !item.isDropped && (id ?? item.message.id) === item.message.id,
+    );
+  }
+
+  /** Asks the node that has the session, once it is known which node that is. */
+  private async stopAnywhere(
+    to: Address,
+    { id, by, removed }: StopOptions,
+  ): Promise<readonly StopResult[]> {
+    const { ownership, log } = this.options;
+    await this.waiting.get(keyOf(to))?.done;
+    let results: readonly StopResult[] | undefined;
+    try {
+      results = await ownership.stop(to, id, by);
+    } catch (err) {
+      const stopped = this.stopPassed(to, id);
+      if (stopped.length > 0) return [...removed, ...stopped];
+      log.warn({ ...to, err }, "the node that has a session could not be asked to stop a message");
+    }
+    if (!results?.some(isKnown)) results = await this.stopHere(to, id, by);
+    const names = new Set(removed.map((result) => result.id));
+    return [...removed, ...results.filter((result) => !names.has(result.id))];
+  }
+
+  /** Loads the ids of the session if the message is unknown: it may be over. */
+  private stopHere(
+    to: Address,
+    id: string | undefined,
+    by: Sender | undefined,
+  ): Awaitable<readonly StopResult[]> {
+    const { inbound } = this.options;
+    const stopped = inbound.stopMessages(to, id, by);
+    const loading = stopped.some(isKnown) ? undefined : inbound.loadIds(to, id);
+    return loading ? loading.then(() => inbound.stopMessages(to, id, by)) : stopped;
+  }
+
+  /** The node of these messages does not answer: they are rejected instead of handed over again. */
+  private stopPassed(to: Address, id: string | undefined): readonly StopResult[] {
+    const passed = [...(this.passed.get(keyOf(to)) ?? [])];
+    const matching = passed.filter(({ message }) => id === undefined || message.id === id);
+    for (const item of matching) item.isStopped = true;
+    return matching.map(({ message }) => ({ id: message.id, status: "stopping" }));
+  }
+
+  /** Hands over one message after the other. */
+  private async run(
+    key: string,
+    queue: WaitingMessage[],
+    first: ReturnType<SessionOwnership["claim"]>,
+  ): Promise<void> {
+    const { ownership, log } = this.options;
+    let claim = first;
+    while (queue[0]) {
+      const item = queue[0];
+      let handOver: () => void;
+      try {
+        const owner = await claim;
+        handOver = () => this.handOver(owner, item);
+      } catch (error) {
+        handOver = () => item.callbacks.rejected(error);
+      }
+      queue.shift();
+      if (!item.isDropped) this.settle(handOver, log);
+      if (queue[0]) claim = ownership.claim(queue[0].message);
+    }
+    this.waiting.delete(key);
+  }
+
+  private handOver(
+    owner: Awaited<ReturnType<SessionOwnership["claim"]>>,
+    item: WaitingMessage,
+  ): void {
+    if (typeof owner !== "object") this.deliverHere(item);
+    else this.pass(owner.node, item);
+  }
+
+  private deliverHere(item: WaitingMessage): void {
+    const { message, callbacks } = item;
+    const outcome: DeliveryCallbacks = {
+      accepted: (status) => callbacks.accepted(status),
+      rejected: (error) => (isMoved(error) ? this.again(item) : callbacks.rejected(error)),
+    };
+    this.options.inbound.deliver(message, outcome, passOptionsOf(item));
+  }
+
+  private pass(node: string, item: WaitingMessage): void {
+    const { message, callbacks } = item;
+    const key = keyOf(message);
+    const passed = this.passed.get(key) ?? new Set();
+    this.passed.set(key, passed.add(item));
+    const settled = (report: () => void): void => {
+      passed.delete(item);
+      if (passed.size === 0 && this.passed.get(key) === passed) this.passed.delete(key);
+      this.settle(report, this.options.log);
+    };
+    const outcome: DeliveryCallbacks = {
+      accepted: (status) => settled(() => callbacks.accepted(status)),
+      rejected: (error) =>
+        settled(() => (isMoved(error) ? this.again(item) : callbacks.rejected(error))),
+    };
+    this.options.ownership.pass(node, message, outcome, passOptionsOf(item));
+  }
+
+  private again(item: WaitingMessage): void {
+    const { message, callbacks, options } = item;
+    if (item.isStopped) return callbacks.rejected(channelsErrors.stopped());
+    this.returned.add(item);
+    this.options.after(retryMs, () => {
+      this.returned.delete(item);
+      if (item.isDropped) return;
+      if (item.isStopped) callbacks.rejected(channelsErrors.stopped());
+      else this.deliver(message, callbacks, options);
+    });
+  }
+
+  /** Another node has the session: its answers end here, and nothing of them is stored. */
+  private lost(address: Address): void {
+    const { inbound, ownership, log, after } = this.options;
+    log.warn(
+      { ...address },
+      "another node has taken over a session while this one did not respond",
+    );
+    inbound.abandon(address);
+    const forget = (): void => {
+      if (inbound.isBusy(address.channel, address.session)) after(retryMs, forget);
+      else ownership.forget(address);
+    };
+    forget();
+  }
+
+  private settle(report: () => void, log: Log): void {
+    try {
+      report();
+    } catch (err) {
+      log.error({ err }, "a channel failed to process the outcome of a message");
+    }
+  }
+}

@@ -1,0 +1,314 @@
+/** Types of the conversations service: history for pages, commands and applications. */
+import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
+import type { Address, Page, Turn } from "./messages.ts";
+import type { TokenSync } from "../token-store/index.ts";
+import type { StoreConfig, StoreInput } from "./config.ts";
+import type { SessionOwnership } from "./ownership.ts";
+import type { LogListeners, SessionLog } from "./log/session-log.ts";
+
+export type * from "./messages.ts";
+export type { SessionOwnership, OwnershipListener, PassOptions, PassOutcome } from "./ownership.ts";
+
+/**
+ * Identifies a conversation for the lifetime of its store: 1 to 64 characters of `A-Z a-z 0-9 _ -`,
+ * safe in a URL. Two conversations never have the same id, also after one of them was forgotten.
+ */
+export type ConversationId = string;
+
+/** One conversation in a list, without its content. */
+export interface ConversationSummary extends Address {
+  /** Made by the store, and independent of the session id. */
+  readonly id: ConversationId;
+  /** The first words of the first message, or the name a person gave. At most 200 characters. */
+  readonly title: string;
+  /** True if a person chose the title. */
+  readonly renamed: boolean;
+  /** Unix milliseconds of the first entry. */
+  readonly createdAt: number;
+  /** Unix milliseconds of the latest entry. */
+  readonly usedAt: number;
+  /** Turns of both sides that are not deleted. */
+  readonly turns: number;
+  /**
+   * The text of the latest message of either side, without the markup of markdown, in one line of
+   * at most 120 characters. Only in lists, and absent if the last eight turns have no text.
+   */
+  readonly preview?: string;
+}
+
+/** One place where a search found its words. */
+export interface SearchHit {
+  /** The conversation that contains the turn. */
+  readonly conversation: ConversationSummary;
+  /** The whole turn, not only the excerpt. */
+  readonly turn: Turn;
+  /** The words around the match: plain text of at most 200 characters, no markup. */
+  readonly excerpt: string;
+}
+
+/** Where a reader of turns stands: `EPOCH:SEQ`, as in the pico channel. */
+export type TurnCursor = string;
+
+/** The state of the store, for pages, doctor and metrics. */
+export interface StoreHealth {
+  /** Form of the store. Only `sqlite` and `redis` survive a restart. */
+  readonly kind: "memory" | "sqlite" | "redis";
+  /** `away`: the store cannot be reached, and calls reject with `store_unavailable`. */
+  readonly state: "up" | "away";
+  /** Unix milliseconds since when it has been in this state. */
+  readonly since: number;
+  /** One sentence for the owner about what is wrong; absent while all is well. */
+  readonly problem?: string;
+  /** How the owner can fix the problem, or follow the notice. */
+  readonly fix?: string;
+  /** One sentence for the owner about something to check, for example the system clock. */
+  readonly notice?: string;
+  /** Path of the file, of the SQLite form. */
+  readonly path?: string;
+  /** Bytes on disk, of the SQLite form. */
+  readonly bytes?: number;
+  /** Number of conversations. */
+  readonly conversations: number;
+  /** Unix milliseconds of the oldest entry. */
+  readonly oldestAt?: number;
+  /** Bytes that wait to be stored. */
+  readonly waitingBytes: number;
+  /** The nodes that share the store, of the Redis form. */
+  readonly nodes?: readonly NodeView[];
+  /** False if `search` rejects with `not_supported`. */
+  readonly searches: boolean;
+}
+
+/**
+ * Reads, renames and forgets conversations. All calls may reject with `store_unavailable`; a call
+ * that names a conversation that does not exist rejects with `not_found`.
+ */
+export interface ConversationHistory {
+  /**
+   * Lists conversations, the latest used first.
+   *
+   * @param options.limit - 1 to 200. @defaultValue `50`
+   * @param options.before - The `before` of the previous page.
+   * @param options.query - Only conversations with this text in the title. At most 200 characters.
+   */
+  list(options?: {
+    readonly before?: string;
+    readonly limit?: number;
+    readonly query?: string;
+  }): Promise<Page<ConversationSummary>>;
+  /** Finds the conversation of a session; undefined if nothing was ever said there. */
+  find(address: Address): Promise<ConversationSummary | undefined>;
+  /** Reads one summary. */
+  get(id: ConversationId): Promise<ConversationSummary>;
+  /**
+   * Reads turns in order, oldest first: the last `limit` ones, those before a cursor or those after
+   * one. The `before` of the result reads the turns that precede it.
+   *
+   * @param options.limit - 1 to 200. @defaultValue `50`
+   */
+  read(
+    id: ConversationId,
+    options?: {
+      readonly before?: TurnCursor;
+      readonly after?: TurnCursor;
+      readonly limit?: number;
+    },
+  ): Promise<Page<Turn>>;
+  /**
+   * Searches the text of both sides. Text that the index cannot parse is searched as plain words.
+   *
+   * @param text - At most 200 characters.
+   * @param options.limit - 1 to 100. @defaultValue `20`
+   * @throws not_supported if the store has no index.
+   */
+  search(text: string, options?: { readonly limit?: number }): Promise<readonly SearchHit[]>;
+  /** Sets the title, at most 200 characters. An empty one restores the first words. */
+  rename(id: ConversationId, title: string): Promise<void>;
+  /**
+   * Deletes a conversation with all traces in the store, and ends its answers. Its session
+   * continues as a new conversation with a new epoch, and connected clients receive a gap.
+   */
+  forget(id: ConversationId): Promise<void>;
+  /** Writes a conversation as one document, piece by piece. */
+  export(id: ConversationId, format: "json" | "markdown"): AsyncIterable<string>;
+}
+
+/** The id of an accepted or stopped message, with the digest of the message. */
+export interface TakenId {
+  /** Id of the message in its session, chosen by the client: at most 256 bytes. */
+  readonly id: string;
+  /**
+   * Digest of content and media: SHA-256 in base64url, also of a short text. A message with the
+   * same id and another digest is rejected as `id_reused`. Absent if the process ended after the
+   * complete answer was stored and before the digest was: the message is a duplicate then,
+   * whatever it says.
+   */
+  readonly digest?: string;
+  /** Milliseconds since the application accepted it, or a client stopped it. */
+  readonly ageMs: number;
+  /** True if a client stopped the message before the application accepted it. */
+  readonly stopped?: boolean;
+}
+
+/**
+ * The ids of messages that must not reach the application again: it has accepted them, or a client
+ * has stopped them. Each session has its own.
+ */
+export interface TakenIds {
+  /**
+   * Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. A store may
+   * look up `id` alone instead, if the session has many.
+   */
+  known(
+    address: Address,
+    id?: string,
+  ): Awaitable<readonly TakenId[] | { readonly found: TakenId | undefined }>;
+  /**
+   * Records that the message was accepted. Its acknowledgement waits for this.
+   *
+   * @param options.stopped - A client stopped the message instead. @defaultValue `false`
+   * @throws store_unavailable if it could not be stored.
+   */
+  settle(
+    address: Address,
+    id: string,
+    digest: string,
+    options?: { readonly stopped?: boolean },
+  ): Awaitable<void>;
+}
+
+/** Counters of a store since the start of the process. */
+export interface StoreMetrics {
+  /** Failed batches, by the code of their error. */
+  readonly errors: Readonly<Record<string, number>>;
+  /** How many batches were written within each of `bounds`, cumulative, and in total. */
+  readonly commits: {
+    /** Seconds, ascending. */
+    readonly bounds: readonly number[];
+    readonly counts: readonly number[];
+    readonly count: number;
+    /** Seconds. */
+    readonly sum: number;
+  };
+  /** Counters of a store that several nodes share. */
+  readonly shared?: {
+    /** Messages that were passed to the application of another node. */
+    readonly passed: number;
+    /** Sessions that this node has taken from a node that was gone. */
+    readonly takenOver: number;
+    /** Sessions whose clients here had to reconnect, because they have a new epoch. */
+    readonly renewed: number;
+    /** Nodes with beats, this one included. */
+    readonly nodes: number;
+  };
+}
+
+/** One of the processes that share a store. */
+export interface NodeView {
+  /** Made at each start of the process. */
+  readonly id: string;
+  /** Name for people: the setting `store.node`, or the name of the machine. */
+  readonly name: string;
+  /** `away`: this node cannot reach the store. `gone`: nothing was heard of it for 5 s. */
+  readonly state: "up" | "away" | "gone";
+  /** Unix milliseconds. */
+  readonly lastSeenAt: number;
+  /** True for the node that answers. */
+  readonly isSelf: boolean;
+  /** Sessions with a client at this node. */
+  readonly sessions: number;
+  /** True if its settings of a channel are not those of the node that answers. */
+  readonly differs: boolean;
+}
+
+/** The service of the plugin: the log of every channel, and the history of what was said. */
+export interface Conversations extends ConversationHistory {
+  /** Opens the log of a channel. Each channel opens its log once. */
+  open(channel: string, listeners: LogListeners): SessionLog;
+  /** Ids of accepted and stopped messages, so that a repeated message is recognised. */
+  readonly taken: TakenIds;
+  /** Describes the store, without waiting for it. */
+  health(): StoreHealth;
+  /** Reads the counters; undefined for conversations in memory. */
+  metrics(): StoreMetrics | undefined;
+  /**
+   * Compares settings that should be equal on all nodes; absent unless several nodes share the
+   * store. Other nodes receive a keyed digest.
+   */
+  announce?(settings: string): void;
+  /** Hands sessions to nodes; absent unless several nodes share the store. */
+  readonly ownership?: SessionOwnership;
+  /** Sets the listener for deletions, once; absent if conversations cannot be deleted. */
+  watchDeletions?(listener: DeletionListener): void;
+}
+
+/**
+ * Ends everything that would write to a session whose conversation is deleted. Called before the
+ * store deletes it, and on each other node when it was deleted.
+ *
+ * @returns A function that is called when the deletion has ended or failed. Until then the messages
+ *   of clients to this session wait.
+ */
+export type DeletionListener = (address: Address) => Release;
+
+/** The parts of the plugin scope that a store uses. */
+export interface StoreScope {
+  /** The clock of the kernel. */
+  readonly clock: Clock;
+  /** Receives problems of the store, never the content of messages. */
+  readonly log: Log;
+  /** Returns this many cryptographically random bytes. */
+  readonly random: (bytes: number) => Uint8Array;
+  /** Runs a function later, unless the plugin has stopped. */
+  readonly after: (ms: number, run: () => void) => Release;
+  /** Keeps the tokens of channels equal on all nodes; absent without a token store. */
+  readonly tokens?: TokenSync | undefined;
+  /** Reads the limits of the store. `keepDays` 0 keeps conversations indefinitely. */
+  readonly limits: () => { readonly keepDays: number; readonly maxBytes: number };
+  /** Runs for each session of which an entry was stored by this process. */
+  readonly changed: (address: Address) => void;
+  /** Runs when this process has deleted conversations. */
+  readonly forgotten: (count: number) => void;
+}
+
+/** Conversations of a store that is open. */
+export interface OpenConversations extends Conversations {
+  /** Stores everything and closes the store. */
+  close(): Promise<void>;
+}
+
+/** Opens the conversations when the plugin starts: see `sqlite()` and `redis()`. */
+export interface ConversationStore {
+  /** If it rejects, the start of the plugin fails with its error. */
+  open(scope: StoreScope): Promise<OpenConversations>;
+}
+
+/** Events of the conversations plugin, without content. */
+export type ConversationsEvents = {
+  /** Entries of a session were stored; at most one event for each batch. */
+  "conversations:changed": {
+    /** Name of the channel. */
+    readonly channel: string;
+    /** Session id within the channel. */
+    readonly session: string;
+  };
+  /** Conversations were deleted, by a person or because they were too old. */
+  "conversations:forgotten": {
+    /** How many. */
+    readonly count: number;
+  };
+};
+
+/** The plugin's configuration, events and services. */
+export type ConversationsShape = {
+  /** Stored entries and deleted conversations. */
+  emits: ConversationsEvents;
+  /** The validated section `store`. */
+  config: StoreConfig;
+  /** The section as users write it: every field is optional. */
+  section: { store: StoreInput };
+  /** The token store, so that nodes that share a store have the same tokens. */
+  uses: { tokenSync: TokenSync };
+  /** History and logs, for pages, commands, channels and applications. */
+  offers: { conversations: Conversations };
+};

@@ -1,0 +1,222 @@
+/** Messages, turns and addresses: the words that channels and conversations share. */
+
+/** The destination of a message: a session of a channel. */
+export interface Address {
+  /** Name of an attached channel, as its adapter declares it: `pico`. */
+  readonly channel: string;
+  /** Session id within the channel, chosen by the client or the channel. At most 256 bytes of
+   *  UTF-8 without control characters on `pico`; other channels may use other forms. */
+  readonly session: string;
+}
+
+/** The person or program that wrote a message, as the server knows it. Clients cannot set it. */
+export interface Sender {
+  /** `owner`: a sign-in of the dashboard. `token:NAME`: a client with that token. `host:ID`: the
+   *  person that the host's `identify` named. */
+  readonly id: string;
+  /** Name for people, if the host knows one. */
+  readonly name?: string;
+}
+
+/** A file or image of a message. */
+export interface Media {
+  /** MIME type, or only its first part (`image`) if the sender gave no more. */
+  readonly type: string;
+  /** The decoded file. A message needs `bytes` or `url`; `bytes` wins if both are set. */
+  readonly bytes?: Uint8Array;
+  /** An `https:` or `data:` URL. The channel does not fetch it. `pico` rejects other schemes as
+   *  `unsupported`. */
+  readonly url?: string;
+  /** A name for users. From a client it is untrusted: do not use it as a path. */
+  readonly filename?: string;
+}
+
+/** A tool call of a language model. */
+export interface ToolCall {
+  /** Identifies the call among the calls of one message. The language model makes it; Doorward
+   *  passes it on unchanged. */
+  readonly id: string;
+  /** Name of the function that the model calls. */
+  readonly name: string;
+  /** Arguments of the call as JSON text, as the model wrote them. */
+  readonly arguments: string;
+  /** The text or JSON text that the tool returned. Absent while it runs, or if the application does
+   *  not say. Send it in an update of the message, or in a later message with the same call. */
+  readonly result?: string;
+  /** Why the call failed. Replaces `result`. */
+  readonly error?: string;
+}
+
+/** Use of a language model's context window, in tokens. */
+export interface ContextUsage {
+  /** Tokens that the conversation, instructions and tools occupy now. */
+  readonly used: number;
+  /** Tokens that the context window of the model holds. */
+  readonly total: number;
+  /** Tokens of the conversation so far, without instructions and tools. */
+  readonly history?: number;
+  /** Tokens at which the application compresses the context. */
+  readonly compressAt?: number;
+  /** Tokens at which the application summarises the conversation. */
+  readonly summarizeAt?: number;
+  /** Share of `total` in use, from 0 to 100. */
+  readonly usedPercent?: number;
+}
+
+/**
+ * Tokens that a language model used for an answer. Totals include their parts. An absent field is
+ * unknown, never 0.
+ */
+export interface Usage {
+  /** Tokens that the model read. */
+  readonly input?: number;
+  /** Tokens that the model wrote. */
+  readonly output?: number;
+  /** The part of `output` that the model used to think. */
+  readonly reasoning?: number;
+  /** The part of `input` that the model had cached. */
+  readonly cached?: number;
+}
+
+/** Why the text of an answer ended. */
+export type FinishReason = "stop" | "length" | "content_filter" | "stopped" | "error";
+
+/** Facts about the end of an answer. All are optional. */
+export interface EndOptions {
+  /** Tokens that the answer used. */
+  readonly usage?: Usage;
+  /** @defaultValue `stop`, `stopped` or `error`, by the outcome */
+  readonly finishReason?: FinishReason;
+  /** Name of the language model that wrote the answer. */
+  readonly model?: string;
+}
+
+/** The end of the work on one message of a client. */
+export interface AnswerEnd extends EndOptions {
+  /**
+   * `stopped`: a stop was requested before the answer ended. `failed`: the application rejected the
+   * message or failed later.
+   */
+  readonly outcome: "completed" | "stopped" | "failed";
+  /** Code of the error, with the outcome `failed`. */
+  readonly code?: string;
+  readonly finishReason: FinishReason;
+  /** Replies and streams that the application opened. */
+  readonly messages: number;
+}
+
+/** The effect of a request to stop a message. */
+export type StopStatus =
+  /** The application is asked to stop; its answer has not ended yet. */
+  | "stopping"
+  /** The message waited and is removed; the application never received it. */
+  | "removed"
+  /** The answer had ended before. */
+  | "over"
+  /** The session has no such message. */
+  | "unknown";
+
+/** The effect of a request to stop, by message. */
+export interface StopResult {
+  /** Id of the message. */
+  readonly id: string;
+  /** The effect on this message. */
+  readonly status: StopStatus;
+}
+
+/** An earlier turn that a client repeats with its message. A claim of the client, never checked. */
+export interface PreviousTurn {
+  /** The author, in the terms of language models. */
+  readonly role: "system" | "user" | "assistant" | "tool";
+  /** The text. May be empty if `media` has an item. */
+  readonly content: string;
+  /** Images of the turn. */
+  readonly media?: readonly Media[];
+  /** Name of the author, as the client gave it. */
+  readonly name?: string;
+}
+
+/** A message from a client. */
+export interface InboundMessage extends Address {
+  /** Identifies the message within its session. The client chooses it; if it sends none, the
+   *  channel makes one. At most 256 bytes of UTF-8 without control characters on `pico`. */
+  readonly id: string;
+  /** Text from the client, never trusted. At most 1 MiB of UTF-8 on `pico`. Empty only if
+   *  `media` has an item. */
+  readonly content: string;
+  /** Images from the client, in order; empty without any. On `pico` at most 64, each with at
+   *  most 20 MiB of `bytes`. */
+  readonly media: readonly Media[];
+  /**
+   * The person or program that wrote the message, as the channel knows it: never what the client
+   * claims. Always set on `pico`.
+   */
+  readonly sender?: Sender;
+  /** Id of the sent message that this one replies to, if the client names it. */
+  readonly inReplyTo?: string;
+  /**
+   * Id of an earlier message of this session. This message is a new version of it, and everything
+   * that followed it belongs to the earlier version. The channel has checked that it exists.
+   */
+  readonly replaces?: string;
+  /** Name of the protocol that the message arrived through, if the channel has several. */
+  readonly door?: string;
+  /** Earlier turns that the client sent along, oldest first: at most 256, with 1 MiB of text. */
+  readonly previous?: readonly PreviousTurn[];
+  /** Data of the client's protocol, at most 64 KiB as JSON. Doorward never interprets it. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** Bridges the message has crossed; more than 4 is rejected as `loop`. */
+  readonly hops: number;
+}
+
+/** Selects a page of history. */
+export interface HistoryOptions {
+  /** 1 to 200. @defaultValue `50` */
+  readonly limit?: number;
+  /** The `before` of the page that follows. @defaultValue the end of the conversation */
+  readonly before?: string;
+}
+
+/** One page of a longer list. */
+export interface Page<T> {
+  /** At most `limit` items, in the order that the call documents; empty if there are none. */
+  readonly items: readonly T[];
+  /** Pass it as `before` to read the next page; absent on the last one. */
+  readonly before?: string;
+}
+
+/** A message of one side with its latest text. There is one turn per message id. */
+export interface Turn {
+  /** Id of the message. */
+  readonly id: string;
+  /** Position in the conversation: turns are ordered by it. A turn keeps it when it grows. */
+  readonly seq: number;
+  /** `user`: a client wrote it. `assistant`: the application wrote it. */
+  readonly role: "user" | "assistant";
+  /** The latest text of the message. May be empty if the turn has attachments. */
+  readonly content: string;
+  /** Marks content that views may fold. Absent for plain text. */
+  readonly kind?: "thought" | "tool_calls";
+  /** Absent if the turn is complete; `false` if its application ended before the final text. */
+  readonly complete?: false;
+  /** The id that the client gave a turn of the role `user`; turns that answer it repeat it. */
+  readonly requestId?: string;
+  /** `requestId` of the turn that this turn of the role `user` is a new version of. */
+  readonly replaces?: string;
+  /** Id of the message that this turn answers. */
+  readonly inReplyTo?: string;
+  /** The calls of a turn of the kind `tool_calls`, as the application sent them. */
+  readonly toolCalls?: readonly unknown[];
+  /** The author of a turn of the role `user`, as the server knows it. */
+  readonly sender?: Sender;
+  /** The protocol of a turn of the role `user`, for example `pico` or `dashboard`. */
+  readonly door?: string;
+  /** Images and files. Bytes that are stored inside the log are `data:` URLs in `url`. */
+  readonly attachments?: readonly Media[];
+  /** Name of the language model. */
+  readonly model?: string;
+  /** Unix milliseconds of the first entry of this turn. */
+  readonly at: number;
+}

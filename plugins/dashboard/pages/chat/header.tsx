@@ -1,0 +1,119 @@
+/** The title and the connection of the open conversation. @module */
+import type { JSX } from "preact";
+import { IconButton } from "../parts/button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Menu } from "../parts/menu.tsx";
+import { useSite } from "../site.tsx";
+import { timeOfDay } from "../../shared/format.ts";
+import type { ConversationActs } from "./acts.ts";
+import type { Conversation } from "./state/conversation.ts";
+import type { ConversationList } from "./state/list.ts";
+import type { ChatStore } from "./state/store.ts";
+import type { Thread } from "./state/thread.ts";
+import type { LinkView } from "./state/transport.ts";
+
+/** Badge text and tone of each link state. */
+const linkStateBadges: Readonly<Record<LinkView["state"], readonly [string, string]>> = {
+  idle: ["Connecting", "off"],
+  connecting: ["Connecting", "off"],
+  open: ["Connected", "ok"],
+  waiting: ["Reconnecting…", "warn"],
+  blocked: ["Disconnected", "bad"],
+  stopped: ["Disconnected", "bad"],
+};
+
+interface HeaderProps {
+  readonly store: ChatStore;
+  readonly conversation: Conversation;
+  /** Name of the application. */
+  readonly name: string;
+  readonly acts: ConversationActs;
+}
+
+const maxTitle = 60;
+
+/** The stored title, or the first line of the first message until there is one. */
+function titleOf(store: ChatStore, conversation: Conversation): string {
+  const summary = store.summaryOf(conversation);
+  if (summary) return summary.title || summary.session;
+  return firstLine(conversation.thread.value) || "New conversation";
+}
+
+/** The marks that questions contain most. The server removes more from the title. */
+const marks = /\*\*|__|~~|`|^#+ /g;
+
+function firstLine({ messages }: Thread): string {
+  const text = messages.find(({ kind }) => kind === "user")?.content ?? "";
+  const [line = ""] = text.replace(marks, "").trim().split("\n", 1);
+  return [...line].slice(0, maxTitle).join("");
+}
+
+export function Header({ store, conversation, name, acts }: HeaderProps): JSX.Element {
+  const { url } = useSite();
+  const title = titleOf(store, conversation);
+  const { inspected, list } = store;
+  const [state, tone] = conversation.isReadOnly
+    ? ["Read only", "off"]
+    : linkStateBadges[conversation.link.value.state];
+  const summary = store.summaryOf(conversation);
+  const id = summary?.id ?? conversation.history.value.id;
+  const target = summary ?? { session: conversation.session, channel: "pico" };
+  return (
+    <header class="thread-head">
+      <a
+        class="icon-button phone-only"
+        href={url("/chat")}
+        aria-label="Back to conversations"
+        onClick={(event) => {
+          event.preventDefault();
+          store.leave();
+        }}
+      >
+        <Icon name="arrow-left" flip />
+      </a>
+      <div class="grow">
+        <h1 class="cut" dir="auto">
+          {id === undefined ? (
+            title
+          ) : (
+            <button type="button" title="Rename" onClick={() => acts.rename(id, title)}>
+              {title}
+            </button>
+          )}
+        </h1>
+        <div class="sub">
+          <span class={`row ${tone}`}>
+            <i class="dot" />
+            {state}
+          </span>
+          <span class="cut hide-phone">{name}</span>
+          <span class="hide-phone">· {storageText(list.storage.value)}</span>
+        </div>
+      </div>
+      {!conversation.isReadOnly && (
+        <IconButton
+          icon="braces"
+          label="Request inspector"
+          aria-pressed={inspected.value !== undefined}
+          onClick={() => store.inspect(inspected.value === undefined ? "" : undefined)}
+        />
+      )}
+      {id !== undefined && (
+        <Menu label="Conversation actions" items={acts.menu(id, title, target)} />
+      )}
+    </header>
+  );
+}
+
+function storageText(storage: ConversationList["storage"]["value"]): string {
+  if (storage === "none") return "Not stored";
+  return typeof storage === "number"
+    ? `Not stored since ${timeOfDay(storage)}`
+    : "Stored on this server";
+}
+
+/** Title of the page in the browser. */
+export const pageTitle = (store: ChatStore): string => {
+  const { conversation } = store.place.value;
+  return conversation ? titleOf(store, conversation) : "Chat";
+};

@@ -1,0 +1,134 @@
+/** Lexes markdown of an application within limits of nesting, tokens and work. @module */
+import { getDefaults, Lexer, Tokenizer, type Token, type Tokens } from "marked";
+import { splitLongText } from "../../../shared/split-long-text.ts";
+
+/** Blocks in blocks, and marks in marks: together, an element has 32 levels at most. */
+const maxBlockDepth = 24;
+const maxInlineDepth = 8;
+/** Characters of blocks, which are lexed again for each block around them. */
+const maxWork = 200_000;
+const maxTokens = 5_000;
+/** The rest of a longer text is plain. */
+const maxText = 64 * 1024;
+/** The lexer reads the rest of a paragraph for each mark, so a longer one is lexed in parts. */
+const maxInlineText = 2_000;
+/** Characters in which the ends of marks are looked for. Later marks stay as they are. */
+const maxScan = 100_000;
+
+/** Text that is shown as it is, in pieces that a browser lays out quickly. */
+export const plainToken = "plain";
+
+/** Counts characters in which the ends of marks are looked for. */
+class BoundedTokenizer extends Tokenizer {
+  private scanned = 0;
+
+  override emStrong(...args: Parameters<Tokenizer["emStrong"]>): ReturnType<Tokenizer["emStrong"]> {
+    return this.canScan(args[0], /^[*_]/) ? super.emStrong(...args) : undefined;
+  }
+
+  override del(...args: Parameters<Tokenizer["del"]>): ReturnType<Tokenizer["del"]> {
+    return this.canScan(args[0], /^~/) ? super.del(...args) : undefined;
+  }
+
+  private canScan(text: string, start: RegExp): boolean {
+    if (!start.test(text)) return false;
+    this.scanned += text.length;
+    return this.scanned < maxScan;
+  }
+}
+
+class BoundedLexer extends Lexer {
+  private blockDepth = 0;
+  private inlineDepth = 0;
+  private work = 0;
+
+  override blockTokens(src: string, tokens: Token[] = [], isClipped?: boolean): never {
+    this.work += src.length;
+    if (this.blockDepth >= maxBlockDepth || this.work > maxWork) tokens.push(textToken(src));
+    else {
+      this.blockDepth++;
+      super.blockTokens(src, tokens, isClipped);
+      this.blockDepth--;
+    }
+    return tokens as never;
+  }
+
+  override inlineTokens(src: string, tokens: Token[] = []): Token[] {
+    if (this.inlineDepth >= maxInlineDepth) {
+      tokens.push(textToken(src));
+      return tokens;
+    }
+    this.inlineDepth++;
+    // Into a list of its own, because the lexer joins a text with the one before it.
+    for (const part of splitLongText(src, maxInlineText))
+      tokens.push(...super.inlineTokens(part, []));
+    this.inlineDepth--;
+    return tokens;
+  }
+}
+
+const textToken = (text: string): Tokens.Text => ({ type: "text", raw: text, text });
+
+const plainTokens = (text: string): Token[] =>
+  text === "" ? [] : [{ type: plainToken, raw: text, text } as Tokens.Generic];
+
+/** @returns The tokens directly inside a token: in its cells, its items or itself. */
+export function childrenOf(token: Token): readonly Token[] {
+  const { tokens, items, header, rows } = token as Partial<Tokens.Table> &
+    Partial<Tokens.List> & { readonly tokens?: readonly Token[] };
+  if (items) return items;
+  if (header && rows) return [header, ...rows].flat().flatMap((cell) => cell.tokens);
+  return tokens ?? [];
+}
+
+const countTokens = (token: Token): number =>
+  childrenOf(token).reduce((sum, child) => sum + countTokens(child), 1);
+
+const fence = /^ {0,3}(?:```[^`]*$|~~~)/;
+const marks = /[*_`~[\]<>!\\|&:@]/g;
+/** A line of a list is a token for its item, its paragraph and its text. */
+const tokensOfLine = 3;
+/** A block of code has a frame and buttons. Its first and its last line count. */
+const tokensOfFence = 10;
+
+/**
+ * Estimates where a text has its last permitted token, before it is lexed. Code has no marks.
+ *
+ * @returns The length of the text before the line with that token.
+ */
+function lengthWithinLimits(text: string): number {
+  let isCode = false;
+  let count = 0;
+  let length = 0;
+  for (const line of text.slice(0, maxText).split("\n")) {
+    if (fence.test(line)) {
+      isCode = !isCode;
+      count += tokensOfFence;
+    } else if (!isCode) count += tokensOfLine + (line.match(marks)?.length ?? 0);
+    if (count > maxTokens) return length;
+    length += line.length + 1;
+  }
+  return Math.min(text.length, maxText);
+}
+
+/**
+ * Lexes a text. Text that is nested too deeply or follows the first 5,000 tokens or 64 KiB is
+ * plain text. The `raw` texts of the tokens together are the text.
+ */
+export function lexBounded(text: string): readonly Token[] {
+  const length = lengthWithinLimits(text);
+  const head = text.slice(0, length);
+  try {
+    const tokens: Token[] = new BoundedLexer({
+      ...getDefaults(),
+      tokenizer: new BoundedTokenizer(),
+    }).lex(head);
+    let count = 0;
+    const end = tokens.findIndex((token) => (count += countTokens(token)) > maxTokens);
+    if (end < 0) return [...tokens, ...plainTokens(text.slice(length))];
+    const rest = tokens.slice(end).map(({ raw }) => raw);
+    return [...tokens.slice(0, end), ...plainTokens(rest.join("") + text.slice(length))];
+  } catch {
+    return plainTokens(text);
+  }
+}

@@ -1,0 +1,363 @@
+/** One row of a conversation: a message of a person, an answer, or a note. @module */
+import type { ReadonlySignal } from "@preact/signals";
+import { Component, type JSX } from "preact";
+import { second, serverNow } from "../live/clock.ts";
+import { Button, IconButton } from "../parts/button.tsx";
+import { CopyButton } from "../parts/copy.tsx";
+import { PlainText } from "../parts/drawn.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { relativeTime } from "../../shared/format.ts";
+import { Files } from "./files.tsx";
+import { formatTime } from "./dates.ts";
+import { formatMs } from "./day-times.ts";
+import { Prose } from "./markdown/prose.tsx";
+import type { Answer, Row } from "./state/groups.ts";
+import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
+import type { Versions } from "./state/versions.ts";
+import { Steps } from "./steps.tsx";
+import { readToolCall } from "./tool-calls.ts";
+
+/** Acts on a message. The functions stay the same while the page is open. */
+export interface MessageActs {
+  readonly edit: (message: UserMessage) => void;
+  /** Sends the same message as a new version, or again if it failed. */
+  readonly repeat: (message: UserMessage) => void;
+  readonly choose: (versions: Versions, key: string) => void;
+  readonly inspect: (requestId: string) => void;
+  /** Why no answer can grow at the moment; undefined if one can. */
+  readonly pause: ReadonlySignal<Pause | undefined>;
+}
+
+/** The reason for which no answer can grow. */
+type Pause = "connection" | "application";
+
+interface RowProps {
+  readonly row: Row;
+  readonly isLast: boolean;
+  /** Absent if the message has one version. */
+  readonly versions?: Versions | undefined;
+  /** Name of the application. */
+  readonly name: string;
+  readonly isReadOnly: boolean;
+  readonly acts: MessageActs;
+}
+
+interface RowState {
+  /** True after its drawing has thrown an error. */
+  readonly isFailed?: boolean;
+}
+
+/** Draws a row again only if it has changed: a conversation may have a thousand. */
+export class RowView extends Component<RowProps, RowState> {
+  static override getDerivedStateFromError(): RowState {
+    return { isFailed: true };
+  }
+
+  override shouldComponentUpdate(next: RowProps, { isFailed }: RowState): boolean {
+    if (isFailed !== this.state.isFailed) return true;
+    const keys = Object.keys(next) as (keyof RowProps)[];
+    return keys.some((key) => next[key] !== this.props[key]);
+  }
+
+  override render({ row, ...rest }: RowProps, { isFailed }: RowState): JSX.Element {
+    if (isFailed) return <PlainRow row={row} />;
+    switch (row.kind) {
+      case "user":
+        return <UserView message={row} {...rest} />;
+      case "answer":
+        return <AnswerView answer={row} {...rest} />;
+      case "note":
+        return <p class="note">{row.content}</p>;
+    }
+  }
+}
+
+/** The texts of a row whose drawing has failed. The other rows do not change. */
+function PlainRow({ row }: { readonly row: Row }): JSX.Element {
+  const texts = row.kind === "answer" ? textsOf(row) : [row.content];
+  return (
+    <article class={`msg${row.kind === "user" ? " mine" : ""}`}>
+      <div class="prose plain" dir="auto">
+        <PlainText text={texts.join("\n\n")} />
+      </div>
+    </article>
+  );
+}
+
+const textsOf = ({ segments }: Answer): readonly string[] =>
+  segments.flatMap((segment) => (segment.kind === "text" ? [segment.message.content] : []));
+
+/** The exact time, with the distance as its tooltip. */
+function Time({ at }: { readonly at: number }): JSX.Element {
+  return (
+    <time dateTime={new Date(at).toISOString()} title={relativeTime(at, serverNow())}>
+      {formatTime(at)}
+    </time>
+  );
+}
+
+const deliveries: Readonly<Record<Exclude<Delivery, "failed" | "stopped">, string>> = {
+  sending: "Sending…",
+  waiting: "Waiting for connection…",
+  received: "Sent",
+  delivered: "Sent",
+  rejected: "Sent",
+};
+
+type UserProps = Omit<RowProps, "row"> & { readonly message: UserMessage };
+
+function UserView({ message, isLast, versions, isReadOnly, acts }: UserProps): JSX.Element {
+  const { at, content, files, sender, delivery, reason, requestId } = message;
+  return (
+    <article
+      class={`msg mine${isLast ? " last" : ""}`}
+      id={`m-${requestId}`}
+      aria-label={`${sender ?? "You"} at ${formatTime(at)}`}
+    >
+      {sender !== undefined && (
+        <div class="who">
+          <b>{sender}</b>
+        </div>
+      )}
+      <Files files={files} />
+      {content !== "" && (
+        <div class="bubble" dir="auto">
+          <PlainText text={content} />
+        </div>
+      )}
+      <div class="meta">
+        <span class="acts">
+          <CopyButton text={content} label="Copy message" icon />
+          {!isReadOnly && canEdit(message) && (
+            <IconButton
+              icon="pencil"
+              label="Edit and send again"
+              compact
+              onClick={() => acts.edit(message)}
+            />
+          )}
+        </span>
+        {versions && <VersionSwitch versions={versions} choose={acts.choose} />}
+        <Time at={at} />
+        {delivery !== undefined && delivery !== "failed" && delivery !== "stopped" && (
+          <span class="delivery">{deliveries[delivery]}</span>
+        )}
+        {delivery === "failed" && (
+          <>
+            <span class="failed">Not delivered · {reason}</span>
+            <Button icon="rotate-ccw" compact onClick={() => acts.repeat(message)}>
+              Try again
+            </Button>
+          </>
+        )}
+      </div>
+    </article>
+  );
+}
+
+interface VersionProps {
+  readonly versions: Versions;
+  readonly choose: MessageActs["choose"];
+}
+
+/** Leads to the earlier versions of a message. The buttons stay, so that the focus does. */
+function VersionSwitch({ versions, choose }: VersionProps): JSX.Element {
+  const { at, keys } = versions;
+  const button = (icon: string, label: string, to: number): JSX.Element => {
+    const key = keys[to - 1];
+    const act = (): void => {
+      if (key !== undefined) choose(versions, key);
+    };
+    return <IconButton icon={icon} label={label} compact aria-disabled={!key} onClick={act} />;
+  };
+  return (
+    <span class="versions num" role="group" aria-label="Versions">
+      {button("chevron-left", "Earlier version", at - 1)}
+      <span class="unseen">Version </span>
+      {at} / {keys.length}
+      {button("chevron-right", "Later version", at + 1)}
+    </span>
+  );
+}
+
+type AnswerProps = Omit<RowProps, "row"> & { readonly answer: Answer };
+
+function AnswerView({ answer, isLast, name, ...rest }: AnswerProps): JSX.Element {
+  const { at, segments, state, key, question } = answer;
+  const { acts, isReadOnly } = rest;
+  const isWorking = state === "working";
+  const last = segments.at(-1);
+  const isWriting = isWorking && last?.kind === "text" && !last.message.isFinal;
+  const isPaused = isWorking && acts.pause.value !== undefined;
+  return (
+    <article
+      class={`msg${isLast ? " last" : ""}`}
+      id={`m-${key}`}
+      aria-label={`${name} at ${formatTime(at)}`}
+      aria-busy={isWorking}
+    >
+      <div class="who">
+        <span class="avatar">
+          <Icon name="bot" />
+        </span>
+        <b>{name}</b>
+        <Model answer={answer} />
+        <Time at={at} />
+      </div>
+      {segments.map((segment) =>
+        segment.kind === "steps" ? (
+          <Steps
+            key={segment.key}
+            steps={segment.steps}
+            isRunning={isWorking && segment === last}
+          />
+        ) : (
+          <Text key={segment.key} isStreaming={isWriting && !isPaused && segment === last}>
+            {segment.message}
+          </Text>
+        ),
+      )}
+      {isWorking && <Working answer={answer} isWriting={isWriting} pause={acts.pause} />}
+      {state === "failed" && (
+        <div class="failure" role="group" aria-label="Failed">
+          <Icon name="circle-x" />
+          <p>{failureOf(answer)}</p>
+          {question && !isReadOnly && (
+            <Button icon="rotate-ccw" onClick={() => acts.repeat(question)}>
+              Try again
+            </Button>
+          )}
+        </div>
+      )}
+      {!isWorking && <AnswerMeta answer={answer} {...rest} />}
+    </article>
+  );
+}
+
+function Model({ answer }: { readonly answer: Answer }): JSX.Element | null {
+  const models = answer.segments.flatMap((one) =>
+    one.kind === "text" && one.message.model ? [one.message.model] : [],
+  );
+  const model = models.at(-1);
+  return model === undefined ? null : <span class="muted xs">{model}</span>;
+}
+
+type TextMessage = Extract<Answer["segments"][number], { kind: "text" }>["message"];
+
+interface TextProps {
+  readonly children: TextMessage;
+  readonly isStreaming: boolean;
+}
+
+function Text({ children: { content, files }, isStreaming }: TextProps): JSX.Element {
+  return (
+    <>
+      {content !== "" && <Prose text={content} isStreaming={isStreaming} />}
+      <Files files={files} />
+    </>
+  );
+}
+
+/** After this time, the page shows how long the application has worked. */
+const showElapsedMs = 10_000;
+
+function workOf({ segments }: Answer): string {
+  const last = segments.at(-1);
+  const step = last?.kind === "steps" ? last.steps.at(-1) : undefined;
+  if (step?.message.kind !== "tools") return "Thinking…";
+  const names = step.message.calls.map((call) => readToolCall(call).name);
+  return names.length > 0 ? `Running ${names.join(", ")}…` : "Running a tool…";
+}
+
+const pauses: Readonly<Record<Pause, string>> = {
+  connection: "Waiting for connection…",
+  application: "Waiting for the application…",
+};
+
+interface WorkingProps {
+  readonly answer: Answer;
+  readonly isWriting: boolean;
+  readonly pause: MessageActs["pause"];
+}
+
+/** Three dots, what runs, and after a while for how long; or what the answer waits for. */
+function Working({ answer, isWriting, pause }: WorkingProps): JSX.Element {
+  const startedAt = answer.run?.startedAt;
+  // Reading the signal draws this again each second.
+  const elapsed = second.value > 0 && startedAt !== undefined ? serverNow() - startedAt : 0;
+  if (pause.value)
+    return (
+      <p class="working">
+        <Icon name="clock" small />
+        {pauses[pause.value]}
+      </p>
+    );
+  return (
+    <p class="working">
+      <span class="pulse" aria-hidden="true">
+        <i />
+        <i />
+        <i />
+      </span>
+      {isWriting ? "Writing…" : workOf(answer)}
+      {elapsed > showElapsedMs && <span class="num">{Math.floor(elapsed / 1_000)} s</span>}
+    </p>
+  );
+}
+
+/** For pages that did not receive the sentence of the error. */
+const failures: Readonly<Record<string, string>> = {
+  application_refused: "The application rejected the message.",
+  application_ended: "The program ended before it replied to this message.",
+  bad_answer: "The program sent an invalid reply.",
+  no_answer: "The program did not respond in time.",
+  reply_too_large: "The reply is too large to be sent.",
+};
+
+const failureOf = ({ run }: Answer): string =>
+  run?.reason ?? failures[run?.code ?? ""] ?? "The application failed.";
+
+/** How an answer ended. The time is unknown if the page joined after the beginning. */
+function stateText({ state, run }: Answer): JSX.Element | null {
+  if (state === "incomplete") return <span>Incomplete</span>;
+  if (state === "stopped")
+    return (
+      <span class="working">
+        <Icon name="square" small />
+        Stopped
+      </span>
+    );
+  const ms = run?.endedAt === undefined ? 0 : run.endedAt - run.startedAt;
+  return state === "done" && ms > 0 ? <span class="num">{formatMs(ms)}</span> : null;
+}
+
+type MetaProps = Pick<RowProps, "isReadOnly" | "acts"> & { readonly answer: Answer };
+
+function AnswerMeta({ answer, isReadOnly, acts }: MetaProps): JSX.Element {
+  const { requestId, question, state } = answer;
+  const text = textsOf(answer).join("\n\n");
+  return (
+    <div class="meta">
+      {stateText(answer)}
+      <span class="acts">
+        {text !== "" && <CopyButton text={text} label="Copy answer" icon />}
+        {question && state !== "failed" && !isReadOnly && canEdit(question) && (
+          <IconButton
+            icon="rotate-ccw"
+            label="Ask again"
+            compact
+            onClick={() => acts.repeat(question)}
+          />
+        )}
+        {requestId !== undefined && !isReadOnly && (
+          <IconButton
+            icon="braces"
+            label="Inspect request"
+            compact
+            onClick={() => acts.inspect(requestId)}
+          />
+        )}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,231 @@
+/** A conversation that is open on the page: its messages, its link and its history. @module */
+import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import type { ConversationsView, ConversationView } from "../../../shared/conversation-views.ts";
+import type { ApiError } from "../../live/api.ts";
+import { serverNow } from "../../live/clock.ts";
+import { later } from "../../live/later.ts";
+import { requestAsOwner } from "../../live/owner.ts";
+import {
+  addNote,
+  addSent,
+  emptyThread,
+  isInConversation,
+  setDelivery,
+  type ShownFile,
+  type Thread,
+  type UserMessage,
+} from "./thread.ts";
+import type { LinkView, Transport, TransportOwner, UnsentMessage } from "./transport.ts";
+import type { Choices } from "./versions.ts";
+
+/** Without it, there is no connection; messages that are sent wait for it. */
+const transportPart = later(() => import("./transport.ts"));
+export const turnsPart = later(() => import("./turns.ts"));
+
+/** `reason` of a link while the script that connects could not be loaded. */
+export const scriptMissing = "script_missing";
+
+/** The stored messages, as far as the page has loaded them. */
+interface HistoryView {
+  readonly state: "loading" | "ready" | "failed";
+  /** Cursor of the messages before those shown; undefined if there are none. */
+  readonly before?: string;
+  readonly error?: ApiError;
+  /** Id in the store; undefined if nothing is stored. */
+  readonly id?: string;
+}
+
+export interface Conversation {
+  /** Empty if the conversation can only be read. */
+  readonly session: string;
+  readonly isReadOnly: boolean;
+  readonly thread: ReadonlySignal<Thread>;
+  readonly link: ReadonlySignal<LinkView>;
+  readonly history: ReadonlySignal<HistoryView>;
+  /** Sends a message. Without a connection, it waits for the next one. */
+  send(content: string, files: readonly ShownFile[]): void;
+  /** Sends a new version of a message, or the message again if the conversation lacks it. */
+  replace(message: UserMessage, content: string, files: readonly ShownFile[]): void;
+  /** The versions that are shown instead of the newest ones. */
+  readonly choices: Signal<Choices>;
+  /** Stops all answers of the conversation. */
+  stop(): void;
+  showTyping(): void;
+  /** Attempts to connect now. Also opens a link that was closed permanently. */
+  reconnect(): void;
+  loadHistory(): Promise<void>;
+  loadEarlier(): Promise<void>;
+  /** True while messages of this browser are under way. */
+  isBusy(): boolean;
+  close(): void;
+}
+
+const path = "/api/conversations";
+let nextId = 0;
+
+/**
+ * Opens a conversation. Its link and its history load in the background.
+ *
+ * @param link - State of the link until it has one of its own.
+ */
+export function openConversation(session: string, link: LinkView): Conversation {
+  const opened = new OpenConversation(session, false, link);
+  void opened.connect();
+  void opened.loadHistory();
+  return opened;
+}
+
+/** Opens a conversation of another channel, which this page can only read. */
+export function openStored(id: string): Conversation {
+  const opened = new OpenConversation("", true, { state: "idle", reason: "" });
+  opened.history.value = { state: "loading", id };
+  void opened.loadHistory();
+  return opened;
+}
+
+class OpenConversation implements Conversation, TransportOwner {
+  readonly session: string;
+  readonly thread = signal<Thread>(emptyThread);
+  readonly linkState: Signal<LinkView>;
+  readonly link = computed((): LinkView => {
+    const retryAt = transportPart.retryAt.value;
+    if (retryAt === undefined) return this.linkState.value;
+    return { state: "waiting", reason: scriptMissing, retryAt };
+  });
+  readonly history = signal<HistoryView>({ state: "loading" });
+  readonly choices = signal<Choices>(new Map());
+  readonly isReadOnly: boolean;
+  readonly unconfirmed = new Map<string, UnsentMessage>();
+  private transport: Transport | undefined;
+  private isClosed = false;
+  private isLoading = false;
+
+  constructor(session: string, isReadOnly: boolean, link: LinkView) {
+    this.session = session;
+    this.isReadOnly = isReadOnly;
+    this.linkState = signal(link);
+  }
+
+  async connect(): Promise<void> {
+    const code = await transportPart.loaded;
+    if (!this.isClosed) this.transport = new code.Transport(this);
+  }
+
+  send(content: string, files: readonly ShownFile[]): void {
+    this.transmitNew({ content, files });
+  }
+
+  replace(message: UserMessage, content: string, files: readonly ShownFile[]): void {
+    const { key, requestId, replaces } = message;
+    if (isInConversation(message)) {
+      const run = this.thread.value.runs.get(requestId);
+      if (run && run.endedAt === undefined) this.stop(requestId);
+      return this.transmitNew({ content, files, replaces: requestId });
+    }
+    batch(() => {
+      this.change((thread) => ({
+        ...thread,
+        messages: thread.messages.filter((other) => other.key !== key),
+        runs: new Map([...thread.runs].filter(([id]) => id !== requestId)),
+      }));
+      this.transmitNew({ content, files, ...(replaces !== undefined && { replaces }) });
+    });
+  }
+
+  stop(requestId?: string): void {
+    this.transport?.stopAnswer(requestId);
+  }
+
+  showTyping(): void {
+    this.transport?.showTyping();
+  }
+
+  reconnect(): void {
+    if (this.isReadOnly) void this.loadHistory();
+    else if (this.transport) void this.transport.connect();
+    else transportPart.retry();
+  }
+
+  isBusy(): boolean {
+    const { runs } = this.thread.value;
+    return this.unconfirmed.size > 0 || [...runs.values()].some((run) => !run.endedAt);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.transport?.close();
+  }
+
+  async loadHistory(): Promise<void> {
+    const { id } = this.history.value;
+    if (id !== undefined) return this.loadPage(id, undefined);
+    const query = new URLSearchParams({ session: this.session });
+    const answer = await requestAsOwner<ConversationsView>("GET", `${path}?${query}`);
+    if ("error" in answer) return this.failHistory(answer.error);
+    const [summary] = answer.body.conversations;
+    if (summary?.session !== this.session) this.history.value = { state: "ready" };
+    else await this.loadPage(summary.id, undefined);
+  }
+
+  async loadEarlier(): Promise<void> {
+    const { id, before } = this.history.value;
+    if (this.isLoading || id === undefined || before === undefined) return;
+    await this.loadPage(id, before);
+  }
+
+  private async loadPage(id: string, before: string | undefined): Promise<void> {
+    this.isLoading = true;
+    const query = new URLSearchParams(before === undefined ? {} : { before });
+    const answer = await requestAsOwner<ConversationView>("GET", `${path}/${id}?${query}`);
+    if ("error" in answer) {
+      this.isLoading = false;
+      return this.failHistory(answer.error);
+    }
+    const { addTurns } = await turnsPart.loaded;
+    this.isLoading = false;
+    const { turns, before: earlier } = answer.body;
+    const known = this.history.value;
+    // A repeated load of the newest page says nothing about the pages before it.
+    const isRepeated = before === undefined && known.state === "ready" && known.id === id;
+    const cursor = isRepeated ? known.before : earlier;
+    batch(() => {
+      this.change((thread) => addTurns(thread, turns));
+      this.history.value = { state: "ready", id, ...(cursor !== undefined && { before: cursor }) };
+    });
+  }
+
+  /** Conversations in memory have no history, which is not a failure. */
+  private failHistory(error: ApiError): void {
+    const { state, ...known } = this.history.value;
+    const isKept =
+      state === "ready" ||
+      (!this.isReadOnly && error.status === 404) ||
+      error.code === "not_supported";
+    this.history.value = isKept ? { ...known, state: "ready" } : { state: "failed", error };
+  }
+
+  change(make: (thread: Thread) => Thread): void {
+    this.thread.value = make(this.thread.value);
+  }
+
+  note(text: string): void {
+    this.change((thread) => addNote(thread, text, serverNow()));
+  }
+
+  private transmitNew(message: UnsentMessage): void {
+    const requestId = `${Date.now().toString(36)}-${++nextId}`;
+    this.unconfirmed.set(requestId, message);
+    batch(() => {
+      this.choices.value = new Map();
+      this.change((thread) => addSent(thread, { requestId, ...message, at: serverNow() }));
+    });
+    if (this.transport) this.transport.transmit(requestId);
+    else this.change((thread) => setDelivery(thread, requestId, "waiting"));
+  }
+
+  handleGap(): void {
+    if (this.history.value.id === undefined)
+      this.note("Some messages were lost while the connection was down.");
+    else void this.loadHistory();
+  }
+}

@@ -1,0 +1,228 @@
+/** State of the chat page: the list, the open conversations and the one in front. @module */
+import { effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import type { ConversationsView, ConversationSummary } from "../../../shared/conversation-views.ts";
+import type { StatusView } from "../../../shared/views.ts";
+import { base } from "../../live/base.ts";
+import { requestAsOwner } from "../../live/owner.ts";
+import type { ChannelProblem } from "../../../shared/channel-problem.ts";
+import { openConversation, openStored, type Conversation } from "./conversation.ts";
+import type { DraftStore } from "./draft.ts";
+import { lazyDrafts } from "./lazy-drafts.ts";
+import { ConversationList } from "./list.ts";
+import type { LinkView } from "./transport.ts";
+import { createName, isConversationName, knownNames, rememberName } from "./names.ts";
+
+/** Where the page is. */
+interface Place {
+  /** Undefined if only the list is shown, as on phones at first. */
+  readonly conversation?: Conversation;
+  /** True until the first message of a new conversation is sent. */
+  readonly isNew: boolean;
+  /** Message to show, after a search. */
+  readonly seq?: number;
+}
+
+/** Conversations that keep their connection in the background. */
+const maxOpen = 3;
+const channel = "pico";
+
+/** Address of a conversation, without the base path. */
+export const pathOf = ({ session, channel: name, id }: ConversationTarget): string =>
+  name === channel
+    ? `/chat/${encodeURIComponent(session)}`
+    : `/chat?${new URLSearchParams({ conversation: id ?? "" })}`;
+
+/** A conversation to open. */
+export type ConversationTarget = Pick<ConversationSummary, "session" | "channel"> & {
+  readonly id?: string;
+};
+
+/** The data of the document. */
+interface InitialState {
+  readonly list?: ConversationsView;
+  readonly channelProblem?: ChannelProblem;
+  readonly isApplicationDown?: boolean;
+}
+
+/** The state of the page and its acts. */
+export class ChatStore {
+  readonly list: ConversationList;
+  readonly place: ReadonlySignal<Place>;
+  /** Names of conversations in this browser, for servers that store none. */
+  readonly names = signal<readonly string[]>([]);
+  /** Request that the inspector shows; `""` is the newest one, undefined closes it. */
+  readonly inspected = signal<string | undefined>(undefined);
+  /** True while the application is a program that does not run. */
+  readonly isApplicationDown: Signal<boolean>;
+  readonly drafts: DraftStore;
+  private readonly current = signal<Place>({ isNew: false });
+  private readonly opened = new Map<string, Conversation>();
+  /** State of the links until they have their own. */
+  private readonly firstLink: LinkView = { state: "connecting", reason: "" };
+
+  constructor({ list, channelProblem, isApplicationDown = false }: InitialState) {
+    this.list = new ConversationList(list);
+    this.isApplicationDown = signal(isApplicationDown);
+    if (channelProblem) this.firstLink = { state: "blocked", reason: channelProblem };
+    this.place = this.current;
+    this.drafts = lazyDrafts();
+  }
+
+  /** Returns a conversation of the list; undefined until the server has its first message. */
+  summaryOf({ session, history }: Conversation): ConversationSummary | undefined {
+    const { id } = history.value;
+    return this.list.items.value.find((one) =>
+      id === undefined ? one.channel === channel && one.session === session : one.id === id,
+    );
+  }
+
+  /** Begins to follow the page. Call it once, in the browser. */
+  start(): void {
+    this.names.value = knownNames();
+    effect(() => this.markRead());
+    addEventListener("popstate", () => this.openAddress());
+    this.openAddress();
+  }
+
+  /** Opens what the address of the page names. */
+  private openAddress(): void {
+    const { pathname, search, hash } = location;
+    const parameters = new URLSearchParams(search);
+    this.inspected.value = parameters.get("inspect") ?? undefined;
+    const [, name] = /\/chat\/(.+)$/.exec(pathname.slice(base().length)) ?? [];
+    const id = parameters.get("conversation");
+    // Links to `/chat#NAME` exist in bookmarks.
+    const session = decode(name ?? hash.slice(1));
+    if (name === "new") this.show({ isNew: true, conversation: this.use(createName()) });
+    else if (id !== null && /^[\w-]{1,64}$/.test(id)) this.showStored(id);
+    else if (session !== undefined) this.showSession(session);
+    else if (matchMedia("(min-width: 48rem)").matches) this.openNewest();
+    else this.show({ isNew: false });
+  }
+
+  open(target: ConversationTarget, seq?: number): void {
+    history.pushState(null, "", base() + pathOf(target));
+    if (target.channel === channel) this.showSession(target.session, seq);
+    else this.showStored(target.id ?? "", seq);
+  }
+
+  openNew(): void {
+    history.pushState(null, "", `${base()}/chat/new`);
+    this.show({ isNew: true, conversation: this.use(createName()) });
+  }
+
+  /** Shows the list alone, on phones. */
+  leave(): void {
+    history.pushState(null, "", `${base()}/chat`);
+    this.show({ isNew: false });
+  }
+
+  /** A new conversation has its own address from its first message on. */
+  confirmNew(): void {
+    const { conversation, isNew } = this.current.value;
+    if (!conversation) return;
+    const { session } = conversation;
+    rememberName(session);
+    this.names.value = knownNames();
+    if (!isNew) return;
+    history.replaceState(null, "", base() + pathOf({ session, channel }));
+    this.show({ isNew: false, conversation });
+  }
+
+  /** Leaves a conversation that is deleted. */
+  close(session: string): void {
+    this.opened.get(session)?.close();
+    this.opened.delete(session);
+    if (this.current.value.conversation?.session === session) this.openNew();
+  }
+
+  inspect(request: string | undefined): void {
+    this.inspected.value = request;
+    const url = new URL(location.href);
+    if (request === undefined) url.searchParams.delete("inspect");
+    else url.searchParams.set("inspect", request);
+    history.replaceState(null, "", url);
+  }
+
+  /**
+   * Connects open conversations again, for example after signing in.
+   *
+   * @param state - State of the links. @defaultValue all but `open`
+   */
+  reconnect(state?: LinkView["state"]): void {
+    for (const conversation of this.opened.values()) {
+      const { state: present } = conversation.link.value;
+      if (state ? present === state : present !== "open") conversation.reconnect();
+    }
+  }
+
+  /** Asks whether the program runs again: the page may have missed the event. */
+  async checkApplication(): Promise<void> {
+    if (!this.isApplicationDown.peek()) return;
+    const answer = await requestAsOwner<StatusView>("GET", "/api/status");
+    if ("error" in answer) return;
+    const { program } = answer.body;
+    this.isApplicationDown.value = program !== undefined && program.state !== "running";
+  }
+
+  private openNewest(): void {
+    const [newest] = this.list.items.value;
+    const [name] = this.names.value;
+    if (newest) {
+      history.replaceState(null, "", base() + pathOf(newest));
+      if (newest.channel === channel) this.showSession(newest.session);
+      else this.showStored(newest.id);
+    } else if (name !== undefined && this.list.isStored.value === false) this.showSession(name);
+    else this.show({ isNew: true, conversation: this.use(createName()) });
+  }
+
+  private showSession(session: string, seq?: number): void {
+    const isNew = false;
+    this.show({ isNew, conversation: this.use(session), ...(seq !== undefined && { seq }) });
+  }
+
+  private showStored(id: string, seq?: number): void {
+    const key = `stored ${id}`;
+    const conversation = this.opened.get(key) ?? openStored(id);
+    this.opened.set(key, conversation);
+    this.show({ isNew: false, conversation, ...(seq !== undefined && { seq }) });
+  }
+
+  private show(place: Place): void {
+    this.current.value = place;
+  }
+
+  /** Opens a conversation, and closes the least recently used idle one. */
+  private use(session: string): Conversation {
+    const conversation = this.opened.get(session) ?? openConversation(session, this.firstLink);
+    this.opened.delete(session);
+    this.opened.set(session, conversation);
+    const opened = [...this.opened.values()];
+    const limit = opened.some(({ link }) => link.value.usesEvents) ? 1 : maxOpen;
+    for (const [key, other] of this.opened) {
+      if (this.opened.size <= limit) break;
+      if (other === conversation || other.isBusy()) continue;
+      other.close();
+      this.opened.delete(key);
+    }
+    return conversation;
+  }
+
+  /** The conversation in front counts as read. */
+  private markRead(): void {
+    const { conversation } = this.current.value;
+    // The line "New messages" needs the marks until the messages are loaded.
+    if (conversation?.history.value.state !== "ready" || document.hidden) return;
+    const summary = this.summaryOf(conversation);
+    if (summary) this.list.read(summary.id);
+  }
+}
+
+function decode(text: string): string | undefined {
+  try {
+    const name = decodeURIComponent(text);
+    return isConversationName(name) ? name : undefined;
+  } catch {
+    return undefined;
+  }
+}

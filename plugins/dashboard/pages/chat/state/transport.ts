@@ -1,0 +1,237 @@
+/** Carries the messages of a conversation over the channel. Loaded after the page. @module */
+import type { Signal } from "@preact/signals";
+import type { Client, LinkChange, LinkError } from "../../../../../lib/pico-link/browser.ts";
+import { serverNow } from "../../live/clock.ts";
+import type { ChannelProblem } from "../../../shared/channel-problem.ts";
+import { channelProblem, openLink, preferEvents, usesEvents } from "./link.ts";
+import { greet, receive, rejectMessage, renumber } from "./receive.ts";
+import {
+  isReceived,
+  patchUser,
+  setDelivery,
+  userKey,
+  type Thread,
+  type UserMessage,
+} from "./thread.ts";
+
+/** The connection of a conversation. */
+export interface LinkView {
+  readonly state: LinkChange["to"];
+  readonly reason: string;
+  /** Unix milliseconds of the next attempt. */
+  readonly retryAt?: number;
+  /** The connection is an event stream: browsers permit six of them. */
+  readonly usesEvents?: boolean;
+}
+
+export type UnsentMessage = Pick<UserMessage, "content" | "files" | "replaces">;
+
+/** The conversation, as far as its transport uses it. */
+export interface TransportOwner {
+  readonly session: string;
+  readonly linkState: Signal<LinkView>;
+  /** Messages without a confirmation, by request id. */
+  readonly unconfirmed: Map<string, UnsentMessage>;
+  change(make: (thread: Thread) => Thread): void;
+  note(text: string): void;
+  /** Some messages were lost. */
+  handleGap(): void;
+  loadHistory(): Promise<void>;
+}
+
+/** Reasons that end only when the owner changes the channel. */
+const offReasons: readonly ChannelProblem[] = ["no_channel", "not_found", "channel_managed"];
+const isOff = (reason: string): boolean => offReasons.some((one) => one === reason);
+
+/** Errors after which the application has received the message. */
+const applicationCodes: readonly string[] = [
+  "application_refused",
+  "application_ended",
+  "bad_answer",
+  "no_answer",
+  "reply_too_large",
+  "internal",
+  "stopped",
+];
+
+/** Reasons for a failed handshake that a proxy causes. */
+const proxyReasons: readonly string[] = ["upgrade_required", "timeout"];
+const maxProxyFailures = 2;
+
+/** The application shows the typing indicator for some seconds. */
+const typingIntervalMs = 3_000;
+
+/** The server does not know the replaced message, so a second attempt must not name it. */
+const forgetReplaced = (thread: Thread, requestId: string): Thread =>
+  patchUser(thread, requestId, { replaces: undefined });
+
+/** After a gap, the ends of the answers may be lost, unless the server reports what runs. */
+const forgetOpenRuns = (thread: Thread): Thread => ({
+  ...thread,
+  runs: new Map([...thread.runs].filter(([, { endedAt }]) => endedAt !== undefined)),
+});
+
+/** Keeps a conversation connected while the channel is on. */
+export class Transport {
+  private readonly owner: TransportOwner;
+  private client: Client | undefined;
+  /** Number of links opened so far; older ones are ignored. */
+  private links = 0;
+  private typedAt = 0;
+  private isClosed = false;
+  /** Handshakes in a row that a proxy may have broken. */
+  private proxyFailures = 0;
+  /** The attempt in progress began before a sign-in, so it fails. */
+  private isOutdated = false;
+
+  constructor(owner: TransportOwner) {
+    this.owner = owner;
+    void this.connect();
+  }
+
+  /** Attempts to connect now. Also opens a link that was closed permanently. */
+  async connect(): Promise<void> {
+    const { owner, client } = this;
+    if (client && client.state() !== "stopped") {
+      this.isOutdated = client.state() === "connecting";
+      return client.retry();
+    }
+    if (isOff(owner.linkState.value.reason)) {
+      const { reason } = await channelProblem();
+      if (this.isClosed || this.client !== client) return;
+      if (isOff(reason)) return void (owner.linkState.value = { state: "blocked", reason });
+    }
+    owner.linkState.value = { state: "connecting", reason: "" };
+    if (client) void owner.loadHistory();
+    this.open();
+  }
+
+  private open(): void {
+    const { owner } = this;
+    const number = ++this.links;
+    this.client = openLink(owner.session, {
+      onRaw: (direction, text) => this.readRaw(direction, text),
+      onFrame: (frame) => {
+        owner.change((thread) => receive(thread, frame, serverNow()));
+        if (frame.type !== "error" || frame.payload.request_id !== undefined) return;
+        const { code, message } = frame.payload;
+        if (code !== "unknown_type") owner.note(message || code);
+      },
+      onGap: ({ reason }) => {
+        owner.change((thread) => (thread.joinedAt === undefined ? forgetOpenRuns(thread) : thread));
+        if (reason === "epoch_changed") owner.change(renumber);
+        owner.handleGap();
+      },
+      onState: (change) => {
+        if (number === this.links) this.handleLink(change);
+      },
+    });
+    for (const id of owner.unconfirmed.keys()) this.transmit(id);
+  }
+
+  /** Sends a message of `unconfirmed`. */
+  transmit(id: string): void {
+    const { owner, client } = this;
+    const message = owner.unconfirmed.get(id);
+    if (!message || !client || client.state() === "stopped") return this.wait(id);
+    if (client.state() !== "open") this.wait(id);
+    this.typedAt = 0;
+    const { content, files, replaces } = message;
+    const media = files.map(({ url = "", name }) => ({ url, filename: name }));
+    const replaced = replaces !== undefined && { replaces };
+    client.send({ id, content, ...(media.length > 0 && { media }), ...replaced }).then(
+      () => this.settle(id, "delivered"),
+      (error: LinkError) => {
+        // The page closed the link or the sign-in ended; the next link sends it again.
+        if (error.code === "stopped" && client.state() === "stopped") this.wait(id);
+        else this.fail(id, error);
+      },
+    );
+  }
+
+  /** Shows an error of the application in the answer, and all others at the message. */
+  private fail(id: string, { code, message }: LinkError): void {
+    const { owner, client } = this;
+    const at = serverNow();
+    if (applicationCodes.includes(code)) {
+      owner.unconfirmed.delete(id);
+      return owner.change((thread) => rejectMessage(thread, id, { code, message, at }));
+    }
+    // The server has the message, and reports the end of the answer.
+    const hasArrived = code === "expired" && client?.state() === "open";
+    this.settle(id, hasArrived || this.applicationHas(id) ? "delivered" : "failed", message);
+    if (code === "unknown_turn") owner.change((thread) => forgetReplaced(thread, id));
+  }
+
+  private applicationHas(id: string): boolean {
+    let has = false;
+    this.owner.change((thread) => {
+      const message = thread.messages.findLast(({ key }) => key === userKey(id));
+      has = message?.kind === "user" && isReceived(message);
+      return thread;
+    });
+    return has;
+  }
+
+  /** Stops the answer to a message, or all answers. */
+  stopAnswer(requestId: string | undefined): void {
+    this.client?.stopAnswer(requestId).catch(({ message }: LinkError) => this.owner.note(message));
+  }
+
+  showTyping(): void {
+    if (serverNow() - this.typedAt < typingIntervalMs) return;
+    this.typedAt = serverNow();
+    this.client?.typing(true);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.client?.stop();
+  }
+
+  private wait(id: string): void {
+    this.owner.change((thread) => setDelivery(thread, id, "waiting"));
+  }
+
+  private settle(id: string, delivery: "delivered" | "failed", reason?: string): void {
+    this.owner.unconfirmed.delete(id);
+    this.owner.change((thread) => setDelivery(thread, id, delivery, reason));
+  }
+
+  /** Only the first frame lists the capabilities of the server and the running answers. */
+  private readRaw(direction: "in" | "out", text: string): void {
+    if (direction === "out" || !text.startsWith('{"type":"hello"')) return;
+    const { payload } = JSON.parse(text) as { payload: Parameters<typeof greet>[1] };
+    const { owner } = this;
+    owner.change((thread) => greet(thread, payload, owner.unconfirmed));
+    for (const id of owner.unconfirmed.keys())
+      owner.change((thread) => setDelivery(thread, id, "sending"));
+  }
+
+  private handleLink({ to, reason, retryInMs }: LinkChange): void {
+    const { owner } = this;
+    owner.linkState.value = {
+      state: to,
+      reason,
+      ...(retryInMs !== undefined && { retryAt: serverNow() + retryInMs }),
+      ...(usesEvents() && { usesEvents: true }),
+    };
+    if (to === "open") this.isOutdated = false;
+    if (to === "connecting" || to === "open") return;
+    for (const id of owner.unconfirmed.keys()) this.wait(id);
+    if (to === "blocked" && isOff(reason)) {
+      // A link repeats its attempts, which are in vain. The page knows when the channel is on.
+      this.links++;
+      return this.client?.stop();
+    }
+    if (this.isOutdated) this.retry();
+    this.proxyFailures = proxyReasons.includes(reason) ? this.proxyFailures + 1 : 0;
+    if (this.proxyFailures !== maxProxyFailures || usesEvents()) return;
+    void preferEvents().then(() => this.retry());
+  }
+
+  private retry(): void {
+    this.isOutdated = false;
+    this.client?.retry();
+  }
+}

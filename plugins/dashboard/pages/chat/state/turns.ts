@@ -1,0 +1,72 @@
+/** Reads messages of the server. Loaded with the link and the history. @module */
+import type { ServerMessage } from "../../../../../lib/pico-wire/index.ts";
+import type { Turn } from "../../../shared/conversation-views.ts";
+import {
+  appKey,
+  putIn,
+  userKey,
+  type AppMessage,
+  type Message,
+  type Thread,
+  type UserMessage,
+} from "./thread.ts";
+
+export const fileOf = (file: {
+  url?: string;
+  filename?: string;
+  type?: string;
+  content_type?: string;
+}) => ({
+  name: file.filename ?? "",
+  ...(file.url !== undefined && { url: file.url }),
+  ...((file.content_type ?? file.type) && { type: file.content_type ?? file.type ?? "" }),
+});
+
+export function kindOf({
+  kind,
+  thought,
+}: Pick<ServerMessage, "kind" | "thought">): AppMessage["kind"] {
+  if (kind === "thought" || thought) return "thought";
+  return kind === "tool_calls" ? "tools" : "text";
+}
+
+/** The owner is "You"; other people have their names. */
+export const nameOf = (
+  sender: { id: string; name?: string } | undefined,
+): Pick<UserMessage, "sender"> =>
+  sender === undefined || sender.id === "owner" ? {} : { sender: sender.name ?? sender.id };
+
+function fromTurn(turn: Turn): Message {
+  const { id, seq, at, content, model, attachments = [] } = turn;
+  const files = attachments.map(fileOf);
+  if (turn.role === "user") {
+    const requestId = turn.requestId ?? id;
+    const common = { key: userKey(requestId), requestId, seq, at, content, files };
+    const replaced = turn.replaces !== undefined && { replaces: turn.replaces };
+    return { kind: "user", ...common, ...nameOf(turn.sender), ...replaced };
+  }
+  return {
+    kind: kindOf({ ...(turn.kind && { kind: turn.kind }) }),
+    key: appKey(id),
+    seq,
+    at,
+    content,
+    isFinal: turn.complete !== false,
+    calls: turn.toolCalls ?? [],
+    files,
+    ...(turn.inReplyTo !== undefined && { requestId: turn.inReplyTo }),
+    ...(model !== undefined && { model }),
+  };
+}
+
+/** Adds turns of the history. Newer data of this page stays. */
+export function addTurns(thread: Thread, turns: readonly Turn[]): Thread {
+  let changed = thread;
+  for (const turn of turns) {
+    const message = fromTurn(turn);
+    const known = changed.messages.find(({ key }) => key === message.key);
+    const isMissed = turn.complete !== false && known && "isFinal" in known && !known.isFinal;
+    changed = putIn(changed, known && !isMissed ? { ...known, seq: turn.seq } : message);
+  }
+  return changed;
+}

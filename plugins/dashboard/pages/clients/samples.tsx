@@ -1,0 +1,113 @@
+/** Code samples of one protocol in several languages. @module */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { askToken } from "../frame/dialogs.ts";
+import { toast } from "../frame/toasts.ts";
+import { requestAsOwner } from "../live/owner.ts";
+import { Button } from "../parts/button.tsx";
+import { Code } from "../parts/code.tsx";
+import { copyText } from "../parts/copy.tsx";
+import { Modal } from "../parts/modal.tsx";
+import { Segment } from "../parts/segment.tsx";
+import { tokenPlaceholder } from "../../shared/token-rules.ts";
+import type { ProtocolToken } from "../../shared/protocols.ts";
+import type { Snippet } from "../../shared/snippets.ts";
+
+interface SamplesProps {
+  readonly snippets: readonly Snippet[];
+  /** Name of the token that replaces the placeholder. */
+  readonly token: "pico" | ProtocolToken;
+  /** Name of that token inside a sentence. */
+  readonly tokenName: string;
+}
+
+const storageKey = "doorward-sample-language";
+
+export function Samples({ snippets, token, tokenName }: SamplesProps): JSX.Element {
+  const [chosen, choose] = useChosen(token, snippets[0]!.id);
+  const [toCopy, setToCopy] = useState<string>();
+  const snippet = snippets.find(({ id }) => id === chosen) ?? snippets[0]!;
+  const copyWithToken = async (): Promise<void> => {
+    const answer = await askToken({
+      title: `Copy with the ${tokenName}`,
+      text: "The copied code contains the token in plain text. Treat it like a password.",
+      verb: "Copy",
+      send: (current) =>
+        requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which: token, current }),
+    });
+    if (!answer || "error" in answer) return;
+    const text = snippet.code.replace(tokenPlaceholder, () => answer.body.token);
+    if (await copyText(text)) toast({ text: "Copied with the token" });
+    else setToCopy(text);
+  };
+  return (
+    <>
+      <Segment
+        label={token === "pico" ? "Language" : "Client"}
+        value={snippet.id}
+        onChange={choose}
+        options={snippets.map(({ id, label }) => ({ value: id, name: label }))}
+      />
+      <p class="hint">
+        {snippet.hint} Replace <code>{tokenPlaceholder}</code> with the {tokenName}.
+      </p>
+      <Code language={snippet.language} text={snippet.code} title={snippet.label} />
+      <div class="row wrap">
+        <Button icon="key-round" onClick={copyWithToken}>
+          Copy with token…
+        </Button>
+      </div>
+      {toCopy !== undefined && <ToCopy text={toCopy} close={() => setToCopy(undefined)} />}
+    </>
+  );
+}
+
+/** The chosen language, which the browser remembers. */
+function useChosen(token: string, first: string): [string, (id: string) => void] {
+  const [chosen, setChosen] = useState(first);
+  const key = `${storageKey}-${token}`;
+  useEffect(() => {
+    try {
+      setChosen(localStorage.getItem(key) ?? first);
+    } catch {
+      // Without storage, the first language is shown.
+    }
+  }, []);
+  const choose = (id: string): void => {
+    setChosen(id);
+    try {
+      localStorage.setItem(key, id);
+    } catch {
+      // Without storage, the choice lasts until the page is left.
+    }
+  };
+  return [chosen, choose];
+}
+
+/** Shows the text selected, for browsers without clipboard access. */
+function ToCopy({ text, close }: { readonly text: string; readonly close: () => void }) {
+  const key = /Mac|iPhone/.test(navigator.userAgent) ? "⌘ C" : "Ctrl C";
+  const title = `Press ${key} to copy`;
+  return (
+    <Modal label={title} kind="wide" onClose={close}>
+      <div class="in">
+        <h2>{title}</h2>
+        <textarea
+          class="input mono"
+          rows={10}
+          readOnly
+          aria-label="Code with the token"
+          dir="ltr"
+          data-autofocus
+          value={text}
+          onFocus={(event) => event.currentTarget.select()}
+        />
+        <footer>
+          <Button kind="primary" onClick={close}>
+            Done
+          </Button>
+        </footer>
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,266 @@
+/** Doctor page: findings with their fixes, then the passed checks. @module */
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { CheckView, DoctorView } from "../../shared/views.ts";
+import { counts } from "../frame/counts.ts";
+import { toast } from "../frame/toasts.ts";
+import type { ApiError } from "../live/api.ts";
+import { serverNow } from "../live/clock.ts";
+import { requestAsOwner } from "../live/owner.ts";
+import { subscribe } from "../live/stream.ts";
+import { Button, LinkButton } from "../parts/button.tsx";
+import { Copyable } from "../parts/copy.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Notice, PageHead, Problem, Skeleton } from "../parts/states.tsx";
+import { Ago } from "../parts/time.tsx";
+import { useSite } from "../site.tsx";
+import { fixes } from "./actions.ts";
+import {
+  codeParts,
+  findingsOf,
+  findingTitle,
+  fixParts,
+  passedGroups,
+  relatedPage,
+  verdict,
+} from "./checks.ts";
+import { Ring } from "./ring.tsx";
+import { canUpgrade } from "./upgrade-probe.ts";
+
+/** The checks run in the browser's request, so the document has none. */
+export type DoctorData = Readonly<Record<never, never>>;
+
+interface Run {
+  readonly checks: readonly CheckView[];
+  /** Server time at which it finished. */
+  readonly at: number;
+}
+
+export function DoctorPage(_: { readonly data: DoctorData }): JSX.Element {
+  const { run, error, isRunning, start } = useRuns();
+  const checks = run?.checks ?? [];
+  const findings = findingsOf(checks);
+  return (
+    <div class="page-in">
+      <PageHead title="Doctor" text="Checks the configuration and suggests fixes." />
+      {run && <Verdict run={run} isRunning={isRunning} start={start} />}
+      {error &&
+        (run ? (
+          <div role="alert">
+            <Notice tone="bad">{error.message}</Notice>
+          </div>
+        ) : (
+          <Problem title="The checks could not run." error={error} retry={start} />
+        ))}
+      {!run && !error && <Skeleton rows={6} />}
+      {findings.length > 0 && (
+        <section class="stack" aria-label="Findings">
+          {findings.map((check) => (
+            <Finding key={check.id} check={check} rerun={start} />
+          ))}
+        </section>
+      )}
+      {run && <Passed checks={checks} isOpen={findings.length === 0} />}
+    </div>
+  );
+}
+
+interface Runs {
+  readonly run: Run | undefined;
+  readonly error: ApiError | undefined;
+  readonly isRunning: boolean;
+  /** Runs the checks; a second call during a run waits for the same one. */
+  readonly start: () => Promise<ApiError | undefined>;
+}
+
+function useRuns(): Runs {
+  const [run, setRun] = useState<Run>();
+  const [error, setError] = useState<ApiError>();
+  const [isRunning, setRunning] = useState(false);
+  const running = useRef<Promise<ApiError | undefined>>(undefined);
+  const hasRun = useRef(false);
+  const runChecks = async (): Promise<ApiError | undefined> => {
+    setRunning(true);
+    const upgrade = await canUpgrade();
+    const answer = await requestAsOwner<DoctorView>("POST", "/api/doctor", { upgrade });
+    running.current = undefined;
+    setRunning(false);
+    if ("error" in answer) {
+      setError(answer.error);
+      return answer.error;
+    }
+    hasRun.current = true;
+    setError(undefined);
+    setRun({ checks: answer.body.checks, at: serverNow() });
+    counts.value = { ...counts.value, findings: findingsOf(answer.body.checks).length };
+    return undefined;
+  };
+  const start = (): Promise<ApiError | undefined> => (running.current ??= runChecks());
+  useEffect(() => {
+    void start();
+    // The stream calls this when it opens, and again after a lost connection or a sign-in.
+    return subscribe({ refresh: async () => (hasRun.current ? undefined : start()) });
+  }, []);
+  return { run, error, isRunning, start };
+}
+
+interface VerdictProps {
+  readonly run: Run;
+  readonly isRunning: boolean;
+  readonly start: () => Promise<unknown>;
+}
+
+function Verdict({ run, isRunning, start }: VerdictProps): JSX.Element {
+  const { checks, at } = run;
+  const count = (wanted: CheckView["result"]): number =>
+    checks.filter(({ result }) => result === wanted).length;
+  const again = async (): Promise<void> => {
+    await start();
+    toast({ text: "The checks have finished" });
+  };
+  return (
+    <section class="card verdict" aria-label="Result">
+      <Ring passed={count("ok")} warnings={count("warning")} failed={count("failed")} />
+      <div class="grow">
+        <h2>{verdict(checks)}</h2>
+        <p class="unseen" role="status">
+          {isRunning ? "" : verdict(checks)}
+        </p>
+        <p class="muted">
+          {checks.length === 1 ? "1 check" : `${checks.length} checks`}: {count("ok")} passed ·{" "}
+          {isRunning ? (
+            "running…"
+          ) : (
+            <>
+              last run <Ago at={at} now={at} />
+            </>
+          )}
+        </p>
+      </div>
+      <Button icon="refresh-cw" busy={isRunning && "Running…"} onClick={again}>
+        Run again
+      </Button>
+    </section>
+  );
+}
+
+interface FindingProps {
+  readonly check: CheckView;
+  readonly rerun: () => Promise<unknown>;
+}
+
+function Finding({ check, rerun }: FindingProps): JSX.Element {
+  const { id, result, reason, fix = "", action } = check;
+  const isFailed = result === "failed";
+  const { text, commands } = fixParts(fix);
+  const { url } = useSite();
+  const page = relatedPage(id);
+  return (
+    <article class="card finding">
+      <span class={`disc${isFailed ? " bad" : ""}`}>
+        <Icon name={isFailed ? "circle-x" : "triangle-alert"} />
+      </span>
+      <div class="what">
+        <h2>
+          <span class="unseen">{isFailed ? "Problem: " : "Warning: "}</span>
+          {findingTitle(check)}
+        </h2>
+        <p class="muted">
+          <WithCode text={reason} />
+        </p>
+        {text !== "" && (
+          <p>
+            <WithCode text={text} />
+          </p>
+        )}
+      </div>
+      <div class="fixes">
+        {action !== undefined && <FixButton action={action} rerun={rerun} />}
+        {commands.map((command) => (
+          <Copyable key={command} text={command} label="Copy command" />
+        ))}
+        {page && <LinkButton href={url(page.path)}>{page.name}</LinkButton>}
+      </div>
+    </article>
+  );
+}
+
+interface FixButtonProps {
+  readonly action: NonNullable<CheckView["action"]>;
+  readonly rerun: () => Promise<unknown>;
+}
+
+/** Fixes the finding on the server, then runs the checks again. */
+function FixButton({ action, rerun }: FixButtonProps): JSX.Element {
+  const { name, busy, done, run } = fixes[action];
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const act = async (): Promise<void> => {
+    setBusy(true);
+    const found = await run();
+    setBusy(false);
+    setProblem(found);
+    if (found !== undefined) return;
+    toast({ text: done });
+    await rerun();
+  };
+  return (
+    <>
+      <Button kind="primary" busy={isBusy && busy} onClick={act}>
+        {name}
+      </Button>
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+    </>
+  );
+}
+
+function WithCode({ text }: { readonly text: string }): JSX.Element {
+  return (
+    <>
+      {codeParts(text).map((part, index) =>
+        index % 2 === 1 ? <code key={index}>{part}</code> : part,
+      )}
+    </>
+  );
+}
+
+interface PassedProps {
+  readonly checks: readonly CheckView[];
+  readonly isOpen: boolean;
+}
+
+function Passed({ checks, isOpen }: PassedProps): JSX.Element | null {
+  const groups = passedGroups(checks);
+  if (groups.length === 0) return null;
+  return (
+    <section class="card checks" aria-label="Passed checks">
+      {groups.map(({ name, icon, checks: passed }) => (
+        <details key={`${name} ${isOpen}`} open={isOpen}>
+          <summary>
+            <Icon name="chevron-right" small flip tone="turn" />
+            <Icon name={icon} small />
+            <span class="grow">{name}</span>
+            <span class="ok small">{passed.length} passed</span>
+          </summary>
+          <ul>
+            {passed.map(({ id, title, reason }) => (
+              <li key={id}>
+                <Icon name="check" small tone="ok" />
+                <div>
+                  <WithCode text={title} />
+                  <p class="muted">
+                    <WithCode text={reason} />
+                  </p>
+                </div>
+              </li>
+            ))}
+          </ul>
+        </details>
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,175 @@
+/** Keeps a page current: one stream of server-sent events, and what reloads after them. @module */
+import type { FeedEvents } from "../../shared/feed-views.ts";
+import { base } from "./base.ts";
+import { setServerTime } from "./clock.ts";
+import { allowSignInPrompt, onSignedIn, setSignOutReason } from "./owner.ts";
+import {
+  liveState,
+  minRefreshIntervalMs,
+  retryDelayMs,
+  streamState,
+  subscribers,
+  type Registered,
+} from "./stream-state.ts";
+
+const firstEventTimeoutMs = 8000;
+/** The server sends an event at least every 15 s. Longer silence means a dead connection. */
+const maxSilenceMs = 40_000;
+
+class PageStream {
+  private source: EventSource | undefined;
+  private lastEventId = "";
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private silenceTimer: ReturnType<typeof setTimeout> | undefined;
+  private refreshCount = 0;
+  private started = false;
+  /** True while the shown data includes every event received so far. */
+  private isCurrent = false;
+
+  /** Opens the stream while the page is visible. Polls every 2 s if no stream is available. */
+  start(): void {
+    this.started = true;
+    onSignedIn(() => {
+      if (liveState.value === "signed-out") this.open();
+    });
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) this.close();
+      else if (liveState.value !== "paused") this.open();
+    });
+    if (!document.hidden) this.open();
+  }
+
+  /** Continues after "paused" and "signed out". */
+  resume(): void {
+    allowSignInPrompt();
+    this.open();
+  }
+
+  reopen(): void {
+    this.lastEventId = "";
+    if (this.started && !document.hidden) this.open();
+  }
+
+  async refresh(which: Iterable<Registered> = subscribers): Promise<void> {
+    const current = ++this.refreshCount;
+    this.isCurrent = false;
+    const errors = await Promise.all(
+      [...which].map(async ({ subscriber }) => subscriber.refresh?.()),
+    );
+    if (current !== this.refreshCount) return; // a later refresh has newer data
+    if (errors.some((error) => error?.status === 401)) return this.pause("signed-out");
+    this.isCurrent = errors.every((error) => error === undefined || error.status === 404);
+    if (this.isCurrent) setSignOutReason();
+    if (this.isPaused()) return;
+    liveState.value = this.isCurrent ? "live" : "reconnecting";
+    if (this.isCurrent || !this.source) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.refresh(), retryDelayMs);
+  }
+
+  private isPaused(): boolean {
+    return liveState.value === "paused" || liveState.value === "signed-out";
+  }
+
+  private open(): void {
+    this.close();
+    if (this.isPaused()) liveState.value = "reconnecting";
+    const parameters = new URLSearchParams({
+      ...streamState.query,
+      ...(this.lastEventId !== "" && { last: this.lastEventId }),
+    });
+    const source = new EventSource(`${base()}/api/events?${parameters}`);
+    this.source = source;
+    this.watchSilence(firstEventTimeoutMs);
+    for (const type of eventTypes) {
+      source.addEventListener(type, (event: MessageEvent<string>) => {
+        if (this.source === source) this.handleEvent(type, event);
+      });
+    }
+    source.addEventListener("error", () => {
+      if (this.source !== source) return;
+      if (source.readyState === EventSource.CLOSED) void this.refreshAndReopen(retryDelayMs);
+      else liveState.value = "reconnecting";
+    });
+  }
+
+  private close(): void {
+    clearTimeout(this.timer);
+    clearTimeout(this.silenceTimer);
+    this.source?.close();
+    this.source = undefined;
+  }
+
+  private pause(state: "paused" | "signed-out"): void {
+    this.close();
+    liveState.value = state;
+  }
+
+  private async refreshAndReopen(delayMs: number): Promise<void> {
+    this.close();
+    liveState.value = "reconnecting";
+    await this.refresh();
+    if (document.hidden || this.isPaused() || this.source) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.open(), delayMs);
+  }
+
+  private watchSilence(ms: number): void {
+    clearTimeout(this.silenceTimer);
+    this.silenceTimer = setTimeout(() => void this.refreshAndReopen(retryDelayMs), ms);
+  }
+
+  private handleEvent<K extends keyof FeedEvents>(type: K, event: MessageEvent<string>): void {
+    this.watchSilence(maxSilenceMs);
+    if (event.lastEventId !== "") this.lastEventId = event.lastEventId;
+    const data = JSON.parse(event.data) as FeedEvents[K];
+    this.handlers[type]?.(data);
+    for (const { subscriber, refreshSoon } of subscribers) {
+      subscriber.on?.[type]?.(data);
+      if (subscriber.refreshOn?.includes(type)) refreshSoon();
+    }
+  }
+
+  private readonly handlers: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void } =
+    {
+      hello: ({ resumed, now }) => {
+        setServerTime(now);
+        if (resumed && this.isCurrent) liveState.value = "live";
+        else void this.refresh();
+      },
+      missed: () => void this.refresh(),
+      superseded: () => this.pause("paused"),
+      ended: async ({ reason }) => {
+        this.close();
+        await streamState.pendingSignOut;
+        // Another tab may not have received the new cookie yet.
+        if (reason === "rotated" || reason === "replaced")
+          await new Promise((done) => setTimeout(done, minRefreshIntervalMs));
+        setSignOutReason(reason);
+        void this.refreshAndReopen(0);
+      },
+    };
+}
+
+const eventTypes: readonly (keyof FeedEvents)[] = [
+  "hello",
+  "state",
+  "rate",
+  "connected",
+  "disconnected",
+  "refused",
+  "signed-in",
+  "sign-in-refused",
+  "signed-out",
+  "token",
+  "program",
+  "settings",
+  "log",
+  "log-skipped",
+  "missed",
+  "superseded",
+  "ended",
+];
+
+/** The only stream of this page. */
+export const pageStream = new PageStream();

@@ -1,0 +1,126 @@
+/** Problems that need the owner, each with its fix. @module */
+import type { JSX } from "preact";
+import { second } from "../live/clock.ts";
+import { Button, IconButton, LinkButton } from "../parts/button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { requestAsOwner } from "../live/owner.ts";
+import { toast } from "../frame/toasts.ts";
+import { useSite } from "../site.tsx";
+import { stopTimeoutLabel, programState } from "../../shared/program-labels.ts";
+import {
+  blockedLabel,
+  rejectionDetail,
+  rejectionTitle,
+  uniqueFixes,
+} from "../../shared/rejections.ts";
+import type { Finding, Findings } from "./findings.ts";
+
+interface FindingTexts {
+  readonly title: string;
+  readonly detail?: string;
+  readonly fix?: string | undefined;
+  /** Unix milliseconds until which an address is blocked. */
+  readonly blockedUntil?: number | undefined;
+  readonly action?: "restart" | "troubleshooting";
+}
+
+/** @param fix - Fix of a rejection; undefined if another row shows the same one. */
+function describe(finding: Finding, fix: string | undefined): FindingTexts {
+  if (finding.kind === "warning") return { title: finding.warning.text, fix: finding.warning.fix };
+  if (finding.kind === "rejection") {
+    const { rejection } = finding;
+    return {
+      title: rejectionTitle(rejection),
+      detail: rejectionDetail(rejection),
+      fix,
+      blockedUntil: rejection.until,
+      action: "troubleshooting",
+    };
+  }
+  const { program, kind } = finding;
+  if (kind === "deaf") return { title: stopTimeoutLabel(program), action: "restart" };
+  const { state, restarts, lastEnd } = program;
+  return {
+    title: state === "running" ? "The application restarted" : programState(state).text,
+    detail: [
+      restarts === 1 ? "1 restart" : `${restarts} restarts`,
+      ...(lastEnd === undefined ? [] : [`last exit: ${lastEnd}`]),
+    ].join(", "),
+  };
+}
+
+/** Finding -> fix of its rejection. */
+function fixesOf(items: readonly Finding[]): ReadonlyMap<Finding, string | undefined> {
+  const rejected = items.filter((one) => one.kind === "rejection");
+  const fixes = uniqueFixes(rejected.map(({ rejection }) => rejection));
+  return new Map(rejected.map((finding, at) => [finding, fixes[at]]));
+}
+
+interface AttentionProps {
+  readonly findings: Findings;
+  /** Server time of the status. */
+  readonly now: number;
+}
+
+/** One row for each problem. */
+export function Attention({ findings, now }: AttentionProps): JSX.Element {
+  const { items, dismiss } = findings;
+  const fixes = fixesOf(items);
+  return (
+    <section class="attention" aria-label="Needs attention">
+      {items.map((finding) => (
+        <Row
+          key={finding.id}
+          texts={describe(finding, fixes.get(finding))}
+          now={now}
+          dismiss={() => dismiss(finding.id)}
+        />
+      ))}
+    </section>
+  );
+}
+
+interface RowProps {
+  readonly texts: FindingTexts;
+  readonly now: number;
+  readonly dismiss: () => void;
+}
+
+function Row({ texts, now, dismiss }: RowProps): JSX.Element {
+  const { title, detail, fix, blockedUntil, action } = texts;
+  const { url } = useSite();
+  return (
+    <div>
+      <Icon name="triangle-alert" />
+      <p>
+        <b>{title}</b>
+        {detail !== undefined && <span> · {detail}</span>}
+        {blockedUntil !== undefined && (
+          <small>{blockedLabel(blockedUntil, Math.max(second.value, now))}</small>
+        )}
+        {fix !== undefined && <small>{fix}</small>}
+      </p>
+      {action === "troubleshooting" && (
+        <LinkButton compact href={url("/docs/dashboard#a-client-that-gets-401")}>
+          Troubleshooting
+        </LinkButton>
+      )}
+      {action === "restart" && (
+        <span class="scripted">
+          <Button compact onClick={restart}>
+            Restart the program
+          </Button>
+        </span>
+      )}
+      <span class="scripted">
+        <IconButton icon="x" label={`Dismiss: ${title}`} compact onClick={dismiss} />
+      </span>
+    </div>
+  );
+}
+
+async function restart(): Promise<void> {
+  const answer = await requestAsOwner("POST", "/api/program/restart");
+  if ("error" in answer) toast({ text: answer.error.message, tone: "bad" });
+  else toast({ text: "The program is restarting." });
+}

@@ -1,0 +1,40 @@
+/** Turns the channel on and off. @module */
+import type { ChannelView } from "../../shared/views.ts";
+import { confirm } from "../frame/dialogs.ts";
+import { toast } from "../frame/toasts.ts";
+import { requestAsOwner } from "../live/owner.ts";
+
+const changedMessage =
+  "The settings changed in the meantime. The page now shows the new values. Try again.";
+
+/** @returns False if an environment variable or missing settings prevent a change. */
+export const canSwitch = ({ enabledManagedBy, etag }: ChannelView): boolean =>
+  enabledManagedBy === undefined && etag !== undefined;
+
+/**
+ * Turns the channel on or off. Asks first if that disconnects clients.
+ *
+ * @returns The problem; undefined after success, or if the user cancels.
+ */
+export async function switchChannel(
+  { connections, etag = "" }: ChannelView,
+  enabled: boolean,
+): Promise<string | undefined> {
+  const clients = connections === 1 ? "1 client" : `${connections} clients`;
+  const isSure =
+    enabled ||
+    connections === 0 ||
+    (await confirm({
+      title: "Turn off the channel?",
+      text: `This disconnects ${clients}. You can turn it on again. The token does not change.`,
+      verb: "Turn off channel",
+      danger: true,
+    }));
+  if (!isSure) return undefined;
+  const answer = await requestAsOwner("PUT", "/api/channels/pico", { enabled }, etag);
+  if ("error" in answer) return answer.error.status === 412 ? changedMessage : answer.error.message;
+  toast({
+    text: enabled ? "The channel is on." : "The channel is off. All clients are disconnected.",
+  });
+  return undefined;
+}

@@ -1,0 +1,68 @@
+/** Finds the problems that need the owner. The card with their texts loads later. @module */
+import { useEffect, useState } from "preact/hooks";
+import type { ProgramView, RejectionView, StatusView, WarningView } from "../../shared/views.ts";
+
+/** A problem. Its id changes when it occurs again; a dismissed one then returns. */
+export type Finding = { readonly id: string } & (
+  | { readonly kind: "warning"; readonly warning: WarningView }
+  | { readonly kind: "deaf" | "program"; readonly program: ProgramView }
+  | { readonly kind: "rejection"; readonly rejection: RejectionView }
+);
+
+function findingsOf({ warnings, program, channel }: StatusView): readonly Finding[] {
+  return [
+    ...warnings.map((warning): Finding => {
+      const { id, text } = warning;
+      return { id: `${id} ${text}`, kind: "warning", warning };
+    }),
+    ...(program ? programFindings(program) : []),
+    ...(channel?.refusals ?? []).map((rejection): Finding => {
+      const { address, code, at } = rejection;
+      return { id: `rejected ${address} ${code} ${at}`, kind: "rejection", rejection };
+    }),
+  ];
+}
+
+function programFindings(program: ProgramView): readonly Finding[] {
+  const { state, restarts, deaf, since } = program;
+  const found: Finding[] = [];
+  if (deaf > 0) found.push({ id: `deaf ${deaf}`, kind: "deaf", program });
+  if (state !== "running" || restarts > 0)
+    found.push({ id: `program ${state} ${restarts} ${since}`, kind: "program", program });
+  return found;
+}
+
+const storageKey = "doorward-dismissed";
+
+/** Reads and keeps the dismissed problems. Without storage, they return with the next page. */
+function useDismissed() {
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  useEffect(() => {
+    try {
+      setIds(new Set(JSON.parse(localStorage.getItem(storageKey) ?? "[]") as string[]));
+    } catch {
+      // The browser denies storage, or something else wrote the entry.
+    }
+  }, []);
+  const dismiss = (id: string): void => {
+    const next = new Set([...ids, id].slice(-50));
+    setIds(next);
+    try {
+      localStorage.setItem(storageKey, JSON.stringify([...next]));
+    } catch {
+      // Denied, as above.
+    }
+  };
+  return { ids, dismiss };
+}
+
+/** The problems that were not dismissed. */
+export interface Findings {
+  readonly items: readonly Finding[];
+  readonly dismiss: (id: string) => void;
+}
+
+export function useFindings(status: StatusView): Findings {
+  const { ids, dismiss } = useDismissed();
+  return { items: findingsOf(status).filter(({ id }) => !ids.has(id)), dismiss };
+}

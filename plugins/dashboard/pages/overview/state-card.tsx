@@ -1,0 +1,166 @@
+/** The card that says whether all is well. @module */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { ChannelView, StatusView } from "../../shared/views.ts";
+import { Button, LinkButton } from "../parts/button.tsx";
+import { CopyButton } from "../parts/copy.tsx";
+import { FieldProblem } from "../parts/field.tsx";
+import { Icon, Mark } from "../parts/icon.tsx";
+import { Menu } from "../parts/menu.tsx";
+import { Since } from "../parts/time.tsx";
+import { useSite } from "../site.tsx";
+import { storeLabel } from "../../shared/store-label.ts";
+import { canSwitch, switchChannel } from "./channel-switch.ts";
+
+/** @returns One line about the whole launcher, worst news first. */
+function headline({ state, channel, program }: StatusView, problems: number): string {
+  if (state === "rotating") return "The launcher token is being replaced";
+  if (program && program.state !== "running") return "The application has stopped";
+  if (channel && !channel.enabled) return "The channel is off";
+  if (problems === 0) return "Everything is running";
+  return problems === 1 ? "Running, with 1 problem" : `Running, with ${problems} problems`;
+}
+
+interface StateCardProps {
+  readonly status: StatusView;
+  /** Number of problems below the card. */
+  readonly problems: number;
+  /** Loads the status again. */
+  readonly refresh: () => Promise<unknown>;
+}
+
+export function StateCard({ status, problems, refresh }: StateCardProps): JSX.Element {
+  const { channel, startedAt, now } = status;
+  const [problem, setProblem] = useState<string>();
+  const turn = async (on: boolean): Promise<void> => {
+    const found = await switchChannel(channel!, on);
+    await refresh();
+    setProblem(found);
+  };
+  return (
+    <section class="card hero" aria-labelledby="state">
+      <span class="arch">
+        <Mark size={34} />
+      </span>
+      <div class="grow">
+        <h2 id="state">{headline(status, problems)}</h2>
+        <ChannelText channel={channel} />
+        <p class="facts-line">
+          <span>
+            <Icon name="clock" small />
+            <span>
+              Up for <Since at={startedAt} now={now} />
+            </span>
+          </span>
+          {channel && (
+            <span>
+              <Icon name="power" small />
+              {channel.enabled ? "Channel on" : "Channel off"}
+            </span>
+          )}
+          {status.store && (
+            <span>
+              <Icon name="message-square" small />
+              {storeLabel(status.store)}
+            </span>
+          )}
+        </p>
+        <FieldProblem id="channel-problem" text={problem} />
+      </div>
+      {channel && <Actions channel={channel} turn={turn} />}
+    </section>
+  );
+}
+
+interface ChannelTextProps {
+  readonly channel: ChannelView | undefined;
+}
+
+function ChannelText({ channel }: ChannelTextProps): JSX.Element {
+  if (!channel) return <p>This service has no channel.</p>;
+  if (channel.enabled) {
+    return (
+      <p>
+        Clients connect to{" "}
+        <code class="mono" dir="ltr">
+          {channel.url}
+        </code>
+      </p>
+    );
+  }
+  if (channel.enabledManagedBy !== undefined) {
+    return (
+      <p>
+        The environment variable <code>{channel.enabledManagedBy}</code> turns it off. Change the
+        variable to turn it on.
+      </p>
+    );
+  }
+  if (!canSwitch(channel)) {
+    return (
+      <p>
+        To turn it on, set <code>channels.pico.enabled</code> to <code>true</code> in{" "}
+        <code>config.json</code>.
+      </p>
+    );
+  }
+  return (
+    <>
+      <p>Turn it on so that clients can exchange messages with your application.</p>
+      <noscript>
+        <p>
+          Without JavaScript, set <code>channels.pico.enabled</code> to <code>true</code> in{" "}
+          <code>config.json</code>.
+        </p>
+      </noscript>
+    </>
+  );
+}
+
+interface ActionsProps {
+  readonly channel: ChannelView;
+  readonly turn: (on: boolean) => Promise<void>;
+}
+
+function Actions({ channel, turn }: ActionsProps): JSX.Element | null {
+  const { url } = useSite();
+  const [isBusy, setBusy] = useState(false);
+  const act = async (on: boolean): Promise<void> => {
+    setBusy(true);
+    await turn(on);
+    setBusy(false);
+  };
+  if (!channel.enabled) {
+    if (!canSwitch(channel)) return null;
+    return (
+      <div class="row actions scripted">
+        <Button
+          kind="primary"
+          icon="power"
+          busy={isBusy && "Turning on…"}
+          onClick={() => void act(true)}
+        >
+          Turn on channel
+        </Button>
+      </div>
+    );
+  }
+  return (
+    <div class="row actions">
+      <span class="scripted">
+        <CopyButton text={channel.url} label="Copy URL" />
+      </span>
+      <LinkButton kind="primary" icon="plug" href={url("/clients")}>
+        Connect a client
+      </LinkButton>
+      {canSwitch(channel) && (
+        <span class="scripted">
+          <Menu
+            label="More about the channel"
+            items={[{ name: "Turn off…", icon: "power", danger: true, act: () => void act(false) }]}
+          />
+        </span>
+      )}
+    </div>
+  );
+}

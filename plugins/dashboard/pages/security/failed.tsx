@@ -1,0 +1,96 @@
+/** Card of failed sign-ins and rejected connections. @module */
+import type { JSX } from "preact";
+import type { StatusView } from "../../shared/views.ts";
+import { askToken } from "../frame/dialogs.ts";
+import { toast } from "../frame/toasts.ts";
+import { second } from "../live/clock.ts";
+import { requestAsOwner } from "../live/owner.ts";
+import { Button, LinkButton } from "../parts/button.tsx";
+import { Badge } from "../parts/states.tsx";
+import { Ago } from "../parts/time.tsx";
+import { useSite } from "../site.tsx";
+import { blockedLabel } from "../../shared/rejections.ts";
+import { attemptsOf, type Attempt } from "./attempts.ts";
+
+interface FailedProps {
+  readonly status: StatusView;
+  readonly refresh: () => Promise<unknown>;
+}
+
+export function FailedAttempts({ status, refresh }: FailedProps): JSX.Element {
+  const { url } = useSite();
+  const attempts = attemptsOf(status);
+  return (
+    <section class="card" aria-labelledby="failed-title">
+      <header>
+        <h2 id="failed-title">Failed attempts</h2>
+      </header>
+      <div class="body stack">
+        {attempts.map((attempt) => (
+          <FailedAttempt
+            key={attempt.key}
+            attempt={attempt}
+            now={Math.max(second.value, status.now)}
+            refresh={refresh}
+          />
+        ))}
+        {status.refusals.length === 0 && (
+          <p class="muted small">No failed sign-ins since startup.</p>
+        )}
+        {attempts.length > 0 && (
+          <LinkButton compact href={url("/activity?q=level:warn")}>
+            Show in activity
+          </LinkButton>
+        )}
+      </div>
+    </section>
+  );
+}
+
+interface AttemptProps {
+  readonly attempt: Attempt;
+  readonly now: number;
+  readonly refresh: () => Promise<unknown>;
+}
+
+function FailedAttempt({ attempt, now, refresh }: AttemptProps): JSX.Element {
+  const { address, kind, detail, times, at, until, fix } = attempt;
+  return (
+    <div class="attempt">
+      <div class="row wrap">
+        <b class="grow mono">{address}</b>
+        <Badge tone="warn">{times === 1 ? "once" : `${times} times`}</Badge>
+      </div>
+      <p class="muted small">
+        {[kind, detail].filter((part) => part !== "").join(" · ")} · <Ago at={at} now={now} />
+      </p>
+      {until !== undefined && (
+        <div class="row wrap">
+          <span class="small warn">{blockedLabel(until, now)}</span>
+          {until > now && (
+            <Button
+              compact
+              aria-label={`Unblock ${address}`}
+              onClick={() => unblock(address, refresh)}
+            >
+              Unblock
+            </Button>
+          )}
+        </div>
+      )}
+      {fix !== undefined && <p class="hint">{fix}</p>}
+    </div>
+  );
+}
+
+async function unblock(address: string, refresh: () => Promise<unknown>): Promise<void> {
+  const answer = await askToken({
+    title: `Unblock ${address}?`,
+    text: "The address may send tokens again immediately.",
+    verb: "Unblock",
+    send: (current) => requestAsOwner("POST", "/api/unblock", { address, current }),
+  });
+  if (!answer || "error" in answer) return;
+  toast({ text: `${address} unblocked` });
+  await refresh();
+}

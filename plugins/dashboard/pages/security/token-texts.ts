@@ -1,0 +1,82 @@
+// Texts about each token.
+import type { TokenRow } from "../../shared/views.ts";
+import { tokenLabel, tokenSourceLabel } from "../../shared/token-labels.ts";
+
+/** A token that the page can change. */
+export type Changeable = "launcher" | "pico" | "openai";
+
+const purposes: Readonly<Record<string, string>> = {
+  launcher: "Signs you in to this console. Anyone with it controls Doorward.",
+  pico: "Anyone with this token can connect as a client.",
+  openai: "Anyone with this token can use the OpenAI API of this service.",
+  pico_client: "Authenticates this service to another channel. Get it from the remote service.",
+  metrics: "Allows a monitoring system to read /metrics only.",
+};
+
+/** Says what a token is for, in one or two sentences. */
+export const tokenPurpose = (name: string): string =>
+  Object.hasOwn(purposes, name) ? purposes[name]! : `Token of the channel ${name}.`;
+
+export function isChangeable(name: string): name is Changeable {
+  return name === "launcher" || name === "pico" || name === "openai";
+}
+
+/** The command that changes a token which this page cannot change. */
+export function tokenCommand({ name, managedByEnv }: TokenRow): string | undefined {
+  return isChangeable(name) || managedByEnv ? undefined : `doorward token set ${name}`;
+}
+
+/** Where the token is stored: `.security.yml`, `Not set`. */
+export function tokenPlace({ source, managedByEnv, variable, ...token }: TokenRow): string {
+  if (managedByEnv) return `Set by the environment variable ${variable ?? ""}`.trim();
+  if (source === "none") return "Not set";
+  return tokenSourceLabel({ ...token, source, managedByEnv });
+}
+
+/** Says which other sources have a different value. */
+export function shadowedSources({ name, others }: TokenRow): readonly string[] {
+  return others
+    .filter(({ same }) => !same)
+    .map(({ source }) => {
+      const label = tokenSourceLabel({
+        name,
+        source: source as TokenRow["source"],
+        managedByEnv: false,
+      });
+      const capital = label.replace(/^[a-z](?=[a-z ]+$)/, (letter) => letter.toUpperCase());
+      const problem = `${capital} contains a different value, which is not used.`;
+      return `${problem} Remove it to avoid confusion.`;
+    });
+}
+
+const consequences: Readonly<Record<Changeable, string>> = {
+  launcher: "All other browsers are signed out, and existing sign-in links stop working.",
+  pico:
+    "The old token stops working immediately. " +
+    "Clients connected with it are disconnected and need the new token.",
+  openai:
+    "The old token stops working immediately. " +
+    "Replies in progress end, and OpenAI clients need the new token.",
+};
+
+export const replaceText = (name: Changeable): string => consequences[name];
+
+/** Text of the dialog that shows a new token. Only the launcher token is never shown again. */
+export function newTokenText(name: Changeable): string {
+  const active = "The new token is active.";
+  return name === "launcher"
+    ? `${active} Save it in a password manager. It is not shown again.`
+    : `${active} Clients need it to connect again.`;
+}
+
+/** Name of a token inside a sentence: `channel token`. */
+export function tokenNoun(name: string): string {
+  const label = tokenLabel(name);
+  return label.startsWith("OpenAI") ? label : label.charAt(0).toLowerCase() + label.slice(1);
+}
+
+const problemOf = (concern: string): string => concern.replace(/\.$/, "");
+
+/** The reason why a token is weak, as a sentence. */
+export const concernText = (concern: string): string =>
+  `${concern.charAt(0).toUpperCase()}${problemOf(concern).slice(1)}. Replace it.`;

@@ -1,0 +1,124 @@
+/** Card of the tokens: purpose, place, age and strength of each. @module */
+import type { JSX } from "preact";
+import type { TokenRow } from "../../shared/views.ts";
+import { later } from "../live/later.ts";
+import { Button } from "../parts/button.tsx";
+import { Copyable } from "../parts/copy.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Badge } from "../parts/states.tsx";
+import { Ago } from "../parts/time.tsx";
+import { useSite } from "../site.tsx";
+import { tokenLabel } from "../../shared/token-labels.ts";
+import {
+  concernText,
+  isChangeable,
+  shadowedSources,
+  tokenCommand,
+  tokenNoun,
+  tokenPlace,
+  tokenPurpose,
+} from "./token-texts.ts";
+
+/** Dialogs that replace and show tokens. */
+const dialogs = later(() => import("./token-actions.tsx"));
+
+interface TokensProps {
+  readonly tokens: readonly TokenRow[];
+  readonly now: number;
+}
+
+export function Tokens({ tokens, now }: TokensProps): JSX.Element {
+  const { url } = useSite();
+  const loaded = dialogs.module.value;
+  return (
+    <section class="card" aria-labelledby="tokens-title">
+      <header>
+        <h2 id="tokens-title" class="grow">
+          Tokens
+        </h2>
+        <a class="small" href={url("/docs/configuration#tokens")}>
+          Where tokens are stored
+        </a>
+      </header>
+      <div class="tokens">
+        {tokens.map((token) => (
+          <Token key={token.name} token={token} now={now} />
+        ))}
+      </div>
+      {loaded && <loaded.ShownTokenDialog />}
+    </section>
+  );
+}
+
+function Token({ token, now }: { readonly token: TokenRow; readonly now: number }): JSX.Element {
+  const { name, source, changedAt, concern, managedByEnv } = token;
+  const command = tokenCommand(token);
+  return (
+    <div class="token" role="group" aria-label={tokenLabel(name)}>
+      <span class="disc">
+        <Icon name="key-round" />
+      </span>
+      <div>
+        <div class="row wrap">
+          <b>{tokenLabel(name)}</b>
+          {source !== "none" &&
+            (concern === undefined ? (
+              <Badge tone="ok">Strong</Badge>
+            ) : (
+              <Badge tone="warn">Weak</Badge>
+            ))}
+        </div>
+        <p class="muted small">{tokenPurpose(name)}</p>
+        <p class="muted xs">
+          {tokenPlace(token)}
+          {changedAt !== undefined && (
+            <>
+              {" · changed "}
+              <Ago at={changedAt} now={now} />
+            </>
+          )}
+        </p>
+        {managedByEnv && (
+          <p class="muted xs">To change it, set the environment variable and restart.</p>
+        )}
+        {concern !== undefined && <p class="small warn">{concernText(concern)}</p>}
+        {shadowedSources(token).map((text) => (
+          <p key={text} class="small warn">
+            {text}
+          </p>
+        ))}
+        {command !== undefined && <Copyable text={command} label="Copy command" />}
+      </div>
+      <Actions token={token} />
+    </div>
+  );
+}
+
+function Actions({ token }: { readonly token: TokenRow }): JSX.Element | null {
+  const { name, managedByEnv, source } = token;
+  if (!isChangeable(name)) return null;
+  const canReplace = !managedByEnv && source !== "host";
+  const isNew = source === "none";
+  return (
+    <div class="row">
+      {name !== "launcher" && !isNew && (
+        <Button
+          compact
+          aria-label={`Show the ${tokenNoun(name)}`}
+          onClick={() => dialogs.use(({ showToken }) => showToken(name))}
+        >
+          Show…
+        </Button>
+      )}
+      {canReplace && (
+        <Button
+          compact
+          aria-label={`${isNew ? "Create" : "Replace"} the ${tokenNoun(name)}`}
+          onClick={() => dialogs.use(({ replaceToken }) => replaceToken(name, isNew))}
+        >
+          {isNew ? "Create…" : "Replace…"}
+        </Button>
+      )}
+    </div>
+  );
+}

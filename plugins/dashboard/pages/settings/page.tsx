@@ -1,0 +1,220 @@
+/** Settings page: sections, rows and the bar that saves. @module */
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { SettingsView } from "../../shared/views.ts";
+import { useResource } from "../live/resource.ts";
+import { Button } from "../parts/button.tsx";
+import { Search } from "../parts/field.tsx";
+import { Notice, PageHead, Problem, Skeleton } from "../parts/states.tsx";
+import { useSite } from "../site.tsx";
+import { files, groups, type Setting } from "./form.ts";
+import { FixedRow, SettingRow } from "./row.tsx";
+import { useSettingsForm, type SettingsForm } from "./use-form.ts";
+
+/** Data of the settings page. */
+export interface SettingsData {
+  readonly settings?: SettingsView;
+  /** Id of the section in the address. */
+  readonly section?: string;
+}
+
+export function SettingsPage({ data }: { readonly data: SettingsData }): JSX.Element {
+  const { url } = useSite();
+  const { value, error, refresh } = useResource<SettingsView | undefined>(
+    "/api/settings",
+    data.settings,
+    { refreshOn: ["settings"] },
+  );
+  const form = useSettingsForm(value, refresh);
+  const [query, setQuery] = useState("");
+  useSaveKey(form);
+  useTarget(value.value !== undefined);
+  return (
+    <div class="page-in">
+      <PageHead
+        title="Settings"
+        text={
+          <>
+            Stored in <code>config.json</code> and <code>launcher-config.json</code>. Comments in
+            the files are kept. <a href={url("/docs/configuration")}>Configuration reference</a>
+          </>
+        }
+      />
+      <FileProblems view={value.value} />
+      {value.value === undefined && error.value && (
+        <Problem title="The settings could not be loaded." error={error.value} retry={refresh} />
+      )}
+      {value.value === undefined && !error.value && <Skeleton rows={6} />}
+      {value.value && (
+        <div class="settings">
+          <Sections form={form} query={query} setQuery={setQuery} first={data.section} />
+          <div>
+            <Groups form={form} query={query} />
+            <SaveBar form={form} />
+          </div>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Shows the reason why the content of a file is not in use. */
+function FileProblems({ view }: { readonly view: SettingsView | undefined }): JSX.Element | null {
+  const found = (view?.sections ?? []).filter(({ problem }) => problem !== undefined);
+  if (found.length === 0) return null;
+  return (
+    <div role="alert">
+      {found.map(({ section, problem }) => (
+        <Notice key={section} tone="warn">
+          {files[section]?.file} contains an invalid change: {problem}
+        </Notice>
+      ))}
+    </div>
+  );
+}
+
+const matchesQuery = ({ name, key }: Setting, query: string): boolean =>
+  `${name} ${key}`.toLowerCase().includes(query.trim().toLowerCase());
+
+const settingsIn = ({ settings }: SettingsForm, group: string, query = ""): readonly Setting[] =>
+  settings.filter((setting) => setting.group === group && matchesQuery(setting, query));
+
+interface SectionsProps {
+  readonly form: SettingsForm;
+  readonly query: string;
+  setQuery(query: string): void;
+  readonly first: string | undefined;
+}
+
+/** The filter and the list of sections, with a dot where something is unsaved. */
+function Sections({ form, query, setQuery, first }: SectionsProps): JSX.Element {
+  const { url } = useSite();
+  const [current, setCurrent] = useState(first ?? "channel");
+  useEffect(() => {
+    if (first !== undefined) document.getElementById(`group-${first}`)?.scrollIntoView();
+  }, []);
+  const show = (event: Event, id: string): void => {
+    event.preventDefault();
+    setCurrent(id);
+    setQuery("");
+    history.replaceState(null, "", url(`/settings/${id}`));
+    document.getElementById(`group-${id}`)?.scrollIntoView();
+  };
+  return (
+    <div class="side">
+      <Search label="Filter settings" placeholder="Name or key" value={query} onText={setQuery} />
+      <nav class="sections" aria-label="Settings sections">
+        {groups
+          .filter(({ id }) => settingsIn(form, id).length > 0)
+          .map(({ id, name }) => (
+            <a
+              key={id}
+              href={url(`/settings/${id}`)}
+              aria-current={current === id ? "true" : undefined}
+              onClick={(event) => show(event, id)}
+            >
+              {name}
+              {form.changed.some(({ group }) => group === id) && (
+                <i class="dot">
+                  <span class="unseen">unsaved</span>
+                </i>
+              )}
+            </a>
+          ))}
+      </nav>
+    </div>
+  );
+}
+
+interface GroupsProps {
+  readonly form: SettingsForm;
+  readonly query: string;
+}
+
+function Groups({ form, query }: GroupsProps): JSX.Element {
+  const shown = groups
+    .map((group) => ({ ...group, settings: settingsIn(form, group.id, query) }))
+    .filter(({ settings }) => settings.length > 0);
+  if (shown.length === 0) return <p class="muted">No matching settings.</p>;
+  return (
+    <>
+      {shown.map(({ id, name, text, settings }) => (
+        <section key={id} class="group" id={`group-${id}`} aria-labelledby={`title-${id}`}>
+          <h2 id={`title-${id}`}>{name}</h2>
+          <p>{text}</p>
+          <div class="card">
+            {settings.map((setting) =>
+              setting.fixedBy === undefined ? (
+                <SettingRow key={setting.id} setting={setting} form={form} />
+              ) : (
+                <FixedRow key={setting.id} setting={setting} />
+              ),
+            )}
+          </div>
+        </section>
+      ))}
+    </>
+  );
+}
+
+/** Stays at the bottom while something is unsaved. */
+function SaveBar({ form }: { readonly form: SettingsForm }): JSX.Element {
+  const { changed, problems, message, isSaving, actions } = form;
+  const count = changed.length;
+  const wrong = changed.filter(({ id }) => problems[id] !== undefined).length;
+  const needs = wrong === 1 ? "1 value needs attention" : `${wrong} values need attention`;
+  return (
+    <>
+      <div role="status">{message && <Notice tone={message.tone}>{message.text}</Notice>}</div>
+      {count > 0 && (
+        <div class="save" role="region" aria-label="Unsaved changes">
+          <p>
+            <b>{count === 1 ? "1 unsaved change" : `${count} unsaved changes`}</b>
+            <small class={wrong > 0 ? "bad" : ""}>
+              {wrong > 0 ? needs : "Takes effect immediately"}
+            </small>
+          </p>
+          <Button onClick={actions.discard}>Discard</Button>
+          <Button
+            kind="primary"
+            busy={isSaving && "Saving…"}
+            aria-keyshortcuts="Control+S"
+            onClick={actions.save}
+          >
+            Save changes
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Moves the focus to the setting that the address names, for example `#launcher-port`. */
+function useTarget(isLoaded: boolean): void {
+  useEffect(() => {
+    const focus = (): void => {
+      const id = location.hash.slice(1);
+      const field = id === "" ? null : document.getElementById(id);
+      field?.scrollIntoView({ block: "center" });
+      field?.focus();
+    };
+    focus();
+    addEventListener("hashchange", focus);
+    return () => removeEventListener("hashchange", focus);
+  }, [isLoaded]);
+}
+
+/** Ctrl S or ⌘ S saves. */
+function useSaveKey(form: SettingsForm): void {
+  const newest = useRef(form);
+  newest.current = form;
+  useEffect(() => {
+    const save = (event: KeyboardEvent): void => {
+      if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
+      event.preventDefault();
+      void newest.current.actions.save();
+    };
+    addEventListener("keydown", save);
+    return () => removeEventListener("keydown", save);
+  }, []);
+}

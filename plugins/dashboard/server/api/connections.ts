@@ -1,0 +1,112 @@
+/** Endpoints for channels and their connections. @module */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { maxBodyBytes } from "../request.ts";
+import { sectionsOf } from "./settings.ts";
+import { channelOf } from "./status.ts";
+import { type DashboardContext, type ServiceContext } from "../context.ts";
+import { HttpError } from "../errors.ts";
+import type { PicoConnection, PicoServer } from "../../../pico-server/index.ts";
+import { testChannel } from "./channel-test.ts";
+import type { ChannelsView, ConnectionsView, TestView } from "../../shared/views.ts";
+
+const maxPerPage = 500;
+
+function requireChannel({ picoServer }: ServiceContext): PicoServer {
+  if (!picoServer)
+    throw new HttpError("not_found", {
+      message: "The pico channel is not loaded.",
+    });
+  return picoServer;
+}
+
+const matchesFilter = (connection: PicoConnection, text: string): boolean =>
+  [
+    connection.id,
+    connection.session,
+    connection.address,
+    connection.method,
+    connection.user,
+    connection.userName,
+    connection.origin,
+    connection.userAgent,
+  ].some((field) => field?.toLowerCase().includes(text));
+
+/** Connections on the overview. */
+const overviewConnections = 4;
+
+/** @returns The newest connections, as the overview shows them; undefined without a channel. */
+export function newestConnections({ picoServer }: ServiceContext): ConnectionsView | undefined {
+  const all = picoServer?.connections();
+  return all && { total: all.length, connections: all.slice(-overviewConnections).reverse() };
+}
+
+/**
+ * Adds `GET /api/channels`, `GET /api/connections`, `DELETE /api/connections/:id` and
+ * `POST /api/channels/pico/try`.
+ */
+export function connectionRoutes(app: FastifyInstance, context: DashboardContext): void {
+  app.get("/api/channels", async (request, reply) => {
+    const pico = channelOf(context, request, await sectionsOf(context.services));
+    const channels: ChannelsView["channels"] = pico ? [{ name: "pico", ...pico }] : [];
+    return reply.header("cache-control", "no-store").send({ channels });
+  });
+
+  app.get("/api/connections", (request, reply) => {
+    const { offset, limit, text, newestFirst } = pageQuery(request);
+    const found = requireChannel(context.services)
+      .connections()
+      .filter((connection) => text === "" || matchesFilter(connection, text));
+    if (newestFirst) found.reverse();
+    const page: ConnectionsView = {
+      total: found.length,
+      connections: found.slice(offset, offset + limit),
+    };
+    return reply.header("cache-control", "no-store").send(page);
+  });
+
+  app.delete<{ Params: { id: string } }>("/api/connections/:id", (request, reply) => {
+    if (!requireChannel(context.services).disconnect(request.params.id)) {
+      throw new HttpError("not_found", {
+        message: "No connection has this id; it may be closed already.",
+      });
+    }
+    return reply.header("cache-control", "no-store").send({ status: "ok" });
+  });
+
+  let busy = false;
+  app.post("/api/channels/pico/try", { bodyLimit: maxBodyBytes }, async (_request, reply) => {
+    requireChannel(context.services);
+    if (busy) throw new HttpError("busy");
+    busy = true;
+    try {
+      const results = await testChannel(context, context.services.tokenSecrets.reveal("pico"));
+      return await reply.header("cache-control", "no-store").send({ results } satisfies TestView);
+    } finally {
+      busy = false;
+    }
+  });
+}
+
+interface PageQuery {
+  readonly offset: number;
+  readonly limit: number;
+  readonly text: string;
+  readonly newestFirst: boolean;
+}
+
+function pageQuery({ query }: FastifyRequest): PageQuery {
+  const parameters = query as Record<string, unknown>;
+  const integer = (name: string, defaultValue: number, max: number): number => {
+    const value = parameters[name] ?? String(defaultValue);
+    if (typeof value === "string" && /^\d{1,9}$/.test(value)) return Math.min(Number(value), max);
+    throw new HttpError("invalid_body", { message: `"${name}" must be a whole number.` });
+  };
+  const text =
+    typeof parameters["text"] === "string" ? parameters["text"].slice(0, 200).toLowerCase() : "";
+  return {
+    offset: integer("offset", 0, 999_999_999),
+    limit: integer("limit", 100, maxPerPage),
+    text,
+    newestFirst: parameters["newest"] === "1",
+  };
+}

@@ -1,0 +1,62 @@
+/** Serves pages of the console. @module */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { hostName } from "../auth/guard.ts";
+import { csrfToken } from "../auth/sign-out.ts";
+import type { DashboardContext } from "../context.ts";
+import { documentFacts, sendPage } from "../reply.ts";
+import { requestState } from "../request.ts";
+import { renderPage, type PageData, type SiteFacts } from "../../pages/render.tsx";
+
+/** A page and where its data comes from. */
+interface ConsolePage<K extends keyof PageData> {
+  readonly path: string;
+  readonly page: K;
+  readonly title: string;
+  /** Entry of the navigation. @defaultValue `path` */
+  readonly route?: string;
+  readonly data: (request: FastifyRequest) => Promise<PageData[K]>;
+}
+
+/** Adds the route of a page for signed-in browsers. */
+export function consolePage<K extends keyof PageData>(
+  app: FastifyInstance,
+  context: DashboardContext,
+  { path, page, title, route = path, data }: ConsolePage<K>,
+): void {
+  app.get(path, async (request, reply) =>
+    sendConsolePage(context, request, reply, { page, title, route, data: await data(request) }),
+  );
+}
+
+/** A page with its data. */
+interface PageAnswer<K extends keyof PageData> {
+  readonly page: K;
+  readonly title: string;
+  /** Entry of the navigation. */
+  readonly route: string;
+  readonly data: PageData[K];
+}
+
+/** Sends a page to a signed-in browser. */
+export function sendConsolePage<K extends keyof PageData>(
+  context: DashboardContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { page, title, route, data }: PageAnswer<K>,
+): FastifyReply {
+  const site = { ...siteFacts(context, request), title, route };
+  return sendPage(reply, 200, renderPage({ page, site, now: context.auth.clock.now(), data }));
+}
+
+function siteFacts(
+  { site, auth }: DashboardContext,
+  request: FastifyRequest,
+): Omit<SiteFacts, "title" | "route"> {
+  const { session, peer } = requestState(request);
+  return {
+    ...documentFacts(site, request),
+    version: site.version,
+    host: hostName(site.privateHost.plainHost(peer)),
+    csrf: session ? csrfToken(auth, session) : "",
+  };
+}

@@ -1,0 +1,134 @@
+/** Endpoints that list, read, search, rename, export and delete conversations. @module */
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Clock } from "../../../../kernel/index.ts";
+import type { Conversations } from "../../../conversations/index.ts";
+import type { DashboardContext, ServiceContext } from "../context.ts";
+import { HttpError, unreadError } from "../errors.ts";
+import {
+  conversationListQuery,
+  exportQuery,
+  maxFormBytes,
+  parseBody,
+  parseQuery,
+  renameBody,
+  searchQuery,
+  turnsQuery,
+} from "../request.ts";
+import type {
+  ConversationsView,
+  ConversationView,
+  SearchView,
+} from "../../shared/conversation-views.ts";
+
+const maxExports = 10;
+const exportRefillMs = 6_000;
+/** Memory of one export: the store returns pages of this size. */
+const maxExportBytes = 4 * 1024 * 1024;
+const channel = "pico";
+
+/** @throws not_found if this deployment does not list the plugin `conversations`. */
+export function requireConversations({ conversations }: ServiceContext): Conversations {
+  if (conversations) return conversations;
+  throw new HttpError("not_found", { message: "This deployment keeps no conversations." });
+}
+
+/** Allows ten exports, then one every six seconds: each one reads a whole conversation. */
+function createExportLimit(clock: Clock): () => void {
+  let tokens = maxExports;
+  let refilledAt = clock.monotonic();
+  return () => {
+    const gained = Math.floor((clock.monotonic() - refilledAt) / exportRefillMs);
+    tokens = Math.min(maxExports, tokens + gained);
+    refilledAt += gained * exportRefillMs;
+    if (tokens === 0)
+      throw new HttpError("rate_limited", {
+        message: "Too many exports; wait a moment and try again.",
+        retryAfterSeconds: exportRefillMs / 1_000,
+      });
+    tokens -= 1;
+  };
+}
+
+type WithId = FastifyRequest<{ Params: { id: string } }>;
+
+/** @throws not_found if the id has another form than all ids of conversations. */
+function idOf({ params }: WithId): string {
+  if (/^[\w-]{1,64}$/.test(params.id)) return params.id;
+  throw new HttpError("not_found", { message: "There is no conversation with this id." });
+}
+
+const sendUncached = (reply: FastifyReply, body: object): FastifyReply =>
+  reply.header("cache-control", "no-store").send(body);
+
+/** Adds the endpoints under `/api/conversations`. */
+export function conversationRoutes(app: FastifyInstance, context: DashboardContext): void {
+  const history = (): Conversations => requireConversations(context.services);
+
+  app.get("/api/conversations", async (request, reply) => {
+    const { session, ...query } = parseQuery(conversationListQuery, request);
+    const store = history();
+    const list = async () => {
+      if (session === undefined) return store.list(query);
+      const found = await store.find({ channel, session });
+      return { items: found ? [found] : [] };
+    };
+    const { items, ...page } = await list();
+    const view: ConversationsView = { conversations: items, ...page, store: store.health() };
+    return sendUncached(reply, view);
+  });
+
+  app.get("/api/conversations/search", async (request, reply) => {
+    const { q, ...options } = parseQuery(searchQuery, request);
+    const hits = await history().search(q, options);
+    return sendUncached(reply, { hits } satisfies SearchView);
+  });
+
+  app.get("/api/conversations/:id", async (request: WithId, reply) => {
+    const query = parseQuery(turnsQuery, request);
+    const id = idOf(request);
+    const conversation = await history().get(id);
+    const { items, ...page } = await history().read(id, query);
+    return sendUncached(reply, { conversation, turns: items, ...page } satisfies ConversationView);
+  });
+
+  app.patch("/api/conversations/:id", { bodyLimit: maxFormBytes }, async (request, reply) => {
+    const id = idOf(request as WithId);
+    await history().rename(id, parseBody(renameBody, request).title);
+    return sendUncached(reply, { conversation: await history().get(id) });
+  });
+
+  app.delete("/api/conversations/:id", async (request: WithId, reply) => {
+    const id = idOf(request);
+    await history().get(id);
+    await history().forget(id);
+    context.runtime.log.info({ conversation: id }, "a conversation was deleted on the dashboard");
+    return sendUncached(reply, { status: "ok" });
+  });
+
+  exportRoute(app, context);
+}
+
+function exportRoute(app: FastifyInstance, context: DashboardContext): void {
+  const takeExport = createExportLimit(context.auth.clock);
+  app.get(
+    "/api/conversations/:id/export",
+    { exposeHeadRoute: false },
+    async (request: WithId, reply) => {
+      const { format } = parseQuery(exportQuery, request);
+      const id = idOf(request);
+      const history = requireConversations(context.services);
+      // An unknown id must be answered with 404, which is impossible once the stream has begun.
+      await history.get(id);
+      takeExport();
+      if (!context.http.holdResponse(reply.raw, maxExportBytes)) throw unreadError();
+      const [type, extension] =
+        format === "json" ? ["application/json", "json"] : ["text/markdown", "md"];
+      return reply
+        .header("cache-control", "no-store")
+        .header("content-disposition", `attachment; filename="conversation-${id}.${extension}"`)
+        .type(`${type}; charset=utf-8`)
+        .send(Readable.from(history.export(id, format)));
+    },
+  );
+}

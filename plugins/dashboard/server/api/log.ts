@@ -1,0 +1,89 @@
+/** Endpoints for the log and the doctor checks. @module */
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { maxBodyBytes, doctorBody, parseBody, requestState } from "../request.ts";
+import { type DashboardContext, type ObserverContext } from "../context.ts";
+import { HttpError } from "../errors.ts";
+import type { ForwardedInfo, LogSource } from "../service.ts";
+import { toRejectedConnection } from "../../shared/rejections.ts";
+import { recentRejection } from "./handshake.ts";
+import { logLevels, type DoctorView, type LogLevel } from "../../shared/views.ts";
+
+const maxLines = 1_000;
+
+const isLevel = (value: unknown): value is LogLevel => logLevels.some((level) => level === value);
+/** @throws invalid_body if `value` is not a log level. */
+export function parseLevel(value: unknown, defaultLevel: LogLevel, field = "level"): LogLevel {
+  if (value === undefined || value === "") return defaultLevel;
+  if (isLevel(value)) return value;
+  throw new HttpError("invalid_body", {
+    message: `"${field}" must be one of ${logLevels.join(", ")}.`,
+  });
+}
+
+function requireLogSource({ logSource }: ObserverContext): LogSource {
+  if (!logSource)
+    throw new HttpError("not_found", { message: "This deployment does not show its log." });
+  return logSource;
+}
+
+/** Adds `GET /api/log`, `GET /api/log/download` and `POST /api/doctor`. */
+export function logRoutes(app: FastifyInstance, context: DashboardContext): void {
+  app.get("/api/log", async (request, reply) => {
+    const { level, text = "", limit = "500" } = request.query as Record<string, unknown>;
+    if (typeof limit !== "string" || !/^\d{1,6}$/.test(limit)) {
+      throw new HttpError("invalid_body", { message: '"limit" must be a whole number.' });
+    }
+    if (typeof text !== "string")
+      throw new HttpError("invalid_body", { message: 'The parameter "text" occurs twice.' });
+    const read = requireLogSource(context.observers).read({
+      level: parseLevel(level, "debug"),
+      text: text.slice(0, 200),
+      limit: Math.min(Number(limit), maxLines),
+    });
+    return reply.header("cache-control", "no-store").send(await read);
+  });
+
+  app.get("/api/log/download", (_request, reply) =>
+    reply
+      .header("cache-control", "no-store")
+      .header("content-disposition", 'attachment; filename="launcher.log"')
+      .type("text/plain; charset=utf-8")
+      .send(Readable.from(requireLogSource(context.observers).lines())),
+  );
+
+  app.post("/api/doctor", { bodyLimit: maxBodyBytes }, async (request, reply) => {
+    if (!context.observers.doctor)
+      throw new HttpError("not_found", { message: "This deployment has no doctor checks." });
+    const { upgrade } = parseBody(doctorBody, request) ?? {};
+    const rejection = upgrade === false ? recentRejection(context, request) : undefined;
+    const checks = await context.observers.doctor({
+      forwarded: forwardedInfo(request),
+      upgrade,
+      rejection: rejection && { code: rejection.code, ...toRejectedConnection(rejection) },
+    });
+    return reply.header("cache-control", "no-store").send({ checks } satisfies DoctorView);
+  });
+}
+
+/**
+ * @returns The headers of a reverse proxy, and whether they were trusted; undefined without any.
+ */
+function forwardedInfo(request: FastifyRequest): ForwardedInfo | undefined {
+  const {
+    headers,
+    raw: { socket },
+  } = request;
+  if (headers["x-forwarded-for"] === undefined && headers["forwarded"] === undefined)
+    return undefined;
+  const from = (socket.remoteAddress ?? "").replace(/^::ffff:/, "");
+  const { address } = requestState(request).peer;
+  const hasScheme =
+    headers["x-forwarded-proto"] !== undefined || headers["forwarded"] !== undefined;
+  // A browser on the machine of the proxy has the same address, trusted or not: compare the header.
+  const last = String(headers["x-forwarded-for"] ?? "")
+    .split(",")
+    .at(-1)
+    ?.trim();
+  return { from, ignored: address === from && last !== from, host: hasScheme };
+}

@@ -1,0 +1,330 @@
+/**
+ * Registry of signed-in browsers: creates, finds and ends sign-ins, at most 25 at a time.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import type { Clock, Release } from "../../../../kernel/index.ts";
+import type { Identity } from "../../../http/index.ts";
+import type { DashboardContext } from "../context.ts";
+import { requestState } from "../request.ts";
+
+type SignOutReason =
+  | "sign-out"
+  | "revoked"
+  | "expired"
+  | "evicted"
+  | "rotated"
+  | "replaced"
+  | "maker-ended";
+
+export interface SignInSession {
+  /** SHA-256 of the secret part of the cookie, in hex. The secret itself is only in the browser. */
+  readonly digest: string;
+  /** First 8 hex digits of the digest: names the session in events, logs and lists. */
+  readonly signIn: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly address: string;
+  readonly userAgent: string;
+  /** Version of the launcher token that opened this session. */
+  readonly version: number;
+  /**
+   * The sign-in whose link opened this one. When it ends, this one ends too. Undefined if the
+   * launcher token opened this session.
+   */
+  readonly maker: SignInSession | undefined;
+  /** True if the session check of an embedding host opened it. It is never stored. */
+  readonly ofHost: boolean;
+  /** True if it began before the current start. */
+  readonly restored: boolean;
+  lastUsedAt: number;
+  used: boolean;
+  /** Proven origins of its pages, in lower case. Behind a proxy they may differ from the `Host`. */
+  readonly pageOrigins: Set<string>;
+  /** Callbacks for the end of the session. */
+  readonly ended: Set<(reason: string) => void>;
+  /** Undefined while the session is live. */
+  endedBy: SignOutReason | undefined;
+  cancelExpiry: Release;
+}
+
+interface NewSession {
+  readonly address: string;
+  readonly userAgent: string;
+  readonly version: number;
+  readonly days: number;
+  readonly maker?: SignInSession | undefined;
+  readonly ofHost?: boolean;
+}
+
+/** A sign-in as it is stored between two starts, without the secret of its cookie. */
+export interface SessionRecord {
+  readonly digest: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly lastUsedAt: number;
+  readonly used: boolean;
+  readonly address: string;
+  readonly userAgent: string;
+  /** Digest of the maker. */
+  readonly maker?: string | undefined;
+}
+
+interface SessionOptions {
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly after: (ms: number, run: () => void) => Release;
+  /** Runs after each change of the list. */
+  readonly onChange: () => void;
+  readonly onEnd: (session: SignInSession, reason: SignOutReason) => void;
+}
+
+/** When a browser signs in beyond this number, the least recently used sign-in ends. */
+export const maxSessions = 25;
+/** Longest delay that a Node timer accepts. */
+const maxTimerDelayMs = 2 ** 31 - 1;
+
+const digestOf = (secret: string): string => hash("sha256", secret, "hex");
+
+/** Unused sign-ins go first, then the least recently used one. */
+const isEvictedBefore = (a: SignInSession, b: SignInSession): boolean =>
+  a.used === b.used ? a.lastUsedAt < b.lastUsedAt : !a.used;
+
+/** @returns The session itself, its maker, the maker of its maker, and so on. */
+function makersOf(session: SignInSession | undefined): SignInSession[] {
+  const found: SignInSession[] = [];
+  for (let each = session; each; each = each.maker) found.push(each);
+  return found;
+}
+
+/** The signed-in browsers, by the digest of the secret in their cookies. */
+export class SignInSessions {
+  private readonly options: SessionOptions;
+  private readonly sessions = new Map<string, SignInSession>();
+
+  constructor(options: SessionOptions) {
+    this.options = options;
+  }
+
+  /** @returns The new session and the secret of its cookie; undefined if its maker has ended. */
+  create(input: NewSession): { session: SignInSession; secret: string } | undefined {
+    const { maker } = input;
+    this.makeRoom(maker);
+    if (maker && !this.isLive(maker)) return undefined;
+    const now = this.options.clock.now();
+    const secret = Buffer.from(this.options.random(16)).toString("base64url");
+    const until = now + Math.round(input.days * 86_400_000);
+    const session = this.add({
+      digest: digestOf(secret),
+      createdAt: now,
+      expiresAt: maker ? Math.min(until, maker.expiresAt) : until,
+      address: input.address,
+      userAgent: input.userAgent.slice(0, 300),
+      version: input.version,
+      maker,
+      ofHost: input.ofHost ?? false,
+      restored: false,
+      lastUsedAt: now,
+      used: false,
+    });
+    this.options.onChange();
+    return { session, secret };
+  }
+
+  /** @returns The live session of the secret in a cookie. */
+  find(secret: string): SignInSession | undefined {
+    const session = this.sessions.get(digestOf(secret));
+    return session && this.isLive(session) ? session : undefined;
+  }
+
+  /** Also ends a session that has expired and whose timer has not run yet. */
+  isLive(session: SignInSession): boolean {
+    const now = this.options.clock.now();
+    if (now >= session.expiresAt) this.end(session, "expired");
+    return session.endedBy === undefined && session.createdAt <= now;
+  }
+
+  touch(session: SignInSession): void {
+    session.lastUsedAt = this.options.clock.now();
+    session.used = true;
+  }
+
+  /** Ends a session and the sessions that its links opened. */
+  end(session: SignInSession, reason: SignOutReason): void {
+    if (!this.sessions.delete(session.digest)) return;
+    session.cancelExpiry();
+    session.endedBy = reason;
+    for (const ended of session.ended) ended(reason);
+    session.ended.clear();
+    this.options.onEnd(session, reason);
+    const inherited = reason === "rotated" || reason === "expired" ? reason : "maker-ended";
+    for (const other of this.sessions.values())
+      if (other.maker === session) this.end(other, inherited);
+    this.options.onChange();
+  }
+
+  /** Ends every session that an earlier version of the launcher token opened. */
+  endBefore(version: number): void {
+    for (const session of this.sessions.values())
+      if (session.version < version) this.end(session, "rotated");
+  }
+
+  list(): SignInSession[] {
+    return [...this.sessions.values()];
+  }
+
+  /**
+   * @returns The sign-ins to store. Those of a host, and those that depend on one, are left out.
+   */
+  records(): SessionRecord[] {
+    return this.list()
+      .filter((session) => !makersOf(session).some(({ ofHost }) => ofHost))
+      .map(({ maker, ...session }) => ({
+        digest: session.digest,
+        createdAt: session.createdAt,
+        expiresAt: session.expiresAt,
+        lastUsedAt: session.lastUsedAt,
+        used: session.used,
+        address: session.address,
+        userAgent: session.userAgent,
+        ...(maker && { maker: maker.digest }),
+      }));
+  }
+
+  /** Adds stored sign-ins that have not expired. As in `records`, makers precede their sessions. */
+  restore(records: readonly SessionRecord[], version: number): void {
+    const now = this.options.clock.now();
+    for (const { maker: digest, ...record } of records) {
+      const maker = digest === undefined ? undefined : this.sessions.get(digest);
+      const isDue = record.createdAt <= now && now < record.expiresAt;
+      if (!isDue || this.sessions.has(record.digest) || (digest !== undefined && !maker)) continue;
+      this.add({ ...record, version, maker, ofHost: false, restored: true });
+    }
+  }
+
+  private add(
+    input: Omit<SignInSession, "signIn" | "pageOrigins" | "ended" | "cancelExpiry" | "endedBy">,
+  ): SignInSession {
+    const session: SignInSession = {
+      ...input,
+      signIn: input.digest.slice(0, 8),
+      pageOrigins: new Set(),
+      ended: new Set(),
+      endedBy: undefined,
+      cancelExpiry: () => undefined,
+    };
+    this.sessions.set(session.digest, session);
+    this.endIn(session.expiresAt - this.options.clock.now(), session);
+    return session;
+  }
+
+  /** Timers follow elapsed time, so setting the clock back extends no session. */
+  private endIn(ms: number, session: SignInSession): void {
+    const { after, clock } = this.options;
+    const delay = Math.min(maxTimerDelayMs, ms);
+    session.cancelExpiry = after(delay, () => {
+      const left = Math.min(ms - delay, session.expiresAt - clock.now());
+      if (left > 0) this.endIn(left, session);
+      else this.end(session, "expired");
+    });
+  }
+
+  /** Spares the makers of the new session as long as other sessions can end. */
+  private makeRoom(maker: SignInSession | undefined): void {
+    while (this.sessions.size >= maxSessions) {
+      const makers = makersOf(maker);
+      const evicted = this.firstEvicted(makers) ?? this.firstEvicted([]);
+      if (evicted) this.end(evicted, "evicted");
+    }
+  }
+
+  private firstEvicted(spared: readonly SignInSession[]): SignInSession | undefined {
+    let first: SignInSession | undefined;
+    for (const session of this.sessions.values())
+      if (!spared.includes(session) && (!first || isEvictedBefore(session, first))) first = session;
+    return first;
+  }
+}
+
+/** @returns The session for other plugins: its name and its end, without the secret. */
+export function toIdentity(session: SignInSession): Identity {
+  return {
+    id: session.signIn,
+    onEnd(ended) {
+      session.ended.add(ended);
+      return () => void session.ended.delete(ended);
+    },
+  };
+}
+
+/** End of a credential on two clocks. */
+export interface Expiry {
+  /** Unix milliseconds. */
+  readonly until: number;
+  /** Milliseconds of the monotonic clock. */
+  readonly untilPassed: number;
+}
+
+export const expiresIn = (clock: Clock, ms: number): Expiry => ({
+  until: clock.now() + ms,
+  untilPassed: clock.monotonic() + ms,
+});
+
+/**
+ * True until either clock reaches the end. Setting the system clock back, and suspending the
+ * machine,
+ * which stops the monotonic clock on many systems, extend no credential.
+ */
+export const isUnexpired = (clock: Clock, { until, untilPassed }: Expiry): boolean =>
+  clock.now() < until && clock.monotonic() < untilPassed;
+
+/**
+ * Sessions of users whom an embedding host identifies as owners. They have no cookie of the
+ * dashboard
+ * and end with the session of the host.
+ */
+export interface HostSessions {
+  sessionOf(context: DashboardContext, request: FastifyRequest): SignInSession | undefined;
+}
+
+export function createHostSessions(): HostSessions {
+  /** Session id of the host to its session here. */
+  const known = new Map<string, SignInSession>();
+
+  function open(
+    context: DashboardContext,
+    request: FastifyRequest,
+    { id, onEnd }: Identity,
+  ): SignInSession | undefined {
+    const { address } = requestState(request).peer;
+    const { session_days: days } = context.auth.config();
+    const userAgent = request.headers["user-agent"] ?? "";
+    const { version } = context.auth.tokens.info("launcher");
+    const input = { address, userAgent, version, days, ofHost: true };
+    const session = context.auth.sessions.create(input)?.session;
+    if (!session) return undefined;
+    known.set(id, session);
+    const release = onEnd(() => context.auth.sessions.end(session, "sign-out"));
+    session.ended.add(() => {
+      release();
+      if (known.get(id) === session) known.delete(id);
+    });
+    context.observers.activity.signedIn({ at: session.createdAt, address, via: "host" });
+    context.runtime.log.info({ signIn: session.signIn, ip: address, via: "host" }, "signed in");
+    context.runtime.emit("dashboard:signed-in", { signIn: session.signIn, address, via: "host" });
+    return session;
+  }
+
+  return {
+    sessionOf(context, request) {
+      const found = context.http.identityOf(request.raw);
+      if (found?.kind !== "owner") return undefined;
+      const session = known.get(found.identity.id);
+      return session && context.auth.sessions.isLive(session)
+        ? session
+        : open(context, request, found.identity);
+    },
+  };
+}

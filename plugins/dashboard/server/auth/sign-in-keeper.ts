@@ -1,0 +1,205 @@
+/**
+ * Stores sign-ins and the key of their cookies across restarts (`launcher.keep_sign_ins`).
+ *
+ * @module
+ */
+import { rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import * as z from "zod";
+import { codeOf, type Log } from "../../../../kernel/index.ts";
+import type { FileLock } from "../../../../lib/files/index.ts";
+import { isRandomHostName, randomHostName } from "./private-host.ts";
+import { maxSessions, type SessionRecord } from "./sessions.ts";
+
+/** Content of `state/sign-ins.json` (mode 0600), with at most 25 sign-ins. */
+const storedSignIns = z.object({
+  version: z.literal(1),
+  key: z.string().regex(/^[\w-]{43}$/),
+  hostName: z.string().refine(isRandomHostName),
+  signIns: z
+    .array(
+      z.object({
+        digest: z.string().regex(/^[0-9a-f]{64}$/),
+        createdAt: z.int(),
+        expiresAt: z.int(),
+        lastUsedAt: z.int(),
+        used: z.boolean(),
+        address: z.string().max(100),
+        userAgent: z.string().max(300),
+        maker: z.string().optional(),
+      }),
+    )
+    .max(maxSessions),
+});
+
+interface KeeperOptions {
+  /** Undefined if this deployment has no file for sign-ins. */
+  readonly file: string | undefined;
+  readonly log: Log;
+  readonly random: (bytes: number) => Uint8Array;
+  /** @returns The sign-ins to store. */
+  readonly records: () => readonly SessionRecord[];
+}
+
+/** System errors quote paths in their messages; the code is enough. */
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return codeOf(error) === "internal" ? (code ?? message) : message;
+}
+
+/** The file library, loaded only where sign-ins are stored. */
+const fileLibrary = () => import("../../../../lib/files/index.ts");
+
+/**
+ * Holds the salt of the key that signs session cookies, and the private host name under which
+ * browsers hold them. Both are new at each start, or restored from the previous one.
+ *
+ * The file alone opens nothing: it holds only a digest of the secret of each cookie, and the key
+ * also
+ * needs the launcher token.
+ */
+export class SignInKeeper {
+  /** 32 bytes. */
+  salt: Uint8Array;
+  hostName: string;
+  private readonly options: KeeperOptions;
+  private lock: FileLock | undefined;
+  private isDirty = false;
+  private writing: Promise<void> | undefined;
+
+  constructor(options: KeeperOptions) {
+    this.options = options;
+    this.salt = options.random(32);
+    this.hostName = randomHostName(options.random);
+  }
+
+  /**
+   * @returns The stored sign-ins if `isOn`; else none, and the file of an earlier start is removed.
+   */
+  async open(isOn: boolean): Promise<readonly SessionRecord[]> {
+    const { file, log } = this.options;
+    if (!isOn) {
+      await this.removeFile().catch((error: unknown) =>
+        log.warn({ reason: reasonOf(error) }, "stored sign-ins cannot be removed"),
+      );
+      return [];
+    }
+    try {
+      if (file === undefined) throw new Error("this deployment has no file for sign-ins");
+      await this.acquire();
+      const records = await this.read();
+      log.info({ count: records.length }, "sign-ins are kept across restarts");
+      return records;
+    } catch (error) {
+      log.warn(
+        { reason: reasonOf(error) },
+        "stored sign-ins cannot be read: all browsers are signed out",
+      );
+      return [];
+    }
+  }
+
+  /** Switches storage on or off while the dashboard runs. Off removes the file. */
+  async turn(isOn: boolean): Promise<void> {
+    try {
+      await (isOn ? this.acquire() : this.turnOff());
+    } catch (error) {
+      this.options.log.warn(
+        { reason: reasonOf(error) },
+        "keep_sign_ins takes effect only after a restart",
+      );
+    }
+    this.changed();
+    await this.settled();
+  }
+
+  /** Schedules a write. Call it when a sign-in begins or ends. */
+  changed(): void {
+    if (!this.lock) return;
+    this.isDirty = true;
+    this.writing ??= this.writeAll();
+  }
+
+  /** Gives the next cookies another key. Call it when the launcher token was rotated. */
+  rotate(): void {
+    this.salt = this.options.random(32);
+    this.changed();
+  }
+
+  /** Resolves when every change so far is on disk, or the file is gone. Never rejects. */
+  settled(): Promise<void> {
+    return this.writing ?? Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    this.changed(); // stores when each sign-in was last used
+    await this.settled();
+    await this.lock?.release();
+    this.lock = undefined;
+  }
+
+  private removeFile(): Promise<void> {
+    const { file } = this.options;
+    return file === undefined ? Promise.resolve() : rm(file, { force: true });
+  }
+
+  /** Locks the file: of two launchers with one home, each would undo the sign-outs of the other. */
+  private async acquire(): Promise<void> {
+    const { file } = this.options;
+    if (file === undefined || this.lock) return;
+    const { lockFile, createPrivateFolder } = await fileLibrary();
+    await createPrivateFolder(dirname(file));
+    this.lock = await lockFile(file, { waitMs: 0 });
+  }
+
+  private async turnOff(): Promise<void> {
+    const { lock } = this;
+    this.lock = undefined; // prevents further writes
+    await this.settled();
+    await this.removeFile();
+    await lock?.release();
+  }
+
+  private async read(): Promise<readonly SessionRecord[]> {
+    const { file, log } = this.options;
+    if (file === undefined) return [];
+    const { restrictSecretFile, readJson } = await fileLibrary();
+    const warning = await restrictSecretFile(file);
+    if (warning !== undefined) log.warn({}, warning);
+    const content = await readJson(file);
+    if (!content) return [];
+    const { success, data } = storedSignIns.safeParse(content.value);
+    if (!success) throw new Error(`${file} is not a sign-in file of this version`);
+    this.salt = Buffer.from(data.key, "base64url");
+    this.hostName = data.hostName;
+    return data.signIns;
+  }
+
+  private async writeAll(): Promise<void> {
+    while (this.isDirty && this.lock) {
+      this.isDirty = false;
+      await this.write(this.lock);
+    }
+    this.writing = undefined;
+  }
+
+  private async write(lock: FileLock): Promise<void> {
+    const { file, log, records } = this.options;
+    if (file === undefined) return;
+    const { writeFileAtomic } = await fileLibrary();
+    try {
+      if (!(await lock.held())) throw new Error("another process has locked the file");
+      const key = Buffer.from(this.salt).toString("base64url");
+      const { hostName } = this;
+      const text = JSON.stringify({ version: 1, key, hostName, signIns: records() });
+      await writeFileAtomic(file, `${text}\n`, { mode: 0o600 });
+    } catch (error) {
+      log.error(
+        { reason: reasonOf(error) },
+        "sign-ins cannot be stored: the next restart signs all browsers out",
+      );
+      // A file that misses a sign-out must not be read again.
+      await this.removeFile().catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/** Errors that the dashboard answers with: code, HTTP status and message. @module */
+import { errorTable } from "../../../kernel/index.ts";
+
+/** Error code to HTTP status and default message. */
+export const httpErrors = {
+  invalid_body: [400, "The request body does not match what this endpoint expects."],
+  invalid_request: [400, "The request is not valid HTTP."],
+  aborted_request: [400, "The connection was closed before the whole request had arrived."],
+  unauthorized: [
+    401,
+    "Sign in first, or send the launcher token as `Authorization: Bearer <token>`.",
+  ],
+  invalid_token: [401, "This token is wrong."],
+  invalid_code: [401, "This setup code is wrong."],
+  setup_required: [403, "Setup is not finished. Open /setup and choose the launcher token."],
+  host_not_allowed: [403, "This host name is not allowed."],
+  origin_not_allowed: [403, "This request comes from a page of another site."],
+  not_found: [404, "Nothing exists at this address."],
+  method_not_allowed: [405, "This address does not support this method."],
+  already_set_up: [409, "Setup is already finished."],
+  token_managed_by_env: [409, "This token comes from an environment variable; change it there."],
+  rotation_in_progress: [
+    409,
+    "Another rotation of this token is running or has just finished; reload and try again.",
+  ],
+  busy: [409, "This operation is already running; wait until it has finished."],
+  not_supported: [409, "This store does not support this."],
+  etag_mismatch: [
+    412,
+    "The settings have changed since they were read; read them again and repeat the change.",
+  ],
+  body_too_large: [413, "The request body is too large."],
+  unsupported_media_type: [415, "Send JSON (application/json) or a form."],
+  weak_token: [422, "Choose 16 to 256 printable ASCII characters without spaces."],
+  token_mismatch: [422, "The two tokens differ."],
+  invalid_setting: [422, "This setting is not valid."],
+  field_not_editable: [422, "This setting cannot be changed here."],
+  token_required: [422, "Type the remote token again to change where the client connects."],
+  etag_required: [428, "Send `If-Match` with the etag of the settings section."],
+  rate_limited: [429, "Too many wrong tokens from this address; wait and try again."],
+  internal: [500, "The request failed; see the launcher log for the reason."],
+  unavailable: [503, "The launcher is starting; try again in a moment."],
+  store_unavailable: [503, "The token store is not available; nothing was changed."],
+} as const satisfies Record<string, readonly [number, string]>;
+export type HttpErrorCode = keyof typeof httpErrors;
+
+export const dashboardErrors = errorTable({
+  dashboard_route_taken: (name: string) =>
+    `Two plugins serve /api/x/${name}; change the route name of one of them.`,
+});
+
+/** An error with a code of `httpErrors`; `sendError` turns it into a response. */
+export class HttpError extends Error {
+  readonly code: HttpErrorCode;
+  readonly extra: HttpErrorExtra;
+  constructor(code: HttpErrorCode, extra: HttpErrorExtra = {}) {
+    super(extra.message ?? httpErrors[code][1]);
+    this.code = code;
+    this.extra = extra;
+  }
+}
+
+/** Too many large responses are unread. */
+export const unreadError = (): HttpError =>
+  new HttpError("unavailable", {
+    message: "Too many large responses are unread; try again in a moment.",
+    retryAfterSeconds: 5,
+  });
+
+interface HttpErrorExtra {
+  readonly status?: number;
+  readonly message?: string | undefined;
+  /** A command or setting that fixes the problem. */
+  readonly hint?: string | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly allow?: string;
+  /** Launcher state, in the response of `/readyz`. */
+  readonly state?: string;
+}

@@ -1,0 +1,264 @@
+/** Definitions of all metrics: name, type, labels and how to read the values. @module */
+import type { StoreHealth, StoreMetrics } from "../../../conversations/index.ts";
+import type { PicoMetrics } from "../../../pico-server/index.ts";
+import type { StatusView } from "../../shared/views.ts";
+
+/** Values of one scrape, read together. */
+export interface MetricsSnapshot {
+  readonly pico: PicoMetrics | undefined;
+  readonly state: StatusView["state"];
+  readonly ready: boolean;
+  readonly version: string;
+  /** Live sign-ins. */
+  readonly sessions: number;
+  /** Rejections of clients by reason. */
+  readonly clientFaults: CountByName;
+  /** Undefined without a durable store. */
+  readonly store: { readonly health: StoreHealth; readonly metrics: StoreMetrics } | undefined;
+}
+
+type Labels = Readonly<Record<string, string>>;
+type Sample = readonly [labels: Labels, value: number];
+
+export interface MetricFamily {
+  /** Samples of a histogram have the label `le`, or the label `part` with `sum` or `count`. */
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+  read(snapshot: MetricsSnapshot): readonly Sample[];
+}
+
+type CountByName = Readonly<Record<string, number>>;
+
+const states = ["unconfigured", "setup", "running", "rotating"] as const;
+
+const singleSample = (value: number): readonly Sample[] => [[{}, value]];
+const byLabel = (label: string, counts: CountByName, more: Labels = {}): Sample[] =>
+  Object.entries(counts).map(([name, value]) => [{ ...more, [label]: name }, value]);
+const byTwoLabels = (
+  outer: string,
+  inner: string,
+  table: Readonly<Record<string, CountByName>>,
+): Sample[] =>
+  Object.entries(table).flatMap(([name, counts]) => byLabel(inner, counts, { [outer]: name }));
+/** Leaves out zeros: most pairs of labels never occur. */
+const nonZero = (samples: readonly Sample[]): Sample[] => samples.filter(([, value]) => value > 0);
+
+const dashboardFamilies: readonly MetricFamily[] = [
+  {
+    type: "gauge",
+    name: "doorward_info",
+    labels: ["version", "node"],
+    help: "Version of the launcher, and its name among nodes that share a store; always 1.",
+    read: ({ version, store }) => {
+      const node = store?.health.nodes?.find(({ isSelf }) => isSelf);
+      return [[node ? { version, node: node.name } : { version }, 1]];
+    },
+  },
+  {
+    type: "gauge",
+    name: "doorward_state",
+    labels: ["state"],
+    help: "1 for the current state of the launcher, 0 for the others.",
+    read: ({ state }) => states.map((name) => [{ state: name }, name === state ? 1 : 0]),
+  },
+  {
+    type: "gauge",
+    name: "doorward_ready",
+    labels: [],
+    help: "1 while the launcher serves requests, 0 during startup and shutdown.",
+    read: ({ ready }) => singleSample(ready ? 1 : 0),
+  },
+  {
+    type: "gauge",
+    name: "doorward_sessions",
+    labels: [],
+    help: "Live sign-ins of the dashboard.",
+    read: ({ sessions }) => singleSample(sessions),
+  },
+  {
+    type: "counter",
+    name: "doorward_client_faults_total",
+    labels: ["reason"],
+    help: "Rejected connections, requests and handshakes of clients, by reason.",
+    read: ({ clientFaults }) => byLabel("reason", clientFaults),
+  },
+];
+
+const channelFamily = (
+  type: MetricFamily["type"],
+  name: string,
+  labels: readonly string[],
+  help: string,
+  read: (metrics: PicoMetrics) => readonly Sample[],
+): MetricFamily => ({
+  type,
+  name,
+  labels,
+  help,
+  read: (snapshot) => (snapshot.pico ? read(snapshot.pico) : []),
+});
+
+const channelFamilies: readonly MetricFamily[] = [
+  channelFamily(
+    "gauge",
+    "pico_connections",
+    [],
+    "Connections to the channel, event streams included.",
+    ({ connections }) => singleSample(connections),
+  ),
+  channelFamily(
+    "counter",
+    "pico_handshakes_total",
+    ["result"],
+    "WebSocket handshakes, by result: accepted or the rejection code.",
+    ({ handshakes }) => byLabel("result", handshakes),
+  ),
+  channelFamily(
+    "counter",
+    "pico_closes_total",
+    ["code", "initiator"],
+    "Closed connections, by close code and initiator.",
+    ({ closes }) => nonZero(byTwoLabels("initiator", "code", closes)),
+  ),
+  channelFamily(
+    "counter",
+    "pico_frames_total",
+    ["dir", "type"],
+    "Frames from and to clients, by type.",
+    ({ frames }) => byTwoLabels("dir", "type", frames),
+  ),
+  channelFamily(
+    "counter",
+    "pico_bytes_total",
+    ["dir"],
+    "Bytes from and to clients since their handshakes.",
+    ({ bytes }) => byLabel("dir", bytes),
+  ),
+  channelFamily("gauge", "pico_queue_bytes", [], "Bytes queued for clients.", ({ queueBytes }) =>
+    singleSample(queueBytes),
+  ),
+  channelFamily(
+    "counter",
+    "pico_coalesced_total",
+    [],
+    "Updates to slow clients that a later update replaced.",
+    ({ coalesced }) => singleSample(coalesced),
+  ),
+  channelFamily(
+    "counter",
+    "pico_dropped_total",
+    ["class"],
+    "Frames not sent: typing to slow clients, and frames queued when a connection closed.",
+    ({ dropped }) => byLabel("class", dropped),
+  ),
+  channelFamily(
+    "counter",
+    "pico_resumes_total",
+    ["result"],
+    "Clients that reconnected with a cursor.",
+    ({ resumes }) => byLabel("result", resumes),
+  ),
+  channelFamily("counter", "pico_gaps_total", ["reason"], "Gaps reported to clients.", ({ gaps }) =>
+    byLabel("reason", gaps),
+  ),
+  channelFamily(
+    "counter",
+    "pico_auth_failures_total",
+    ["method", "reason"],
+    "Requests without a valid token, by the first token method in the request.",
+    ({ authFailures }) => nonZero(byTwoLabels("method", "reason", authFailures)),
+  ),
+  channelFamily(
+    "gauge",
+    "pico_wheel_late_seconds",
+    [],
+    "Longest delay of a connection check in the last minute.",
+    ({ wheelLateSeconds }) => singleSample(wheelLateSeconds),
+  ),
+];
+
+type Store = NonNullable<MetricsSnapshot["store"]>;
+const storeFamily = (
+  type: MetricFamily["type"],
+  name: string,
+  labels: readonly string[],
+  help: string,
+  read: (store: Store) => readonly Sample[],
+): MetricFamily => ({
+  type,
+  name,
+  labels,
+  help,
+  read: ({ store }) => (store ? read(store) : []),
+});
+
+const storeFamilies: readonly MetricFamily[] = [
+  storeFamily("gauge", "store_up", [], "1 while conversations can be stored.", ({ health }) =>
+    singleSample(health.state === "up" ? 1 : 0),
+  ),
+  storeFamily("gauge", "store_conversations", [], "Stored conversations.", ({ health }) =>
+    singleSample(health.conversations),
+  ),
+  storeFamily("gauge", "store_bytes", [], "Size of the store on disk.", ({ health }) =>
+    singleSample(health.bytes ?? 0),
+  ),
+  storeFamily("gauge", "store_waiting_bytes", [], "Bytes that wait to be stored.", ({ health }) =>
+    singleSample(health.waitingBytes),
+  ),
+  storeFamily(
+    "counter",
+    "store_errors_total",
+    ["code"],
+    "Batches that could not be stored.",
+    ({ metrics }) => byLabel("code", metrics.errors),
+  ),
+  storeFamily(
+    "histogram",
+    "store_commit_seconds",
+    [],
+    "Time that batches took.",
+    ({ metrics: { commits } }) => [
+      ...commits.bounds.map((le, at): Sample => [{ le: String(le) }, commits.counts[at]!]),
+      [{ le: "+Inf" }, commits.count],
+      [{ part: "sum" }, commits.sum],
+      [{ part: "count" }, commits.count],
+    ],
+  ),
+];
+
+const sharedStoreFamilies: readonly MetricFamily[] = [
+  storeFamily("gauge", "store_nodes", [], "Nodes that share the store.", ({ metrics }) =>
+    singleSample(metrics.shared?.nodes ?? 0),
+  ),
+  storeFamily(
+    "counter",
+    "store_passed_total",
+    [],
+    "Messages passed to the application of another node.",
+    ({ metrics }) => singleSample(metrics.shared?.passed ?? 0),
+  ),
+  storeFamily(
+    "counter",
+    "store_taken_over_total",
+    [],
+    "Sessions taken over from a node that was gone.",
+    ({ metrics }) => singleSample(metrics.shared?.takenOver ?? 0),
+  ),
+  storeFamily(
+    "counter",
+    "store_renewed_total",
+    [],
+    "Sessions whose clients reconnected to a new epoch.",
+    ({ metrics }) => singleSample(metrics.shared?.renewed ?? 0),
+  ),
+];
+
+/** @returns All metrics; those of the channel and of the store only if they are loaded. */
+export const familiesFor = ({ pico, store }: MetricsSnapshot): readonly MetricFamily[] => [
+  ...dashboardFamilies,
+  ...(pico ? channelFamilies : []),
+  ...(store ? storeFamilies : []),
+  ...(store?.metrics.shared ? sharedStoreFamilies : []),
+];

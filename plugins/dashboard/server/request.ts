@@ -1,0 +1,227 @@
+/** Parses bodies and cookies of requests, and keeps what the checks found out. @module */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import * as z from "zod";
+import type { Peer } from "../../http/index.ts";
+import type { SignInSession } from "./auth/sessions.ts";
+import { HttpError } from "./errors.ts";
+import type { DashboardEvents } from "./service.ts";
+import { protocolTokens } from "../shared/protocols.ts";
+
+/** 4 KiB, for the forms of sign-in, setup and sign-out. */
+export const maxFormBytes = 4_096;
+/** 1 MiB, for all other bodies. */
+export const maxBodyBytes = 1_048_576;
+
+const text = z.string().max(3_000);
+const trueValue = z.union([z.literal(true), z.literal("true")]);
+const falseValue = z.union([z.literal(false), z.literal("false")]).optional();
+
+export const loginBody = z.object({
+  token: text.refine((value) => value.trim() !== ""),
+  next: text.optional(),
+});
+/** `keep=true` overrides the other fields. */
+export const setupBody = z.union([
+  z.object({ code: text.optional(), keep: trueValue }),
+  z.object({ code: text.optional(), keep: falseValue, token: text, confirm: text }),
+]);
+export const logoutBody = z.object({ csrf: text.optional() }).optional();
+export const rotateBody = z.object({
+  which: z.enum(["launcher", "pico", ...protocolTokens]),
+  current: text.optional(),
+  token: text.optional(),
+  grace: z.int().min(0).max(3_600).optional(),
+});
+/** The launcher token, typed again as confirmation. */
+export const currentBody = z.object({ current: text.optional() }).optional();
+/** The launcher token is never shown: a user who may ask for it has just typed it. */
+export const revealBody = z.object({
+  which: z.enum(["pico", ...protocolTokens]),
+  current: text.optional(),
+});
+/** `upgrade`: whether the requesting page could open a WebSocket to its own origin. */
+export const doctorBody = z.object({ upgrade: z.boolean().optional() }).optional();
+/** For the control socket. Without `token`, a new one is generated. */
+export const controlTokenBody = z.object({
+  name: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]*$/)
+    .max(60),
+  token: text.optional(),
+  grace: z.int().min(0).max(3_600).optional(),
+});
+export type ControlTokenBody = z.output<typeof controlTokenBody>;
+export const controlStopBody = z.object({ session: z.string().min(1).max(256).optional() });
+/** Without an address, every address would be unblocked. */
+export const unblockBody = z.object({
+  address: z.string().min(1).max(100),
+  current: text.optional(),
+});
+export const controlUnblockBody = z.object({ address: z.string().max(100).optional() });
+
+const pageLimit = z
+  .string()
+  .regex(/^\d{1,3}$/)
+  .transform(Number)
+  .pipe(z.int().min(1).max(200))
+  .exactOptional();
+const cursorText = z.string().min(1).max(100).exactOptional();
+/** `session`: only the conversation of this session of the pico channel. */
+export const conversationListQuery = z.object({
+  before: cursorText,
+  limit: pageLimit,
+  query: z.string().max(200).exactOptional(),
+  session: z.string().min(1).max(256).exactOptional(),
+});
+export const searchQuery = z.object({ q: z.string().min(1).max(200), limit: pageLimit });
+export const turnsQuery = z.object({ before: cursorText, after: cursorText, limit: pageLimit });
+export const exportQuery = z.object({ format: z.enum(["json", "markdown"]).default("json") });
+/** `id`: only the request with this id. */
+export const requestsQuery = z.object({
+  session: z.string().min(1).max(256).exactOptional(),
+  id: z.string().min(1).max(256).exactOptional(),
+});
+/** An empty title restores the first words of the conversation. */
+export const renameBody = z.object({ title: z.string().max(200) });
+export const settingsBody = z.record(z.string(), z.unknown());
+
+/**
+ * Validates the body. The error message names the field and never quotes the body.
+ *
+ * @throws invalid_body if the body does not match the schema.
+ */
+export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
+  const parsed = schema.safeParse(request.body);
+  if (parsed.success) return parsed.data;
+  const field = parsed.error.issues[0]?.path.join(".");
+  throw new HttpError(
+    "invalid_body",
+    field ? { message: `The field "${field}" is missing or invalid.` } : {},
+  );
+}
+
+/**
+ * Validates the query. A repeated parameter is a list, which no schema accepts.
+ *
+ * @throws invalid_body if a parameter does not match the schema.
+ */
+export const parseQuery = <T>(schema: z.ZodType<T>, { query }: FastifyRequest): T =>
+  parseValues(schema, query);
+
+/** Does the same for parameters that were read before. */
+export function parseValues<T>(schema: z.ZodType<T>, values: unknown): T {
+  const parsed = schema.safeParse(values);
+  if (parsed.success) return parsed.data;
+  const name = parsed.error.issues[0]?.path.join(".") ?? "";
+  throw new HttpError("invalid_body", {
+    message: `The parameter "${name}" is missing or invalid.`,
+  });
+}
+
+/**
+ * Accepts forms, JSON and empty bodies.
+ *
+ * A repeated form field becomes a list, which no schema accepts: its meaning is ambiguous.
+ */
+export function registerBodyParsers(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    "application/x-www-form-urlencoded",
+    { parseAs: "string" },
+    (_request, body, done) => {
+      const form = new URLSearchParams(body as string);
+      const fields = [...new Set(form.keys())].map((key) => {
+        const values = form.getAll(key);
+        return [key, values.length === 1 ? values[0] : values] as const;
+      });
+      done(null, Object.fromEntries(fields));
+    },
+  );
+  // Some clients announce a body of unknown length and send none.
+  app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) =>
+    body === "" ? done(null, undefined) : done(new HttpError("unsupported_media_type")),
+  );
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+    const json = body as string;
+    if (json === "") return done(null, undefined);
+    return parse(request, json, (error, value) => {
+      if (error || !hasDuplicateSecret(json)) done(error, value);
+      else done(new HttpError("invalid_body", { message: "The body contains a field twice." }));
+    });
+  });
+}
+
+/** Fields that hold a secret. `JSON.parse` silently keeps the last of two equal names. */
+const secretFields = new Set(["token", "confirm", "code", "current"]);
+
+const quotedSecretFields = [...secretFields].map((name) => `"${name}"`);
+
+function isRepeated(text: string, part: string): boolean {
+  const first = text.indexOf(part);
+  return first >= 0 && text.includes(part, first + 1);
+}
+
+function hasDuplicateSecret(validJson: string): boolean {
+  const isPlain = !validJson.includes("\\"); // an escape can hide a field name
+  if (isPlain && !quotedSecretFields.some((name) => isRepeated(validJson, name))) return false;
+  const strings = validJson.matchAll(/"((?:[^"\\]|\\.)*)"(\s*:)?/g);
+  const names = [...strings].flatMap(([, name = "", colon]) =>
+    colon ? [JSON.parse(`"${name}"`) as string] : [],
+  );
+  const secrets = names.filter((name) => secretFields.has(name));
+  return new Set(secrets).size < secrets.length;
+}
+
+/**
+ * Removes spaces and tabs, which HTTP allows around a value. Other white space belongs to the
+ * value.
+ */
+const trimHeaderSpace = (text: string): string => text.replace(/^[ \t]+|(?<![ \t])[ \t]+$/g, "");
+
+/**
+ * @returns Every value of a cookie name. A name can arrive twice: other ports of this host and
+ *   other sites of the same domain can set it too.
+ */
+export function cookieValues(header: string | undefined, name: string): string[] {
+  if (header === undefined) return [];
+  return header.split(";").flatMap((pair) => {
+    const separator = pair.indexOf("=");
+    return separator < 0 || trimHeaderSpace(pair.slice(0, separator)) !== name
+      ? []
+      : [trimHeaderSpace(pair.slice(separator + 1))];
+  });
+}
+
+export type SignInMethod = DashboardEvents["dashboard:signed-in"]["via"];
+
+/** Results of the checks of a request. */
+export interface RequestState {
+  readonly peer: Peer;
+  session: SignInSession | undefined;
+  /** Version of the launcher token in `Authorization: Bearer`. */
+  bearer: number | undefined;
+  /**
+   * The request has `Origin: null`: its body must prove that it comes from a page of this
+   * dashboard.
+   */
+  nullForm: boolean;
+}
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set by the first check. Read it with `requestState`. */
+    checked: RequestState | undefined;
+  }
+}
+export const decorateRequests = (app: FastifyInstance): void =>
+  void app.decorateRequest("checked", undefined);
+
+export function requestState({ checked }: FastifyRequest): RequestState {
+  if (!checked) throw new Error("the checks have not run for this request");
+  return checked;
+}
+/** True for a form; scripts and programs send JSON. */
+export const isForm = (request: FastifyRequest): boolean =>
+  (request.headers["content-type"] ?? "")
+    .toLowerCase()
+    .startsWith("application/x-www-form-urlencoded");

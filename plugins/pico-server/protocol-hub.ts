@@ -1,0 +1,155 @@
+// Lets other plugins exchange messages through the pico channel with protocols of their own.
+import type {
+  AnswerEnd,
+  ChannelAdapter,
+  ChannelHandle,
+  InboundMessage,
+  OutboundMessage,
+} from "../channels/index.ts";
+import type { Release } from "../../kernel/index.ts";
+import type { SessionLog } from "../conversations/index.ts";
+import type { ProtocolCall } from "./protocol-frames.ts";
+import { ProtocolPresence } from "./protocol-presence.ts";
+import type { ProtocolSubscriber, PicoProtocol } from "./protocol-service.ts";
+import type { SessionGuard } from "./session/session-guard.ts";
+
+interface ProtocolOptions {
+  readonly sessions: SessionLog;
+  readonly channel: Pick<ChannelHandle, "deliver" | "stop">;
+  readonly sessionGuard: Pick<SessionGuard, "isToken">;
+  readonly body: PicoProtocol["body"];
+}
+
+type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
+
+/** The subscribers of one session, and the entries that the session log has not stored yet. */
+interface WatchedSession {
+  readonly subscribers: Map<ProtocolSubscriber, ProtocolPresence>;
+  /** Resolves when the subscribers hear the other nodes; undefined if they do. */
+  joining: Promise<unknown> | undefined;
+  /** Settles after the entries before; undefined if none is waiting. */
+  unstored: Promise<unknown> | undefined;
+}
+
+function callAll({ subscribers }: WatchedSession, run: ProtocolCall): void {
+  for (const subscriber of [...subscribers.keys()]) run(subscriber);
+}
+
+/** Runs after everything before, unless it depends on text that could not be stored. */
+function runAfter(entry: WatchedSession, stored: unknown, run: () => void): void {
+  const before = entry.unstored;
+  if (before === undefined && !(stored instanceof Promise)) return run();
+  const done: Promise<unknown> = Promise.allSettled([before, stored]).then(([, outcome]) => {
+    if (outcome.status === "fulfilled") run();
+    if (entry.unstored === done) entry.unstored = undefined;
+  });
+  entry.unstored = done;
+}
+
+/**
+ * Passes everything that the adapter sends to the subscribers, once it is stored, and what other
+ * nodes append to the same sessions.
+ */
+export class ProtocolHub {
+  private readonly watched = new Map<string, WatchedSession>();
+
+  /** Returns an adapter that does the same, and also informs the subscribers. */
+  observe(adapter: ChannelAdapter): ChannelAdapter {
+    const observed = Object.create(adapter) as ChannelAdapter;
+    return Object.assign(observed, {
+      send: (session: string, id: string, message: OutboundUpdate) => {
+        const isFinal = !message.placeholder && (message.final ?? true);
+        return this.pass(session, adapter.send(session, id, message), (subscriber) =>
+          subscriber.written(id, message, isFinal),
+        );
+      },
+      update: (session: string, id: string, message: OutboundUpdate) =>
+        this.pass(session, adapter.update!(session, id, message), (subscriber) =>
+          subscriber.written(id, message, message.final ?? false),
+        ),
+      remove: (session: string, id: string) =>
+        this.pass(session, adapter.remove!(session, id), (subscriber) => subscriber.removed(id)),
+      turn: (message: InboundMessage) => {
+        const stored = adapter.turn?.(message);
+        const { session } = message;
+        void this.pass(session, stored, (subscriber) => subscriber.turned?.(message));
+        return stored;
+      },
+      failed: (session: string, id: string, error: unknown) => {
+        adapter.failed?.(session, id, error);
+        this.tell(session, (subscriber) => subscriber.failed(id, error));
+      },
+      ended: (session: string, id: string, end: AnswerEnd) => {
+        adapter.ended?.(session, id, end);
+        this.tell(session, (subscriber) => subscriber.ended(id, end));
+      },
+    });
+  }
+
+  /** Creates the access of the plugin with this name. */
+  door(name: string, { sessions, channel, sessionGuard, body }: ProtocolOptions): PicoProtocol {
+    return {
+      deliver: async (message, options) => {
+        // The answer of another node may follow immediately.
+        if (sessions.isShared) await this.watched.get(message.session)?.joining;
+        return channel.deliver({ ...message, channel: "pico", door: name }, options);
+      },
+      stop: (session, id, by) => channel.stop(session, id, by),
+      isToken: (text) => sessionGuard.isToken(text, false),
+      body,
+      subscribe: (session, subscriber) => this.subscribe(sessions, session, subscriber),
+    };
+  }
+
+  /** The stream of this session ended, with the subscriptions to it. */
+  renewed(session: string): void {
+    const entry = this.watched.get(session);
+    // A store that is away again renews the session once more.
+    for (const presence of entry?.subscribers.values() ?? [])
+      presence.rejoin().catch(() => undefined);
+  }
+
+  private subscribe(
+    sessions: SessionLog,
+    session: string,
+    subscriber: ProtocolSubscriber,
+  ): Release {
+    const { watched } = this;
+    const entry: WatchedSession = watched.get(session) ?? {
+      subscribers: new Map(),
+      joining: undefined,
+      unstored: undefined,
+    };
+    watched.set(session, entry);
+    const tell = (call: ProtocolCall): void => runAfter(entry, undefined, () => call(subscriber));
+    const presence = new ProtocolPresence({ sessions, session, tell });
+    entry.subscribers.set(subscriber, presence);
+    const joined = presence.join();
+    const joining = Promise.all([entry.joining, joined]);
+    entry.joining = joining;
+    const settled = (): void => {
+      if (entry.joining === joining) entry.joining = undefined;
+    };
+    joining.then(settled, settled);
+    return () => {
+      entry.subscribers.delete(subscriber);
+      if (entry.subscribers.size === 0 && watched.get(session) === entry) watched.delete(session);
+      // A store that is away has subscribed nothing.
+      joined.then(
+        () => presence.leave(),
+        () => undefined,
+      );
+    };
+  }
+
+  private pass<T>(session: string, stored: T, call: ProtocolCall): T {
+    const entry = this.watched.get(session);
+    if (entry) runAfter(entry, stored, () => callAll(entry, call));
+    return stored;
+  }
+
+  private tell(session: string, call: ProtocolCall): void {
+    const entry = this.watched.get(session);
+    if (entry) runAfter(entry, undefined, () => callAll(entry, call));
+  }
+}

@@ -1,0 +1,45 @@
+// The access of other plugins to the sessions of the pico channel, for protocols of their own.
+import type { Awaitable, Release } from "../../kernel/index.ts";
+import type {
+  AnswerEnd,
+  InboundMessage,
+  OutboundMessage,
+  Sender,
+  StopResult,
+} from "../channels/index.ts";
+import type { BodyMemory } from "./http/body-memory.ts";
+
+/** Receives the messages of the application in one session, in the order of the session log. */
+export interface ProtocolSubscriber {
+  /** A message is new or has changed. `content` is its whole text; `isFinal` ends it. */
+  written(id: string, message: OutboundMessage, isFinal: boolean): void;
+  /** A message of a client was added to the conversation. */
+  turned?(message: InboundMessage): void;
+  /** A message was removed for all clients. */
+  removed(id: string): void;
+  /** The application failed after it had accepted this message. `ended` follows. */
+  failed(requestId: string, error: unknown): void;
+  /** The answer to this message has ended; all of its text came before. */
+  ended(requestId: string, end: AnswerEnd): void;
+}
+
+/** The access of one plugin to the sessions of the pico channel. */
+export interface PicoProtocol {
+  /** Delivers a message of a client. Rejects like `ChannelHandle.deliver`. */
+  deliver(
+    message: Omit<InboundMessage, "channel" | "door">,
+    options: { readonly dedupe: boolean },
+  ): Promise<"accepted" | "duplicate">;
+  /**
+   * Receives what the application sends to a session. The session counts as connected until then.
+   *
+   * @returns A function that ends the subscription.
+   */
+  subscribe(session: string, subscriber: ProtocolSubscriber): Release;
+  /** Stops a message of the session, or all of them, like `ChannelHandle.stop`. */
+  stop(session: string, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
+  /** Whether the text is a token, so that it must not become a session id. */
+  isToken(text: string): Promise<boolean>;
+  /** Begins to count the body of a request in the memory budget of unaccepted messages. */
+  body(): BodyMemory;
+}

@@ -1,0 +1,34 @@
+// The service and the shape of the ag-ui plugin.
+import type { ProtocolEvents } from "../index.ts";
+import type { Http } from "../../http/index.ts";
+import type { PicoServer } from "../../pico-server/index.ts";
+import type { Settings } from "../../settings/index.ts";
+import type { Tokens } from "../../token-store/index.ts";
+import type { AgUiConfig, AgUiInput } from "./config.ts";
+
+/** The state of the plugin. */
+export interface AgUi {
+  /** Returns whether the protocol is on. */
+  status(): {
+    readonly enabled: boolean;
+    /** URL for `HttpAgent`, ending in `/ag-ui`; undefined while the protocol is off or no port is
+     *  open. */
+    readonly url: string | undefined;
+  };
+}
+
+/** The plugin's configuration, events and services. */
+export type AgUiShape = {
+  /** The validated section `channels.ag_ui`. */
+  config: AgUiConfig;
+  /** The section as users write it: every field is optional. */
+  section: { "channels.ag_ui": AgUiInput };
+  /** A replaced or removed token ends the responses in progress. */
+  listens: ProtocolEvents;
+  /** The token store, the http plugin for the routes, and the channel for messages. */
+  needs: { tokens: Tokens; http: Http; picoServer: PicoServer };
+  /** The settings service, which can turn the protocol on while the kernel runs. */
+  uses: { settings: Settings };
+  /** The state of the plugin. */
+  offers: { agUi: AgUi };
+};

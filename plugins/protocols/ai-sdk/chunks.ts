@@ -1,0 +1,153 @@
+// Writes an answer as the chunks of a UI message stream that the versions 6 and 7 both know.
+import type { InboundMessage, Media, ToolCall } from "../../channels/index.ts";
+import {
+  isCut,
+  toDataUrl,
+  toEndRefusal,
+  type EventWriter,
+  type RunEnd,
+  type RunReader,
+  type TextKind,
+} from "../index.ts";
+
+/** One part of the message that the page shows. */
+interface Part {
+  readonly kind: "text" | "reasoning";
+  /** Replaced text becomes a further part. */
+  generation: number;
+  isOpen: boolean;
+}
+
+const finishReasons: Readonly<Record<string, string>> = {
+  stop: "stop",
+  length: "length",
+  content_filter: "content-filter",
+};
+
+/** Returns the type of a file, also if the application named only its first part. */
+export const mediaTypeOf = ({ type }: Media): string => (type.includes("/") ? type : `${type}/*`);
+
+/** Reads JSON. Other text stays text. */
+function readValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const executed = { dynamic: true, providerExecuted: true } as const;
+
+export class ChunkReader implements RunReader {
+  private readonly events: EventWriter;
+  private readonly parts = new Map<string, Part>();
+
+  constructor(events: EventWriter, messageId: string) {
+    this.events = events;
+    this.chunk({ type: "start", messageId });
+    this.chunk({ type: "start-step" });
+  }
+
+  isWritable(): boolean {
+    return this.events.isWritable();
+  }
+
+  grew(id: string, kind: TextKind, more: string): void {
+    const part = this.partOf(id, kind);
+    this.open(id, part);
+    this.chunk({ type: `${part.kind}-delta`, id: `${id}:${part.generation}`, delta: more });
+  }
+
+  replaced(id: string, kind: TextKind, whole: string): void {
+    const part = this.partOf(id, kind);
+    const before = `${id}:${part.generation}`;
+    this.close(id, part);
+    part.generation += 1;
+    this.open(id, part);
+    const after = `${id}:${part.generation}`;
+    if (whole !== "") this.chunk({ type: `${part.kind}-delta`, id: after, delta: whole });
+    this.chunk({
+      type: "data-doorward-replaced",
+      id: before,
+      data: { part: before, by: after },
+    });
+  }
+
+  closed(id: string, kind: TextKind): void {
+    this.close(id, this.partOf(id, kind));
+  }
+
+  attachments(_id: string, media: readonly Media[]): void {
+    for (const each of media)
+      this.chunk({ type: "file", url: toDataUrl(each), mediaType: mediaTypeOf(each) });
+  }
+
+  /** The page executes nothing: the application has called the tool. */
+  toolCall({ id: toolCallId, name: toolName, arguments: text }: ToolCall): void {
+    const input = readValue(text);
+    this.chunk({ type: "tool-input-available", toolCallId, toolName, input, ...executed });
+  }
+
+  toolResult({ id: toolCallId, result = "", error: errorText }: ToolCall): void {
+    if (errorText !== undefined)
+      return this.chunk({ type: "tool-output-error", toolCallId, errorText, ...executed });
+    const output = readValue(result);
+    this.chunk({ type: "tool-output-available", toolCallId, output, ...executed });
+  }
+
+  turn({ id, content: text, sender, door }: InboundMessage): void {
+    const data = { text, ...(sender && { sender }), ...(door !== undefined && { door }) };
+    this.chunk({ type: "data-doorward-turn", id, data, transient: true });
+  }
+
+  over(end: RunEnd): void {
+    for (const [id, part] of this.parts) this.close(id, part);
+    const { outcome, finishReason, usage, model } = end;
+    if (outcome === "failed") {
+      const refusal = toEndRefusal(end);
+      // The page resumes after a broken connection, and not after an error.
+      if (isCut(refusal)) return this.events.destroy();
+      this.chunk({ type: "error", errorText: refusal.message });
+    } else if (outcome === "stopped") this.chunk({ type: "abort", reason: "stopped" });
+    else {
+      const facts = { ...(usage && { usage }), ...(model !== undefined && { model }) };
+      const messageMetadata = Object.keys(facts).length > 0 ? facts : undefined;
+      this.chunk({ type: "finish-step" });
+      this.chunk({
+        type: "finish",
+        finishReason: finishReasons[finishReason] ?? "other",
+        ...(messageMetadata && { messageMetadata }),
+      });
+    }
+    this.events.event("[DONE]");
+    this.events.end();
+  }
+
+  private partOf(id: string, kind: TextKind): Part {
+    const known = this.parts.get(id);
+    if (known) return known;
+    const part: Part = {
+      kind: kind === "thought" ? "reasoning" : "text",
+      generation: 0,
+      isOpen: false,
+    };
+    this.parts.set(id, part);
+    return part;
+  }
+
+  private open(id: string, part: Part): void {
+    if (part.isOpen) return;
+    part.isOpen = true;
+    this.chunk({ type: `${part.kind}-start`, id: `${id}:${part.generation}` });
+  }
+
+  private close(id: string, part: Part): void {
+    if (!part.isOpen) return;
+    part.isOpen = false;
+    this.chunk({ type: `${part.kind}-end`, id: `${id}:${part.generation}` });
+  }
+
+  private chunk(chunk: object): void {
+    this.events.event(JSON.stringify(chunk));
+  }
+}

@@ -1,0 +1,11 @@
+// The section `channels.ai_sdk`.
+import * as z from "zod";
+import { commonSettings } from "../index.ts";
+
+/** The schema of `channels.ai_sdk`. The token store manages the token. */
+export const aiSdkSchema = z.strictObject(commonSettings);
+
+/** The validated section `channels.ai_sdk`. */
+export type AiSdkConfig = z.output<typeof aiSdkSchema>;
+/** The section as users write it. */
+export type AiSdkInput = z.input<typeof aiSdkSchema>;

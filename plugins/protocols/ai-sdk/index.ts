@@ -1,0 +1,64 @@
+// Serves the UI message streams of the AI SDK: pages with useChat reach the application.
+import type { Plugin } from "../../../kernel/index.ts";
+import { ProtocolServer, startProtocol, toPlainError } from "../index.ts";
+import { aiSdkSchema } from "./config.ts";
+import { aiSdkErrors } from "./errors.ts";
+import { createRoutes } from "./routes.ts";
+import type { AiSdkShape } from "./service.ts";
+
+export type { AiSdkConfig } from "./config.ts";
+export { aiSdkErrors } from "./errors.ts";
+export type { AiSdk, AiSdkShape } from "./service.ts";
+
+/** Options of {@link aiSdk}. */
+export interface AiSdkOptions {
+  /**
+   * Prefix of the environment variables that error messages name.
+   *
+   * @defaultValue `"SERVICE"`
+   */
+  readonly envPrefix?: string;
+}
+
+/**
+ * Creates the plugin that serves `/ai/chat` for `useChat` of the AI SDK, versions 6 and 7.
+ *
+ * Each chat is a session of the pico channel with the prefix `ai_sdk/`, so the dashboard shows it.
+ * A page that loses its connection resumes the stream; only `POST /ai/chat/ID/stop` stops a reply.
+ *
+ * @param options - The prefix of the environment variables that error messages name.
+ * @throws AI_SDK_TOKEN_MISSING at start, if the protocol is enabled and has no token.
+ * @example
+ * import { createKernel } from "doorward";
+ * import { aiSdk } from "doorward/plugins/ai-sdk";
+ * import { channels } from "doorward/plugins/channels";
+ * import { http } from "doorward/plugins/http";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * const kernel = createKernel(
+ *   [tokenStore(memory({ ai_sdk: token })), channels(), http(), picoServer(), aiSdk()],
+ *   { config: { "channels.ai_sdk": { enabled: true } } },
+ * );
+ */
+export function aiSdk({ envPrefix = "SERVICE" }: AiSdkOptions = {}): Plugin<AiSdkShape> {
+  return {
+    name: "ai-sdk",
+    api: 1,
+    needs: { tokens: true, http: true, picoServer: true, channels: true },
+    config: { section: "channels.ai_sdk", schema: aiSdkSchema },
+
+    async start(scope) {
+      const protocol = await startProtocol(scope, {
+        name: "ai_sdk",
+        path: "/ai",
+        envPrefix,
+        admitsPages: true,
+        missingToken: aiSdkErrors.AI_SDK_TOKEN_MISSING,
+      });
+      const find = createRoutes(protocol, scope.needs.channels);
+      protocol.serve(new ProtocolServer(protocol, { find, toErrorBody: toPlainError }));
+      const { config, url } = protocol;
+      return { aiSdk: { status: () => ({ enabled: config().enabled, url: url() }) } };
+    },
+  };
+}

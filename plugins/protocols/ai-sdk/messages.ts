@@ -1,0 +1,62 @@
+// Converts the turns of a conversation to the messages that a page shows.
+import type { Turn } from "../../conversations/index.ts";
+import { toDataUrl } from "../index.ts";
+import { mediaTypeOf } from "./chunks.ts";
+import { toClientId } from "./request.ts";
+
+interface UiMessage {
+  readonly id: string;
+  readonly role: "user" | "assistant";
+  readonly parts: object[];
+  /** True for a message of the user whose id is the one of the page. */
+  readonly isNamed: boolean;
+}
+
+function toParts({ content, kind, complete, attachments = [] }: Turn): object[] {
+  if (kind === "tool_calls") return [];
+  const type = kind === "thought" ? "reasoning" : "text";
+  const state = complete === false ? "streaming" : "done";
+  const files = attachments.map((media) => ({
+    type: "file",
+    url: toDataUrl(media),
+    mediaType: mediaTypeOf(media),
+  }));
+  return [...(content === "" ? [] : [{ type, text: content, state }]), ...files];
+}
+
+/** The answer names the message of the user by the id that the page gave it. */
+function nameQuestion(messages: UiMessage[], requestId: string): void {
+  const at = messages.findLastIndex(({ role }) => role === "user");
+  const question = messages[at];
+  if (!question || question.isNamed || !requestId.startsWith("ai:")) return;
+  const id = toClientId(requestId);
+  const earlier = messages.findIndex((message) => message.id === id);
+  messages[at] = { ...question, id, isNamed: true };
+  // The page had regenerated or edited the message.
+  if (earlier !== -1) messages.splice(earlier, at - earlier);
+}
+
+/**
+ * Joins the turns that answer one message. A message that was edited or regenerated replaces the
+ * earlier one and everything after it, as in the page.
+ *
+ * @param answerIdOf - Returns the id of the message that answers this one.
+ */
+export function toUiMessages(
+  turns: readonly Turn[],
+  answerIdOf: (requestId: string) => string,
+): readonly object[] {
+  const messages: UiMessage[] = [];
+  for (const turn of turns) {
+    const { role, inReplyTo } = turn;
+    const isAnswer = role === "assistant" && inReplyTo !== undefined;
+    const id = isAnswer ? answerIdOf(inReplyTo) : turn.id;
+    const known = messages.find((message) => message.id === id);
+    if (known) known.parts.push(...toParts(turn));
+    else {
+      if (isAnswer) nameQuestion(messages, inReplyTo);
+      messages.push({ id, role, parts: toParts(turn), isNamed: false });
+    }
+  }
+  return messages.map(({ isNamed: _, ...message }) => message);
+}

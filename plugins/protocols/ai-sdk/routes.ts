@@ -1,0 +1,123 @@
+// Serves the addresses below /ai/chat: a message, its stream, its stop and the conversation.
+import type { Channels } from "../../channels/index.ts";
+import {
+  decodeName,
+  isCut,
+  sessionOf,
+  shortDigest,
+  startRun,
+  stopAnswers,
+  streamAnswer,
+  toEndRefusal,
+  withBody,
+  type Call,
+  type JsonObject,
+  type JoinedRun,
+  type JsonReply,
+  type KeptRun,
+  type Protocol,
+  type Route,
+} from "../index.ts";
+import { ChunkReader } from "./chunks.ts";
+import type { AiSdkConfig } from "./config.ts";
+import { toUiMessages } from "./messages.ts";
+import { assertChat, parseChat, type ChatRequest } from "./request.ts";
+
+const chatPath = /^\/ai\/chat\/([^/]+)\/(stream|stop|messages)$/;
+/** A page that has received the end does not need it again, but it may have lost it on the way. */
+const replayMs = 10_000;
+const maxTurns = 200;
+
+const streamHeaders = {
+  "Content-Type": "text/event-stream",
+  "Cache-Control": "no-cache",
+  "X-Vercel-AI-UI-Message-Stream": "v1",
+};
+
+/** The id of the answer to a message, which stays the same when the stream is resumed. */
+const answerId = (session: string, requestId: string): string =>
+  `m-${shortDigest(`${session}\0${requestId}`)}`;
+
+class ChatRoutes {
+  private readonly protocol: Protocol<AiSdkConfig>;
+  private readonly channels: Channels;
+
+  constructor(protocol: Protocol<AiSdkConfig>, channels: Channels) {
+    this.protocol = protocol;
+    this.channels = channels;
+  }
+
+  readonly find = (path: string): Route | undefined => {
+    if (path === "/ai/chat") return { method: "POST", run: (call) => this.send(call) };
+    const [, encoded, address] = chatPath.exec(path) ?? [];
+    if (encoded === undefined) return undefined;
+    const run = async (call: Call): Promise<JsonReply | undefined> => {
+      const chat = assertChat(decodeName(encoded, "id"));
+      const session = await sessionOf(this.protocol, call, chat, "id");
+      if (address === "stop") return this.stop(call, session);
+      return address === "stream" ? this.resume(call, session) : this.listMessages(session);
+    };
+    return { method: address === "stop" ? "POST" : "GET", run };
+  };
+
+  private send(call: Call): Promise<undefined> {
+    const { protocol } = this;
+    const parse = (body: JsonObject): ChatRequest => parseChat(body, protocol.newId);
+    return withBody(protocol, call, parse, async (parsed, settled) => {
+      const { chat, messageId: id, turn } = parsed;
+      const session = await sessionOf(protocol, call, chat, "id");
+      const joined = startRun(protocol, call, { session, id, turn, settled });
+      return this.stream(call, joined, answerId(session, id));
+    });
+  }
+
+  private stream(call: Call, joined: JoinedRun, id: string): Promise<undefined> {
+    return streamAnswer(this.protocol, call, joined, {
+      headers: streamHeaders,
+      isParallel: true,
+      open: (events) => new ChunkReader(events, id),
+    });
+  }
+
+  private async resume(call: Call, session: string): Promise<undefined> {
+    const { runs } = this.protocol;
+    const kept = runs.latest(session);
+    if (kept && this.isResumable(kept))
+      return this.stream(
+        call,
+        runs.join(kept, call.access.sender),
+        answerId(session, kept.request.id),
+      );
+    call.response.writeHead(204, call.cors);
+    call.response.end();
+    return undefined;
+  }
+
+  /** An answer that runs, or whose end no page has received. */
+  private isResumable({ run: { end }, state }: KeptRun): boolean {
+    if (!end) return !state.isStopped;
+    if (end.outcome === "stopped") return false;
+    if (end.outcome === "failed" && isCut(toEndRefusal(end))) return false;
+    return !state.isSeen || this.protocol.clock.monotonic() - state.endedAt! < replayMs;
+  }
+
+  private stop(call: Call, session: string): Promise<JsonReply | undefined> {
+    const toClientId = (id: string): string => answerId(session, id);
+    return stopAnswers(this.protocol, call, {
+      session,
+      param: "activeStreamId",
+      matches: ({ request }, wanted) => toClientId(request.id) === wanted,
+      toClientId,
+    });
+  }
+
+  private async listMessages(session: string): Promise<JsonReply> {
+    const address = { channel: "pico", session };
+    const { items } = await this.channels.history(address, { limit: maxTurns });
+    return { value: { messages: toUiMessages(items, (id) => answerId(session, id)) } };
+  }
+}
+
+/** Creates the function that finds the route of a path. */
+export const createRoutes = (protocol: Protocol<AiSdkConfig>, channels: Channels) =>
+  new ChatRoutes(protocol, channels).find;

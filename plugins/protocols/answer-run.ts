@@ -1,0 +1,157 @@
+// Collects the answer to one message, and passes it on to its readers.
+import { codeOf } from "../../kernel/index.ts";
+import type { AnswerEnd, InboundMessage, OutboundMessage } from "../channels/index.ts";
+import type { ProtocolSubscriber } from "../pico-server/index.ts";
+import {
+  Follower,
+  type FollowedRun,
+  type FollowOptions,
+  type RunEnd,
+  type RunMessage,
+  type RunReader,
+} from "./follower.ts";
+import { upToOf } from "./pieces.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Texts of one answer, in UTF-16 code units. A longer answer fails. */
+const maxAnswerLength = 16 * 1024 * 1024;
+
+/** One answer. Subscribe it to the session before the message is delivered. */
+export class AnswerRun implements ProtocolSubscriber, FollowedRun {
+  readonly requestId: string;
+  /** In the order of their first text. */
+  readonly messages: RunMessage[] = [];
+  end: RunEnd | undefined;
+  private readonly known = new Map<string, RunMessage>();
+  private readonly followers = new Set<Follower>();
+  private readonly onOver: (end: RunEnd) => void;
+  private error: unknown;
+  private model: string | undefined;
+  private isDelivered = false;
+  private heldEnd: AnswerEnd | undefined;
+  private length = 0;
+
+  /** @param onOver - Called once, before the readers receive the end. */
+  constructor(requestId: string, onOver: (end: RunEnd) => void) {
+    this.requestId = requestId;
+    this.onOver = onOver;
+  }
+
+  /** Copies the answer so far, as a reader with `skipsSent` is expected to have it. */
+  present(): readonly RunMessage[] {
+    return this.messages.map((message) => {
+      const { text, isClosed } = message;
+      return { ...message, text: isClosed ? text : text.slice(0, upToOf(text)) };
+    });
+  }
+
+  /** Begins to pass the answer so far, and everything after it, to a reader. */
+  attach(reader: RunReader, options: FollowOptions = {}): Follower {
+    const follower = new Follower(this, reader, options);
+    this.followers.add(follower);
+    return follower;
+  }
+
+  detach(follower: Follower): void {
+    this.followers.delete(follower);
+  }
+
+  written(id: string, message: OutboundMessage, isFinal: boolean): void {
+    const { inReplyTo, placeholder } = message;
+    if (this.end || placeholder) return;
+    if (inReplyTo !== undefined && inReplyTo !== this.requestId) return;
+    const known = this.known.get(id) ?? this.add(id, message);
+    if (known.isRemoved) return;
+    // A complete message may still receive the results of its calls.
+    if (message.toolCalls) known.calls = message.toolCalls;
+    if (known.isClosed) return this.pump();
+    this.setText(known, message.content);
+    if (message.attachments) known.media = message.attachments;
+    this.model = message.model ?? this.model;
+    known.isClosed = isFinal;
+    this.pump();
+  }
+
+  removed(id: string): void {
+    const message = this.known.get(id);
+    if (!message || this.end) return;
+    message.isClosed = message.isRemoved = true;
+    this.pump();
+  }
+
+  turned(message: InboundMessage): void {
+    if (this.end || message.id === this.requestId) return;
+    for (const follower of this.followers) follower.noteTurn(message);
+    this.pump();
+  }
+
+  failed(requestId: string, error: unknown): void {
+    if (requestId === this.requestId) this.error = error;
+  }
+
+  ended(requestId: string, end: AnswerEnd): void {
+    if (requestId !== this.requestId) return;
+    if (this.isDelivered || end.outcome !== "failed") return this.finish(this.withError(end));
+    this.heldEnd = end;
+  }
+
+  /** The delivery succeeded. A failure before is reported by its error, which follows the end. */
+  accepted(): void {
+    this.isDelivered = true;
+    if (this.heldEnd) this.finish(this.withError(this.heldEnd));
+  }
+
+  /** The delivery failed. The text so far is kept if the message was stopped during the answer. */
+  rejected(error: unknown): void {
+    this.isDelivered = true;
+    if (codeOf(error) === "stopped" && this.messages.length > 0) return;
+    this.fail(error);
+  }
+
+  /** Ends the run without the application: rejected, timed out, shutting down. */
+  fail(error: unknown): void {
+    this.finish({ outcome: "failed", finishReason: "error", messages: 0, error });
+  }
+
+  private withError(end: AnswerEnd): RunEnd {
+    const { error, model } = this;
+    return { ...(model !== undefined && { model }), ...end, ...(error !== undefined && { error }) };
+  }
+
+  private add(id: string, { kind }: OutboundMessage): RunMessage {
+    const message: RunMessage = {
+      id,
+      kind: kind === undefined ? "text" : "thought",
+      text: "",
+      media: [],
+      calls: [],
+      isClosed: false,
+      isRemoved: false,
+    };
+    this.known.set(id, message);
+    this.messages.push(message);
+    return message;
+  }
+
+  private setText(message: RunMessage, text: string): void {
+    const old = message.text;
+    message.text = text;
+    this.length += text.length - old.length;
+    if (!text.startsWith(old))
+      for (const follower of this.followers) follower.noteReplaced(message, old);
+    if (this.length > maxAnswerLength)
+      this.fail(new Refusal("reply_too_large", "The reply is longer than 16 Mi characters."));
+  }
+
+  private finish(end: RunEnd): void {
+    if (this.end) return;
+    for (const message of this.messages) message.isClosed = true;
+    this.end = end;
+    this.onOver(end);
+    this.pump();
+  }
+
+  private pump(): void {
+    for (const follower of this.followers) follower.pump();
+  }
+}

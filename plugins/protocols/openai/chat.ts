@@ -1,0 +1,111 @@
+// Formats the answer to a chat completion, as one object or as a stream of chunks.
+import type { Usage } from "../../channels/index.ts";
+import { toEndRefusal, type EventWriter, type RunEnd } from "../index.ts";
+import { toErrorBody } from "./errors.ts";
+import type { ResponseFormat } from "./exchange.ts";
+import type { TextSink } from "./plain-text.ts";
+
+export interface ChatIds {
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  readonly model: string;
+}
+
+type FinishReason = "stop" | "length" | "content_filter";
+
+const finishReasonOf = ({ finishReason }: RunEnd): FinishReason =>
+  finishReason === "length" || finishReason === "content_filter" ? finishReason : "stop";
+
+/** @returns Undefined if nothing is known. */
+function toUsage({ input, output, reasoning, cached }: Usage): object | undefined {
+  if (input === undefined && output === undefined) return undefined;
+  return {
+    prompt_tokens: input ?? 0,
+    completion_tokens: output ?? 0,
+    total_tokens: (input ?? 0) + (output ?? 0),
+    ...(cached !== undefined && { prompt_tokens_details: { cached_tokens: cached } }),
+    ...(reasoning !== undefined && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
+}
+
+/** The response to a request that is not streamed. */
+function toCompletion(
+  { id, created, model }: ChatIds,
+  { text, thought }: { readonly text: string; readonly thought: string },
+  end: RunEnd,
+): object {
+  const usage = end.usage && toUsage(end.usage);
+  const message = {
+    role: "assistant",
+    content: text,
+    refusal: null,
+    ...(thought !== "" && { reasoning_content: thought }),
+  };
+  const finish_reason = finishReasonOf(end);
+  return {
+    id,
+    object: "chat.completion",
+    created,
+    model,
+    choices: [{ index: 0, message, logprobs: null, finish_reason }],
+    ...(usage && { usage }),
+  };
+}
+
+/** Writes chunks. Everything but the text is the same in each, so it is encoded once. */
+class ChunkSink implements TextSink {
+  private readonly events: EventWriter;
+  private readonly includeUsage: boolean;
+  private readonly head: string;
+  private readonly tail: string;
+
+  constructor(events: EventWriter, { id, created, model }: ChatIds, includeUsage: boolean) {
+    this.events = events;
+    this.includeUsage = includeUsage;
+    const object = "chat.completion.chunk";
+    const envelope = JSON.stringify({ id, object, created, model }).slice(0, -1);
+    this.head = `${envelope},"choices":[{"index":0,"delta":`;
+    this.tail = includeUsage ? '}],"usage":null}' : "}]}";
+    this.chunk('{"role":"assistant","content":""}');
+  }
+
+  isWritable(): boolean {
+    return this.events.isWritable();
+  }
+
+  text(delta: string): void {
+    this.chunk(`{"content":${JSON.stringify(delta)}}`);
+  }
+
+  thought(delta: string): void {
+    this.chunk(`{"reasoning_content":${JSON.stringify(delta)}}`);
+  }
+
+  over(end: RunEnd): void {
+    const { events } = this;
+    if (end.outcome === "failed") {
+      events.event(JSON.stringify(toErrorBody(toEndRefusal(end))));
+      return events.end();
+    }
+    this.chunk("{}", `"${finishReasonOf(end)}"`);
+    const usage = this.includeUsage && end.usage ? toUsage(end.usage) : undefined;
+    if (usage) {
+      const before = this.head.slice(0, this.head.indexOf('"choices":['));
+      events.event(`${before}"choices":[],"usage":${JSON.stringify(usage)}}`);
+    }
+    events.event("[DONE]");
+    events.end();
+  }
+
+  private chunk(delta: string, finishReason = "null"): void {
+    const { head, tail } = this;
+    this.events.event(`${head}${delta},"logprobs":null,"finish_reason":${finishReason}${tail}`);
+  }
+}
+
+/** The two forms of a chat completion. */
+export const createChatFormat = (ids: ChatIds, includeUsage: boolean): ResponseFormat => ({
+  whole: (texts, end) => toCompletion(ids, texts, end),
+  stream: (events) => new ChunkSink(events, ids, includeUsage),
+});

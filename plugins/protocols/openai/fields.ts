@@ -1,0 +1,70 @@
+// Checks the fields of a request body that Doorward does not apply.
+import { isObject } from "../../../lib/util.ts";
+import { invalidType, own, unsupported, withoutFields, type JsonObject } from "../index.ts";
+
+const isList = (value: unknown): boolean => Array.isArray(value);
+const isNumber = (value: unknown): boolean => typeof value === "number";
+const isInteger = (value: unknown): boolean => Number.isInteger(value);
+const isFlag = (value: unknown): boolean => typeof value === "boolean";
+
+type Check = readonly [expected: string, fits: (value: unknown) => boolean];
+const number: Check = ["a number", isNumber];
+const integer: Check = ["a whole number", isInteger];
+const flag: Check = ["true or false", isFlag];
+const list: Check = ["a list", isList];
+const object: Check = ["an object", isObject];
+
+/** Fields that Doorward does not apply, but whose type is wrong only by mistake. */
+const checkedFields: Readonly<Record<string, Check>> = {
+  temperature: number,
+  top_p: number,
+  presence_penalty: number,
+  frequency_penalty: number,
+  n: integer,
+  seed: integer,
+  max_tokens: integer,
+  max_completion_tokens: integer,
+  max_output_tokens: integer,
+  top_logprobs: integer,
+  logprobs: flag,
+  store: flag,
+  parallel_tool_calls: flag,
+  background: flag,
+  tools: list,
+  functions: list,
+  modalities: list,
+  logit_bias: object,
+  response_format: object,
+  metadata: object,
+  reasoning: object,
+  text: object,
+};
+
+/** Throws for a known field of the wrong type, and for values that Doorward cannot serve. */
+export function assertFields(body: JsonObject): void {
+  for (const [key, [expected, fits]] of Object.entries(checkedFields)) {
+    const value = own(body, key);
+    if (value !== undefined && !fits(value)) throw invalidType(key, expected);
+  }
+  if (Number(own(body, "n") ?? 1) > 1)
+    throw unsupported("n", "Only one choice is possible: n = 1.");
+  const modalities = own(body, "modalities");
+  if (Array.isArray(modalities) && modalities.includes("audio"))
+    throw unsupported("modalities", "Only text replies are possible.");
+  const choice = own(body, "tool_choice");
+  if (choice === "required" || isObject(choice)) {
+    const message = "Tools of the client are never called. Use tool_choice auto or none.";
+    throw unsupported("tool_choice", message);
+  }
+}
+
+/** Splits the fields that Doorward does not apply from those that it reads. */
+export function splitIgnored(
+  body: JsonObject,
+  read: ReadonlySet<string>,
+): { readonly ignored: string; readonly rest: JsonObject } {
+  const rest = withoutFields(body, read);
+  const names = Object.keys(rest).filter((name) => /^[a-z_]{1,40}$/.test(name));
+  const list = names.toSorted().slice(0, 40).join(", ");
+  return { ignored: list.length > 512 ? list.slice(0, list.lastIndexOf(",", 512)) : list, rest };
+}

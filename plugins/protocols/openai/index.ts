@@ -1,0 +1,83 @@
+// Serves the OpenAI protocol: programs that talk to a language model reach the application.
+import type { Plugin } from "../../../kernel/index.ts";
+import { ProtocolServer, startProtocol } from "../index.ts";
+import { openaiSchema } from "./config.ts";
+import { openaiErrors, refusals, toErrorBody } from "./errors.ts";
+import { OpenaiRoutes } from "./server.ts";
+import type { OpenaiShape } from "./service.ts";
+import type { TaskKind } from "./tasks.ts";
+
+export type { OpenaiConfig } from "./config.ts";
+export { openaiErrors } from "./errors.ts";
+export type { Openai, OpenaiShape } from "./service.ts";
+
+/** Options of {@link openai}. */
+export interface OpenaiOptions {
+  /**
+   * Prefix of the environment variables that error messages name.
+   *
+   * @defaultValue `"SERVICE"`
+   */
+  readonly envPrefix?: string;
+}
+
+const noTasks = (): Record<TaskKind, number> => ({
+  title: 0,
+  tags: 0,
+  follow_ups: 0,
+  queries: 0,
+  autocomplete: 0,
+  other: 0,
+});
+
+/**
+ * Creates the plugin that serves `/v1/models`, `/v1/chat/completions` and `/v1/responses`.
+ *
+ * Each conversation is a session of the pico channel with the prefix `openai/`, so the dashboard
+ * shows it. A client that closes its connection stops the reply.
+ *
+ * @param options - The prefix of the environment variables that error messages name.
+ * @throws OPENAI_TOKEN_MISSING at start, if the protocol is enabled and has no token.
+ * @example
+ * import { createKernel } from "doorward";
+ * import { channels } from "doorward/plugins/channels";
+ * import { http } from "doorward/plugins/http";
+ * import { openai } from "doorward/plugins/openai";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * const kernel = createKernel(
+ *   [tokenStore(memory({ openai: token })), channels(), http(), picoServer(), openai()],
+ *   { config: { "channels.openai": { enabled: true } } },
+ * );
+ */
+export function openai({ envPrefix = "SERVICE" }: OpenaiOptions = {}): Plugin<OpenaiShape> {
+  return {
+    name: "openai",
+    api: 1,
+    needs: { tokens: true, http: true, picoServer: true },
+    config: { section: "channels.openai", schema: openaiSchema },
+
+    async start(scope) {
+      const protocol = await startProtocol(scope, {
+        name: "openai",
+        path: "/v1",
+        envPrefix,
+        missingToken: openaiErrors.OPENAI_TOKEN_MISSING,
+      });
+      const tasks = noTasks();
+      const routes = new OpenaiRoutes(protocol, (kind) => void (tasks[kind] += 1));
+      protocol.serve(new ProtocolServer(protocol, { find: routes.find, toErrorBody, refusals }));
+      const { config, url } = protocol;
+      return {
+        openai: {
+          status: () => ({
+            enabled: config().enabled,
+            url: url(),
+            model: config().model,
+            tasks: { ...tasks },
+          }),
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,69 @@
+// Turns an answer of several messages into one text and one text of thoughts.
+import type { Media, ToolCall } from "../../channels/index.ts";
+import { toMarkdown, type RunEnd, type RunReader, type TextKind } from "../index.ts";
+
+/** Receives the two texts in parts. */
+export interface TextSink {
+  isWritable(): boolean;
+  text(delta: string): void;
+  thought(delta: string): void;
+  over(end: RunEnd): void;
+}
+
+const maxArguments = 2_000;
+
+export class PlainText implements RunReader {
+  private readonly sink: TextSink;
+  private readonly showsThoughts: boolean;
+  /** The message that grew last, by kind. */
+  private readonly latest = new Map<TextKind, string>();
+
+  constructor(sink: TextSink, showsThoughts: boolean) {
+    this.sink = sink;
+    this.showsThoughts = showsThoughts;
+  }
+
+  isWritable(): boolean {
+    return this.sink.isWritable();
+  }
+
+  grew(id: string, kind: TextKind, more: string): void {
+    const latest = this.latest.get(kind);
+    this.latest.set(kind, id);
+    this.write(kind, latest === undefined || latest === id ? more : `\n\n${more}`);
+  }
+
+  /** A client keeps the text that it has, so the new one follows it. */
+  replaced(id: string, kind: TextKind, whole: string): void {
+    this.latest.set(kind, id);
+    if (whole !== "") this.write(kind, `\n\n${whole}`);
+  }
+
+  closed(): void {}
+
+  attachments(id: string, media: readonly Media[]): void {
+    for (const each of media) this.append("text", id, toMarkdown(each));
+  }
+
+  /** Clients would run calls of the form that the protocol has, so they are only described. */
+  toolCall({ id, name, arguments: text }: ToolCall): void {
+    this.append("thought", id, `Tool call: ${name}(${text.slice(0, maxArguments)})`);
+  }
+
+  toolResult(): void {}
+
+  over(end: RunEnd): void {
+    this.sink.over(end);
+  }
+
+  private append(kind: TextKind, id: string, text: string): void {
+    const separator = this.latest.has(kind) ? "\n\n" : "";
+    this.latest.set(kind, id);
+    this.write(kind, separator + text);
+  }
+
+  private write(kind: TextKind, delta: string): void {
+    if (kind === "text") this.sink.text(delta);
+    else if (this.showsThoughts) this.sink.thought(delta);
+  }
+}

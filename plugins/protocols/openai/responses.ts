@@ -1,0 +1,183 @@
+// Formats the answer to a request for a response, as one object or as a stream of events.
+import type { Usage } from "../../channels/index.ts";
+import { toEndRefusal, type EventWriter, type RunEnd, type TextKind } from "../index.ts";
+import type { ChatIds } from "./chat.ts";
+import type { ResponseFormat } from "./exchange.ts";
+import type { TextSink } from "./plain-text.ts";
+import type { ParsedResponseRequest } from "./responses-request.ts";
+
+type Status = "in_progress" | "completed" | "incomplete" | "failed";
+type Request = Pick<ParsedResponseRequest, "instructions" | "previousId" | "echo">;
+
+/** One item of the output: thoughts, or a message. */
+interface Item {
+  readonly kind: TextKind;
+  readonly id: string;
+  text: string;
+}
+
+function toUsage({ input = 0, output = 0, reasoning = 0, cached = 0 }: Usage): object {
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cached },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: input + output,
+  };
+}
+
+const partOf = ({ kind, text }: Item): object =>
+  kind === "thought"
+    ? { type: "reasoning_text", text }
+    : { type: "output_text", text, annotations: [], logprobs: [] };
+
+function toItem(item: Item, status: Status): object {
+  const content = status === "in_progress" ? [] : [partOf(item)];
+  return item.kind === "thought"
+    ? { id: item.id, type: "reasoning", summary: [], content, status }
+    : { id: item.id, type: "message", status, role: "assistant", content };
+}
+
+/** `length` and `content_filter` leave a response incomplete, and so does a stop. */
+function statusOf({ outcome, finishReason }: RunEnd): Status {
+  if (outcome === "failed") return "failed";
+  const isCut = finishReason === "length" || finishReason === "content_filter";
+  return outcome === "stopped" || isCut ? "incomplete" : "completed";
+}
+
+const incompleteReasons: Readonly<Record<string, string>> = {
+  length: "max_output_tokens",
+  content_filter: "content_filter",
+};
+
+function toResponse(
+  { id, created, model }: ChatIds,
+  { instructions, previousId, echo }: Request,
+  { status, output, end }: { status: Status; output: readonly object[]; end?: RunEnd },
+): object {
+  const reason = incompleteReasons[end?.finishReason ?? ""];
+  const hasUsage = end?.usage?.input !== undefined || end?.usage?.output !== undefined;
+  const error = status === "failed" && end ? toEndRefusal(end) : undefined;
+  return {
+    id,
+    object: "response",
+    created_at: created,
+    status,
+    error: error ? { code: "server_error", message: error.message } : null,
+    incomplete_details: status === "incomplete" && reason !== undefined ? { reason } : null,
+    instructions: instructions ?? null,
+    max_output_tokens: null,
+    model,
+    output,
+    parallel_tool_calls: true,
+    previous_response_id: previousId ?? null,
+    store: false,
+    temperature: 1,
+    text: { format: { type: "text" } },
+    tool_choice: "auto",
+    tools: [],
+    top_p: 1,
+    truncation: "disabled",
+    usage: hasUsage ? toUsage(end!.usage!) : null,
+    ...echo,
+  };
+}
+
+class ResponseSink implements TextSink {
+  private readonly events: EventWriter;
+  private readonly ids: ChatIds;
+  private readonly request: Request;
+  private readonly done: object[] = [];
+  private item: Item | undefined;
+  private hasMessage = false;
+  private sequence = 0;
+
+  constructor(events: EventWriter, ids: ChatIds, request: Request) {
+    this.events = events;
+    this.ids = ids;
+    this.request = request;
+    const response = toResponse(ids, request, { status: "in_progress", output: [] });
+    this.emit("response.created", { response });
+    this.emit("response.in_progress", { response });
+  }
+
+  isWritable(): boolean {
+    return this.events.isWritable();
+  }
+
+  text(delta: string): void {
+    this.grow("text", delta);
+  }
+
+  thought(delta: string): void {
+    this.grow("thought", delta);
+  }
+
+  over(end: RunEnd): void {
+    const status = statusOf(end);
+    if (!this.hasMessage && status === "completed") this.open("text");
+    this.close(status === "completed" ? "completed" : "incomplete");
+    const response = toResponse(this.ids, this.request, { status, output: this.done, end });
+    this.emit(`response.${status}`, { response });
+    this.events.end();
+  }
+
+  private grow(kind: TextKind, delta: string): void {
+    const item = this.item?.kind === kind ? this.item : this.open(kind);
+    item.text += delta;
+    this.emit(`response.${nameOf(item)}.delta`, { ...this.placeOf(item), delta, ...extra(item) });
+  }
+
+  private open(kind: TextKind): Item {
+    this.close("completed");
+    const prefix = kind === "thought" ? "rs" : "msg";
+    const id = `${prefix}_${this.ids.id.slice("resp_".length)}_${this.done.length}`;
+    const item: Item = { kind, id, text: "" };
+    this.item = item;
+    if (kind === "text") this.hasMessage = true;
+    const output_index = this.done.length;
+    this.emit("response.output_item.added", { output_index, item: toItem(item, "in_progress") });
+    this.emit("response.content_part.added", { ...this.placeOf(item), part: partOf(item) });
+    return item;
+  }
+
+  private close(status: Status): void {
+    const { item } = this;
+    if (!item) return;
+    const { text } = item;
+    this.emit(`response.${nameOf(item)}.done`, { ...this.placeOf(item), text, ...extra(item) });
+    this.emit("response.content_part.done", { ...this.placeOf(item), part: partOf(item) });
+    const output_index = this.done.length;
+    const finished = toItem(item, status);
+    this.emit("response.output_item.done", { output_index, item: finished });
+    this.done.push(finished);
+    this.item = undefined;
+  }
+
+  private placeOf({ id }: Item): object {
+    return { item_id: id, output_index: this.done.length, content_index: 0 };
+  }
+
+  private emit(type: string, fields: object): void {
+    const sequence_number = this.sequence++;
+    this.events.event(JSON.stringify({ type, sequence_number, ...fields }), type);
+  }
+}
+
+const nameOf = ({ kind }: Item): string => (kind === "thought" ? "reasoning_text" : "output_text");
+const extra = ({ kind }: Item): object => (kind === "thought" ? {} : { logprobs: [] });
+
+/** The two forms of a response. */
+export const createResponseFormat = (ids: ChatIds, request: Request): ResponseFormat => ({
+  whole({ text, thought }, end) {
+    const status = statusOf(end);
+    const name = ids.id.slice("resp_".length);
+    const items: Item[] = [
+      ...(thought === "" ? [] : [{ kind: "thought", id: `rs_${name}_0`, text: thought } as const]),
+      { kind: "text", id: `msg_${name}_1`, text },
+    ];
+    const output = items.map((item) => toItem(item, status));
+    return toResponse(ids, request, { status, output, end });
+  },
+  stream: (events) => new ResponseSink(events, ids, request),
+});

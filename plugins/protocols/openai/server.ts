@@ -1,0 +1,154 @@
+// Serves the addresses below /v1: models, chat completions and responses.
+import {
+  decodeName,
+  Refusal,
+  sessionOf,
+  startRun,
+  toHeaderText,
+  withBody,
+  type Call,
+  type JsonObject,
+  type JsonReply,
+  type Protocol,
+  type Route,
+} from "../index.ts";
+import { createChatFormat, type ChatIds } from "./chat.ts";
+import type { OpenaiConfig } from "./config.ts";
+import { exchange, streamText, type ResponseFormat } from "./exchange.ts";
+import { parseChatRequest, type ParsedRequest } from "./request.ts";
+import { createResponseFormat } from "./responses.ts";
+import { parseResponseRequest, ResponseSessions } from "./responses-request.ts";
+import { readIds, type RequestIds } from "./session.ts";
+import { recogniseTask, replyToTask, type Task, type TaskKind } from "./tasks.ts";
+
+/** A message for the application and the form of its answer. */
+interface Delivery {
+  readonly parsed: ParsedRequest;
+  readonly ids: RequestIds;
+  /** The session of the channel. */
+  readonly session: string;
+  readonly format: ResponseFormat;
+  readonly release: () => void;
+}
+
+/** A parsed request. `known`: the session of the response that it continues. */
+interface ParsedOperation {
+  readonly parsed: ParsedRequest;
+  readonly format: ResponseFormat;
+  readonly known?: string | undefined;
+  readonly responseId?: string;
+}
+
+const modelPath = /^\/v1\/models\/([^/]+)$/;
+
+export class OpenaiRoutes {
+  private readonly protocol: Protocol<OpenaiConfig>;
+  private readonly countTask: (kind: TaskKind) => void;
+  /** Unix seconds. */
+  private readonly startedAt: number;
+  private readonly responses: ResponseSessions;
+
+  constructor(protocol: Protocol<OpenaiConfig>, countTask: (kind: TaskKind) => void) {
+    const { clock } = protocol;
+    this.protocol = protocol;
+    this.countTask = countTask;
+    this.responses = new ResponseSessions(() => clock.monotonic());
+    this.startedAt = Math.floor(clock.now() / 1_000);
+  }
+
+  readonly find = (path: string): Route | undefined => {
+    if (path === "/v1/models")
+      return { method: "GET", run: async () => ({ value: this.listModels() }) };
+    const [, model] = modelPath.exec(path) ?? [];
+    if (model !== undefined)
+      return { method: "GET", run: async () => ({ value: this.findModel(model) }) };
+    if (path !== "/v1/chat/completions" && path !== "/v1/responses") return undefined;
+    return { method: "POST", run: (call) => this.complete(call, path) };
+  };
+
+  private listModels(): object {
+    return { object: "list", data: [this.model()] };
+  }
+
+  private model(): object {
+    const { model } = this.protocol.config();
+    return { id: model, object: "model", created: this.startedAt, owned_by: "doorward" };
+  }
+
+  private findModel(encoded: string): object {
+    if (decodeName(encoded, "model") === this.protocol.config().model) return this.model();
+    throw new Refusal("model_not_found", "There is no model of this name.", { param: "model" });
+  }
+
+  private complete(call: Call, path: string): Promise<JsonReply | undefined> {
+    const { protocol } = this;
+    const parse = (body: JsonObject): ParsedOperation => this.parse(path, body);
+    return withBody(protocol, call, parse, async (operation, release) => {
+      const { parsed, format, known, responseId } = operation;
+      const task = recogniseTask(call.request, parsed);
+      if (task) this.countTask(task.kind);
+      if (task && protocol.config().tasks === "local") {
+        release();
+        return this.replyToTask(call, task, parsed, format);
+      }
+      // A task has a session of its own, so the conversation does not contain it.
+      const name = task ? `task-${protocol.newId()}` : known;
+      const { user } = parsed;
+      const ids = readIds(call.request, { user, newId: protocol.newId, known: name });
+      const session = await sessionOf(protocol, call, ids.name, ids.param);
+      if (responseId !== undefined) this.responses.add(responseId, ids.name);
+      return this.deliver(call, { parsed, ids, session, format, release });
+    });
+  }
+
+  private parse(path: string, body: JsonObject): ParsedOperation {
+    const { model } = this.protocol.config();
+    if (path === "/v1/chat/completions") {
+      const parsed = parseChatRequest(body, model);
+      return { parsed, format: createChatFormat(this.newIds("chatcmpl-"), parsed.includeUsage) };
+    }
+    const parsed = parseResponseRequest(body, model);
+    const { previousId } = parsed;
+    const known = previousId === undefined ? undefined : this.responses.find(previousId);
+    const ids = this.newIds("resp_");
+    return { parsed, format: createResponseFormat(ids, parsed), known, responseId: ids.id };
+  }
+
+  private newIds(prefix: string): ChatIds {
+    const { config, clock, newId } = this.protocol;
+    const created = Math.floor(clock.now() / 1_000);
+    return { id: prefix + newId(), created, model: config().model };
+  }
+
+  private replyToTask(
+    call: Call,
+    task: Task,
+    { turn, stream }: ParsedRequest,
+    format: ResponseFormat,
+  ): JsonReply | undefined {
+    const text = replyToTask(task, turn.content);
+    if (stream) {
+      streamText(this.protocol, call, { format, text });
+      return undefined;
+    }
+    const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
+    return { value: format.whole({ text, thought: "" }, end) };
+  }
+
+  private async deliver(
+    call: Call,
+    { parsed, ids, session, format, release }: Delivery,
+  ): Promise<JsonReply | undefined> {
+    const { turn, ignored, stream: isStreamed } = parsed;
+    const { messageId: id, isRepeatable } = ids;
+    const message = { session, id, turn, isRepeatable, settled: release };
+    const joined = startRun(this.protocol, call, message);
+    const headers = {
+      "X-Doorward-Session": toHeaderText(ids.name),
+      "X-Request-Id": id,
+      ...(ignored !== "" && { "X-Doorward-Ignored": ignored }),
+    };
+    const value = await exchange(this.protocol, call, { joined, format, headers, isStreamed });
+    return value && { value, headers };
+  }
+}

@@ -1,0 +1,40 @@
+// Finds the session and the message id of a request.
+import type { IncomingMessage } from "node:http";
+import { readHeader, shortDigest } from "../index.ts";
+
+const sessionHeaders = ["x-doorward-session", "x-openwebui-chat-id", "x-conversation-id"];
+
+export interface RequestIds {
+  /** The name that the client gave, or a new one. */
+  readonly name: string;
+  /** The field or header that contains the name. */
+  readonly param: string;
+  readonly messageId: string;
+  /** True if the client may repeat the request with the same key. */
+  readonly isRepeatable: boolean;
+}
+
+interface RequestIdOptions {
+  readonly user: string | undefined;
+  readonly newId: () => string;
+  /** Name of the session of an earlier response. */
+  readonly known?: string | undefined;
+}
+
+export function readIds(
+  request: IncomingMessage,
+  { user, newId, known }: RequestIdOptions,
+): RequestIds {
+  const key = readHeader(request, "idempotency-key");
+  let param = "user";
+  let given = user || undefined;
+  for (const header of sessionHeaders.toReversed()) {
+    const value = readHeader(request, header);
+    if (value === undefined) continue;
+    given = value;
+    param = header;
+  }
+  const name = known ?? given ?? (key === undefined ? newId() : shortDigest(key));
+  const messageId = `oa:${key === undefined ? newId() : shortDigest(key)}`;
+  return { name, param, messageId, isRepeatable: key !== undefined };
+}

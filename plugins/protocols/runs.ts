@@ -1,0 +1,255 @@
+// Delivers messages to the application, and keeps their answers while clients follow them.
+import { hash } from "node:crypto";
+import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import type { InboundMessage, Sender, StopResult } from "../channels/index.ts";
+import type { PicoProtocol } from "../pico-server/index.ts";
+import { AnswerRun } from "./answer-run.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Answers that a repeated request may still read. */
+const maxKept = 128;
+const keepMs = 600_000;
+/** Answers in progress, beyond the requests in progress: those whose clients have left. */
+const minActive = 256;
+
+interface RunsOptions {
+  readonly door: PicoProtocol;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly answerMs: () => number;
+  readonly maxRequests: () => number;
+}
+
+/** A message for the application. */
+interface RunRequest extends Pick<
+  InboundMessage,
+  "session" | "id" | "content" | "media" | "previous" | "metadata" | "hops"
+> {
+  readonly sender: Sender;
+  /** A request with the same id and content receives the same answer. */
+  readonly isRepeatable: boolean;
+  /** Called once the application has accepted or rejected the message. */
+  readonly settled: () => void;
+}
+
+interface ActiveRun {
+  readonly run: AnswerRun;
+  /** Resolves when the application has accepted the message. Never rejects: the run fails. */
+  readonly accepted: Promise<void>;
+  readonly digest: string;
+  readonly request: Pick<RunRequest, "session" | "id">;
+  readonly state: RunState;
+}
+
+/** The part of an answer that changes. */
+interface RunState {
+  readers: number;
+  /** Monotonic milliseconds. */
+  endedAt: number | undefined;
+  /** A client has received the end, as far as the server can know. */
+  isSeen: boolean;
+  /** A client of the protocol has asked to stop it. */
+  isStopped: boolean;
+}
+
+/** An answer that clients may still read. */
+export type KeptRun = Omit<ActiveRun, "state"> & { readonly state: Readonly<RunState> };
+
+/** The access of one request to an answer. */
+export interface JoinedRun extends Pick<ActiveRun, "run" | "accepted"> {
+  /** The client has left. The last one stops the answer if `stops` is true. */
+  leave(stops: boolean): void;
+  /** The response with the whole answer was written out. */
+  noteSeen(): void;
+}
+
+const digestOf = ({ content, media }: RunRequest): string => {
+  const images = media.map(({ bytes, url }) =>
+    bytes === undefined ? url : hash("sha256", bytes, "base64url"),
+  );
+  return hash("sha256", JSON.stringify([content, images]), "base64url");
+};
+
+/** Errors after which the same request may succeed. */
+const retryable = ["not_running", "no_application", "store_unavailable", "store_busy"];
+
+export class Runs {
+  private readonly options: RunsOptions;
+  /** Answers in progress, with their sessions. */
+  private readonly active = new Map<AnswerRun, string>();
+  /** Answers with a key of the client, oldest first, also after their end. */
+  private readonly kept = new Map<string, ActiveRun>();
+  /** Session -> key of its latest answer in `kept`. */
+  private readonly latestKeys = new Map<string, string>();
+  private readonly removals = new Map<string, unknown>();
+
+  constructor(options: RunsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Delivers the message, or joins the answer to the same one.
+   *
+   * @throws Refusal if another message used the id, or too many answers are in progress.
+   */
+  start(request: RunRequest): JoinedRun {
+    const key = `${request.session}\0${request.id}`;
+    const digest = digestOf(request);
+    const known = this.kept.get(key);
+    if (known) {
+      request.settled();
+      if (known.digest !== digest)
+        throw new Refusal("id_reused", "Another message already used this id or Idempotency-Key.");
+      return this.join(known, request.sender);
+    }
+    if (this.active.size >= Math.max(minActive, this.options.maxRequests())) {
+      const headers = { "Retry-After": "5" };
+      request.settled();
+      throw new Refusal("rate_limited", "Too many replies are in progress.", { headers });
+    }
+    return this.join(this.open(request, key, digest), request.sender);
+  }
+
+  /** Returns the answer to a message, if it is kept. */
+  find(session: string, id: string): KeptRun | undefined {
+    return this.kept.get(`${session}\0${id}`);
+  }
+
+  /** Returns the answer to the latest message of a session, if it is kept. */
+  latest(session: string): KeptRun | undefined {
+    return this.kept.get(this.latestKeys.get(session) ?? "");
+  }
+
+  /**
+   * Stops answers of a session. Clients receive the text so far.
+   *
+   * @param by - The client who stops them.
+   * @param matches - Selects among the kept answers. Without it, every message of the session is
+   *   stopped, also those of other protocols.
+   */
+  async stop(
+    session: string,
+    by: Sender,
+    matches?: (kept: KeptRun) => boolean,
+  ): Promise<readonly StopResult[]> {
+    const { door } = this.options;
+    const ids = matches
+      ? [...this.kept.values()]
+          .filter((entry) => entry.request.session === session && matches(entry))
+          .map(({ request }) => request.id)
+      : [undefined];
+    // The latest first: when a message ends, the next one of the session follows.
+    const stops = ids.toReversed().map(async (id) => door.stop(session, id, by));
+    const results = (await Promise.all(stops)).toReversed().flat();
+    for (const { id } of results) {
+      const entry = this.kept.get(`${session}\0${id}`);
+      if (entry) entry.state.isStopped = true;
+    }
+    return results;
+  }
+
+  /** Adds a client to an answer. */
+  join(kept: KeptRun, client: Sender): JoinedRun {
+    const { door } = this.options;
+    const { run, accepted, request, state } = kept as ActiveRun;
+    state.readers += 1;
+    let isInside = true;
+    return {
+      run,
+      accepted,
+      leave(stops) {
+        if (!isInside) return;
+        isInside = false;
+        state.readers -= 1;
+        if (stops && state.readers === 0 && !run.end)
+          void door.stop(request.session, request.id, client);
+      },
+      noteSeen: () => void (state.isSeen = true),
+    };
+  }
+
+  /** Ends all answers for their clients. The application is not stopped. */
+  failAll(error: () => unknown): void {
+    for (const run of this.active.keys()) run.fail(error());
+  }
+
+  /** Ends the answers of a session whose conversation is deleted, and keeps none of them. */
+  clear(session: string): void {
+    const end = { outcome: "stopped", finishReason: "stopped", messages: 0 } as const;
+    for (const [run, own] of this.active) if (own === session) run.ended(run.requestId, end);
+    for (const [key, { request }] of this.kept) if (request.session === session) this.forget(key);
+  }
+
+  close(): void {
+    const { clock } = this.options;
+    for (const timer of this.removals.values()) clock.clearTimeout(timer);
+    this.removals.clear();
+    this.kept.clear();
+    this.latestKeys.clear();
+  }
+
+  private open(request: RunRequest, key: string, digest: string): ActiveRun {
+    const { door, clock, answerMs } = this.options;
+    const { session, id, sender, isRepeatable } = request;
+    let timer: unknown;
+    let unsubscribe: Release | undefined;
+    const state = { readers: 0, endedAt: undefined, isSeen: false, isStopped: false } as RunState;
+    const run = new AnswerRun(id, ({ error }) => {
+      clock.clearTimeout(timer);
+      unsubscribe?.();
+      this.active.delete(run);
+      state.endedAt = clock.monotonic();
+      if (isRepeatable) this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
+    });
+    this.active.set(run, session);
+    unsubscribe = door.subscribe(session, run);
+    const seconds = answerMs() / 1_000;
+    timer = clock.setTimeout(() => {
+      const message = `The reply did not end within ${seconds} s.`;
+      run.fail(new Refusal("no_answer", message, { headers: { "x-should-retry": "false" } }));
+      void door.stop(session, id, sender);
+    }, answerMs());
+    const accepted = this.deliver(request, run);
+    const entry = { run, accepted, digest, request: { session, id }, state };
+    if (isRepeatable) this.keep(key, entry);
+    return entry;
+  }
+
+  private async deliver(request: RunRequest, run: AnswerRun): Promise<void> {
+    const { door, clock, log } = this.options;
+    const { isRepeatable: _, settled, ...message } = request;
+    try {
+      const status = await door.deliver({ ...message, at: clock.now() }, { dedupe: true });
+      if (status === "accepted") return run.accepted();
+      const text = "The application has this message already, but its reply is no longer kept.";
+      run.fail(new Refusal("id_reused", text, { headers: { "x-should-retry": "false" } }));
+    } catch (error) {
+      if (codeOf(error) === "internal") log.error({ err: error }, "message could not be processed");
+      run.rejected(error);
+    } finally {
+      settled();
+    }
+  }
+
+  private keep(key: string, entry: ActiveRun): void {
+    this.kept.set(key, entry);
+    this.latestKeys.set(entry.request.session, key);
+    if (this.kept.size <= maxKept) return;
+    for (const [oldest, { run }] of this.kept) if (run.end) return this.forget(oldest);
+  }
+
+  private expire(key: string, ms: number): void {
+    if (ms === 0) return this.forget(key);
+    const timer = this.options.clock.setTimeout(() => this.forget(key), ms);
+    this.removals.set(key, timer);
+  }
+
+  private forget(key: string): void {
+    this.options.clock.clearTimeout(this.removals.get(key));
+    this.removals.delete(key);
+    const session = this.kept.get(key)?.request.session;
+    if (session !== undefined && this.latestKeys.get(session) === key)
+      this.latestKeys.delete(session);
+    this.kept.delete(key);
+  }
+}

@@ -1,0 +1,139 @@
+// Serves the addresses of one protocol: checks the request, runs its route, writes the response.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock, Log, Release } from "../../kernel/index.ts";
+import type { PicoProtocol } from "../pico-server/index.ts";
+import type { Http } from "../http/index.ts";
+import { retryLargeSeconds, sendJson, sendLargeJson } from "../pico-server/http/send-json.ts";
+import type { CommonConfig } from "./config.ts";
+import { statusOf, toRefusal } from "./errors.ts";
+import type { Access, Gate } from "./gate.ts";
+import { Refusal } from "./refusal.ts";
+
+type HeaderMap = Readonly<Record<string, string>>;
+
+/** One request of a client that may use the protocol. */
+export interface Call {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** CORS headers of an allowed page. */
+  readonly cors: HeaderMap;
+  readonly access: Access;
+  /** Takes one of `max_requests`. A request calls it when its body has arrived, so that clients
+   *  with slow bodies delay no other ones. */
+  enter(): void;
+}
+
+/** A response of status 200. */
+export interface JsonReply {
+  readonly value: object;
+  readonly headers?: HeaderMap;
+}
+
+/** One address. `run` returns undefined if it has written the response, or the client has left. */
+export interface Route {
+  readonly method: "GET" | "POST";
+  run(call: Call): Promise<JsonReply | undefined>;
+}
+
+export interface ProtocolServerOptions {
+  /** Name of the protocol, and first part of the names of its own sessions. */
+  readonly name: string;
+  readonly config: () => CommonConfig;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly gate: Gate;
+  readonly door: PicoProtocol;
+  readonly http: Pick<Http, "holdResponse">;
+  /** True while messages can be delivered. */
+  readonly isOpen: () => boolean;
+}
+
+/** How a protocol finds its routes and shows its errors. */
+interface ProtocolForm {
+  /** @param path - Without the base path, the query and a final slash. */
+  readonly find: (path: string) => Route | undefined;
+  readonly toErrorBody: (refusal: Refusal) => object;
+  /** Codes in addition to those of all protocols. */
+  readonly refusals?: Readonly<Record<string, readonly [number]>>;
+}
+
+/** The application has replied, so clients must not send the message again by themselves. */
+const unreadRefusal = (): Refusal =>
+  new Refusal("rate_limited", "Too many large responses are unread.", {
+    headers: { "Retry-After": String(retryLargeSeconds), "x-should-retry": "false" },
+  });
+
+/** Calls a function when the client has received the response or has left. */
+function whenSent(response: ServerResponse, call: () => void): void {
+  const isBegun = response.writableEnded && !response.writableFinished;
+  if (!isBegun || response.destroyed) return call();
+  response.once("close", call);
+}
+
+export class ProtocolServer {
+  private readonly options: ProtocolServerOptions;
+  private readonly form: ProtocolForm;
+
+  constructor(options: ProtocolServerOptions, form: ProtocolForm) {
+    this.options = options;
+    this.form = form;
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { gate, http } = this.options;
+    let cors: HeaderMap = {};
+    let access: Access | undefined;
+    try {
+      const route = this.findRoute(request);
+      const page = gate.admitPage(request);
+      access = page;
+      if (!page) cors = gate.cors(request);
+      if (request.method === "OPTIONS") {
+        response.writeHead(204, { ...cors, ...gate.preflight(request) });
+        return void response.end();
+      }
+      access = page ?? (await gate.authenticate(request));
+      gate.checkRate(request);
+      let leave: Release | undefined;
+      const enter = (): void => void (leave ??= gate.enter());
+      if (route.method === "GET") enter();
+      try {
+        const body = await route.run({ request, response, cors, access, enter });
+        if (body && !sendLargeJson(http, response, body.value, { ...cors, ...body.headers }))
+          throw unreadRefusal();
+      } finally {
+        if (leave) whenSent(response, leave);
+      }
+    } catch (error) {
+      this.refuse(request, response, error, cors);
+    } finally {
+      access?.release?.();
+    }
+  }
+
+  private findRoute({ url = "", method = "" }: IncomingMessage): Route {
+    const path = url.split("?", 1)[0]!.replace(/(?<=.)\/$/, "");
+    const route = this.options.config().enabled ? this.form.find(path) : undefined;
+    if (!route) throw new Refusal("unknown_url", "There is nothing at this address.");
+    if (method === route.method || method === "OPTIONS") return route;
+    throw new Refusal("method_not_allowed", `Send a ${route.method} request.`, {
+      headers: { Allow: `${route.method}, OPTIONS` },
+    });
+  }
+
+  private refuse(
+    request: IncomingMessage,
+    response: ServerResponse,
+    error: unknown,
+    cors: HeaderMap,
+  ): void {
+    const refusal = toRefusal(error);
+    if (refusal.code === "internal") this.options.log.error({ err: error }, "request failed");
+    const status = statusOf(refusal.code, this.form.refusals ?? {});
+    sendJson(response, status, this.form.toErrorBody(refusal), {
+      ...cors,
+      ...refusal.headers,
+      ...(request.complete ? {} : { Connection: "close" }),
+    });
+  }
+}

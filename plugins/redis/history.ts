@@ -1,0 +1,229 @@
+// Lists the conversations in Redis, and reads the turns in the window of each session.
+import { codeOf } from "../../kernel/index.ts";
+import { conversationsErrors } from "../conversations/errors.ts";
+import type { Address } from "../conversations/contract.ts";
+import type {
+  ConversationHistory,
+  ConversationId,
+  ConversationSummary,
+  Page,
+  SearchHit,
+  Turn,
+} from "../conversations/contract.ts";
+import { isObject } from "../../lib/util.ts";
+import { exportConversation } from "../conversations/document.ts";
+import { toLine, toPreview, toTurn } from "../conversations/turn-frames.ts";
+import type { Reply } from "./driver.ts";
+import type { KeySpace, SessionPlace } from "./keys.ts";
+import type { RedisLink } from "./link.ts";
+import { toStreamEntries, type StreamEntry } from "./replies.ts";
+
+interface RedisHistoryOptions {
+  readonly link: RedisLink;
+  readonly space: KeySpace;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  readonly keepMs: number;
+  /** Called for a session whose data in Redis is malformed. It is left out. */
+  readonly malformed: (sk: string) => void;
+}
+
+const maxTitle = 200;
+/** Sessions that one page of a filtered list looks at, at most. */
+const maxScanned = 1_000;
+const idPattern = /^([\w-]{22})([0-9a-f]{16})$/;
+
+const textOf = (value: Reply | undefined): string | undefined =>
+  value === null || value === undefined ? undefined : String(value);
+
+const isAddress = (value: unknown): value is Address =>
+  isObject(value) && typeof value["channel"] === "string" && typeof value["session"] === "string";
+
+const isCount = (text: string | undefined): boolean =>
+  text === undefined || Number.isFinite(Number(text));
+
+/** @throws TypeError if another program has written the fields. */
+function toSummary(sk: string, fields: readonly Reply[]): ConversationSummary | undefined {
+  const [creation, address, title, name, createdAt, usedAt, turns] = fields.map(textOf);
+  if (fields.length === 0) throw new TypeError("not a hash");
+  if (creation === undefined || address === undefined || createdAt === undefined) return undefined;
+  const parsed: unknown = JSON.parse(address);
+  if (!isAddress(parsed) || ![createdAt, usedAt, turns].every(isCount))
+    throw new TypeError("malformed fields");
+  const { channel, session } = parsed;
+  return {
+    id: sk + creation,
+    channel,
+    session,
+    title: name ?? title ?? "",
+    renamed: name !== undefined,
+    createdAt: Number(createdAt),
+    usedAt: Number(usedAt),
+    turns: Math.max(0, Number(turns ?? 0)),
+  };
+}
+
+/** Assembles the turns of the entries, oldest first. */
+function toTurns(entries: readonly StreamEntry[]): readonly Turn[] {
+  const turns = new Map<string, { readonly first: StreamEntry; last: StreamEntry }>();
+  for (const entry of entries) {
+    const { t = "", m } = entry.head;
+    if (t === "message.delete") turns.delete(m ?? "");
+    if (!["message.user", "message.create", "message.update"].includes(t)) continue;
+    const key = m ?? `#${entry.seq}`;
+    const turn = turns.get(key);
+    if (turn) turn.last = entry;
+    else turns.set(key, { first: entry, last: entry });
+  }
+  return [...turns.values()].flatMap(({ first, last }): Turn[] => {
+    const turn = toTurn({
+      seq: first.seq,
+      message: first.head.m,
+      isUser: first.head.t === "message.user",
+      final: last.head.f === 1,
+      at: first.head.a ?? 0,
+      frame: last.frame,
+    });
+    return turn ? [turn] : [];
+  });
+}
+
+function seqOf(cursor: string | undefined): number | undefined {
+  if (cursor === undefined) return undefined;
+  const found = /^[0-9A-Za-z]{0,64}:(\d{1,15})$/.exec(cursor);
+  if (!found) throw conversationsErrors.not_found();
+  return Number(found[1]);
+}
+
+export class RedisHistory implements Omit<ConversationHistory, "forget"> {
+  private readonly options: RedisHistoryOptions;
+
+  constructor(options: RedisHistoryOptions) {
+    this.options = options;
+  }
+
+  async list({
+    before,
+    limit = 50,
+    query = "",
+  }: Parameters<ConversationHistory["list"]>[0] = {}): Promise<Page<ConversationSummary>> {
+    const [, from = "+inf", skip = "0"] =
+      /^(\d{1,15})-(\d{1,9})$/.exec(before ?? "") ?? (before === undefined ? [] : [null]);
+    if (from === null) throw conversationsErrors.not_found();
+    const folded = query.toLowerCase();
+    const items: ConversationSummary[] = [];
+    let position = { score: from, skip: Number(skip) };
+    for (let scanned = 0; scanned < maxScanned; scanned += limit) {
+      const rows = await this.rows(position, limit);
+      for (const [sk, score, fields, latest] of rows) {
+        const text = String(score);
+        const isSame = text === position.score;
+        position = { score: text, skip: isSame ? position.skip + 1 : 1 };
+        const summary = this.toSummary(String(sk), fields as readonly Reply[]);
+        if (!summary || !summary.title.toLowerCase().includes(folded)) continue;
+        const preview = toPreview(this.toTurns(String(sk), latest));
+        items.push({ ...summary, ...(preview !== undefined && { preview }) });
+        if (items.length === limit) return { items, before: `${position.score}-${position.skip}` };
+      }
+      if (rows.length < limit) return { items };
+    }
+    return { items, before: `${position.score}-${position.skip}` };
+  }
+
+  async find({ channel, session }: Address): Promise<ConversationSummary | undefined> {
+    return this.summary(this.options.space.place(channel, session));
+  }
+
+  async get(id: ConversationId): Promise<ConversationSummary> {
+    const summary = await this.summary(this.placeOf(id).place);
+    if (summary?.id !== id) throw conversationsErrors.not_found();
+    return summary;
+  }
+
+  async read(
+    id: ConversationId,
+    { before, after, limit = 50 }: Parameters<ConversationHistory["read"]>[1] = {},
+  ): Promise<Page<Turn>> {
+    await this.get(id);
+    const { place } = this.placeOf(id);
+    const values = [0];
+    const call = { script: "catchUp", keys: place.keys, values, repeats: true } as const;
+    const reply = await this.options.link.run(call).catch((error: unknown) => {
+      if (codeOf(error) !== "internal") throw error;
+      this.options.malformed(place.sk);
+      return [];
+    });
+    const [epoch, , entries] = reply as readonly Reply[];
+    const turns = this.toTurns(place.sk, entries);
+    const [below, above] = [seqOf(before), seqOf(after)];
+    const isForward = below === undefined && above !== undefined;
+    const wanted = turns.filter(({ seq }) => seq < (below ?? Infinity) && seq > (above ?? -1));
+    const items = isForward ? wanted.slice(0, limit) : wanted.slice(-limit);
+    const first = items[0];
+    const hasMore = first !== undefined && turns.some(({ seq }) => seq < first.seq);
+    return hasMore ? { items, before: `${String(epoch)}:${first.seq}` } : { items };
+  }
+
+  async search(): Promise<readonly SearchHit[]> {
+    throw conversationsErrors.not_supported("search");
+  }
+
+  async rename(id: ConversationId, title: string): Promise<void> {
+    const name = [...toLine(title)].slice(0, maxTitle).join("");
+    const { place, creation } = this.placeOf(id);
+    const values = [creation, name];
+    const call = { script: "rename", keys: place.keys, values, repeats: true } as const;
+    if ((await this.options.link.run(call)) !== 1) throw conversationsErrors.not_found();
+  }
+
+  /** @returns The session, and its fence for what is written from now on. */
+  async forgetBy(node: string, id: ConversationId): Promise<{ sk: string; fence: number }> {
+    const { link, space, keepMs } = this.options;
+    const { place, creation } = this.placeOf(id);
+    const { sk, keys } = place;
+    const values = [creation, sk, node, keepMs, space.all];
+    const fence = Number(await link.run({ script: "forget", keys, values, repeats: true }));
+    if (fence === 0) throw conversationsErrors.not_found();
+    return { sk, fence };
+  }
+
+  export(id: ConversationId, format: "json" | "markdown"): AsyncIterable<string> {
+    return exportConversation(this, id, format);
+  }
+
+  private placeOf(id: ConversationId): { place: SessionPlace; creation: string } {
+    const [, sk, creation] = idPattern.exec(id) ?? [];
+    if (sk === undefined || creation === undefined) throw conversationsErrors.not_found();
+    return { place: this.options.space.placeOf(sk), creation };
+  }
+
+  private async summary({ sk, keys }: SessionPlace): Promise<ConversationSummary | undefined> {
+    const call = { script: "summary", keys, values: [], repeats: true } as const;
+    return this.toSummary(sk, (await this.options.link.run(call)) as readonly Reply[]);
+  }
+
+  /** @returns Undefined also if the fields are malformed. */
+  private toSummary(sk: string, fields: readonly Reply[]): ConversationSummary | undefined {
+    try {
+      return toSummary(sk, fields);
+    } catch {
+      this.options.malformed(sk);
+      return undefined;
+    }
+  }
+
+  /** Leaves out malformed entries. */
+  private toTurns(sk: string, entries: Reply | undefined): readonly Turn[] {
+    return toTurns(toStreamEntries(entries, () => this.options.malformed(sk)));
+  }
+
+  private async rows(
+    { score, skip }: { readonly score: string; readonly skip: number },
+    count: number,
+  ): Promise<readonly (readonly Reply[])[]> {
+    const { link, space, now, keepMs } = this.options;
+    const values = [score, skip, count, now() - keepMs, space.base];
+    const call = { script: "list", keys: [space.index], values, repeats: true } as const;
+    return (await link.run(call)) as readonly (readonly Reply[])[];
+  }
+}

@@ -1,0 +1,236 @@
+// Messages on their way from the node of a client to the node that has its session.
+import { codeOf, type Release } from "../../kernel/index.ts";
+import { isObject } from "../../lib/util.ts";
+import { conversationsErrors } from "../conversations/errors.ts";
+import type {
+  Address,
+  InboundMessage,
+  Media,
+  Sender,
+  StopResult,
+} from "../conversations/contract.ts";
+import type { OwnershipListener, PassOptions, PassOutcome } from "../conversations/contract.ts";
+import type { Nodes } from "./nodes.ts";
+
+interface PassesOptions {
+  readonly nodes: Nodes;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly passed: OwnershipListener["passed"];
+  readonly stopped: OwnershipListener["stopped"];
+}
+
+interface SentStop {
+  readonly node: string;
+  readonly resolve: (results: readonly StopResult[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface SentPass {
+  readonly node: string;
+  readonly send: () => void;
+  readonly outcome: PassOutcome;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A message or its outcome may get lost while a node is away, so it is sent again. */
+const repeatMs = 5_000;
+/** Milliseconds in which another node must report the effect of a stop. */
+const stopTimeoutMs = 5_000;
+/** Received messages whose outcome is remembered, for a node that sends them again. */
+const maxReceived = 4_096;
+
+const encodeMedia = ({ bytes, ...media }: Media): object => ({
+  ...media,
+  ...(bytes && { base64: Buffer.from(bytes).toString("base64") }),
+});
+const encodeMessage = (message: InboundMessage): object => ({
+  ...message,
+  media: message.media.map(encodeMedia),
+});
+
+function decodeMedia(given: unknown): Media[] {
+  if (!isObject(given) || typeof given.type !== "string") return [];
+  const { base64, ...media } = given;
+  const bytes = typeof base64 === "string" ? { bytes: Buffer.from(base64, "base64") } : {};
+  return [{ ...(media as unknown as Media), ...bytes }];
+}
+
+function decodeMessage(given: unknown): InboundMessage | undefined {
+  if (!isObject(given)) return undefined;
+  const { channel, session, id, content, media, at, hops } = given;
+  const texts = [channel, session, id, content].every((text) => typeof text === "string");
+  if (!texts || typeof at !== "number" || typeof hops !== "number") return undefined;
+  if (!Array.isArray(media)) return undefined;
+  return { ...(given as unknown as InboundMessage), media: media.flatMap(decodeMedia) };
+}
+
+const toError = (code: unknown, message: unknown): Error =>
+  Object.assign(new Error(typeof message === "string" ? message : ""), {
+    name: "DoorwardError",
+    code: String(code),
+  });
+
+const stopStatuses: readonly unknown[] = ["stopping", "removed", "over", "unknown"];
+
+function decodeStopResults(given: unknown): readonly StopResult[] | undefined {
+  if (!Array.isArray(given)) return undefined;
+  return given.flatMap((result: unknown): StopResult[] => {
+    if (!isObject(result) || typeof result.id !== "string") return [];
+    return stopStatuses.includes(result.status) ? [result as unknown as StopResult] : [];
+  });
+}
+
+export class Passes {
+  /** Messages that this node has passed on since its start. */
+  count = 0;
+  private readonly options: PassesOptions;
+  private readonly sent = new Map<number, SentPass>();
+  private readonly stops = new Map<number, SentStop>();
+  /** Node and number of a received message -> its outcome, once that is known. */
+  private readonly received = new Map<string, Fields | undefined>();
+  private next = 0;
+  private stopTimer: Release | undefined;
+
+  constructor(options: PassesOptions) {
+    const { nodes } = options;
+    this.options = options;
+    nodes.handle("pass", (fields, from) => this.accept(fields, from));
+    nodes.handle("outcome", (fields) => this.settle(fields));
+    nodes.handle("stop", (fields, from) => void this.stopped(fields, from));
+    nodes.handle("stopped", ({ i, results }) => {
+      const stop = this.stops.get(Number(i));
+      const decoded = decodeStopResults(results);
+      if (decoded) stop?.resolve(decoded);
+      else stop?.reject(conversationsErrors.not_owner());
+    });
+    nodes.watchGone((node) => this.giveUp(node));
+  }
+
+  /** @param outcome - A function and no promise, so that entries that follow it stay behind it. */
+  pass(
+    node: string,
+    message: InboundMessage,
+    outcome: PassOutcome,
+    { dedupe = false, stopped = false }: PassOptions,
+  ): void {
+    this.next += 1;
+    this.count += 1;
+    const number = this.next;
+    const fields = { t: "pass", i: number, dedupe, stopped, message: encodeMessage(message) };
+    const send = (): void =>
+      void this.options.nodes.send(node, fields).then(
+        (isThere) => {
+          if (!isThere) this.reject(number, conversationsErrors.node_gone());
+        },
+        (error: unknown) => this.reject(number, error),
+      );
+    this.sent.set(number, { node, send, outcome });
+    send();
+    this.stopTimer ??= this.options.after(repeatMs, () => this.repeat());
+  }
+
+  /**
+   * Asks a node to stop messages of a session.
+   *
+   * @throws not_owner if it does not have the session; node_gone if it does not answer.
+   */
+  async stop(
+    node: string,
+    { channel, session }: Address,
+    { id, by }: { readonly id: string | undefined; readonly by: Sender | undefined },
+  ): Promise<readonly StopResult[]> {
+    const { nodes, after } = this.options;
+    const i = (this.next += 1);
+    let cancel: Release | undefined;
+    try {
+      return await new Promise((resolve, reject) => {
+        const gone = (): void => reject(conversationsErrors.node_gone());
+        this.stops.set(i, { node, resolve, reject });
+        cancel = after(stopTimeoutMs, gone);
+        const sent = nodes.send(node, { t: "stop", i, channel, session, id, by });
+        sent.then((isThere) => void (isThere || gone()), reject);
+      });
+    } finally {
+      cancel?.();
+      this.stops.delete(i);
+    }
+  }
+
+  private repeat(): void {
+    this.stopTimer = undefined;
+    if (this.sent.size === 0) return;
+    for (const { send } of [...this.sent.values()]) send();
+    this.stopTimer = this.options.after(repeatMs, () => this.repeat());
+  }
+
+  private reject(number: number, error: unknown): void {
+    const pass = this.sent.get(number);
+    this.sent.delete(number);
+    pass?.outcome.rejected(error);
+  }
+
+  private giveUp(node: string): void {
+    for (const [number, pass] of [...this.sent])
+      if (pass.node === node) this.reject(number, conversationsErrors.node_gone());
+    for (const stop of this.stops.values())
+      if (stop.node === node) stop.reject(conversationsErrors.node_gone());
+  }
+
+  private settle({ i, s, code, text }: Fields): void {
+    if (typeof i !== "number") return;
+    const pass = this.sent.get(i);
+    if (!pass) return;
+    if (s !== "accepted" && s !== "duplicate") return this.reject(i, toError(code, text));
+    this.sent.delete(i);
+    pass.outcome.accepted(s);
+  }
+
+  private accept({ i, dedupe, stopped, message: given }: Fields, from: string | undefined): void {
+    const message = decodeMessage(given);
+    if (typeof i !== "number" || from === undefined || !message) return;
+    const key = `${from} ${i}`;
+    if (this.received.has(key)) {
+      const outcome = this.received.get(key);
+      if (outcome) this.answer(from, outcome);
+      return;
+    }
+    this.received.set(key, undefined);
+    if (this.received.size > maxReceived) this.received.delete(this.received.keys().next().value!);
+    const settle = (fields: Fields): void => {
+      const outcome = { t: "outcome", i, ...fields };
+      if (this.received.has(key)) this.received.set(key, outcome);
+      this.answer(from, outcome);
+    };
+    const outcome: PassOutcome = {
+      accepted: (s) => settle({ s }),
+      rejected: (error) => settle({ code: codeOf(error), text: (error as Error).message }),
+    };
+    this.options.passed(message, outcome, {
+      dedupe: dedupe === true,
+      stopped: stopped === true,
+    });
+  }
+
+  private async stopped(
+    { i, channel, session, id, by }: Fields,
+    from: string | undefined,
+  ): Promise<void> {
+    const isValid = typeof i === "number" && from !== undefined;
+    if (!isValid || typeof channel !== "string" || typeof session !== "string") return;
+    const wanted = typeof id === "string" ? id : undefined;
+    const person = isObject(by) ? (by as unknown as Sender) : undefined;
+    const address = { channel, session };
+    try {
+      const results = await this.options.stopped(address, wanted, person);
+      this.answer(from, { t: "stopped", i, results });
+    } catch {
+      // The session has moved, so the other node asks again.
+      this.answer(from, { t: "stopped", i });
+    }
+  }
+
+  private answer(node: string, outcome: Fields): void {
+    this.options.nodes.send(node, outcome).catch(() => undefined);
+  }
+}
