@@ -46,7 +46,7 @@ const idleMs = 2_500;
 const dist = new URL("../dist/", import.meta.url).href;
 /** Bundled packages. Readers no more follow a request into these than into node_modules. */
 const bundles = ["web-framework", "cookie-format"].map(
-  (name) => `${dist}plugins/dashboard/${name}.js`,
+  (name) => `${dist}plugins/dashboard/server/${name}.js`,
 );
 const { version } = createRequire(import.meta.url)("../package.json");
 let connections = 1_000;

@@ -3,7 +3,8 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
-import { findSqliteDriver, inspectStoreServer } from "../../plugins/conversations/index.ts";
+import { findSqliteDriver } from "../../plugins/conversations/index.ts";
+import { inspectStoreServer } from "../../plugins/redis/index.ts";
 import { readStoreSecrets } from "../presets/store-secrets.ts";
 import { createCheck, type Survey } from "./survey.ts";
 

@@ -4,6 +4,7 @@ import { createKernel, type AnyPlugin, type Clock, type Log } from "../../kernel
 import { agUi } from "../../plugins/protocols/ag-ui/index.ts";
 import { aiSdk } from "../../plugins/protocols/ai-sdk/index.ts";
 import { program } from "../../plugins/program/index.ts";
+import { configuredRedis } from "../../plugins/redis/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import {
@@ -89,7 +90,7 @@ export async function createLauncher(options: LauncherOptions) {
   const store = conversations({
     home,
     ...(isRunning && { lockWaitMs: 0 }),
-    secrets: () => readStoreSecrets({ home, env, brand, secret }),
+    redis: configuredRedis(() => readStoreSecrets({ home, env, brand, secret })),
   });
   const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
   const board = createDashboard(options, places, plugins);

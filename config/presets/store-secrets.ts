@@ -1,6 +1,6 @@
 // Reads the secrets of a store that several nodes share: from the environment or `.security.yml`.
 import { join } from "node:path";
-import type { StoreSecrets } from "../../plugins/conversations/index.ts";
+import type { StoreSecrets } from "../../plugins/redis/index.ts";
 import { tokenErrors } from "../../plugins/token-store/index.ts";
 import { findYamlText, readYaml } from "../../lib/files/index.ts";
 import type { Environment } from "../load/index.ts";

@@ -277,10 +277,16 @@ export interface OpenConversations extends Conversations {
   close(): Promise<void>;
 }
 
-/** Opens the conversations when the plugin starts: see `sqlite()` and `redis()`. */
+/** Opens the conversations at the start: `sqlite()`, or `redis()` of `doorward/plugins/redis`. */
 export interface ConversationStore {
   /** If it rejects, the start of the plugin fails with its error. */
   open(scope: StoreScope): Promise<OpenConversations>;
+}
+
+/** Opens the store of a kind that the section `store` names. */
+export interface ConfiguredStore {
+  /** Called when the plugin starts, with the values of the section. */
+  open(config: StoreConfig, scope: StoreScope): Promise<OpenConversations>;
 }
 
 /** Events of the conversations plugin, without content. */

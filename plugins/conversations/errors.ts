@@ -5,6 +5,9 @@ import { errorTable } from "../../kernel/index.ts";
 export const conversationsErrors = errorTable({
   STORE_PATH_MISSING:
     'The setting "store.kind" is "sqlite", and "store.path" is empty. Set a path.',
+  STORE_KIND_MISSING:
+    'The setting "store.kind" is "redis", and this host has no Redis store. Pass ' +
+    "conversations({ redis: configuredRedis(secrets) }) from doorward/plugins/redis.",
   STORE_ORDER:
     "The plugin conversations() must come before channels() and picoServer() in the plugin list.",
   undeliverable:

@@ -1,11 +1,11 @@
 /** Keeps the messages of all channels, so that clients can resume and people can read them. */
-import type { Awaitable, Plugin } from "../../kernel/index.ts";
+import type { Plugin } from "../../kernel/index.ts";
 import { conversationsErrors } from "./errors.ts";
 import { homeStoreSchema, hostStoreSchema } from "./config.ts";
-import { configuredStore, type StoreSecrets } from "./open-store.ts";
+import { configuredStore } from "./open-store.ts";
 import { MemoryConversations } from "./memory.ts";
 import type { Address } from "./messages.ts";
-import type { ConversationsShape, ConversationStore } from "./contract.ts";
+import type { ConfiguredStore, ConversationsShape, ConversationStore } from "./contract.ts";
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
@@ -31,15 +31,12 @@ export type {
   SubscribeOptions,
   Subscriber,
 } from "./log/session-log.ts";
-export type { StoreSecrets } from "./open-store.ts";
-export { redis, type RedisOptions } from "../redis/factory.ts";
-export type { RedisInspection } from "../redis/inspect.ts";
-export { inspectStoreServer } from "./open-store.ts";
 export { findSqliteDriver } from "./sqlite/driver.ts";
 export { sqlite, type SqliteOptions } from "./sqlite/factory.ts";
 export type {
   ConversationHistory,
   ConversationId,
+  ConfiguredStore,
   Conversations,
   ConversationsEvents,
   ConversationsShape,
@@ -66,7 +63,8 @@ export type {
 /** Options of {@link conversations}. */
 export interface ConversationsOptions {
   /**
-   * Opens the store that keeps the conversations: `sqlite({ path })`, or `redis({ url, secret })`.
+   * Opens the store that keeps the conversations: `sqlite({ path })`, or `redis({ url, secret })`
+   * of `doorward/plugins/redis`.
    * It overrides the section `store`.
    */
   readonly store?: ConversationStore;
@@ -82,8 +80,8 @@ export interface ConversationsOptions {
    * @defaultValue `8_000`
    */
   readonly lockWaitMs?: number;
-  /** Reads the secrets of `store.kind` `redis`, which are not settings. */
-  readonly secrets?: () => Awaitable<StoreSecrets>;
+  /** Opens `store.kind` `redis`: `configuredRedis()` of `doorward/plugins/redis`. */
+  readonly redis?: ConfiguredStore;
 }
 
 const MiB = 1024 * 1024;
@@ -99,6 +97,7 @@ const MiB = 1024 * 1024;
  * @throws STORE_BROKEN at start, if the file is damaged or belongs to another program.
  * @throws STORE_NEWER at start, if a newer version of Doorward has written the file.
  * @throws STORE_UNFINISHED at start, if an earlier version has written the file, and not all of it.
+ * @throws STORE_KIND_MISSING at start, if `store.kind` is `redis`, without the option `redis`.
  * @throws The errors that `redis()` lists, at start, if `store.kind` is `redis`.
  * @example
  * import { createKernel } from "doorward";
@@ -117,7 +116,7 @@ export function conversations({
   store,
   home,
   lockWaitMs = 8_000,
-  secrets = () => ({}),
+  redis,
 }: ConversationsOptions = {}): Plugin<ConversationsShape> {
   return {
     name: "conversations",
@@ -137,7 +136,7 @@ export function conversations({
         changed: (address: Address) => emit("conversations:changed", address),
         forgotten: (count: number) => emit("conversations:forgotten", { count }),
       };
-      const place = { home, lockWaitMs, secrets };
+      const place = { home, lockWaitMs, redis };
       const { opened, problem } = store
         ? { opened: await store.open(context) }
         : await configuredStore(config(), place, context);

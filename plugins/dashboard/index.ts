@@ -25,13 +25,8 @@ import type { AuthContext, DashboardContext, ServiceContext } from "./server/con
 import { controlRoutes } from "./server/control/routes.ts";
 import { runDoctor } from "./server/doctor.ts";
 import { healthProblem, sendOk, sendUpdated, updated } from "./server/health.ts";
-import type {
-  ControlSocketOptions,
-  DashboardShape,
-  Doctor,
-  LogSource,
-  TokenWay,
-} from "./server/service.ts";
+import type { ControlSocketOptions, DashboardShape, Doctor, LogSource } from "./server/service.ts";
+import type { TokenWay } from "./shared/views.ts";
 
 export type {
   DashboardShape,
@@ -44,7 +39,6 @@ export type {
   RouteHandler,
   SignInLink,
   SignInLinks,
-  TokenWay,
 } from "./server/service.ts";
 export type { ProtocolStatus } from "./shared/protocols.ts";
 export type { DashboardConfig } from "./server/config.ts";
@@ -57,6 +51,7 @@ export type {
   TestResult,
   PluginView,
   StatusView,
+  TokenWay,
 } from "./shared/views.ts";
 
 /** Options of `dashboard`. All are optional. */

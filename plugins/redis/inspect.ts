@@ -1,6 +1,6 @@
 // Looks at a Redis server for the doctor, without writing to it.
 import type { StoreConfig } from "../conversations/config.ts";
-import type { StoreSecrets } from "../conversations/open-store.ts";
+import type { StoreSecrets } from "./options.ts";
 import { loadRedisDriver } from "./driver.ts";
 import { redisErrors } from "./errors.ts";
 import { KeySpace } from "./keys.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { errorResponses as httpResponses } from "../../plugins/http/responses.ts";
 import { closeCodes, messageErrors, rejections } from "../../lib/pico-wire/index.ts";
-import { filesUnder, read, root, sources, tableRows, unquoted } from "./source.ts";
+import { entryFolder, filesUnder, read, root, sources, tableRows, unquoted } from "./source.ts";
 
 type Statuses = ReadonlyMap<string, number | undefined>;
 
@@ -30,7 +30,7 @@ async function tables(): Promise<Map<string, Statuses>> {
     (path) => !/pico-wire/.test(path),
   );
   const reading = own.map(
-    async (path) => [path.replace("/errors.ts", ""), await codesOf(path)] as const,
+    async (path) => [entryFolder(path.replace("/errors.ts", "")), await codesOf(path)] as const,
   );
   const all = new Map(await Promise.all(reading));
   const answered = Object.values(httpResponses).map(([status, code]) => [code, status] as const);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { codeOnly, filesUnder, read, tableRows, unquoted } from "./source.ts";
+import { codeOnly, entryFolder, filesUnder, read, tableRows, unquoted } from "./source.ts";
 
 /** The names of the events that a file declares: `"http:listening": { … }`. */
 const declared = (path: string): string[] =>
   [...codeOnly(read(path)).matchAll(/^\s*"([a-z-]+:[a-z-]+)":/gm)].map(([, name]) => name!);
 
-const eventFiles = filesUnder(["plugins"], /^(events|service)\.ts$/);
+const eventFiles = filesUnder(["plugins"], /^(events|service|contract)\.ts$/);
 const events = [...declared("kernel/plugin.ts"), ...eventFiles.flatMap(declared)].sort();
 const rows = tableRows(read("docs/events.md"), "event");
 
@@ -16,7 +16,7 @@ describe("docs/events.md", () => {
 
   test("names each event after the plugin that announces it", () => {
     for (const path of eventFiles) {
-      const plugin = path.split("/")[1];
+      const plugin = entryFolder(path).split("/")[1];
       expect(
         declared(path).filter((name) => !name.startsWith(`${plugin}:`)),
         path,
@@ -36,15 +36,21 @@ describe("docs/events.md", () => {
 });
 
 /** The services in the types of the plugins: `offers: { http: Http }`. */
-const offered = filesUnder(["plugins"], /^(index|service)\.ts$/).flatMap((path) =>
+const offered = filesUnder(["plugins"], /^(index|service|contract)\.ts$/).flatMap((path) =>
   [...codeOnly(read(path)).matchAll(/\boffers: \{([^}]*)\}/g)].flatMap(([, body]) =>
     [...body!.matchAll(/(\w+): (\w+)/g)].map(([, name, type]) => ({
       name: name!,
       type: type!,
-      plugin: path.split("/")[1]!,
+      plugin: entryFolder(path).split("/")[1]!,
     })),
   ),
 );
+
+/** The file of an entry point of the package. */
+const entryOf = (plugin: string): string =>
+  filesUnder(["plugins"], /^index\.ts$/).find(
+    (path) => entryFolder(path) === `plugins/${plugin}/index.ts`,
+  )!;
 
 describe("docs/events.md, services", () => {
   const services = tableRows(read("docs/events.md"), "service").map((cells) =>
@@ -60,6 +66,6 @@ describe("docs/events.md, services", () => {
 
   test("names types that the entry point of the plugin exports", () => {
     for (const [, type, plugin] of services)
-      expect(read(`plugins/${plugin}/index.ts`)).toMatch(new RegExp(`export [^;]*\\b${type}\\b`));
+      expect(read(entryOf(plugin!))).toMatch(new RegExp(`export [^;]*\\b${type}\\b`));
   });
 });

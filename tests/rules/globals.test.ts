@@ -4,8 +4,8 @@ import { linesThat, sources } from "./source.ts";
 /* Time, randomness, the environment and the end of the process are injected, so that a host and a
  * test can replace them. */
 
-/** Pages use the timers of the browser. The texts in `ui/text/` are used by the server, too. */
-const inBrowser = /^plugins\/dashboard\/(browser|ui\/(?!text\/))/;
+/** Pages use the timers of the browser. The texts in `shared/` are used by the server, too. */
+const inBrowser = /^plugins\/dashboard\/pages\//;
 const program = sources().filter(({ path }) => !inBrowser.test(path));
 const uses = (pattern: RegExp, allowed: RegExp): string[] =>
   program
@@ -26,7 +26,7 @@ const own =
 const kit = "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance|open-resources)";
 const http = "plugins/http/(connection-limits|line-budget|responses|listeners|server)";
 const plugins =
-  "(plugins/(program/process|conversations/(sqlite/store|stores/redis/(call-queue|inspect))|" +
+  "(plugins/(program/process|conversations/sqlite/store|redis/(call-queue|inspect)|" +
   "pico-server/(drain|shutdown|connection/web-socket))|lib/pico-link/connect)";
 const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 

@@ -18,12 +18,15 @@ const isKernelIndex = ({ path }: Import): boolean => path === "kernel/index.ts";
 const packages: Readonly<Record<string, RegExp>> = {
   xstate: /^(kernel\/(lifecycle|testing)|plugins\/pico-client\/machine)\.ts$/,
   mitt: /^kernel\/bus\.ts$/,
-  fastify: /^plugins\/dashboard\//, // only its types; see frameworkRule
-  "@fastify/cookie": /^plugins\/dashboard\/cookie-format\.ts$/,
-  cookie: /^plugins\/dashboard\/cookie-format\.ts$/,
+  fastify: /^plugins\/dashboard\/(server\/|index\.ts$)/, // only its types; see frameworkRule
+  "@fastify/cookie": /^plugins\/dashboard\/server\/cookie-format\.ts$/,
+  cookie: /^plugins\/dashboard\/server\/cookie-format\.ts$/,
   "prom-client": /^plugins\/dashboard\/server\/metrics\/exposition\.ts$/,
   ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
-  zod: /^plugins\/([^/]+\/config|dashboard\/(request|auth\/sign-in-keeper)|program\/(protocol|tool-call))\.ts$/,
+  zod: new RegExp(
+    "^plugins/((protocols/|dashboard/)?[^/]+/config|" +
+      "dashboard/server/(request|auth/sign-in-keeper)|program/(protocol|tool-call))\\.ts$",
+  ),
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
   yaml: /^lib\/files\//,
@@ -99,8 +102,8 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
     "conversations",
     "pico-server",
     "pico-client",
-    "doors",
-    "openai",
+    "protocols",
+    "redis",
   ]),
   "lib/pico-link/index.ts": new Set(["pico-client"]),
 };
@@ -110,42 +113,56 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
  */
 const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/conversations/log/index.ts": new Set(["pico-server"]),
-  // Shared by the plugins with HTTP protocols of other products; it is not a plugin itself.
-  "plugins/protocols/index.ts": new Set(["ag-ui", "ai-sdk", "openai"]),
-  "plugins/pico-server/config.ts": new Set(["doors"]),
-  "plugins/pico-server/handshake/admission.ts": new Set(["doors"]),
-  "plugins/pico-server/handshake/identity.ts": new Set(["doors"]),
-  "plugins/pico-server/handshake/origins.ts": new Set(["doors"]),
-  "plugins/pico-server/http/send-json.ts": new Set(["doors"]),
-  "plugins/pico-server/connection/rate-limit.ts": new Set(["doors"]),
+  "plugins/pico-server/config.ts": new Set(["protocols"]),
+  "plugins/pico-server/handshake/admission.ts": new Set(["protocols"]),
+  "plugins/pico-server/handshake/identity.ts": new Set(["protocols"]),
+  "plugins/pico-server/handshake/origins.ts": new Set(["protocols"]),
+  "plugins/pico-server/http/send-json.ts": new Set(["protocols"]),
+  "plugins/pico-server/connection/rate-limit.ts": new Set(["protocols"]),
 };
-/** The parts of the pages that the server uses: the renderer, and texts without components. */
-const serverUi = /^plugins\/dashboard\/pages\/(render\.tsx$|text\/)/;
+/** Rooms that conversations and Redis share: one store has several forms. */
+const storeParts = new RegExp(
+  "^plugins/conversations/(contract|messages|errors|config|document|ownership|" +
+    "turn-frames|commit-metrics|log/[\\w-]+)\\.ts$",
+);
+/** The one part of the pages that the server loads: it renders them. */
+const renderer = "plugins/dashboard/pages/render.tsx";
 const inBrowser = /^plugins\/dashboard\/pages\//;
+const inShared = /^plugins\/dashboard\/shared\//;
+/** Entry points of plugins. */
+const entry = /^plugins\/(protocols\/)?[^/]+\/index\.ts$/;
 
 const pluginRule: Rule = (file, wanted) => {
   const own = pluginOf(file)!;
   const { path = "", typeOnly } = wanted;
   if (path === "lib/util.ts") return undefined;
-  if (inBrowser.test(file)) return browserRule(file, wanted);
+  if (inBrowser.test(file) || inShared.test(file)) return browserRule(file, wanted);
   if (within(`plugins/${own}`, wanted)) return layerRule(file, wanted);
   if (isKernelIndex(wanted)) return undefined;
   if (path.startsWith("lib/"))
     return libraries[path]?.has(own) ? undefined : "this plugin does not use this library";
   if (sharedParts[path]?.has(own)) return undefined;
+  if (own === "redis" && storeParts.test(path)) return undefined;
+  if (typeOnly && /^plugins\/[^/]+\/contract\.ts$/.test(path)) return undefined;
   const other = pluginOf(path);
   if (other === undefined) return "import only the kernel, libraries and types of plugins";
-  if (path !== `plugins/${other}/index.ts`) return "import plugins by their index.ts";
+  if (own === "conversations" && ["channels", "redis"].includes(other))
+    return "conversations imports neither channels nor a remote store";
+  if (!entry.test(path)) return "import plugins by their index.ts";
   return typeOnly ? undefined : "import only types from another plugin: import type";
 };
 
 /** The chat page uses the client library, as any other client does. */
-const browserRule: Rule = (_, wanted) => {
+const browserRule: Rule = (file, wanted) => {
   const { path = "", typeOnly } = wanted;
+  if (inShared.test(path)) return undefined;
+  if (inShared.test(file))
+    return typeOnly && (entry.test(path) || path === "lib/pico-wire/index.ts")
+      ? undefined
+      : "shared texts import neither pages nor server";
   if (inBrowser.test(path)) return undefined;
   if (path === "lib/pico-link/browser.ts") return undefined;
-  if (typeOnly && path === "lib/pico-wire/index.ts") return undefined;
-  return typeOnly && within("plugins/dashboard", wanted)
+  return typeOnly && (path === "lib/pico-wire/index.ts" || path === "plugins/dashboard/index.ts")
     ? undefined
     : "browser modules load only browser modules";
 };
@@ -162,23 +179,28 @@ const layers: Readonly<Record<string, { order: readonly (readonly string[])[]; s
       shared: /^(frame-encoding|metrics|config|errors)\.ts$/,
     },
     conversations: {
-      order: [["sqlite", "stores"], ["log"]],
-      shared: /^(errors|config|service|document|turn-frames|commit-metrics)\.ts$/,
+      order: [["sqlite"], ["log"]],
+      shared: /^(errors|config|contract|messages|document|turn-frames|commit-metrics)\.ts$/,
     },
-    dashboard: {
+    protocols: { order: [["ag-ui", "ai-sdk", "openai"]], shared: /^[^/]+\.ts$/ },
+    "dashboard/server": {
       order: [["control"], ["api"], ["auth"]],
-      shared: /^(request|reply|errors|config|assets|web-framework|cookie-format)\.ts$|^ui\//,
+      shared: /^(request|reply|errors|config|assets|web-framework|cookie-format)\.ts$/,
     },
   };
 const layerRule: Rule = (file, { path = "", typeOnly }) => {
-  const own = pluginOf(file)!;
+  const own = within("plugins/dashboard/server", { path: file } as Import)
+    ? "dashboard/server"
+    : pluginOf(file)!;
+  if (inShared.test(path)) return undefined;
+  if (inBrowser.test(path))
+    return path === renderer || typeOnly ? undefined : "the server loads no browser code";
   const [from, to] = [file, path].map((name) => name.slice(`plugins/${own}/`.length)) as [
     string,
     string,
   ];
   if (typeOnly) return undefined;
-  if (inBrowser.test(path) && !serverUi.test(path)) return "the server loads no browser code";
-  if (to === "index.ts") return "nothing in a plugin imports its index.ts";
+  if (to === "index.ts" && own !== "protocols") return "nothing in a plugin imports its index.ts";
   const { order, shared } = layers[own] ?? { order: [], shared: /^$/ };
   const [folder, wanted] = [from, to].map((name) => name.split("/")[0]!) as [string, string];
   const at = order.findIndex((layer) => layer.includes(folder));
@@ -194,7 +216,7 @@ const testkitRule: Rule = (_, wanted) => {
   if (within("testkit", wanted) || isKernelIndex(wanted)) return undefined;
   if (path === "kernel/testing.ts" || path === "lib/util.ts") return undefined;
   if (path === "lib/pico-wire/index.ts") return undefined;
-  return /^plugins\/[^/]+\/index\.ts$/.test(path) ? undefined : "import only entry points";
+  return entry.test(path) ? undefined : "import only entry points";
 };
 
 const compositionRule: Rule = (file, wanted) => {
@@ -203,7 +225,7 @@ const compositionRule: Rule = (file, wanted) => {
   if (path === "lib/files/index.ts" || path === "lib/util.ts") return undefined;
   if (path === "lib/pico-wire/index.ts" && file.startsWith("bin/")) return undefined;
   if (typeOnly && /^lib\/[^/]+\/index\.ts$/.test(path)) return undefined;
-  if (/^plugins\/[^/]+\/index\.ts$/.test(path)) return undefined;
+  if (entry.test(path)) return undefined;
   if (file.startsWith("bin/") && within("bin", wanted)) return undefined;
   return "import the kernel, libraries and plugins by their index.ts";
 };
@@ -304,15 +326,21 @@ describe("violations", () => {
     ["plugins/dashboard/index.ts", `import { decode } from "../../lib/pico-wire/index.ts";`],
     ["plugins/dashboard/pages/a.ts", `import { x } from "../auth/cookies.ts";`],
     ["plugins/dashboard/server/app.ts", `import fastify from "fastify";`],
-    ["plugins/dashboard/server/reply.ts", `import { x } from "./ui/live/b.ts";`],
+    ["plugins/dashboard/server/reply.ts", `import { x } from "../pages/live/b.ts";`],
     ["plugins/dashboard/server/auth/a.ts", `import { x } from "../api/b.ts";`],
     ["plugins/pico-server/session/a.ts", `import { x } from "../connection/b.ts";`],
     ["plugins/http/a.ts", `import { x } from "../conversations/log/index.ts";`],
-    ["plugins/conversations/log/a.ts", `import { x } from "../stores/redis/b.ts";`],
+    ["plugins/conversations/log/a.ts", `import { x } from "../../redis/b.ts";`],
+    ["plugins/conversations/a.ts", `import type { x } from "../channels/index.ts";`],
+    ["plugins/conversations/a.ts", `import type { x } from "../redis/index.ts";`],
     ["plugins/conversations/log/a.ts", `import { x } from "../sqlite/b.ts";`],
-    ["plugins/conversations/sqlite/a.ts", `import { x } from "../stores/redis/b.ts";`],
-    ["plugins/redis/a.ts", `import { x } from "../../sqlite/b.ts";`],
-    ["plugins/redis/a.ts", `import { x } from "../../ownership.ts";`],
+    ["plugins/conversations/sqlite/a.ts", `import { x } from "../../redis/b.ts";`],
+    ["plugins/redis/a.ts", `import { x } from "../conversations/sqlite/b.ts";`],
+    ["plugins/dashboard/shared/a.ts", `import { x } from "../pages/b.ts";`],
+    ["plugins/dashboard/shared/a.ts", `import type { x } from "../server/b.ts";`],
+    ["plugins/dashboard/pages/a.ts", `import type { x } from "../server/b.ts";`],
+    ["plugins/protocols/openai/a.ts", `import { x } from "../ai-sdk/b.ts";`],
+    ["plugins/redis/a.ts", `import { x } from "../conversations/open-store.ts";`],
     ["testkit/a.ts", `import { createLimiter } from "../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { createLimiter } from "../../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { replaceFile } from "../../lib/files/write.ts";`],

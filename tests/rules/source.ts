@@ -187,3 +187,10 @@ export function tableRows(markdown: string, firstHeading: string): string[][] {
 }
 
 export const unquoted = (cell: string): string => cell.replaceAll("`", "");
+
+/** The entry point of a folder of `plugins`: `plugins/protocols/openai` -> `plugins/openai`. */
+export const entryFolder = (folder: string): string =>
+  folder.replace(
+    /^plugins\/(protocols|dashboard)\/(openai|ai-sdk|ag-ui|server)/,
+    (_, room: string, name: string) => (name === "server" ? `plugins/${room}` : `plugins/${name}`),
+  );

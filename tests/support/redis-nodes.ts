@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createCapturedLog } from "../../kernel/testing.ts";
 import type { LogListeners } from "../../plugins/conversations/index.ts";
-import { openRedis, type OpenRedisOptions } from "../../plugins/redis/index.ts";
+import { openRedis, type OpenRedisOptions } from "../../plugins/redis/open.ts";
 
 export const redisSecret = "0123456789abcdef0123456789abcdef";
 

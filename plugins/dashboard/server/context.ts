@@ -15,7 +15,7 @@ import type { TokenSecrets, Tokens } from "../../token-store/index.ts";
 import type { ActivityLog } from "./api/activity.ts";
 import type { EventFeed } from "./api/event-feed.ts";
 import type { Figures } from "./api/figures.ts";
-import type { CheckView, PluginView } from "../shared/views.ts";
+import type { CheckView, PluginView, TokenWay } from "../shared/views.ts";
 import type { Assets } from "./assets.ts";
 import type { TokenSigner } from "./auth/cookies.ts";
 import type { SignInLinkStore } from "./auth/credentials.ts";
@@ -23,7 +23,7 @@ import type { PrivateHost } from "./auth/private-host.ts";
 import type { HostSessions, SignInSessions } from "./auth/sessions.ts";
 import type { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import type { DashboardConfig } from "./config.ts";
-import type { DashboardEvents, LogSource, RequestObservations, TokenWay } from "./service.ts";
+import type { DashboardEvents, LogSource, RequestObservations } from "./service.ts";
 
 /** Tokens, sign-ins and their limits. */
 export interface AuthContext {

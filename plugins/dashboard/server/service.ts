@@ -71,9 +71,6 @@ export interface SignInLinks {
   mint(page?: string): SignInLink;
 }
 
-/** Where the owner can find the launcher token. A kind of place, never a path. */
-export type TokenWay = "env" | "file" | "console" | "log" | "command" | "tray";
-
 /** Read access to the log without secrets. The host that writes the log provides it. */
 export interface LogSource {
   /** @returns The newest lines at `level` or above that contain `text`, ignoring case. */

@@ -2,6 +2,9 @@
 import type { StoreHealth } from "../../conversations/index.ts";
 import type { ProtocolToken } from "./protocols.ts";
 
+/** Where the owner can find the launcher token. A kind of place, never a path. */
+export type TokenWay = "env" | "file" | "console" | "log" | "command" | "tray";
+
 /** A token without its value. */
 export interface TokenRow {
   /** Name of the token: `launcher`, `pico`, `pico_client`, `metrics`, or one of another channel. */

@@ -2,7 +2,8 @@
 // is its port; each further line is the id of a message that its application has received.
 import { createKernel } from "doorward";
 import { application, channels } from "doorward/plugins/channels";
-import { conversations, redis } from "doorward/plugins/conversations";
+import { conversations } from "doorward/plugins/conversations";
+import { redis } from "doorward/plugins/redis";
 import { http } from "doorward/plugins/http";
 import { picoServer } from "doorward/plugins/pico-server";
 import { memory, tokenStore } from "doorward/plugins/token-store";

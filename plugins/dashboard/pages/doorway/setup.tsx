@@ -1,6 +1,6 @@
 /** The page that asks for the launcher token after the first start. @module */
 import type { JSX } from "preact";
-import type { TokenWay } from "../../server/service.ts";
+import type { TokenWay } from "../../shared/views.ts";
 import { Button } from "../parts/button.tsx";
 import { Secret } from "../parts/field.tsx";
 import { useSite } from "../site.tsx";

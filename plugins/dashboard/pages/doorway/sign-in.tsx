@@ -1,6 +1,6 @@
 /** The sign-in page: a form for the launcher token, or one button for a sign-in link. @module */
 import type { JSX } from "preact";
-import type { TokenWay } from "../../server/service.ts";
+import type { TokenWay } from "../../shared/views.ts";
 import { Button } from "../parts/button.tsx";
 import { useSite } from "../site.tsx";
 import { signInFailures, type SignInFailureCode } from "../../shared/doorway-failures.ts";

@@ -1,6 +1,6 @@
 /** Explains where the owner finds the launcher token. @module */
 import type { JSX } from "preact";
-import type { TokenWay } from "../../server/service.ts";
+import type { TokenWay } from "../../shared/views.ts";
 
 const sentences: Readonly<Record<TokenWay, JSX.Element>> = {
   env: (
