@@ -2,13 +2,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
 import { parseObject } from "../../lib/pico-wire/index.ts";
+import { bodyType, readBody } from "../http/kit.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
 import { Refusal } from "./refusal.ts";
-
-/** The slowest allowed rate applies after this time. */
-const graceMs = 30_000;
-const checkMs = 5_000;
-const minBytesPerSecond = 16 * 1024;
 
 interface BodyOptions {
   readonly maxBytes: number;
@@ -25,7 +21,7 @@ export interface JsonBody {
 }
 
 function assertType(request: IncomingMessage): void {
-  const type = (request.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
+  const type = bodyType(request);
   if (type === "application/json") return;
   const hasBody =
     request.headers["content-length"] !== undefined ||
@@ -40,8 +36,15 @@ const invalidJson = (): Refusal =>
     "invalid_json",
     "The body must be a JSON object in UTF-8 with at most 64 levels and 65,536 values.",
   );
-const tooLarge = (maxBytes: number): Refusal =>
-  new Refusal("too_large", `The body may have at most ${maxBytes} bytes.`);
+const problems = {
+  body_too_large: (maxBytes: number) =>
+    new Refusal("too_large", `The body may have at most ${maxBytes} bytes.`),
+  request_timeout: () => new Refusal("body_timeout", "The body arrived too slowly."),
+  busy: () => {
+    const message = "Too many messages wait for the application. Try again shortly.";
+    return new Refusal("rate_limited", message, { headers: { "Retry-After": "1" } });
+  },
+};
 
 /** @returns The body, or undefined if the client closed the connection. */
 export async function readJson(
@@ -49,66 +52,20 @@ export async function readJson(
   { maxBytes, clock, memory }: BodyOptions,
 ): Promise<JsonBody | undefined> {
   assertType(request);
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const { release } = memory;
-  let received = 0;
-  const chunks: Buffer[] = [];
-  const collect = (chunk: Buffer): Refusal | undefined => {
-    if (received + chunk.byteLength > maxBytes) return tooLarge(maxBytes);
-    if (!memory.reserve(chunk.byteLength)) {
-      const message = "Too many messages wait for the application. Try again shortly.";
-      return new Refusal("rate_limited", message, { headers: { "Retry-After": "1" } });
-    }
-    received += chunk.byteLength;
-    chunks.push(chunk);
-    return undefined;
-  };
   try {
-    if (!(await readChunks(request, clock, collect, () => received))) {
+    const body = await readBody(request, { maxBytes, clock, reserve: memory.reserve });
+    if (body === undefined) {
       release();
       return undefined;
     }
+    if (typeof body === "string") throw problems[body](maxBytes);
     memory.arrived();
-    const value = parseObject(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+    const value = parseObject(body);
     if (value === undefined) throw invalidJson();
-    chunks.length = 0; // `release` keeps the list alive
     return { value, release };
   } catch (error) {
     release();
     throw error;
   }
-}
-
-/** @returns Whether the whole body has arrived. */
-function readChunks(
-  request: IncomingMessage,
-  clock: Clock,
-  collect: (chunk: Buffer) => Refusal | undefined,
-  received: () => number,
-): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    let passedMs = 0; // summed up from the timers, because the clock may be set in the meantime
-    let timer: unknown;
-    const finish = (run: () => void): void => {
-      clock.clearTimeout(timer);
-      request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
-      request.pause();
-      run();
-    };
-    const checkIn = (ms: number): void =>
-      void (timer = clock.setTimeout(() => {
-        passedMs += ms;
-        if (received() >= (passedMs / 1_000) * minBytesPerSecond) return checkIn(checkMs);
-        const late = new Refusal("body_timeout", "The body arrived too slowly.");
-        finish(() => reject(late));
-      }, ms));
-    const onData = (chunk: Buffer): void => {
-      const refusal = collect(chunk);
-      if (refusal) finish(() => reject(refusal));
-    };
-    const onEnd = (): void => finish(() => resolve(true));
-    const onClose = (): void => finish(() => resolve(false));
-    checkIn(graceMs);
-    request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
-  });
 }

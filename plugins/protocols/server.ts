@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock, Log, Release } from "../../kernel/index.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
 import type { Http } from "../http/index.ts";
-import { retryLargeSeconds, sendJson, sendLargeJson } from "../pico-server/http/send-json.ts";
+import { retryLargeSeconds, sendJson, sendLargeJson } from "../http/kit.ts";
 import type { CommonConfig } from "./config.ts";
 import { statusOf, toRefusal } from "./errors.ts";
 import type { Access, Gate } from "./gate.ts";

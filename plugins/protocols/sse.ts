@@ -2,6 +2,7 @@
 import type { ServerResponse } from "node:http";
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { Http } from "../http/index.ts";
+import { openEventStream } from "../http/kit.ts";
 
 const silenceMs = 15_000;
 const comment = ": \n\n";
@@ -31,14 +32,8 @@ export class EventWriter {
   constructor(options: EventWriterOptions, headers: Readonly<Record<string, string>>) {
     this.options = options;
     const { response } = options;
-    response.writeHead(200, {
-      "Content-Type": "text/event-stream; charset=utf-8",
-      "Cache-Control": "no-store",
-      "X-Accel-Buffering": "no",
-      ...headers,
-    });
+    openEventStream(response, headers);
     response.on("drain", this.onDrain);
-    response.on("error", () => undefined);
     response.once("close", () => options.clock.clearTimeout(this.timer));
     this.write(comment);
     this.watch();

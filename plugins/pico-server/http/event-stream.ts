@@ -26,7 +26,7 @@ import { helloFrames, retryBounds } from "../session/hello.ts";
 import type { Cursor, SequencedEntry } from "../../conversations/index.ts";
 import { SessionReader, type ReaderListener, type StreamStart } from "../session/subscriptions.ts";
 import { placeholderText } from "../session/turn-entry.ts";
-import { retryLargeSeconds } from "./send-json.ts";
+import { openEventStream, retryLargeSeconds } from "../../http/kit.ts";
 
 interface EventStreamOptions {
   readonly response: ServerResponse;
@@ -102,17 +102,10 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.sender = admission.sender;
     this.response = response;
     this.keptAliveAt = context.registry.checkClock.now();
-    response.writeHead(200, {
-      "Content-Type": "text/event-stream; charset=utf-8",
-      "Cache-Control": "no-store",
-      "X-Accel-Buffering": "no",
-      ...headers,
-    });
-    response.flushHeaders();
+    openEventStream(response, headers);
     this.byteCounter = new ByteCounter(response.socket);
     this.outbox = new Outbox(context, this, createResponseSink(response));
     this.reader = new SessionReader(context.sessions, session, this);
-    response.on("error", () => undefined);
     response.on("close", () => this.onClose());
     this.stopSignOutWatch = admission.identity?.onEnd(() => this.close("session_ended"));
   }

@@ -23,7 +23,7 @@ import {
   type PostMessageOptions,
 } from "./post-message.ts";
 import { createStopHandler, type StopOptions } from "./post-stop.ts";
-import { retryLargeSeconds, sendJson, sendLargeJson } from "./send-json.ts";
+import { retryLargeSeconds, sendJson, sendLargeJson } from "../../http/kit.ts";
 
 const preflightHeaders = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST",

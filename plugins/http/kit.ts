@@ -1,0 +1,124 @@
+/** Reads bodies and writes JSON and heads of event streams, for every plugin that serves HTTP. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../../kernel/index.ts";
+import type { Http } from "./service.ts";
+
+type HeaderMap = Readonly<Record<string, string>>;
+
+/** The slowest allowed rate applies after this time. */
+const graceMs = 30_000;
+const checkMs = 5_000;
+const minBytesPerSecond = 16 * 1024;
+
+/** Why a body was not read. `busy`: the memory budget has no room for it. */
+type BodyProblem = "body_too_large" | "request_timeout" | "busy";
+
+export interface BodyOptions {
+  readonly maxBytes: number;
+  readonly clock: Clock;
+  /** Reserves memory for `bytes` more. Returns `false` if there is no room. */
+  readonly reserve: (bytes: number) => boolean;
+}
+
+/** The media type of the body in lower case, without parameters; empty if there is none. */
+export const bodyType = ({ headers }: IncomingMessage): string =>
+  (headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
+
+/**
+ * Reads a body within limits on size, memory and rate. A rejected body is not read further.
+ *
+ * @returns The body, the reason to reject it, or undefined if the client closed the connection.
+ */
+export function readBody(
+  request: IncomingMessage,
+  { maxBytes, clock, reserve }: BodyOptions,
+): Promise<Buffer | BodyProblem | undefined> {
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes)
+    return Promise.resolve("body_too_large");
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let received = 0;
+    let passedMs = 0; // summed up from the timers, because the clock may be set in the meantime
+    let timer: unknown;
+    const finish = (result: Buffer | BodyProblem | undefined): void => {
+      clock.clearTimeout(timer);
+      request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
+      request.pause();
+      resolve(result);
+    };
+    const checkIn = (ms: number): void =>
+      void (timer = clock.setTimeout(() => {
+        passedMs += ms;
+        if (received >= (passedMs / 1_000) * minBytesPerSecond) checkIn(checkMs);
+        else finish("request_timeout");
+      }, ms));
+    const onData = (chunk: Buffer): void => {
+      received += chunk.byteLength;
+      if (received > maxBytes) return finish("body_too_large");
+      if (!reserve(chunk.byteLength)) return finish("busy");
+      chunks.push(chunk);
+    };
+    const onEnd = (): void => finish(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+    const onClose = (): void => finish(undefined);
+    checkIn(graceMs);
+    request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+  });
+}
+
+/** Seconds after which a client may request a large response again. */
+export const retryLargeSeconds = 5;
+
+/** Writes JSON. Does nothing if the response has begun or the client has left. */
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: HeaderMap,
+): void {
+  sendText(response, status, JSON.stringify(body), headers);
+}
+
+/**
+ * Writes JSON of any size.
+ *
+ * @returns `false`, without any effect, if too many large responses are unread.
+ */
+export function sendLargeJson(
+  http: Pick<Http, "holdResponse">,
+  response: ServerResponse,
+  body: object,
+  headers: HeaderMap,
+): boolean {
+  const text = JSON.stringify(body);
+  if (!http.holdResponse(response, Buffer.byteLength(text))) return false;
+  sendText(response, 200, text, headers);
+  return true;
+}
+
+function sendText(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: HeaderMap,
+): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, {
+    "Cache-Control": "no-store",
+    "Content-Type": "application/json; charset=utf-8",
+    "Content-Length": Buffer.byteLength(text),
+    ...headers,
+  });
+  response.end(text);
+}
+
+/** Writes the head of an event stream, whose errors end it. Proxies pass its events on immediately. */
+export function openEventStream(response: ServerResponse, headers: HeaderMap): void {
+  response.writeHead(200, {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-store",
+    "X-Accel-Buffering": "no",
+    ...headers,
+  });
+  response.on("error", () => undefined);
+  response.flushHeaders();
+}
