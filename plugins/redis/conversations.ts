@@ -109,7 +109,7 @@ export class RedisConversations implements OpenConversations {
     this.peers = new Nodes({ link, space, clock, log, after, random, name: node, describe });
     this.ownership = new RedisOwnership({ link, space, nodes: this.peers, clock, after, keepMs });
     const malformed = (sk: string): void => this.noteMalformed(sk);
-    this.history = new RedisHistory({ link, space, now: () => clock.now(), keepMs, malformed });
+    this.history = new RedisHistory({ link, space, keepMs, malformed });
     const { me } = this.peers;
     this.head = toHead(space, me, settings);
     const own = { me, appends: 0 };

@@ -22,7 +22,6 @@ interface RedisHistoryOptions {
   readonly link: RedisLink;
   readonly space: KeySpace;
   /** Unix milliseconds. */
-  readonly now: () => number;
   readonly keepMs: number;
   /** Called for a session whose data in Redis is malformed. It is left out. */
   readonly malformed: (sk: string) => void;
@@ -221,8 +220,8 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
     { score, skip }: { readonly score: string; readonly skip: number },
     count: number,
   ): Promise<readonly (readonly Reply[])[]> {
-    const { link, space, now, keepMs } = this.options;
-    const values = [score, skip, count, now() - keepMs, space.base];
+    const { link, space, keepMs } = this.options;
+    const values = [score, skip, count, keepMs, space.base];
     const call = { script: "list", keys: [space.index], values, repeats: true } as const;
     return (await link.run(call)) as readonly (readonly Reply[])[];
   }

@@ -80,24 +80,42 @@ return fields
 const maxPreviewEntries = 8;
 const maxPreviewBytes = 65_536;
 
-/** Keys: index. ARGV: highest score, sessions to skip at that score, count, oldest, prefix. */
+/**
+ * Keys: index. ARGV: highest score, sessions to skip at that score, count, milliseconds that sessions
+ * are kept, prefix. Removes sessions from the index that have expired, never by the clock of a node.
+ */
 const list = `
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[4])
-local found = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[1], '-inf', 'WITHSCORES', 'LIMIT',
-  ARGV[2], ARGV[3])
-local rows = {}
-for at = 1, #found, 2 do
-  local m = ARGV[5] .. '{' .. found[at] .. '}:m'
-  local latest, bytes = {}, 0
-  for _, entry in ipairs(redis.pcall('XREVRANGE', ARGV[5] .. '{' .. found[at] .. '}:h', '+', '-',
-    'COUNT', ${maxPreviewEntries})) do
-    bytes = bytes + string.len(entry[2][4] or '')
-    if bytes > ${maxPreviewBytes} then break end
-    table.insert(latest, 1, entry)
+local count, rows = tonumber(ARGV[3]), {}
+local keyOf = function(sk, letter) return ARGV[5] .. '{' .. sk .. '}:' .. letter end
+local isGone = function(sk) return redis.call('EXISTS', keyOf(sk, 'm')) == 0 end
+local time = redis.call('TIME')
+local oldest = time[1] * 1000 - ARGV[4]
+for _, sk in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. oldest, 'LIMIT', 0, 100)) do
+  if isGone(sk) then redis.call('ZREM', KEYS[1], sk) end
+end
+for _ = 1, 20 do
+  local found = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[1], '-inf', 'WITHSCORES', 'LIMIT',
+    ARGV[2] + #rows, count - #rows)
+  local isComplete = true
+  for at = 1, #found, 2 do
+    local sk = found[at]
+    if isGone(sk) then
+      redis.call('ZREM', KEYS[1], sk)
+      isComplete = false
+    else
+      local latest, bytes = {}, 0
+      for _, entry in ipairs(redis.pcall('XREVRANGE', keyOf(sk, 'h'), '+', '-',
+        'COUNT', ${maxPreviewEntries})) do
+        bytes = bytes + string.len(entry[2][4] or '')
+        if bytes > ${maxPreviewBytes} then break end
+        table.insert(latest, 1, entry)
+      end
+      local fields = redis.pcall('HMGET', keyOf(sk, 'm'), 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')
+      if fields.err then fields = {} end
+      rows[#rows + 1] = {sk, found[at + 1], fields, latest}
+    end
   end
-  local fields = redis.pcall('HMGET', m, 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')
-  if fields.err then fields = {} end
-  rows[#rows + 1] = {found[at], found[at + 1], fields, latest}
+  if isComplete then break end
 end
 return rows
 `;

@@ -7,15 +7,20 @@ import { openRedis, type OpenRedisOptions } from "../../plugins/redis/open.ts";
 export const redisSecret = "0123456789abcdef0123456789abcdef";
 
 const clock = {
-  now: () => Date.now(),
+  now: (): number => Date.now(),
   monotonic: () => performance.now(),
   setTimeout: (run: () => void, ms: number) => setTimeout(run, ms),
   clearTimeout: (timer: unknown) => clearTimeout(timer as NodeJS.Timeout),
 };
 
+interface NodeOptions extends Partial<OpenRedisOptions> {
+  /** Milliseconds by which the clock of the node is ahead. */
+  readonly aheadMs?: number;
+}
+
 /** Opens one node, with its log of the channel `pico`. */
 export async function openRedisNode(
-  options: Partial<OpenRedisOptions>,
+  { aheadMs = 0, ...options }: NodeOptions,
   listeners: Partial<LogListeners> = {},
 ) {
   const captured = createCapturedLog();
@@ -25,7 +30,7 @@ export async function openRedisNode(
   const conversations = await openRedis(
     { secret: redisSecret, ...options },
     {
-      clock,
+      clock: { ...clock, now: () => clock.now() + aheadMs },
       log: captured.log,
       random: (bytes) => randomBytes(bytes),
       after(ms, run) {
