@@ -19,6 +19,8 @@ export const START_TIME = 1_700_000_000_000;
 export const DAY = 86_400_000;
 
 export interface DashboardServerOptions {
+  /** Time of day at the start. @defaultValue `START_TIME` */
+  readonly now?: number;
   /** Default: a memory store that holds `TOKEN`. */
   readonly form?: TokenBackend;
   readonly launcher?: Record<string, unknown>;
@@ -53,10 +55,10 @@ export const opened: HeaderLines = {
 };
 
 /** A clock whose timers follow elapsed time, as in Node. Tests can set the time of day. */
-function createClock() {
+function createClock(now = START_TIME) {
   const elapsed = new SimulatedClock();
   elapsed.set(START_TIME);
-  let shift = 0;
+  let shift = now - START_TIME;
   const clock: Clock = {
     now: () => elapsed.now() + shift,
     monotonic: () => elapsed.now(),
@@ -82,7 +84,7 @@ type Board = readonly [
 
 /** Starts a dashboard on a free port with a stopped clock. */
 export async function startDashboard(options: DashboardServerOptions = {}) {
-  const clock = createClock();
+  const clock = createClock(options.now);
   const { log, lines } = createCapturedLog();
   const { home, env = {}, host, basePath, before = [], plugins = [] } = options;
   const listener = http({ port: 0, ...(host ? { host } : {}), ...(basePath ? { basePath } : {}) });

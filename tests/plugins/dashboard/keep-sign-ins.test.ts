@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
   DAY,
+  START_TIME,
   TOKEN,
   cookieFrom,
   isSignedIn,
@@ -15,6 +16,7 @@ import {
   type DashboardServerOptions,
 } from "../../support/dashboard-server.ts";
 
+const HOUR = 3_600_000;
 const NEW_TOKEN = "another-token-of-mine-0123456789";
 
 interface Folder extends AsyncDisposable {
@@ -78,6 +80,41 @@ describe("launcher.keep_sign_ins", () => {
     expect(await isSignedIn(server, session)).toBe(true);
     server.clock.increment(1);
     expect(await isSignedIn(server, session)).toBe(false);
+  });
+
+  test.each([400 * DAY, -400 * DAY])("survives a clock that is wrong by %d ms", async (jump) => {
+    await using own = await folder();
+    let session = { cookie: "" };
+    {
+      await using server = await own.start();
+      session = await signIn(server);
+      const now = server.clock.now();
+      server.clock.setTimeOfDay(now + jump);
+      expect(await isSignedIn(server, session)).toBe(false);
+      server.clock.increment(HOUR);
+      server.clock.setTimeOfDay(now + HOUR);
+      expect(await isSignedIn(server, session)).toBe(true);
+      server.clock.setTimeOfDay(now + jump);
+    }
+    await using server = await own.start();
+    const now = server.clock.now();
+    server.clock.setTimeOfDay(now + jump);
+    expect(await isSignedIn(server, session)).toBe(false);
+    server.clock.setTimeOfDay(now);
+    expect(await isSignedIn(server, session)).toBe(true);
+  });
+
+  test("forgets a stored sign-in that the clock rejects for a day", async () => {
+    await using own = await folder();
+    {
+      await using server = await own.start();
+      await signIn(server);
+      server.clock.setTimeOfDay(server.clock.now() + 400 * DAY);
+    }
+    await using server = await own.start({ now: START_TIME + 400 * DAY });
+    server.clock.increment(DAY);
+    await server.post("/logout", {}, {}); // waits for what is being written
+    expect(await own.stored()).toContain('"signIns":[]');
   });
 
   test("ends all sign-ins at a restart by default", async () => {

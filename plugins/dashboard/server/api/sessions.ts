@@ -73,7 +73,7 @@ export function sessionRoutes(app: FastifyInstance, context: DashboardContext): 
   app.delete("/api/sessions", async (request, reply) => {
     await requireToken(context, request);
     const { session: current } = requestState(request);
-    const others = context.auth.sessions.list().filter((session) => session !== current);
+    const others = context.auth.sessions.all().filter((session) => session !== current);
     for (const session of others) context.auth.sessions.end(session, "revoked");
     await context.auth.keeper.settled();
     return reply.header("cache-control", "no-store").send({ ended: others.length });

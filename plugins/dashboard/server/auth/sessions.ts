@@ -83,6 +83,8 @@ interface SessionOptions {
 
 /** When a browser signs in beyond this number, the least recently used sign-in ends. */
 export const maxSessions = 25;
+/** How long a stored session is kept that the system clock calls expired: it may be wrong. */
+const rejectedMs = 86_400_000;
 /** Longest delay that a Node timer accepts. */
 const maxTimerDelayMs = 2 ** 31 - 1;
 
@@ -139,11 +141,13 @@ export class SignInSessions {
     return session && this.isLive(session) ? session : undefined;
   }
 
-  /** Also ends a session that has expired and whose timer has not run yet. */
+  /** False while the system clock is outside of the life of the session, too. */
   isLive(session: SignInSession): boolean {
+    if (session.endedBy !== undefined) return false;
     const now = this.options.clock.now();
-    if (now >= session.expiresAt) this.end(session, "expired");
-    return session.endedBy === undefined && session.createdAt <= now;
+    if (session.createdAt <= now && now < session.expiresAt) return true;
+    this.closeConnections(session, "expired");
+    return false;
   }
 
   touch(session: SignInSession): void {
@@ -156,8 +160,7 @@ export class SignInSessions {
     if (!this.sessions.delete(session.digest)) return;
     session.cancelExpiry();
     session.endedBy = reason;
-    for (const ended of session.ended) ended(reason);
-    session.ended.clear();
+    this.closeConnections(session, reason);
     this.options.onEnd(session, reason);
     const inherited = reason === "rotated" || reason === "expired" ? reason : "maker-ended";
     for (const other of this.sessions.values())
@@ -172,6 +175,11 @@ export class SignInSessions {
   }
 
   list(): SignInSession[] {
+    return this.all().filter((session) => this.isLive(session));
+  }
+
+  /** Includes those that the system clock rejects, and that may be valid once it is right. */
+  all(): SignInSession[] {
     return [...this.sessions.values()];
   }
 
@@ -179,7 +187,7 @@ export class SignInSessions {
    * @returns The sign-ins to store. Those of a host, and those that depend on one, are left out.
    */
   records(): SessionRecord[] {
-    return this.list()
+    return this.all()
       .filter((session) => !makersOf(session).some(({ ofHost }) => ofHost))
       .map(({ maker, ...session }) => ({
         digest: session.digest,
@@ -193,13 +201,14 @@ export class SignInSessions {
       }));
   }
 
-  /** Adds stored sign-ins that have not expired. As in `records`, makers precede their sessions. */
+  /**
+   * Adds stored sign-ins, also those that the system clock rejects: it may be wrong. As in `records`,
+   * makers precede their sessions.
+   */
   restore(records: readonly SessionRecord[], version: number): void {
-    const now = this.options.clock.now();
     for (const { maker: digest, ...record } of records) {
       const maker = digest === undefined ? undefined : this.sessions.get(digest);
-      const isDue = record.createdAt <= now && now < record.expiresAt;
-      if (!isDue || this.sessions.has(record.digest) || (digest !== undefined && !maker)) continue;
+      if (this.sessions.has(record.digest) || (digest !== undefined && !maker)) continue;
       this.add({ ...record, version, maker, ofHost: false, restored: true });
     }
   }
@@ -216,19 +225,28 @@ export class SignInSessions {
       cancelExpiry: () => undefined,
     };
     this.sessions.set(session.digest, session);
-    this.endIn(session.expiresAt - this.options.clock.now(), session);
+    const { createdAt, expiresAt } = session;
+    const left = Math.min(expiresAt - this.options.clock.now(), expiresAt - createdAt);
+    this.watch(session, this.options.clock.monotonic() + (left > 0 ? left : rejectedMs));
     return session;
   }
 
-  /** Timers follow elapsed time, so setting the clock back extends no session. */
-  private endIn(ms: number, session: SignInSession): void {
+  private closeConnections(session: SignInSession, reason: SignOutReason): void {
+    for (const ended of session.ended) ended(reason);
+    session.ended.clear();
+  }
+
+  /**
+   * Ends a session when the monotonic clock has reached `endsAt`: setting the system clock back
+   * extends no session, and no reading of it ends one.
+   */
+  private watch(session: SignInSession, endsAt: number): void {
     const { after, clock } = this.options;
-    const delay = Math.min(maxTimerDelayMs, ms);
-    session.cancelExpiry = after(delay, () => {
-      const left = Math.min(ms - delay, session.expiresAt - clock.now());
-      if (left > 0) this.endIn(left, session);
-      else this.end(session, "expired");
-    });
+    const left = endsAt - clock.monotonic();
+    if (left <= 0) return this.end(session, "expired");
+    session.cancelExpiry = after(Math.min(maxTimerDelayMs, left), () =>
+      this.watch(session, endsAt),
+    );
   }
 
   /** Spares the makers of the new session as long as other sessions can end. */
