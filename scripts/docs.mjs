@@ -7,10 +7,10 @@ import { createConverter, isElement, plain } from "./docs-nodes.mjs";
 
 /** Every page by task. The build fails if one is missing. */
 const contents = [
-  ["Start", ["dashboard", "programs", "client", "tray"]],
+  ["Start", ["concepts", "dashboard", "programs", "client", "tray"]],
   ["Connect", ["pico", "doors", "delivery", "errors"]],
   [
-    "Operate",
+    "Run",
     [
       "configuration",
       "commands",
@@ -23,7 +23,18 @@ const contents = [
       "api",
     ],
   ],
-  ["Extend", ["embedding", "plugins", "events", "write-a-channel", "channel-kit", "versioning"]],
+  [
+    "Build",
+    [
+      "embedding",
+      "plugins",
+      "events",
+      "write-a-channel",
+      "channel-kit",
+      "architecture",
+      "versioning",
+    ],
+  ],
 ];
 
 /** Text of a section in the search index, and of a row of its tables; the rest is cut. */

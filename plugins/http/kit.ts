@@ -111,7 +111,7 @@ function sendText(
   response.end(text);
 }
 
-/** Writes the head of an event stream, whose errors end it. Proxies pass its events on immediately. */
+/** Writes the head of an event stream. Proxies pass its events on immediately. */
 export function openEventStream(response: ServerResponse, headers: HeaderMap): void {
   response.writeHead(200, {
     "Content-Type": "text/event-stream; charset=utf-8",

@@ -81,8 +81,8 @@ const maxPreviewEntries = 8;
 const maxPreviewBytes = 65_536;
 
 /**
- * Keys: index. ARGV: highest score, sessions to skip at that score, count, milliseconds that sessions
- * are kept, prefix. Removes sessions from the index that have expired, never by the clock of a node.
+ * Keys: index. ARGV: highest score, sessions to skip at that score, count, milliseconds that
+ * sessions are kept, prefix. Removes expired sessions from the index, never by a node's clock.
  */
 const list = `
 local count, rows = tonumber(ARGV[3]), {}

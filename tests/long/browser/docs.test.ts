@@ -42,8 +42,8 @@ describe("documentation page", () => {
         expect(await contents.getByRole("heading").allTextContents()).toEqual([
           "Start",
           "Connect",
-          "Operate",
-          "Extend",
+          "Run",
+          "Build",
         ]);
         expect(await contents.locator("[aria-current=page]").textContent()).toBe("Commands");
         const headings = page.getByRole("navigation", { name: "On this page" });

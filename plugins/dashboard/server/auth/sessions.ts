@@ -202,8 +202,8 @@ export class SignInSessions {
   }
 
   /**
-   * Adds stored sign-ins, also those that the system clock rejects: it may be wrong. As in `records`,
-   * makers precede their sessions.
+   * Adds stored sign-ins, also those that the system clock rejects: it may be wrong. As in
+   * `records`, makers precede their sessions.
    */
   restore(records: readonly SessionRecord[], version: number): void {
     for (const { maker: digest, ...record } of records) {
