@@ -223,11 +223,23 @@ function parseRun(argv: readonly string[]): LauncherArguments {
   if (launcher.command !== "launch") return launcher;
   if (program && launcher.config === undefined)
     return { ...launcher, program: [program, ...words] };
-  const form =
-    end === -1 && !hasOnlyOptions && argv.length > 0 ? argv.join(" ") : "python3 agent.py";
+  const form = end === -1 && !hasOnlyOptions && argv.length > 0 ? argv : ["python3", "agent.py"];
+  const start = programStart(form);
+  const command = [...form.slice(0, start), "--", ...form.slice(start)].join(" ");
   throw new UsageError(
-    `Put the program after two dashes, and name no configuration file: doorward run -- ${form}`,
+    `Put the program after two dashes, and name no configuration file: doorward run ${command}`,
   );
+}
+
+/** @returns The place of the first word that is neither an option of the launcher nor its value. */
+function programStart(argv: readonly string[]): number {
+  const known: Options = launcherOptions;
+  for (let at = 0; at < argv.length; at += 1) {
+    const [, name, value] = /^--?([a-z][\w-]*)(=.*)?$/s.exec(argv[at]!) ?? [];
+    if (name === undefined) return at;
+    if (known[name]?.type === "string" && value === undefined) at += 1;
+  }
+  return argv.length;
 }
 
 /** Commands that users expect from other programs. */

@@ -75,24 +75,25 @@ export function banner(options: BannerOptions): string {
   return `${rows.join("\n")}\n\n`;
 }
 
-/** @returns What the owner can do about a failed start, to append to its reason; may be empty. */
-export async function startFailureRemedy(
+/** @returns The reason of a failed start, with what the owner can do about it. */
+export async function startFailureSentence(
   code: string,
+  reason: string,
   home: string,
   env: Environment,
 ): Promise<string> {
   if (code === "store_unavailable") {
     return (
-      " Fix this, set SERVICE_HOME to another folder, or set SERVICE_LAUNCHER_TOKEN, " +
+      `${reason} Fix this, set SERVICE_HOME to another folder, or set SERVICE_LAUNCHER_TOKEN, ` +
       "so that no token has to be written."
     );
   }
   const isInUse = code === "HTTP_PORT_IN_USE" || code === "STORE_IN_USE";
-  const isOwn = isInUse && (await isRunning(home, env));
-  if (!isOwn) return "";
-  const remedy =
-    "The launcher of this home is already running. To open its dashboard: doorward open";
-  return code === "STORE_IN_USE" ? ` ${remedy}` : `. ${remedy}`;
+  if (!isInUse || !(await isRunning(home, env))) return reason;
+  return (
+    "The launcher of this home is already running. To open its dashboard: doorward open\n" +
+    `(${reason.replace(/\.$/, "")})`
+  );
 }
 
 /** Checks whether a launcher of this home accepts commands. */

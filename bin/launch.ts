@@ -9,7 +9,7 @@ import { loadErrors, type Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
 import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
-import { banner, isRunning, startFailureRemedy } from "./banner.ts";
+import { banner, isRunning, startFailureSentence } from "./banner.ts";
 import { sanitize } from "./client/text.ts";
 import { isRemote } from "./desktop.ts";
 import { homeOf, createRandom } from "./environment.ts";
@@ -18,6 +18,8 @@ import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
 interface LaunchOptions extends LauncherArguments {
+  /** Writes the name of this command into the hints of a text. */
+  readonly hinted: (text: string) => string;
   readonly env: Environment;
   readonly version: string;
 }
@@ -45,15 +47,15 @@ export async function launch(options: LaunchOptions): Promise<number> {
     if (shutdownSignal?.hasBegun()) return await shutdownSignal.code; // startup was aborted
     await kernel?.stop({ timeoutMs: stopTimeoutMs(kernel) });
     const isInternal = codeOf(error) === "internal";
-    const remedy = await startFailureRemedy(codeOf(error), home, env);
-    const reason = isInternal ? "" : `${(error as Error).message}${remedy}`;
+    const own = await startFailureSentence(codeOf(error), (error as Error).message, home, env);
+    const reason = isInternal ? "" : own;
     const fields = isInternal || debug ? { err: error } : { code: codeOf(error), reason };
     log.log.error(fields, "startup failed");
     const sentence = isInternal
       ? "Startup failed with an internal error. Run again with -debug for details."
       : reason;
     const details = debug && error instanceof Error ? `${error.stack}\n` : "";
-    process.stderr.write(sanitize(`doorward: ${sentence}\n${details}`));
+    process.stderr.write(sanitize(`doorward: ${options.hinted(sentence)}\n${details}`));
     return 1;
   } finally {
     log.close();
@@ -87,7 +89,7 @@ async function recordVersion(home: string, { version }: LaunchOptions, log: Log)
 /** Opens the log file in the home; without a home, logs to standard error. */
 async function openLog(
   home: string,
-  { debug, console: isConsole, program }: LaunchOptions,
+  { debug, console: isConsole, program, env }: LaunchOptions,
 ): Promise<LauncherLog> {
   // Startup works without a home as long as nothing has to be written to it.
   const warnings = await ensureHome(home).then(
@@ -98,13 +100,21 @@ async function openLog(
     file: join(home, "logs", "launcher.log"),
     level: debug ? "debug" : "info",
     pretty: process.stderr.isTTY,
+    colours: hasColours(env, process.stderr.isTTY),
     stderr: process.stderr,
     ...(isConsole || debug || program ? { stdout: process.stderr } : {}),
-    ...(isConsole || debug ? {} : { shows: (line: string) => runModeLines.test(line) }),
+    shows: (line) => (isConsole || debug ? !startupFailed.test(line) : runModeLines.test(line)),
   });
   for (const warning of warnings) log.log.warn({ home }, warning);
   return log;
 }
+
+/** Colours are for terminals, unless the user has switched them off (no-color.org). */
+const hasColours = ({ NO_COLOR = "", TERM }: Environment, isTerminal: boolean): boolean =>
+  isTerminal && NO_COLOR === "" && TERM !== "dumb";
+
+/** The sentence after the end of the start says the reason. */
+const startupFailed = /"msg":"startup failed"\}$/m;
 
 /** With "run", the terminal shows output of the program and warnings. A startup failure is printed
  *  separately. */
@@ -248,29 +258,31 @@ async function printBanner(
   const token = showsToken ? tokenSecrets.reveal("launcher") : undefined;
   const channel = picoServer.url();
   process.stdout.write(
-    banner({
-      version: options.version,
-      home,
-      addresses,
-      state,
-      source,
-      opened,
-      link: toUrl(signInLinks.mint().path).href,
-      remote: isRemote(options.env),
-      ...(token === undefined ? {} : { token }),
-      ...(token === undefined && source !== "env"
-        ? { tokenHint: "to show it: doorward token show" }
-        : {}),
-      ...(channel === undefined ? {} : { channel }),
-      protocols: runningProtocols(kernel),
-      ...(program ? { program: program.status().command } : {}),
-      environmentProblems: envFileMarks(options.env, "service"),
-      ...(storeProblem === undefined ? {} : { storeProblem }),
-      pluginProblems: kernel
-        .pluginViews()
-        .flatMap(({ name, state: phase, reason = "" }) =>
-          phase === "failed" ? [`${name} failed: ${reason}`] : [],
-        ),
-    }),
+    options.hinted(
+      banner({
+        version: options.version,
+        home,
+        addresses,
+        state,
+        source,
+        opened,
+        link: toUrl(signInLinks.mint().path).href,
+        remote: isRemote(options.env),
+        ...(token === undefined ? {} : { token }),
+        ...(token === undefined && source !== "env"
+          ? { tokenHint: "to show it: doorward token show" }
+          : {}),
+        ...(channel === undefined ? {} : { channel }),
+        protocols: runningProtocols(kernel),
+        ...(program ? { program: program.status().command } : {}),
+        environmentProblems: envFileMarks(options.env, "service"),
+        ...(storeProblem === undefined ? {} : { storeProblem }),
+        pluginProblems: kernel
+          .pluginViews()
+          .flatMap(({ name, state: phase, reason = "" }) =>
+            phase === "failed" ? [`${name} failed: ${reason}`] : [],
+          ),
+      }),
+    ),
   );
 }

@@ -9,6 +9,7 @@ import {
   type LauncherArguments,
 } from "./arguments.ts";
 import { sanitize } from "./client/text.ts";
+import { commandName, withCommand } from "./command-name.ts";
 import { commands } from "./commands/index.ts";
 
 // Everything here uses this copy; child processes start without the tokens.
@@ -25,15 +26,17 @@ process.on("exit", () => {
   for (const fd of terminals) if (!isatty(fd)) closeSync(fd);
 });
 
+const name = commandName({ script: process.argv[1] ?? "", cwd: process.cwd(), env });
+const hinted = (text: string): string => withCommand(text, name);
+
 /** Runs the command line and resolves with the exit code. */
 export async function main(): Promise<number> {
   try {
     return await run(parseArguments(process.argv.slice(2), commands));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(
-      `doorward: ${sanitize(error.message)}\nRun "doorward help" for all commands and options.\n`,
-    );
+    const more = 'Run "doorward help" for all commands and options.';
+    process.stderr.write(`doorward: ${hinted(`${sanitize(error.message)}\n${more}`)}\n`);
     return 2;
   }
 }
@@ -50,7 +53,7 @@ async function run(given: LauncherArguments | CommandArguments): Promise<number>
   }
   if (given.command === "run") return runCommand(given, version, homeOf(env));
   const { launch } = await import("./launch.ts");
-  return launch({ ...given, env, version });
+  return launch({ ...given, env, version, hinted });
 }
 
 async function runCommand(given: CommandArguments, version: string, home: string): Promise<number> {
@@ -74,7 +77,8 @@ async function runCommand(given: CommandArguments, version: string, home: string
       home,
       stdin: process.stdin,
       out: (text) => void process.stdout.write(text),
-      say: (text) => void process.stderr.write(text),
+      say: (text) => void process.stderr.write(hinted(text)),
+      hinted,
     });
     return isLost ? ended || 1 : ended;
   } catch (error) {
@@ -90,7 +94,7 @@ async function runCommand(given: CommandArguments, version: string, home: string
       return 1;
     }
     const details = values["debug"] === true ? `${stack}\n` : "";
-    process.stderr.write(sanitize(`doorward: ${message}\n${details}`));
+    process.stderr.write(hinted(sanitize(`doorward: ${message}\n${details}`)));
     return 1;
   }
 }

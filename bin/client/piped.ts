@@ -50,7 +50,8 @@ export async function runPiped(context: CommandContext, options: ClientArguments
       tracker.settled(id, true);
     } catch (error) {
       failures++;
-      say(`not delivered: ${sanitizeLine(errorReason(error).message)}`);
+      const text = sanitizeLine(content.length > 60 ? `${content.slice(0, 60)}…` : content);
+      say(`not delivered: "${text}" (${sanitizeLine(errorReason(error).message)})`);
       tracker.settled(id, false);
     }
   }

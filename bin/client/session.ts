@@ -20,6 +20,7 @@ async function findOwnChannel(
   if (url === undefined) return undefined;
   const shown = await askLauncher<{ token: string }>(context, "POST", "token/show", {
     name: "pico",
+    use: true,
   });
   return shown?.status === 200 ? { url, token: shown.body.token } : undefined;
 }

@@ -29,6 +29,8 @@ export interface CommandContext {
   out(text: string): void;
   /** Writes prompts, notices and errors to standard error. */
   say(text: string): void;
+  /** Writes the name of this command into the hints of a text. */
+  hinted(text: string): string;
 }
 
 /**

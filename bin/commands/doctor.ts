@@ -22,7 +22,8 @@ export async function doctor(context: CommandContext): Promise<number> {
   else {
     for (const { title, result, reason, fix } of checks) {
       // Reasons quote text from proxies, other services and plugins.
-      const rows = [title, reason, ...(fix === undefined ? [] : [`fix: ${fix}`])].map(sanitizeLine);
+      const fixes = fix === undefined ? [] : [`fix: ${context.hinted(fix)}`];
+      const rows = [title, reason, ...fixes].map(sanitizeLine);
       context.out(`${resultLabels[result]}  ${rows.join("\n         ")}\n`);
     }
     context.say(

@@ -18,11 +18,10 @@ import { UsageError, exitCodes, printJson, type CommandContext } from "./command
 const maxStdinBytes = 1024 * 1024;
 
 async function messageText({ words, stdin }: CommandContext): Promise<string> {
-  const [word = "", ...more] = words;
-  if (word === "" || more.length > 0) {
-    throw new UsageError('"send" takes one text in quotation marks, or - for standard input');
-  }
-  if (word !== "-") return word;
+  const given = words.join(" ");
+  if (given.trim() === "")
+    throw new UsageError('"send" takes a text, or - for standard input: doorward send hello');
+  if (given !== "-") return given;
   let text = "";
   for await (const chunk of stdin.setEncoding("utf8")) {
     text += String(chunk);

@@ -16,6 +16,8 @@ export interface LogOptions extends RotationOptions {
   readonly level?: Level;
   /** Writes readable lines instead of JSON to `stdout` and `stderr`. */
   readonly pretty?: boolean;
+  /** Colours readable lines. @defaultValue if the stream is a terminal */
+  readonly colours?: boolean;
   /** Receives every line too. */
   readonly stdout?: Terminal;
   /** Selects the lines for `stdout`. @defaultValue all lines */
@@ -41,7 +43,7 @@ export interface LauncherLog {
 
 /** Never rejects: logs one warning if the file cannot be opened or loses lines on a full disk. */
 export async function createLog(options: LogOptions): Promise<LauncherLog> {
-  const { level = "info", pretty = false, stdout, stderr, file: path, shows } = options;
+  const { level = "info", pretty = false, colours, stdout, stderr, file: path, shows } = options;
   const redactor = createRedactor();
   const warnLostLines = once((error: Error) =>
     stderr.write(`${path} loses lines: ${redactor.redact(error.message)}\n`),
@@ -53,7 +55,7 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
   const file = opened instanceof Error ? undefined : opened;
   const followers = new Set<(line: string) => void>();
   const screen = opened instanceof Error ? stderr : stdout;
-  const show = screen && (await openTerminal(screen, pretty));
+  const show = screen && (await openTerminal(screen, pretty, colours));
   const shown =
     show && shows && screen === stdout ? (line: string) => void (shows(line) && show(line)) : show;
   const log = pino(

@@ -10,13 +10,14 @@ export interface Terminal {
 export async function openTerminal(
   stream: Terminal,
   pretty: boolean,
+  hasColours = stream.isTTY === true,
 ): Promise<(line: string) => void> {
   // A closed pipe (`doorward | head`) must not stop the launcher.
   stream.on("error", () => {});
   if (!pretty) return (line) => void stream.write(line);
   const { default: pinoPretty } = await import("pino-pretty"); // CommonJS
   const format = pinoPretty.prettyFactory({
-    colorize: stream.isTTY === true,
+    colorize: hasColours,
     translateTime: "SYS:HH:MM:ss",
     singleLine: true,
     ignore: "plugin,name,pid,stream",

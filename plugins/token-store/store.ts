@@ -120,7 +120,8 @@ export class TokenStore {
       lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
     }
     const info = toTokenInfo(token);
-    log.info({ name, source: info.source }, `${name} token source: ${info.source}`);
+    const level = info.source === "none" ? "debug" : "info";
+    log[level]({ name, source: info.source }, `${name} token source: ${info.source}`);
     scope.emit("token-store:resolved", { name, ...info });
     return info;
   }

@@ -41,6 +41,8 @@ describe("parseArguments", () => {
     ["-no-browser status", /must come first: doorward status -no-browser/],
     ["-port 1 run", /must come first: doorward run -port 1$/],
     ["run python3 agent.py", /doorward run -- python3 agent.py/],
+    ["run -port 1 agent.py -x", /doorward run -port 1 -- agent.py -x/],
+    ["run -console agent", /doorward run -console -- agent/],
   ])("rejects %s with a hint", (line, sentence) => {
     expect(() => parse(line)).toThrow(UsageError);
     expect(() => parse(line)).toThrow(sentence);

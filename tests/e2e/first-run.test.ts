@@ -86,7 +86,7 @@ describe("First start", () => {
     await using second = await startLauncher({ env: { SERVICE_HOME: first.home } });
     expect(second.stdout()).toContain("source: config");
     expect(second.stdout()).not.toContain(first.token);
-    expect(second.stdout()).toContain("to show it: doorward token show");
+    expect(second.stdout()).toContain("doorward.js token show");
     const answer = await fetch(new URL("/api/status", second.base), {
       headers: { authorization: `Bearer ${first.token}` },
     });

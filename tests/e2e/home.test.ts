@@ -40,7 +40,7 @@ describe("Home directory", () => {
     await using other = await spawnLauncher(again);
     expect([(await second.ended).code, (await other.ended).code]).toEqual([1, 1]);
     expect(second.stderr()).toMatch(
-      /^doorward: .* is in use.*To open its dashboard: doorward open$/m,
+      /^doorward: .* already running. To open its dashboard: node \S+doorward.js open\n\(.* is in use/m,
     );
     expect(other.stderr()).toMatch(/^doorward: port \d+ is in use.*start with -port N$/m);
   });

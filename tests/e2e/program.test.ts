@@ -186,9 +186,9 @@ describe("doorward run", () => {
   });
 
   test.each([
-    [["run"], "doorward run -- python3 agent.py"],
-    [["run", "node", "a.js", "-x"], "doorward run -- node a.js -x"],
-    [["run", "-port", "0", "--"], "doorward run -- python3 agent.py"],
+    [["run"], "doorward.js run -- python3 agent.py"],
+    [["run", "node", "a.js", "-x"], "doorward.js run -- node a.js -x"],
+    [["run", "-port", "0", "--"], "doorward.js run -- python3 agent.py"],
     [["run", "mine.json", "--", "node"], "name no configuration file"],
   ])("prints its usage for %j", async (args, form) => {
     await using launcher = await spawnLauncher({ args });

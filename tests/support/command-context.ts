@@ -88,6 +88,7 @@ async function run(
     stdin: Readable.from([stdin]) as unknown as NodeJS.ReadStream,
     out: (text) => void (out += text),
     say: (text) => void (said += text),
+    hinted: (text) => text,
   });
   return { code, out, said, json: () => JSON.parse(out) };
 }

@@ -49,6 +49,8 @@ export const controlTokenBody = z.object({
     .max(60),
   token: text.optional(),
   grace: z.int().min(0).max(3_600).optional(),
+  /** A command uses the token and shows it to no one. */
+  use: z.boolean().optional(),
 });
 export type ControlTokenBody = z.output<typeof controlTokenBody>;
 export const controlStopBody = z.object({ session: z.string().min(1).max(256).optional() });

@@ -230,6 +230,7 @@ describe("service", () => {
         stdin: process.stdin,
         out: () => undefined,
         say: (text: string) => void (said += text),
+        hinted: (text: string) => text,
       };
       expect(await service({ ...context, words: ["install"] }, "darwin")).toBe(0);
       expect(said).toContain("the launch agent is experimental");

@@ -56,14 +56,15 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   ...conversationHandlers,
   "GET /local/tokens": ({ auth }) => tokensView(auth),
   "POST /local/token/show": (context, { body }) => {
-    const { name } = tokenOf(body);
+    const { name, use = false } = tokenOf(body);
     const token =
       requireClaimedToken(context.auth, name).version > 0
         ? context.services.tokenSecrets.reveal(name)
         : undefined;
     if (token === undefined)
       throw new HttpError("not_found", { message: `There is no ${name} token.` });
-    context.runtime.log.info({ name }, `the ${name} token was shown on the command line`);
+    if (use) context.runtime.log.debug({ name }, `a command uses the ${name} token`);
+    else context.runtime.log.info({ name }, `the ${name} token was shown on the command line`);
     return { name, token, source: context.auth.tokens.info(name).source };
   },
   "POST /local/token/replace": async (context, { body }) => {

@@ -1,0 +1,32 @@
+// The command that started this program, for hints that users copy.
+import { basename, relative } from "node:path";
+import type { Environment } from "../config/load/index.ts";
+
+interface Invocation {
+  /** The script of this process, as the user named it. */
+  readonly script: string;
+  readonly cwd: string;
+  readonly env: Environment;
+}
+
+/**
+ * @returns `doorward` for an installed program, `npx doorward`, or `node dist/bin/doorward.js` for a
+ *   checkout.
+ */
+export function commandName({ script, cwd, env }: Invocation): string {
+  if (env["npm_command"] === "exec") return "npx doorward";
+  const isInstalled = basename(script) !== "doorward.js" || /[\\/]node_modules[\\/]/.test(script);
+  if (isInstalled) return "doorward";
+  const inside = relative(cwd, script);
+  const path = inside.startsWith("..") ? script : inside;
+  return `node ${/\s/.test(path) ? `"${path}"` : path}`;
+}
+
+const names =
+  "run|help|open|token|doctor|service|conversations|questions|answer|send|client|status|stop|" +
+  "sessions|unblock|completion";
+const hint = new RegExp(`(?<!npx |[\\w./@-])doorward(?= (?:${names})\\b)`, "g");
+
+/** Writes the name of the command into the hints of a text: `run: doorward open`. */
+export const withCommand = (text: string, name: string): string =>
+  name === "doorward" ? text : text.replace(hint, () => name);
