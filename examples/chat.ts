@@ -9,5 +9,5 @@ const chat = connect({
   onGap: ({ reason }) => console.log(`messages were missed: ${reason}`),
 });
 
-process.once("SIGTERM", () => chat.stop());
-await chat.send("hello"); // resolves when the application accepts it
+process.once("SIGTERM", () => chat.close());
+await chat.send("hello").accepted; // resolves when the application accepts it

@@ -72,10 +72,10 @@ function createCrowd(ports) {
     say() {
       const client = crowd.clients[crowd.sent % crowd.clients.length];
       const content = `message ${(crowd.sent += 1)}`;
-      client.send(content).catch(() => (crowd.failed += 1));
+      client.send(content).accepted.catch(() => (crowd.failed += 1));
     },
     stop() {
-      for (const client of crowd.clients) client.stop();
+      for (const client of crowd.clients) client.close();
     },
   };
   return crowd;

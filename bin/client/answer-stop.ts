@@ -1,5 +1,5 @@
 // Stops answers from the terminal, at Ctrl+C and `/stop`.
-import type { LinkHandlers } from "../../lib/pico-link/index.ts";
+import type { ChatHandlers } from "../../lib/pico-link/index.ts";
 import type { PicoLink } from "../../plugins/pico-client/index.ts";
 import { sanitizeLine } from "./text.ts";
 import { errorReason } from "./session.ts";
@@ -38,7 +38,7 @@ export class Stopper {
       if (this.runs.has(known)) this.runs.set(known, true);
   };
 
-  readonly ended: NonNullable<LinkHandlers["onEnd"]> = ({ requestId, outcome }) => {
+  readonly ended: NonNullable<ChatHandlers["onEnd"]> = ({ requestId, outcome }) => {
     // Servers repeat the end after a reconnect.
     if (this.runs.delete(requestId) && outcome === "stopped") this.options.note("stopped");
   };
@@ -80,7 +80,7 @@ export class Stopper {
     const asked = [...this.runs.keys()];
     if (!isOpen()) note("not connected; the answer stops after the next connection");
     try {
-      const results = (await this.link?.stopAnswer()) ?? [];
+      const results = (await this.link?.stop()) ?? [];
       // The end of an answer that stops is announced; of the others, it may have been lost.
       const stopping = new Set(
         results.filter((item) => item.status === "stopping").map(({ requestId }) => requestId),
@@ -90,7 +90,7 @@ export class Stopper {
       const { code, message } = errorReason(error);
       if (code === "unsupported") unsupported();
       else if (code === "expired") note("not stopped: there was no connection for a minute");
-      else if (code !== "stopped") note(`not stopped: ${sanitizeLine(message)}`);
+      else if (code !== "closed") note(`not stopped: ${sanitizeLine(message)}`);
     } finally {
       if (isOpen()) status(undefined);
     }

@@ -1,6 +1,6 @@
 // `doorward client` at a terminal: an interactive conversation.
 import { randomUUID } from "node:crypto";
-import type { LinkChange } from "../../lib/pico-link/index.ts";
+import type { ChatStateChange } from "../../lib/pico-link/index.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
 import { Stopper } from "./answer-stop.ts";
 import { exitStatusOf, interrupted, linkAdvice } from "./exit-status.ts";
@@ -55,15 +55,16 @@ export async function chat(context: CommandContext, options: ClientArguments): P
       },
       handlers: {
         onEnd: stopper.ended,
-        onUpdate({ id, content, attachments, final, assumed, requestId }) {
+        onUpdate({ id, kind, content, attachments, final, assumed, requestId }) {
+          if (kind !== "text") return;
           status.typing(false);
           if (!final)
             screen.updateReply(id, replyText({ content, media: attachments.map(toMedia) }));
           if (!final && requestId !== undefined) stopper.started(requestId);
           if (assumed) screen.note(assumedSentence(options.silenceMs));
         },
-        onRemoved: (id) => screen.updateReply(id, undefined),
-        onTyping: status.typing,
+        onRemoved: ({ id }) => screen.updateReply(id, undefined),
+        onTyping: ({ on }) => status.typing(on),
         onState: status.changed,
       },
     });
@@ -71,9 +72,9 @@ export async function chat(context: CommandContext, options: ClientArguments): P
     if (!session) return await exitDuringStart(opening, () => screen.close());
     stopper.link = session.link;
     resolveSession!(session);
-    // Only an interrupt or a stopped link ends the conversation; everything else may recover.
+    // Only an interrupt or a closed link ends the conversation; everything else may recover.
     const stopped = session.ended.then((exit) =>
-      exit === interrupted || status.last()?.to === "stopped" ? undefined : left,
+      exit === interrupted || status.last()?.to === "closed" ? undefined : left,
     );
     await Promise.race([left, stopped]);
     if (status.last()?.to === "open" && !isForced) await outbox.drain();
@@ -126,7 +127,7 @@ async function exitDuringStart(
 }
 
 /** @returns The exit code for the last state that the user saw. */
-function exitCodeOf(last: LinkChange | undefined, wasOpen: boolean, lost: number): number {
+function exitCodeOf(last: ChatStateChange | undefined, wasOpen: boolean, lost: number): number {
   const status = last && exitStatusOf(last, wasOpen);
   if (status && status.exit !== exitCodes.done) return status.exit;
   if (!wasOpen && last?.to === "waiting") return exitCodes.unreachable;
@@ -138,7 +139,7 @@ function exitCodeOf(last: LinkChange | undefined, wasOpen: boolean, lost: number
 function createStatusLine(screen: Screen) {
   let timer: NodeJS.Timeout | undefined;
   let wasOpen = false;
-  let last: LinkChange | undefined;
+  let last: ChatStateChange | undefined;
 
   function countDown(text: string, until: number): void {
     const show = (): void =>
@@ -152,7 +153,7 @@ function createStatusLine(screen: Screen) {
     typing(isTyping: boolean): void {
       if (last?.to === "open") screen.status(isTyping ? "the server is typing …" : undefined);
     },
-    changed(change: LinkChange): void {
+    changed(change: ChatStateChange): void {
       const { to, retryInMs = 0 } = change;
       last = change;
       clearInterval(timer);
@@ -166,7 +167,7 @@ function createStatusLine(screen: Screen) {
       else if (to === "blocked") {
         screen.note(sanitizeLine(linkAdvice(change)));
         countDown("trying again", Date.now() + retryInMs);
-      } else if (to === "stopped")
+      } else if (to === "closed")
         screen.note(`the server closed the connection (${sanitizeLine(change.reason)})`);
     },
     stop: () => clearInterval(timer),

@@ -1,5 +1,5 @@
 // Maps states of the link to exit codes and sentences.
-import type { LinkChange } from "../../lib/pico-link/index.ts";
+import type { ChatStateChange } from "../../lib/pico-link/index.ts";
 import { connectionAdvice } from "../../plugins/pico-client/index.ts";
 import { exitCodes } from "../commands/command.ts";
 
@@ -23,13 +23,13 @@ export const interrupted: ExitStatus = {
 };
 
 /** @returns A sentence about a state of the link, with what the user can do about it. */
-export function linkAdvice({ reason, check }: LinkChange): string {
+export function linkAdvice({ reason, check }: ChatStateChange): string {
   if (check === undefined) return `no connection (${reason})`;
   return `the server rejects the connection (${reason}). ${check}`;
 }
 
 /** @returns How a client without a terminal ends at this change; undefined if it goes on. */
-export function exitStatusOf(change: LinkChange, wasOpen: boolean): ExitStatus | undefined {
+export function exitStatusOf(change: ChatStateChange, wasOpen: boolean): ExitStatus | undefined {
   const { to, reason: code, attempt } = change;
   if (to === "blocked") {
     return {
@@ -47,7 +47,7 @@ export function exitStatusOf(change: LinkChange, wasOpen: boolean): ExitStatus |
       sentence: advice === undefined ? sentence : `${sentence}. ${advice}`,
     };
   }
-  if (to !== "stopped") return undefined;
+  if (to !== "closed") return undefined;
   return {
     exit: code === "normal" ? exitCodes.done : exitCodes.refused,
     code,

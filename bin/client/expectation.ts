@@ -1,6 +1,6 @@
 // Decides when a conversation without a terminal is over.
 import type { CommandContext } from "../commands/command.ts";
-import type { LinkMessage } from "../../lib/pico-link/index.ts";
+import type { ChatMessage } from "../../lib/pico-link/index.ts";
 import type { ServerFrame } from "../../lib/pico-wire/index.ts";
 import type { ExitStatus } from "./exit-status.ts";
 import { forEachLine } from "./lines.ts";
@@ -30,7 +30,7 @@ export interface ReplyTracker {
   /** The server sent a frame, whose messages are handled afterwards. */
   frame(frame: ServerFrame): void;
   /** A reply has grown or is complete. */
-  updated(message: Pick<LinkMessage, "assumed">): void;
+  updated(message: Pick<ChatMessage, "assumed">): void;
   /** No more messages will be sent. */
   inputEnded(): void;
   /** Cancels the timer; later calls start none. */

@@ -1,31 +1,32 @@
 // Keeps track of replies that are not known to be complete.
-import type { LinkEnd, LinkMessage } from "../../lib/pico-link/index.ts";
+import type { ChatEnd, ChatMessage } from "../../lib/pico-link/index.ts";
 import type { Media } from "../../plugins/channels/index.ts";
 import { toMedia } from "./text.ts";
 
 interface Incomplete {
-  update(message: LinkMessage): void;
-  removed(id: string): void;
+  update(message: ChatMessage): void;
+  removed(message: { readonly id: string }): void;
   /** True if the end of a reply was assumed. */
   assumed(): boolean;
   /** The replies that have begun and not ended, with the attachments that have arrived. */
   begun(): readonly BegunReply[];
 }
 
-interface BegunReply extends Pick<LinkMessage, "id" | "content"> {
+interface BegunReply extends Pick<ChatMessage, "id" | "content"> {
   readonly media: readonly Media[];
 }
 
 export function createIncomplete(): Incomplete {
-  const open = new Map<string, LinkMessage>();
+  const open = new Map<string, ChatMessage>();
   let hasAssumed = false;
   return {
     update(message) {
+      if (message.kind !== "text") return;
       hasAssumed ||= message.assumed === true;
       if (message.final) open.delete(message.id);
       else open.set(message.id, message);
     },
-    removed: (id) => void open.delete(id),
+    removed: ({ id }) => void open.delete(id),
     assumed: () => hasAssumed,
     begun: () =>
       [...open.values()].map(({ id, content, attachments }) => ({
@@ -42,7 +43,7 @@ export const assumedSentence = (silenceMs: number): string =>
   `and sent nothing more for ${silenceMs / 1_000} s.`;
 
 /** Explains that an answer ended before it was complete. */
-export const endedSentence = ({ outcome, code }: Partial<LinkEnd> = {}): string =>
+export const endedSentence = ({ outcome, code }: Partial<ChatEnd> = {}): string =>
   outcome === "stopped"
     ? "The reply is incomplete: it was stopped."
     : `The reply is incomplete: the application failed (${code ?? "unknown"}).`;

@@ -149,7 +149,7 @@ class JsonConversation {
     session: ClientSession,
   ): Promise<void> {
     try {
-      const results = await session.link.stopAnswer(requestId);
+      const results = await session.link.stop(requestId);
       const stopped = results.map((item) => ({ request_id: item.requestId, status: item.status }));
       const payload = { ...(id !== undefined && { request_id: id }), stopped };
       this.print({ type: "stop.ack", payload });

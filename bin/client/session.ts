@@ -1,7 +1,7 @@
 // Opens the client link of a command, and reads the options that `client` and `send` share.
 import { createClientOnly } from "../../config/presets/client-only.ts";
 import { codeOf, type Log } from "../../kernel/index.ts";
-import type { LinkChange, LinkHandlers } from "../../lib/pico-link/index.ts";
+import type { ChatStateChange, ChatHandlers } from "../../lib/pico-link/index.ts";
 import type { Application } from "../../plugins/channels/index.ts";
 import type { PicoLink } from "../../plugins/pico-client/index.ts";
 import { UsageError, type CommandContext } from "../commands/command.ts";
@@ -29,7 +29,7 @@ export interface SessionOptions extends ClientArguments {
   readonly profile?: string;
   /** Receives complete replies. */
   readonly onReply: Application;
-  readonly handlers?: LinkHandlers;
+  readonly handlers?: ChatHandlers;
   /** Receives warnings and notices of one line, safe for a terminal. */
   readonly notice: (text: string) => void;
 }
@@ -56,7 +56,7 @@ export async function openClientSession(
   let wasOpen = false;
   let isClosing = false;
 
-  function onState(change: LinkChange): void {
+  function onState(change: ChatStateChange): void {
     if (isClosing) return;
     wasOpen ||= change.to === "open";
     handlers.onState?.(change);
@@ -176,6 +176,6 @@ export function errorReason(error: unknown): { code: string; message: string } {
     code?: unknown;
     details?: { code?: unknown };
   };
-  const given = name === "LinkError" ? code : details?.code;
+  const given = name === "ChatError" ? code : details?.code;
   return { code: typeof given === "string" ? given : codeOf(error), message };
 }

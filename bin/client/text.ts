@@ -1,5 +1,5 @@
 // Makes text from the network safe for a terminal, and wraps it.
-import type { LinkMessage } from "../../lib/pico-link/index.ts";
+import type { ChatMessage } from "../../lib/pico-link/index.ts";
 import type { Media, Message } from "../../plugins/channels/index.ts";
 
 /** Control and format characters: they could move the cursor, change colours or reverse the reading
@@ -77,7 +77,7 @@ function wrapLine(line: string, columns: number): string[] {
 }
 
 /** Converts an attachment of a message of the link. */
-export function toMedia(attachment: LinkMessage["attachments"][number]): Media {
+export function toMedia(attachment: ChatMessage["attachments"][number]): Media {
   const { url, content_type, type, filename } = attachment;
   const named = filename === undefined ? {} : { filename };
   const inline = /^data:([^;,]+);base64,(.*)$/s.exec(url);

@@ -1,6 +1,6 @@
 // `doorward send TEXT`: sends one message and prints the reply.
 import { randomUUID } from "node:crypto";
-import type { LinkEnd } from "../../lib/pico-link/index.ts";
+import type { ChatEnd } from "../../lib/pico-link/index.ts";
 import {
   assumedSentence,
   begunSentence,
@@ -54,7 +54,7 @@ export async function send(context: CommandContext): Promise<number> {
   const incomplete = createIncomplete();
   const timeout = createTimeout(timeoutMs);
   const replies: PrintedReply[] = [];
-  let end: LinkEnd | undefined;
+  let end: ChatEnd | undefined;
   let link: PicoLink | undefined;
   let resolveAnswer: (outcome: "answered") => void;
   const answered = new Promise<"answered">((resolve) => void (resolveAnswer = resolve));
@@ -131,7 +131,7 @@ type Outcome = "answered" | "timeout" | ExitStatus | { code: string; message: st
 /** @returns Exit code, error code and sentence of a message without a reply. */
 function failureOf(
   outcome: Outcome,
-  end: LinkEnd | undefined,
+  end: ChatEnd | undefined,
   timeoutMs: number,
   problem: string | undefined,
 ): readonly [number, string, string] {

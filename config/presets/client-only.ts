@@ -2,7 +2,7 @@
 import { createKernel, type Log, type Plugin } from "../../kernel/index.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
 import { picoClient, type PicoLink } from "../../plugins/pico-client/index.ts";
-import type { LinkHandlers } from "../../lib/pico-link/index.ts";
+import type { ChatHandlers } from "../../lib/pico-link/index.ts";
 import { files, tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
 import { load, type Environment } from "../load/index.ts";
 import { presetErrors } from "./errors.ts";
@@ -17,7 +17,7 @@ interface ClientOnlyOptions {
   /** Receives complete replies of the server. */
   readonly application: Application;
   /** Receives updates, typing and changes of the link as they arrive. */
-  readonly handlers?: LinkHandlers;
+  readonly handlers?: ChatHandlers;
   /** Address of the channel; overrides files and environment. */
   readonly url?: string;
   /** Finds a channel if no address is configured. */
@@ -40,7 +40,7 @@ const clientSection = "channels.pico_client";
 const clientTokenName = "pico_client";
 
 const createListenerPlugin = (
-  handlers: LinkHandlers,
+  handlers: ChatHandlers,
 ): Plugin<{ needs: { picoLink: PicoLink } }> => ({
   name: "listener",
   api: 1,

@@ -1,8 +1,9 @@
 // Types of turns, ends of answers and stops.
-import type { AnswerEndPayload, StoppedMessage, TurnMedia } from "../pico-wire/index.ts";
+import type { TurnMedia } from "../pico-wire/index.ts";
+import type { Open } from "./types.ts";
 
 /** A message that a person sent from another device. */
-export interface LinkTurn {
+export interface ChatTurn {
   /** Identifies the turn on the server: at most 256 bytes. */
   readonly id: string;
   /** The id that its sender gave the message. Answers have it as `requestId`. */
@@ -24,17 +25,29 @@ export interface LinkTurn {
 }
 
 /** The end of the work on a message. */
-export interface LinkEnd {
+export interface ChatEnd {
   /** The id of the message. */
   readonly requestId: string;
-  /** `completed`, `stopped` or `failed`. */
-  readonly outcome: string;
+  /** How it ended. */
+  readonly outcome: Open<"completed" | "stopped" | "failed">;
   /** Code of the error, with the outcome `failed`. */
   readonly code?: string;
-  /** `stop`, `length`, `content_filter`, `stopped` or `error`. */
-  readonly finishReason: string;
-  /** Tokens of the answer, as the server sent them. */
-  readonly usage?: AnswerEndPayload["usage"];
+  /** Why the text ended. */
+  readonly finishReason: Open<"stop" | "length" | "content_filter" | "stopped" | "error">;
+  /** Tokens of the answer, if the application named them. */
+  readonly usage?: ChatUsage;
+}
+
+/** Tokens that a language model used for an answer. An absent field is unknown, never 0. */
+export interface ChatUsage {
+  /** Tokens that the model read. */
+  readonly input?: number;
+  /** Tokens that the model wrote. */
+  readonly output?: number;
+  /** The part of `output` that the model used to think. */
+  readonly reasoning?: number;
+  /** The part of `input` that the model had cached. */
+  readonly cached?: number;
 }
 
 /** The effect of a stop on one message. */
@@ -45,7 +58,7 @@ export interface StoppedAnswer {
    * `stopping`: the application was asked to stop. `removed`: the message had not reached it.
    * `over`: the answer had ended before. `unknown`: the conversation has no such message.
    */
-  readonly status: StoppedMessage["status"];
+  readonly status: Open<"stopping" | "removed" | "over" | "unknown">;
 }
 
 /** A stop that the server has not answered. */

@@ -1,35 +1,32 @@
 import { connectWith, platformWebSocket, type Client, type ConnectOptions } from "./connect.ts";
-import { linkError } from "./errors.ts";
+import { chatError } from "./errors.ts";
 
-// Entry point of doorward/client for Node and browsers. Bundlers for browsers use browser.ts
-// instead.
+// Entry point of doorward/client for Node. All other platforms use browser.ts.
 
 export type { Client, ConnectOptions } from "./connect.ts";
-export type { LinkError } from "./errors.ts";
+export type { ChatError } from "./errors.ts";
 export type { SocketConstructor } from "./dial.ts";
 export type { HistoryOptions, HistoryPage, HistoryTurn } from "./history.ts";
 export type { MediaLimits } from "./media.ts";
-export type { LinkEnd, LinkTurn, StoppedAnswer } from "./answer-types.ts";
+export type { ChatEnd, ChatTurn, ChatUsage, StoppedAnswer } from "./answer-types.ts";
+export type { ChatFrame } from "./text-types.ts";
 export type {
-  LinkHandlers,
-  LinkOutgoing,
-  LinkChange,
-  LinkGap,
-  LinkMessage,
-  LinkReceipt,
-  LinkState,
+  ChatGap,
+  ChatHandlers,
+  ChatMessage,
+  ChatOutgoing,
+  ChatReceipt,
+  ChatState,
+  ChatStateChange,
+  ChatToolCall,
+  SentMessage,
 } from "./types.ts";
-
-/** In Node, WebSocket constructors accept headers. */
-const isNode =
-  (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !==
-  undefined;
 
 /**
  * Connects to a channel, and reconnects after interruptions, restarts and suspension without losing
  * a message. An unreachable server is not an error; `onState` reports it.
  *
- * @returns The client. Call `stop` to close it.
+ * @returns The client. Call `close` to end it.
  * @example
  * import { connect } from "doorward/client";
  * const chat = connect({
@@ -37,17 +34,17 @@ const isNode =
  *   token,
  *   onMessage: ({ content }) => console.log(content),
  * });
- * await chat.send("hello"); // resolves when the application has accepted it
- * chat.stop();
+ * await chat.send("hello").accepted; // resolves when the application has accepted it
+ * chat.close();
  */
 export function connect(options: ConnectOptions): Client {
-  const { headers = isNode } = options;
+  const { headers = true } = options; // WebSocket constructors of Node accept headers.
   const Socket =
     options.WebSocket ??
     platformWebSocket() ??
     import("ws").then(
       ({ WebSocket }) => WebSocket,
-      () => Promise.reject(linkError("no_websocket")),
+      () => Promise.reject(chatError("no_websocket")),
     );
   return connectWith({ ...options, headers }, Socket);
 }

@@ -3,10 +3,18 @@ import { createDialer, httpUrl, type Dial, type SocketConstructor } from "./dial
 import { readHistory, type HistoryOptions, type HistoryPage } from "./history.ts";
 import { createLink } from "./link.ts";
 import { fetchMedia, type MediaLimits, type MediaSource } from "./media.ts";
-import type { Link, LinkHandlers, Clock, LinkMessage } from "./types.ts";
+import type { StoppedAnswer } from "./answer-types.ts";
+import type {
+  ChatHandlers,
+  ChatMessage,
+  ChatOutgoing,
+  ChatState,
+  Clock,
+  SentMessage,
+} from "./types.ts";
 
 /** Options of `connect`. */
-export interface ConnectOptions extends LinkHandlers {
+export interface ConnectOptions extends ChatHandlers {
   /** `ws:`, `wss:`, `http:` or `https:` address of the channel; in a page it may be relative. */
   readonly url: string;
   /**
@@ -28,7 +36,7 @@ export interface ConnectOptions extends LinkHandlers {
   readonly silenceMs?: number;
   /**
    * Whether `WebSocket` accepts `{ headers }` as its second argument. @defaultValue True in Node,
-   * false in browsers.
+   * false elsewhere.
    */
   readonly headers?: boolean;
   /**
@@ -42,20 +50,50 @@ export interface ConnectOptions extends LinkHandlers {
   readonly random?: (bytes: number) => Uint8Array;
 }
 
-/** A connected client. `stop` closes it. */
-export interface Client extends Omit<Link, "start"> {
+/** A client of one conversation. */
+export interface Client {
+  /**
+   * The conversation: at most 256 bytes of UTF-8 without control characters. Pass it to a later
+   * `connect` to continue.
+   */
+  readonly sessionId: string;
+  /** Sends a message, or keeps it until the next connection. Returns immediately. */
+  send(message: string | ChatOutgoing): SentMessage;
+  /**
+   * Stops the answer to a message, or all of the conversation. Kept for 60 s while there is no
+   * connection; a message that was never sent is removed.
+   *
+   * @throws ChatError `unsupported` (the server cannot stop messages), `expired` or `closed`.
+   */
+  stop(requestId?: string): Promise<readonly StoppedAnswer[]>;
+  /**
+   * Shows or hides the typing indicator at the application. A loss is harmless; without a
+   * connection, nothing is sent.
+   */
+  typing(on: boolean): void;
+  /** The present state; `onState` reports the changes. */
+  state(): ChatState;
+  /** True if the server reports the ends of answers. Otherwise, a complete text is the answer. */
+  reportsEnds(): boolean;
+  /**
+   * Attempts to connect immediately instead of waiting, for example because the token has changed
+   * or the network is back.
+   */
+  retry(): void;
+  /** Closes the client permanently. Unconfirmed messages reject with `closed`. */
+  close(): void;
   /**
    * Fetches an attachment. The token is sent to the origin of the server only.
    *
-   * @throws LinkError `media_too_large` if it is larger than 20 MiB or `maxBytes`.
-   * @throws LinkError `media_unavailable` if it cannot be fetched.
+   * @throws ChatError `media_too_large` if it is larger than 20 MiB or `maxBytes`.
+   * @throws ChatError `media_unavailable` if it cannot be fetched.
    */
-  fetchMedia(attachment: LinkMessage["attachments"][number], limits?: MediaLimits): Promise<Blob>;
+  fetchMedia(attachment: ChatMessage["attachments"][number], limits?: MediaLimits): Promise<Blob>;
   /**
    * Reads what was said in this conversation, both sides. A server that keeps no history has an
    * empty page.
    *
-   * @throws LinkError `history_unavailable` without a response, or a code of the server.
+   * @throws ChatError `history_unavailable` without a response, or a code of the server.
    */
   history(options?: HistoryOptions): Promise<HistoryPage>;
 }
@@ -66,9 +104,21 @@ const systemClock: Clock = {
   clearTimeout: (id) => globalThis.clearTimeout(id as number),
 };
 
-const randomBytes = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
+const platform = globalThis as {
+  WebSocket?: SocketConstructor;
+  crypto?: { getRandomValues?(bytes: Uint8Array): Uint8Array };
+  location?: { href: string };
+};
 
-const platform = globalThis as { WebSocket?: SocketConstructor; location?: { href: string } };
+/** @throws TypeError if the platform has no source of random bytes. */
+function platformRandom(): (bytes: number) => Uint8Array {
+  if (!platform.crypto?.getRandomValues)
+    throw new TypeError(
+      "This platform has no crypto.getRandomValues: pass a source of random bytes in the option " +
+        "random.",
+    );
+  return (bytes) => platform.crypto!.getRandomValues!(new Uint8Array(bytes));
+}
 
 /** @returns Undefined if the platform has no WebSocket. */
 export const platformWebSocket = (): SocketConstructor | undefined => platform.WebSocket;
@@ -78,7 +128,7 @@ export function connectWith(
   options: ConnectOptions,
   Socket: SocketConstructor | Promise<SocketConstructor>,
 ): Client {
-  const { clock = systemClock, random = randomBytes, headers, fetch } = options;
+  const { clock = systemClock, random = platformRandom(), headers, fetch } = options;
   const dial = async (): Promise<Dial> => createDialer(await Socket, { headers, clock, fetch });
   const dialing = dial();
   dialing.catch(() => undefined); // The link reports it when it connects.
@@ -86,7 +136,7 @@ export function connectWith(
     [...random(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const { token } = options;
   const url = new URL(options.url, platform.location?.href).href;
-  const { start, ...client } = createLink({
+  const { start, state, ...link } = createLink({
     ...options,
     url,
     sessionId: options.sessionId ?? newId(),
@@ -103,8 +153,9 @@ export function connectWith(
     clock,
   };
   return {
-    ...client,
+    ...link,
+    state: () => state() as ChatState, // It has been started.
     fetchMedia: (attachment, limits) => fetchMedia(attachment, source, limits),
-    history: (page) => readHistory(source, client.sessionId, page),
+    history: (page) => readHistory(source, link.sessionId, page),
   };
 }

@@ -1,35 +1,34 @@
 // Errors of the link: why a message was not sent or an attachment was not fetched.
 /** Messages for codes that the link itself assigns. The server sends messages for its own codes. */
-export const linkErrors = {
+export const chatErrors = {
   outbox_full: "Too many messages are waiting.",
   too_large: "The message is too large.",
   id_reused: "Another message with this id is waiting.",
   expired: "The server did not confirm the message; it may have arrived.",
   unsupported: "The server cannot stop messages.",
-  stopped: "The link was stopped; the message may have arrived.",
+  stopped: "The message was removed before it was sent.",
+  closed: "The client was closed; the message may have arrived.",
   no_websocket: "The platform has no WebSocket.",
   media_unavailable: "The attachment could not be fetched.",
   media_too_large: "The attachment is too large.",
   history_unavailable: "The history could not be read.",
 } as const;
 
-/** An error of a link. `code` is a key of `linkErrors` or a code of the server. */
-export interface LinkError extends Error {
+/** Why a message was not accepted, or an attachment or the history could not be read. */
+export interface ChatError extends Error {
   /** Recognise the error by this name: two copies of the package may be loaded. */
-  readonly name: "LinkError";
+  readonly name: "ChatError";
   /**
-   * `outbox_full`, `too_large`, `id_reused`, `expired`, `stopped`, `unsupported`,
-   * `media_unavailable`, `media_too_large`, `history_unavailable`, or a code of the server from
-   * `docs/errors.md`.
+   * A code of the client, or a code of the server from `docs/errors.md`.
    */
-  readonly code: string;
+  readonly code: keyof typeof chatErrors | (string & {});
 }
 
-export function linkError(code: string, message?: string): LinkError {
-  const text = message ?? linkErrors[code as keyof typeof linkErrors] ?? code;
-  return Object.assign(new Error(text), { name: "LinkError" as const, code });
+export function chatError(code: string, message?: string): ChatError {
+  const text = message ?? chatErrors[code as keyof typeof chatErrors] ?? code;
+  return Object.assign(new Error(text), { name: "ChatError" as const, code });
 }
 
 /** @returns The code of an error of a link; undefined for any other thrown value. */
-export const linkCode = (error: unknown): string | undefined =>
-  error instanceof Error && error.name === "LinkError" ? (error as LinkError).code : undefined;
+export const chatCode = (error: unknown): string | undefined =>
+  error instanceof Error && error.name === "ChatError" ? (error as ChatError).code : undefined;

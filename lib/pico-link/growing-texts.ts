@@ -2,13 +2,13 @@
 import type { AppendFrame, ServerMessage } from "../pico-wire/index.ts";
 import * as bounds from "./limits.ts";
 import { updateConnection, type StepContext } from "./step-context.ts";
-import type { GrowingText, WholeFrame } from "./text-types.ts";
+import type { GrowingText, ChatFrame } from "./text-types.ts";
 
 /** @returns Undefined if the frame adds to a text that this client does not have. */
 export function readGrowth(
   { core: { connection } }: StepContext,
   { payload: { message_id: id, at, content, ...rest }, ...frame }: AppendFrame,
-): WholeFrame | undefined {
+): ChatFrame | undefined {
   const text = connection?.texts.find(({ message_id }) => message_id === id);
   if (text?.content.length !== at) return undefined;
   return {
@@ -19,7 +19,7 @@ export function readGrowth(
 }
 
 /** Keeps the text of a message until it is final. */
-export function rememberText(context: StepContext, frame: WholeFrame): void {
+export function rememberText(context: StepContext, frame: ChatFrame): void {
   const texts = context.core.connection?.texts ?? [];
   switch (frame.type) {
     case "message.create":

@@ -1,7 +1,9 @@
 // Reads the history of the conversation over HTTP, with the token.
 import type { Attachment } from "../pico-wire/index.ts";
-import { linkError } from "./errors.ts";
+import { chatError } from "./errors.ts";
 import { request, type MediaSource } from "./media.ts";
+import { toToolCalls } from "./received-values.ts";
+import type { ChatMessage, ChatToolCall } from "./types.ts";
 
 /** A message of one side with its latest text. */
 export interface HistoryTurn {
@@ -13,8 +15,8 @@ export interface HistoryTurn {
   readonly role: "user" | "assistant";
   /** The latest text. Empty if the turn has only attachments. */
   readonly content: string;
-  /** Absent for plain text. */
-  readonly kind?: "thought" | "tool_calls";
+  /** The kind of its content, as in a message. A turn of the role `user` is `text`. */
+  readonly kind: ChatMessage["kind"];
   /** `false` if the application ended before the final text. */
   readonly complete?: false;
   /** The id that its client gave a turn of the role `user`. */
@@ -23,8 +25,8 @@ export interface HistoryTurn {
   readonly replaces?: string;
   /** Id of the message that this turn answers. */
   readonly inReplyTo?: string;
-  /** The calls of a turn of the kind `tool_calls`, as the application sent them. */
-  readonly toolCalls?: readonly unknown[];
+  /** The calls of a turn of the kind `tool_calls`; empty without any. */
+  readonly toolCalls: readonly ChatToolCall[];
   /** The author of a turn of the role `user`, as the server knows it. */
   readonly sender?: { readonly id: string; readonly name?: string };
   /** Files of the turn; absent without any. */
@@ -38,7 +40,7 @@ export interface HistoryTurn {
 /** A page of turns. */
 export interface HistoryPage {
   /** Oldest first. */
-  readonly turns: readonly HistoryTurn[];
+  readonly items: readonly HistoryTurn[];
   /** Pass it as `before` to read earlier turns; absent if there are none. */
   readonly before?: string;
 }
@@ -53,7 +55,24 @@ export interface HistoryOptions {
 
 const timeoutMs = 30_000;
 
-type Body = Partial<HistoryPage> & { readonly error?: string; readonly message?: string };
+/** A turn as the server sends it. */
+type WireTurn = Omit<HistoryTurn, "kind" | "toolCalls"> & {
+  readonly kind?: HistoryTurn["kind"];
+  readonly toolCalls?: unknown;
+};
+
+interface Body {
+  readonly turns?: readonly WireTurn[];
+  readonly before?: string;
+  readonly error?: string;
+  readonly message?: string;
+}
+
+const toTurn = ({ kind = "text", toolCalls, ...rest }: WireTurn): HistoryTurn => ({
+  ...rest,
+  kind,
+  toolCalls: Array.isArray(toolCalls) ? toolCalls.flatMap(toToolCalls) : [],
+});
 
 export async function readHistory(
   source: MediaSource,
@@ -67,8 +86,8 @@ export async function readHistory(
   for (const [name, value] of Object.entries(options)) searchParams.set(name, String(value));
   return request(source, url.href, { timeoutMs, failure: "history_unavailable" }, async (body) => {
     const { error, message, turns, before } = (await body.json()) as Body;
-    if (error) throw linkError(error, message);
+    if (error) throw chatError(error, message);
     if (!Array.isArray(turns)) throw new Error("no turns");
-    return { turns, ...(before && { before }) };
+    return { items: turns.map(toTurn), ...(before && { before }) };
   });
 }

@@ -2,25 +2,26 @@
 // the logic as a pure function of state, event and time; `createLink` runs its effects on a socket
 // and timers; `createDialer` opens sockets. It depends on the codec only and runs in browsers.
 export { retryAfterMs, type Dial, type SocketListener } from "./dial.ts";
-export { type LinkError } from "./errors.ts";
+export { type ChatError } from "./errors.ts";
 export * as bounds from "./limits.ts";
 export * as timing from "./limits.ts";
 export { createLink } from "./link.ts";
 export { initialData } from "./step-context.ts";
-export type { LinkEnd, StoppedAnswer } from "./answer-types.ts";
+export type { ChatEnd, StoppedAnswer } from "./answer-types.ts";
 export type {
   Driver,
   Link,
-  LinkHandlers,
+  ChatHandlers,
   Clock,
   LinkData,
   Effect,
-  LinkChange,
+  ChatStateChange,
   LinkEvent,
-  LinkGap,
-  LinkMessage,
-  LinkNotifications,
-  LinkReceipt,
+  ChatGap,
+  ChatMessage,
+  ChatNotifications,
+  ChatReceipt,
+  ChatState,
   LinkState,
 } from "./types.ts";
 export { nextAt, step } from "./step.ts";

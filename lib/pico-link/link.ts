@@ -1,7 +1,7 @@
 // Runs the pure steps of a link on sockets and timers.
 import { decodeServer, encodeUtf8, type ReceivedFrame } from "../pico-wire/index.ts";
 import { dialUrl, httpUrl, type OpenSocket, type SocketListener } from "./dial.ts";
-import { linkCode, linkError } from "./errors.ts";
+import { chatCode, chatError } from "./errors.ts";
 import { initialData } from "./step-context.ts";
 import { nextAt, step } from "./step.ts";
 import type {
@@ -12,7 +12,8 @@ import type {
   LinkData,
   LinkEvent,
   LinkOptions,
-  LinkOutgoing,
+  ChatOutgoing,
+  ChatReceipt,
 } from "./types.ts";
 import type { SocketEvent } from "./socket-types.ts";
 
@@ -73,7 +74,7 @@ type ConnectEffect = Extract<Effect, { type: "connect" }>;
 type Handler = (payload: unknown) => void;
 
 interface Sender {
-  /** Receives a `LinkReceipt`, or the statuses of a stop. */
+  /** Receives a `ChatReceipt`, or the statuses of a stop. */
   resolve(result: never): void;
   reject(error: Error): void;
 }
@@ -96,7 +97,7 @@ function createSenders() {
         return true;
       }
       if (message.text === text) message.senders.push(sender);
-      else sender.reject(linkError("id_reused"));
+      else sender.reject(chatError("id_reused"));
       return false;
     },
     settle(effect: Extract<Effect, { type: "confirmed" | "halted" | "refused" }>): void {
@@ -106,7 +107,7 @@ function createSenders() {
       for (const { resolve, reject } of senders) {
         if (effect.type === "confirmed") resolve({ id, status: effect.status } as never);
         else if (effect.type === "halted") resolve(effect.stopped as never);
-        else reject(linkError(effect.code, effect.message));
+        else reject(chatError(effect.code, effect.message));
       }
     },
   };
@@ -117,17 +118,19 @@ function createCalls(
   senders: ReturnType<typeof createSenders>,
   newId: () => string,
   dispatch: (event: LinkEvent) => void,
-): Pick<Link, "send" | "stopAnswer"> {
+): Pick<Link, "send" | "stop"> {
   return {
-    send: (message) =>
-      new Promise((resolve, reject) => {
-        const { id = newId(), ...payload }: LinkOutgoing =
-          typeof message === "string" ? { content: message } : message;
-        const text = JSON.stringify({ type: "message.send", id, payload });
+    send(message) {
+      const { id = newId(), ...payload }: ChatOutgoing =
+        typeof message === "string" ? { content: message } : message;
+      const text = JSON.stringify({ type: "message.send", id, payload });
+      const accepted = new Promise<ChatReceipt>((resolve, reject) => {
         if (senders.add(id, text, { resolve, reject }))
           dispatch({ type: "send", id, text, bytes: encodeUtf8(text).length });
-      }),
-    stopAnswer: (requestId) =>
+      });
+      return { id, accepted };
+    },
+    stop: (requestId) =>
       new Promise((resolve, reject) => {
         const id = newId();
         senders.add(id, "", { resolve, reject });
@@ -191,7 +194,7 @@ function createFlushPoll(
 const failureOf = ({ generation }: ConnectEffect, error: unknown): LinkEvent => ({
   type: "failed",
   generation,
-  code: linkCode(error),
+  code: chatCode(error),
 });
 
 /** If a handler throws, the link continues. The error becomes an uncaught error of the platform. */
@@ -277,7 +280,7 @@ export function createLink(options: LinkOptions): Link {
     state: () => core().state,
     reportsEnds: () => !core().isPlain && (core().hello?.can ?? []).length > 0,
     retry: () => dispatch({ type: "retry" }),
-    stop: () => dispatch({ type: "stop" }),
+    close: () => dispatch({ type: "close" }),
   };
 }
 

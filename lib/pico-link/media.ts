@@ -1,7 +1,7 @@
 // Fetches attachments of a server, with the token where they are on its own origin.
 import type { Attachment } from "../pico-wire/index.ts";
 import { authorization } from "./dial.ts";
-import { linkError } from "./errors.ts";
+import { chatError } from "./errors.ts";
 import type { Clock } from "./types.ts";
 
 /** Limits of `fetchMedia`. */
@@ -24,7 +24,7 @@ export interface MediaSource {
  * Sends a GET request and reads the response. The token is sent to the server only: requests to
  * other origins have no token, and a redirect from the server is an error.
  *
- * @throws LinkError of `read`; `failure` for anything else, with the cause.
+ * @throws ChatError of `read`; `failure` for anything else, with the cause.
  */
 export async function request<T>(
   { base, token, fetch = globalThis.fetch, clock }: MediaSource,
@@ -42,8 +42,8 @@ export async function request<T>(
     });
     return await read(response);
   } catch (cause) {
-    if ((cause as Error).name === "LinkError") throw cause;
-    throw Object.assign(linkError(failure), { cause });
+    if ((cause as Error).name === "ChatError") throw cause;
+    throw Object.assign(chatError(failure), { cause });
   } finally {
     clock.clearTimeout(timer);
     controller.abort();
@@ -53,7 +53,7 @@ export async function request<T>(
 /**
  * Fetches an attachment.
  *
- * @throws LinkError `media_too_large`; `media_unavailable` for anything else, with the cause.
+ * @throws ChatError `media_too_large`; `media_unavailable` for anything else, with the cause.
  */
 export const fetchMedia = (
   { url }: Attachment,
@@ -67,7 +67,7 @@ export const fetchMedia = (
     const reader = response.body!.getReader();
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
       size += part.value.length;
-      if (size > maxBytes) throw linkError("media_too_large");
+      if (size > maxBytes) throw chatError("media_too_large");
       parts.push(part.value);
     }
     return new Blob(parts, { type: response.headers.get("content-type") ?? "" });

@@ -1,21 +1,23 @@
 // Assembles the updates of a message into complete messages.
 import type { ServerFrame, ServerMessage } from "../pico-wire/index.ts";
 import * as bounds from "./limits.ts";
-import { update, notify, type StepContext } from "./step-context.ts";
-import type { LinkMessage, PartialMessage } from "./types.ts";
+import { toToolCalls } from "./received-values.ts";
+import { notify, update, type StepContext } from "./step-context.ts";
+import type { ChatMessage, PartialMessage } from "./types.ts";
 
 // A message arrives in parts: a create, then updates with the full text so far. A server of
 // extension 1 marks the last part. Other servers do not: their message is complete when they attach
 // `context_usage`, send `typing.stop` or begin the next message. It is assumed to be complete after
-// `silenceMs` without an update. Placeholders, thoughts and tool calls are not messages.
+// `silenceMs` without an update. Such a server sends each thought and tool call as a whole.
+// Placeholders are not messages.
 
 type MessageFrame = Extract<
   ServerFrame,
   { type: "message.create" | "message.update" | "media.create" }
 >;
 
-const isSideContent = ({ placeholder, thought, kind }: ServerMessage): boolean =>
-  (placeholder ?? thought ?? kind) !== undefined;
+const kindOf = ({ kind, thought }: ServerMessage): ChatMessage["kind"] =>
+  kind ?? (thought ? "thought" : "text");
 
 /** Deployed servers send seconds. */
 const toMillis = (timestamp: number | undefined, now: number): number =>
@@ -23,11 +25,15 @@ const toMillis = (timestamp: number | undefined, now: number): number =>
 
 export function assemble(context: StepContext, frame: MessageFrame, isExtension: boolean): void {
   const { payload, type } = frame;
-  if (isSideContent(payload)) return;
+  if (payload.placeholder) return;
   const isNameless = !payload.message_id;
-  const message: LinkMessage = {
+  const kind = kindOf(payload);
+  const message: ChatMessage = {
     id: payload.message_id || frame.id || `${context.now}-${context.random}`,
+    kind,
     content: payload.content,
+    toolCalls: (payload.tool_calls ?? []).flatMap(toToolCalls),
+    ...(payload.model_name && { model: payload.model_name }),
     ...(payload.request_id && { requestId: payload.request_id }),
     attachments: payload.attachments ?? [],
     at: toMillis(frame.timestamp, context.now),
@@ -35,9 +41,14 @@ export function assemble(context: StepContext, frame: MessageFrame, isExtension:
       payload.final === true ||
       isNameless ||
       // The original server attaches the usage to finished messages only.
-      (!isExtension && (type === "media.create" || payload.context_usage !== undefined)),
+      (!isExtension &&
+        (type === "media.create" || payload.context_usage !== undefined || kind !== "text")),
   };
   const { id } = message;
+  if (kind !== "text") {
+    dropPartial(context, id);
+    return notify(context, "onUpdate", message);
+  }
   const { parts, completedIds } = context.core;
   const isKnown = parts.some(({ message }) => message.id === id);
   if (type !== "message.update")
@@ -52,7 +63,7 @@ export function assemble(context: StepContext, frame: MessageFrame, isExtension:
   });
 }
 
-function deliverWhole(context: StepContext, message: LinkMessage): void {
+function deliverWhole(context: StepContext, message: ChatMessage): void {
   const { completedIds } = context.core;
   const final = { ...message, final: true };
   notify(context, "onUpdate", final);

@@ -3,7 +3,7 @@ import { frameLimits } from "../pico-wire/index.ts";
 import * as bounds from "./limits.ts";
 import * as timing from "./limits.ts";
 import { addEffect, updateConnection, update, type StepContext } from "./step-context.ts";
-import type { LinkData, Effect, OutboxEntry, LinkReceipt } from "./types.ts";
+import type { LinkData, Effect, OutboxEntry, ChatReceipt } from "./types.ts";
 
 // No message is dropped silently: a message that does not fit is rejected immediately.
 
@@ -17,8 +17,8 @@ export function enqueue(
     (outbox.length > 0 &&
       outbox.reduce((sum, entry) => sum + entry.bytes, bytes) > bounds.maxQueuedBytes);
   const code =
-    state === "stopped"
-      ? "stopped"
+    state === "closed"
+      ? "closed"
       : bytes > (hello?.max_payload || frameLimits.inboundFrame)
         ? "too_large"
         : isFull
@@ -37,7 +37,7 @@ function settleEntry(context: StepContext, id: string, effect: Effect): void {
   update(context, { outbox });
 }
 
-export const confirm = (context: StepContext, id: string, status: LinkReceipt["status"]): void =>
+export const confirm = (context: StepContext, id: string, status: ChatReceipt["status"]): void =>
   settleEntry(context, id, { type: "confirmed", id, status });
 
 export const reject = (context: StepContext, id: string, code: string, message?: string): void =>

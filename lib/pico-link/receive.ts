@@ -7,7 +7,7 @@ import { updateConnection, update, notify, type StepContext } from "./step-conte
 import { handleGap, startStream, handleHello, acceptNumbered } from "./stream.ts";
 import { failStops, handleEnd, handleStopAck, handleTurn } from "./stops.ts";
 import { scheduleRetry } from "./retry.ts";
-import type { WholeFrame } from "./text-types.ts";
+import type { ChatFrame } from "./text-types.ts";
 
 /** Records that the server is alive. */
 export const markAlive = (context: StepContext): void =>
@@ -39,7 +39,7 @@ export function receiveFrame(context: StepContext, received: ReceivedFrame | und
   handleFrame(context, frame);
 }
 
-function handleFrame(context: StepContext, frame: WholeFrame): void {
+function handleFrame(context: StepContext, frame: ChatFrame): void {
   const isExtension = context.core.connection?.mode === "extension";
   switch (frame.type) {
     case "message.create":
@@ -48,7 +48,7 @@ function handleFrame(context: StepContext, frame: WholeFrame): void {
       return assemble(context, frame, isExtension);
     case "message.delete":
       dropPartial(context, frame.payload.message_id);
-      return notify(context, "onRemoved", frame.payload.message_id);
+      return notify(context, "onRemoved", { id: frame.payload.message_id });
     case "message.ack":
       return confirm(context, frame.payload.request_id, "delivered");
     case "message.user":
@@ -61,7 +61,7 @@ function handleFrame(context: StepContext, frame: WholeFrame): void {
       return handleGap(context, frame.payload);
     case "typing.start":
     case "typing.stop":
-      notify(context, "onTyping", frame.type === "typing.start");
+      notify(context, "onTyping", { on: frame.type === "typing.start" });
       return frame.type === "typing.stop" ? completeBefore(context) : undefined;
     case "error":
       return handleError(context, frame.payload);

@@ -132,7 +132,7 @@ export function handleClose(context: StepContext, code: number, text: string): v
   const reason = name ?? (code === 1006 ? "network" : `close_${code}`);
   if (client === "smaller") rejectLargest(context);
   if (client === "new-token") return enterBlocked(context, reason);
-  if (client === "stop") return stopLink(context, reason);
+  if (client === "stop") return closeLink(context, reason);
   scheduleRetry(
     context,
     reason,
@@ -141,12 +141,12 @@ export function handleClose(context: StepContext, code: number, text: string): v
   );
 }
 
-/** Stops permanently and rejects all unconfirmed messages. */
-export function stopLink(context: StepContext, reason: string): void {
+/** Closes the link permanently and rejects all unconfirmed messages. */
+export function closeLink(context: StepContext, reason: string): void {
   dropConnection(context);
   for (const { id } of context.core.outbox)
-    addEffect(context, { type: "refused", id, code: "stopped" });
-  failStops(context, "stopped");
+    addEffect(context, { type: "refused", id, code: "closed" });
+  failStops(context, "closed");
   update(context, { outbox: [], parts: [] });
-  enterState(context, "stopped", reason);
+  enterState(context, "closed", reason);
 }

@@ -3,8 +3,8 @@ import type {
   ConnectionData,
   LinkData,
   Effect,
-  LinkNotifications,
-  LinkState,
+  ChatNotifications,
+  ChatState,
   NotifyEffect,
 } from "./types.ts";
 
@@ -46,10 +46,10 @@ export const update = (context: StepContext, change: Partial<LinkData>): void =>
 export const addEffect = (context: StepContext, effect: Effect): void =>
   void context.effects.push(effect);
 
-export const notify = <K extends keyof LinkNotifications>(
+export const notify = <K extends keyof ChatNotifications>(
   context: StepContext,
   handler: K,
-  payload: LinkNotifications[K],
+  payload: ChatNotifications[K],
 ): void => addEffect(context, { type: "notify", handler, payload } as NotifyEffect);
 
 /** Updates the data of the connection, if there is one. */
@@ -60,7 +60,7 @@ export function updateConnection(context: StepContext, change: Partial<Connectio
 
 export function enterState(
   context: StepContext,
-  state: LinkState,
+  state: ChatState,
   reason: string,
   due = Infinity,
   check?: string,

@@ -14,7 +14,7 @@ import {
 import { ackDeadline, acknowledge } from "./stream.ts";
 import { expireStops, nextExpiryAt, requestStop, sendStops } from "./stops.ts";
 import type { ConnectionData, LinkData, Effect, LinkEvent } from "./types.ts";
-import { handleClose, handleFailure, stopLink, scheduleRetry } from "./retry.ts";
+import { handleClose, handleFailure, closeLink, scheduleRetry } from "./retry.ts";
 
 /**
  * Calculates the next state and the effects of an event, without side effects of its own. The
@@ -45,10 +45,10 @@ function handleEvent(context: StepContext, event: LinkEvent): void {
   switch (event.type) {
     case "start":
       return state === "idle" ? startConnecting(context) : undefined;
-    case "stop":
+    case "close":
       // Another client that continues the conversation must not receive these frames again.
       if (context.core.connection) acknowledge(context, 0);
-      return state === "stopped" ? undefined : stopLink(context, "stopped");
+      return state === "closed" ? undefined : closeLink(context, "closed");
     case "retry":
       update(context, { rejections: 0 });
       return state === "waiting" || state === "blocked" ? startConnecting(context) : undefined;

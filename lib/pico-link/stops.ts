@@ -3,13 +3,14 @@ import type { AnswerEndPayload, StopAckFrame, UserTurnFrame } from "../pico-wire
 import type { StopRequest } from "./answer-types.ts";
 import * as bounds from "./limits.ts";
 import { reject } from "./outbox.ts";
+import { toUsage } from "./received-values.ts";
 import { addEffect, notify, update, type StepContext } from "./step-context.ts";
 import type { LinkData } from "./types.ts";
 
 /** Removes the messages that were never sent; the server decides about the others. */
 export function requestStop(context: StepContext, id: string, requestId?: string): void {
   const { state, outbox } = context.core;
-  if (state === "stopped") return failStop(context, id, "stopped");
+  if (state === "closed") return failStop(context, id, "closed");
   const mine = outbox.filter((entry) => entry.id === (requestId ?? entry.id) && !entry.attempted);
   const removed = mine.map((entry) => ({ requestId: entry.id, status: "removed" }));
   for (const entry of mine) reject(context, entry.id, "stopped");
@@ -82,6 +83,7 @@ export function handleTurn(context: StepContext, { payload, timestamp }: UserTur
 
 /** Reports the end of an answer. Servers repeat it after a resume. */
 export function handleEnd(context: StepContext, end: AnswerEndPayload): void {
-  const { request_id: requestId, finish_reason: finishReason, ...rest } = end;
-  notify(context, "onEnd", { requestId, finishReason, ...rest });
+  const { request_id: requestId, finish_reason: finishReason, usage: given, ...rest } = end;
+  const usage = toUsage(given);
+  notify(context, "onEnd", { requestId, finishReason, ...rest, ...(usage && { usage }) });
 }

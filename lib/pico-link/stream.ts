@@ -3,12 +3,12 @@ import type { Cursor, Gap, Hello, StreamPosition } from "../pico-wire/index.ts";
 import * as bounds from "./limits.ts";
 import * as timing from "./limits.ts";
 import { addEffect, updateConnection, update, notify, type StepContext } from "./step-context.ts";
-import type { LinkGap } from "./types.ts";
+import type { ChatGap } from "./types.ts";
 import { scheduleRetry } from "./retry.ts";
 
 // Every numbered frame is delivered once, or a gap reports that it is missing.
 
-function reportGap(context: StepContext, gap: LinkGap): void {
+function reportGap(context: StepContext, gap: ChatGap): void {
   notify(context, "onGap", gap);
   update(context, { parts: [] });
 }

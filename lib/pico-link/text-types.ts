@@ -7,5 +7,8 @@ export type GrowingText = Pick<
   "message_id" | "content" | "request_id" | "kind" | "thought"
 >;
 
-/** A frame with the whole text: a `message.append` becomes a `message.update`. */
-export type WholeFrame = Exclude<ServerFrame, { type: "message.append" }>;
+/**
+ * A frame of the server as `onFrame` receives it: a `message.append` becomes a `message.update`
+ * with the whole text.
+ */
+export type ChatFrame = Exclude<ServerFrame, { type: "message.append" }>;

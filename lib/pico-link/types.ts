@@ -1,15 +1,21 @@
 // Types of the link.
-import type { LinkEnd, LinkTurn, StopRequest, StoppedAnswer } from "./answer-types.ts";
+import type { ChatEnd, ChatTurn, StopRequest, StoppedAnswer } from "./answer-types.ts";
 import type { Attachment, Cursor, Hello, ReceivedFrame } from "../pico-wire/index.ts";
 import type { Dial } from "./dial.ts";
-import type { GrowingText, WholeFrame } from "./text-types.ts";
+import type { ChatFrame, GrowingText } from "./text-types.ts";
 import type { SocketEvent } from "./socket-types.ts";
 
+/** These values, or others that a later version or another server sends. */
+export type Open<T extends string> = T | (string & {});
+
 /**
- * State of a link. `waiting`: until the next attempt. `blocked`: the user must change something;
- * there is one attempt every five minutes.
+ * State of a client. `waiting`: until the next attempt. `blocked`: the user must change something;
+ * there is one attempt every five minutes. `closed`: there are no more attempts.
  */
-export type LinkState = "idle" | "connecting" | "open" | "waiting" | "blocked" | "stopped";
+export type ChatState = "connecting" | "open" | "waiting" | "blocked" | "closed";
+
+/** State of a link. `idle`: it was not started. */
+export type LinkState = "idle" | ChatState;
 
 /** XState's `Clock` plus `now()` in Unix milliseconds. */
 export interface Clock {
@@ -18,31 +24,54 @@ export interface Clock {
   clearTimeout(id: unknown): void;
 }
 
-/** A change of the link state. */
-export interface LinkChange {
-  /** State before the change. */
-  readonly from: LinkState;
+/** A change of the state. */
+export interface ChatStateChange {
+  /** State before the change; `idle` in the first one. */
+  readonly from: ChatState | "idle";
   /** State after the change; the same one if only the reason changed. */
-  readonly to: LinkState;
+  readonly to: ChatState;
   /** The number of failures in a row. */
   readonly attempt: number;
-  /** The code of a rejection or a close, or `network`, `timeout`, `heartbeat` or `hole`. */
-  readonly reason: string;
+  /** Why it changed; the code of a rejection or a close is possible too. Empty without a cause. */
+  readonly reason: Open<"network" | "timeout" | "heartbeat" | "hole" | "closed">;
   /** A question that leads the user to the cause. Present in `blocked`. */
   readonly check?: string;
   /** Milliseconds to the next attempt. Present in `waiting` and `blocked`. */
   readonly retryInMs?: number;
 }
 
+/** A tool call of a language model. */
+export interface ChatToolCall {
+  /** Identifies the call among the calls of one answer. */
+  readonly id: string;
+  /** Name of the function. */
+  readonly name: string;
+  /** Arguments as JSON text, as the model wrote them. */
+  readonly arguments: string;
+  /** The text that the tool returned. Absent while it runs, or if the application does not say. */
+  readonly result?: string;
+  /** Why the call failed. */
+  readonly error?: string;
+}
+
 /** The present state of a server message. */
-export interface LinkMessage {
+export interface ChatMessage {
   /**
    * Identifies the message on the server: its `message_id`, or an id made by the link for servers
    * that do not name their messages. At most 256 bytes.
    */
   readonly id: string;
+  /**
+   * `text`: a reply. `thought` and `tool_calls`: content that precedes a reply, and that pages may
+   * fold.
+   */
+  readonly kind: Open<"text" | "thought" | "tool_calls">;
   /** The full text so far. */
   readonly content: string;
+  /** The calls of a message of the kind `tool_calls`; empty without any. */
+  readonly toolCalls: readonly ChatToolCall[];
+  /** Name of the language model that wrote the message, if the server sends it. */
+  readonly model?: string;
   /**
    * The id of the message that it answers, if the server sends it. That may be a message of another
    * client in this conversation.
@@ -55,7 +84,10 @@ export interface LinkMessage {
   readonly attachments: readonly Attachment[];
   /** Unix milliseconds. */
   readonly at: number;
-  /** True if the text is complete. */
+  /**
+   * True if the text is complete. A server without the extension sends thoughts and tool calls as a
+   * whole.
+   */
   readonly final: boolean;
   /**
    * Present if `final` is a guess: the server does not mark the end of a message, and has sent
@@ -68,21 +100,21 @@ export interface LinkMessage {
  * Messages that will not arrive. `from` and `to` are sequence numbers, inclusive. Without a range,
  * the server started a new stream and cannot know the numbers.
  */
-export interface LinkGap {
+export interface ChatGap {
   /** First missing number. Absent with `epoch_changed`. */
   readonly from?: number;
   /** Last missing number, inclusive. Absent with `epoch_changed`. */
   readonly to?: number;
-  /** `overflow`, `epoch_changed`, or `missing` if the server skipped numbers. */
-  readonly reason: string;
+  /** `missing`: the server skipped numbers. */
+  readonly reason: Open<"overflow" | "epoch_changed" | "missing">;
 }
 
 /**
  * `delivered`: the application has accepted it. `written`: it was sent to a server that confirms
  * nothing.
  */
-export interface LinkReceipt {
-  /** Id of the message: the one of `LinkOutgoing`, or 32 hexadecimal digits. */
+export interface ChatReceipt {
+  /** Id of the message: the one of `ChatOutgoing`, or 32 hexadecimal digits. */
   readonly id: string;
   /** How far the message got when the promise resolved. */
   readonly status: "delivered" | "written";
@@ -102,7 +134,7 @@ export interface OutboxEntry {
 
 /** An unfinished message. */
 export interface PartialMessage {
-  readonly message: LinkMessage;
+  readonly message: ChatMessage;
   /**
    * Unix milliseconds after which the message is assumed to be complete; `Infinity` if the server
    * marks the end.
@@ -179,7 +211,7 @@ export interface LinkData {
 
 /** An event for `step`. */
 export type LinkEvent =
-  | { readonly type: "start" | "stop" | "tick" }
+  | { readonly type: "start" | "close" | "tick" }
   /** The token has changed, or the caller expects that an attempt can succeed now. */
   | { readonly type: "retry" }
   | { readonly type: "send"; readonly id: string; readonly text: string; readonly bytes: number }
@@ -209,7 +241,7 @@ export type Effect =
   | { readonly type: "drop" }
   | { readonly type: "write"; readonly text: string }
   | { readonly type: "halted"; readonly id: string; readonly stopped: readonly StoppedAnswer[] }
-  | { readonly type: "confirmed"; readonly id: string; readonly status: LinkReceipt["status"] }
+  | { readonly type: "confirmed"; readonly id: string; readonly status: ChatReceipt["status"] }
   | {
       readonly type: "refused";
       readonly id: string;
@@ -218,45 +250,45 @@ export type Effect =
     }
   | NotifyEffect;
 
-/** The notifications of a link. The names are those of the handlers. */
-export interface LinkNotifications {
-  /** A complete message, once. */
-  readonly onMessage: LinkMessage;
-  /** Every update of a message, including the complete one, for display. */
-  readonly onUpdate: LinkMessage;
-  /** The id of a message that the server removed. */
-  readonly onRemoved: string;
+/** The notifications of a client. The names are those of the handlers. */
+export interface ChatNotifications {
+  /** A complete message of the kind `text`, once. */
+  readonly onMessage: ChatMessage;
+  /** Every update of a message of any kind, including the complete one, for display. */
+  readonly onUpdate: ChatMessage;
+  /** The server removed a message. */
+  readonly onRemoved: { readonly id: string };
   /** A message that a person sent from another device. Only from servers with `turns`. */
-  readonly onTurn: LinkTurn;
+  readonly onTurn: ChatTurn;
   /**
    * The work on a message is over. May be repeated after a reconnect. Only from servers with `stop`
    * or `turns`.
    */
-  readonly onEnd: LinkEnd;
-  /** True while the application types, false when it stops. */
-  readonly onTyping: boolean;
-  /** Each change of the link state, the first connection included. */
-  readonly onState: LinkChange;
+  readonly onEnd: ChatEnd;
+  /** `on` is true while the application types, false when it stops. */
+  readonly onTyping: { readonly on: boolean };
+  /** Each change of the state, the first connection included. */
+  readonly onState: ChatStateChange;
   /** Messages that will not arrive, before the first one after the gap. */
-  readonly onGap: LinkGap;
+  readonly onGap: ChatGap;
   /** An error of the server that does not belong to a sent message. */
   readonly onError: { readonly code: string; readonly message: string };
   /** Every frame except `hello`; each numbered frame once. */
-  readonly onFrame: WholeFrame;
+  readonly onFrame: ChatFrame;
 }
 
 /** The effect that calls a handler. */
 export type NotifyEffect = {
-  readonly [K in keyof LinkNotifications]: {
+  readonly [K in keyof ChatNotifications]: {
     readonly type: "notify";
     readonly handler: K;
-    readonly payload: LinkNotifications[K];
+    readonly payload: ChatNotifications[K];
   };
-}[keyof LinkNotifications];
+}[keyof ChatNotifications];
 
-/** Callbacks of a link, all optional. */
-export type LinkHandlers = {
-  readonly [K in keyof LinkNotifications]?: (payload: LinkNotifications[K]) => void;
+/** Callbacks of a client, all optional. */
+export type ChatHandlers = {
+  readonly [K in keyof ChatNotifications]?: (payload: ChatNotifications[K]) => void;
 };
 
 /** Runs the steps one after the other; an event during a step waits. */
@@ -267,7 +299,7 @@ export type Driver = (run: {
 }) => { send(event: LinkEvent): void; core(): LinkData };
 
 /** Options of `createLink`. */
-export interface LinkOptions extends LinkHandlers {
+export interface LinkOptions extends ChatHandlers {
   /** `ws:`, `wss:`, `http:` or `https:` address of the channel. */
   readonly url: string;
   /** The channel token. A function is called before each attempt to connect. */
@@ -289,7 +321,7 @@ export interface LinkOptions extends LinkHandlers {
 }
 
 /** A message to send. */
-export interface LinkOutgoing {
+export interface ChatOutgoing {
   /** Text for the application: at most 1 MiB as UTF-8. Blank text needs an item in `media`. */
   readonly content: string;
   /** Images as `data:` URLs: at most 64, each at most 20 MiB decoded. */
@@ -308,43 +340,28 @@ export interface LinkOutgoing {
   readonly id?: string;
 }
 
+/** A message in the care of the client. */
+export interface SentMessage {
+  /** Id of the message; answers have it as `requestId`. */
+  readonly id: string;
+  /**
+   * Resolves when the server has confirmed the message. Rejects with a `ChatError`: `outbox_full`,
+   * `too_large`, `expired`, `closed`, `stopped` (`stop` removed it), `id_reused` (another message
+   * with this id is unconfirmed), or a code of the server.
+   */
+  readonly accepted: Promise<ChatReceipt>;
+}
+
 /** A connection to a channel that reconnects by itself. */
 export interface Link {
-  /**
-   * The conversation: at most 256 bytes of UTF-8 without control characters. Pass it to a later
-   * `connect` to continue.
-   */
   readonly sessionId: string;
   start(): void;
-  /**
-   * Sends a message.
-   *
-   * @returns When the server has confirmed the message.
-   * @throws LinkError `outbox_full`, `too_large`, `expired`, `stopped`, `id_reused` (another
-   * message with this id is unconfirmed), or a code of the server.
-   */
-  send(message: string | LinkOutgoing): Promise<LinkReceipt>;
-  /**
-   * Stops the answer to a message, or all of the conversation. Kept for 60 s while the link is not
-   * open; a message that was never sent is removed.
-   *
-   * @throws LinkError `unsupported` (the server cannot stop messages), `expired` or `stopped`.
-   */
-  stopAnswer(requestId?: string): Promise<readonly StoppedAnswer[]>;
-  /**
-   * Shows or hides the typing indicator at the application. A loss is harmless; while the link is
-   * not open, nothing is sent.
-   */
+  send(message: string | ChatOutgoing): SentMessage;
+  stop(requestId?: string): Promise<readonly StoppedAnswer[]>;
   typing(on: boolean): void;
-  /** The present state; `onState` reports the changes. */
   state(): LinkState;
   /** True if the server reports the ends of answers. Otherwise, a complete text is the answer. */
   reportsEnds(): boolean;
-  /**
-   * Attempts to connect immediately instead of waiting, for example because the token has changed
-   * or the network is back.
-   */
   retry(): void;
-  /** Stops permanently. Unconfirmed messages reject with `stopped`. */
-  stop(): void;
+  close(): void;
 }

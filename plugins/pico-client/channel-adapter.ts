@@ -1,6 +1,6 @@
 // Offers the link as the channel `pico_client`.
 import { codeOf } from "../../kernel/index.ts";
-import type { Link, LinkError, LinkMessage, LinkState } from "../../lib/pico-link/index.ts";
+import type { ChatError, ChatMessage, Link } from "../../lib/pico-link/index.ts";
 import type {
   ChannelAdapter,
   ChannelHandle,
@@ -26,7 +26,7 @@ function toWireMedia(media: Media): string | { readonly url: string; readonly fi
   return filename === undefined ? url : { url, filename };
 }
 
-const toMedia = (attachment: LinkMessage["attachments"][number]): Media => {
+const toMedia = (attachment: ChatMessage["attachments"][number]): Media => {
   const { url, content_type, type, filename } = attachment;
   const named = filename === undefined ? {} : { filename };
   const inline = /^data:([^;,]+);base64,(.*)$/s.exec(url);
@@ -34,12 +34,11 @@ const toMedia = (attachment: LinkMessage["attachments"][number]): Media => {
   return { type: content_type ?? type ?? "application/octet-stream", url, ...named };
 };
 
-function toChannelError(error: unknown, state: LinkState): Error {
-  const { code, message } = error as LinkError;
+function toChannelError(error: unknown): Error {
+  const { code, message } = error as ChatError;
   if (code === "outbox_full") return picoClientErrors.outbox_full();
   if (code === "too_large") return picoClientErrors.too_large();
-  // The code is the same for a stopped message and for a stopped link.
-  if (code === "stopped" && state === "stopped") return picoClientErrors.not_running();
+  if (code === "closed") return picoClientErrors.not_running();
   return picoClientErrors.undeliverable(message, { details: { code }, cause: error });
 }
 
@@ -55,18 +54,19 @@ export async function sendThroughLink(
   if (kind !== undefined || placeholder) throw picoClientErrors.unsupported();
   const media = attachments.map(toWireMedia);
   try {
-    return await link.send({
+    const sent = link.send({
       content,
       ...(media.length > 0 && { media }),
       ...(hops && { hops }),
       ...(id && { id }),
     });
+    return await sent.accepted;
   } catch (error) {
-    throw toChannelError(error, link.state());
+    throw toChannelError(error);
   }
 }
 
-export const toInbound = (session: string, message: LinkMessage, hops: number): InboundMessage => {
+export const toInbound = (session: string, message: ChatMessage, hops: number): InboundMessage => {
   const { id, content, requestId, attachments, at } = message;
   const reference = requestId === undefined ? {} : { inReplyTo: requestId };
   return {

@@ -3,10 +3,11 @@ import { readFile } from "node:fs/promises";
 import type { Scope } from "../../kernel/index.ts";
 import {
   createLink,
+  type ChatGap,
   type Link,
-  type LinkChange,
-  type LinkHandlers,
-  type LinkMessage,
+  type ChatStateChange,
+  type ChatHandlers,
+  type ChatMessage,
 } from "../../lib/pico-link/index.ts";
 import type { ChannelAdapter, ChannelHandle } from "../channels/index.ts";
 import {
@@ -25,8 +26,6 @@ import { createActorDriver } from "./machine.ts";
 import { proxyFor } from "./proxy.ts";
 import type { PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
 import { openSession, type StoredSession } from "./session-store.ts";
-
-type Gap = Parameters<NonNullable<LinkHandlers["onGap"]>>[0];
 
 const isUnencryptedRemote = (address: string): boolean => {
   const url = new URL(address);
@@ -52,7 +51,7 @@ export class Client {
   readonly channelAdapter: ChannelAdapter;
   private readonly scope: Scope<PicoClientShape>;
   private readonly options: PicoClientOptions;
-  private readonly listeners = new Set<LinkHandlers>();
+  private readonly listeners = new Set<ChatHandlers>();
   private readonly hops = createHopTracker();
   private readonly warn: ReturnType<typeof createRateLimitedWarn>;
   private channel: ChannelHandle | undefined;
@@ -166,13 +165,13 @@ export class Client {
   }
 
   private async closeLink(): Promise<void> {
-    this.link?.stop();
+    this.link?.close();
     this.link = undefined;
     await this.storedSession?.release();
     this.storedSession = undefined;
   }
 
-  private createHandlers(sessionId: string): Required<LinkHandlers> {
+  private createHandlers(sessionId: string): Required<ChatHandlers> {
     return {
       onMessage: (message) => {
         this.deliver(sessionId, message);
@@ -194,20 +193,20 @@ export class Client {
         this.notify("onError", error);
       },
       onUpdate: (message) => this.notify("onUpdate", message),
-      onRemoved: (id) => this.notify("onRemoved", id),
+      onRemoved: (removed) => this.notify("onRemoved", removed),
       onTurn: (turn) => this.notify("onTurn", turn),
       onEnd: (end) => this.notify("onEnd", end),
-      onTyping: (on) => {
-        this.channel?.typing(sessionId, on);
-        this.notify("onTyping", on);
+      onTyping: (typing) => {
+        this.channel?.typing(sessionId, typing.on);
+        this.notify("onTyping", typing);
       },
       onFrame: (frame) => this.notify("onFrame", frame),
     };
   }
 
-  private notify<K extends keyof LinkHandlers>(
+  private notify<K extends keyof ChatHandlers>(
     handler: K,
-    value: Parameters<NonNullable<LinkHandlers[K]>>[0],
+    value: Parameters<NonNullable<ChatHandlers[K]>>[0],
   ): void {
     for (const listener of this.listeners) {
       try {
@@ -218,7 +217,7 @@ export class Client {
     }
   }
 
-  private deliver(session: string, message: LinkMessage): void {
+  private deliver(session: string, message: ChatMessage): void {
     this.channel
       ?.deliver(toInbound(session, message, this.hops.received(message.id)))
       .catch((err: unknown) =>
@@ -226,7 +225,7 @@ export class Client {
       );
   }
 
-  private logState(change: LinkChange): void {
+  private logState(change: ChatStateChange): void {
     const { log, emit } = this.scope;
     const { from, to, attempt, reason, check: advice, retryInMs } = change;
     emit("pico-client:link-changed", { from, to, attempt, reason });
@@ -239,7 +238,7 @@ export class Client {
     else log.debug(fields, "the state of the link changed");
   }
 
-  private warnOfGap(gap: Gap): void {
+  private warnOfGap(gap: ChatGap): void {
     const { from, to } = gap;
     this.warn(
       { ...gap },
@@ -258,9 +257,9 @@ export class Client {
       state: () => this.link?.state() ?? "idle",
       session: () => this.link?.sessionId,
       reportsEnds: () => this.link?.reportsEnds() ?? false,
-      stopAnswer: async (requestId) => {
+      stop: async (requestId) => {
         if (!this.link) throw picoClientErrors.not_running();
-        return this.link.stopAnswer(requestId);
+        return this.link.stop(requestId);
       },
       typing: (on) => this.link?.typing(on),
       listen: (handlers) => {

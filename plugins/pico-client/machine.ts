@@ -1,5 +1,5 @@
 // The link as a state machine. The pure function `step` of the link decides what an event means;
-// the machine limits which transitions exist. A stopped link stays stopped.
+// the machine limits which transitions exist. A closed link stays closed.
 import { assign, createActor, setup } from "xstate";
 import type { Clock } from "../../kernel/index.ts";
 import type { LinkData, Driver, Effect, LinkEvent, LinkState } from "../../lib/pico-link/index.ts";
@@ -29,19 +29,19 @@ export const linkMachine = (initial: LinkData, step: Step) =>
       },
     },
     states: {
-      idle: { always: [transitionTo("connecting"), transitionTo("stopped")] },
+      idle: { always: [transitionTo("connecting"), transitionTo("closed")] },
       connecting: {
         always: [
           transitionTo("open"),
           transitionTo("waiting"),
           transitionTo("blocked"),
-          transitionTo("stopped"),
+          transitionTo("closed"),
         ],
       },
-      open: { always: [transitionTo("waiting"), transitionTo("blocked"), transitionTo("stopped")] },
-      waiting: { always: [transitionTo("connecting"), transitionTo("stopped")] },
-      blocked: { always: [transitionTo("connecting"), transitionTo("stopped")] },
-      stopped: {},
+      open: { always: [transitionTo("waiting"), transitionTo("blocked"), transitionTo("closed")] },
+      waiting: { always: [transitionTo("connecting"), transitionTo("closed")] },
+      blocked: { always: [transitionTo("connecting"), transitionTo("closed")] },
+      closed: {},
     },
   });
 

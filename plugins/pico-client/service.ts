@@ -1,6 +1,6 @@
 // The service, options and events of the pico client.
 import type { Release } from "../../kernel/index.ts";
-import type { LinkHandlers, LinkState, StoppedAnswer } from "../../lib/pico-link/index.ts";
+import type { ChatHandlers, ChatState, StoppedAnswer } from "../../lib/pico-link/index.ts";
 import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
 import type { TokenSecrets, TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { PicoClientConfig, PicoClientInput } from "./config.ts";
@@ -23,22 +23,22 @@ export interface PicoLink {
    */
   send(message: OutboundMessage & { readonly id?: string }): Promise<Receipt>;
   /** @returns `idle` if the client is off. */
-  state(): LinkState;
+  state(): ChatState | "idle";
   /** @returns The session at the server, or undefined while there is no link. */
   session(): string | undefined;
   /** @returns True if the server reports the end of each answer, for `onEnd`. */
   reportsEnds(): boolean;
   /**
-   * Stops the answer to a message, or all of the session, as `stopAnswer` of the client library.
+   * Stops the answer to a message, or all of the session, as `stop` of the client library.
    *
-   * @throws LinkError `unsupported`, `expired` or `stopped`.
+   * @throws ChatError `unsupported`, `expired` or `closed`.
    * @throws not_running if the client is off.
    */
-  stopAnswer(requestId?: string): Promise<readonly StoppedAnswer[]>;
+  stop(requestId?: string): Promise<readonly StoppedAnswer[]>;
   /** Shows or hides the typing indicator at the server. */
   typing(on: boolean): void;
   /** Subscribes to messages, updates, typing, gaps and state changes of the link. */
-  listen(handlers: LinkHandlers): Release;
+  listen(handlers: ChatHandlers): Release;
 }
 
 /** Options of `picoClient`. */
@@ -93,5 +93,10 @@ export interface PicoClientShape {
 /** Events of the pico client. */
 export type PicoClientEvents = {
   /** The link changed its state. `attempt`: consecutive failures; `reason`: a code. */
-  "pico-client:link-changed": { from: LinkState; to: LinkState; attempt: number; reason: string };
+  "pico-client:link-changed": {
+    from: ChatState | "idle";
+    to: ChatState;
+    attempt: number;
+    reason: string;
+  };
 };

@@ -32,8 +32,8 @@ async function readPages(device: Device, limit: number): Promise<Seen[]> {
   const turns: Seen[] = [];
   for (let before: string | undefined; ;) {
     const page = await device.history({ limit, ...(before !== undefined && { before }) });
-    assert(page.turns.length <= limit);
-    turns.unshift(...page.turns);
+    assert(page.items.length <= limit);
+    turns.unshift(...page.items);
     before = page.before;
     if (before === undefined) return turns;
   }

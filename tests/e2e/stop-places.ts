@@ -93,10 +93,10 @@ function openLibrary(service: ProtocolService, sessionId: string) {
   });
   return {
     send: async (id: string, content: string) =>
-      void client.send({ id, content }).catch(() => undefined),
+      void client.send({ id, content }).accepted.catch(() => undefined),
     shown: async () => shown,
-    stop: async (id: string) => (await client.stopAnswer(id)).map(({ status }) => status),
-    [Symbol.asyncDispose]: async () => client.stop(),
+    stop: async (id: string) => (await client.stop(id)).map(({ status }) => status),
+    [Symbol.asyncDispose]: async () => client.close(),
   };
 }
 

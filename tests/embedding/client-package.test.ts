@@ -58,8 +58,8 @@ const chat = connect({
   onMessage({ content }) { ${show}(content); },
   ${state}
 });
-await chat.send("hello").catch((error) => ${show}(error.code));
-chat.stop();
+await chat.send("hello").accepted.catch((error) => ${show}(error.code));
+chat.close();
 `;
 
 async function runNode(code: string): Promise<string> {
@@ -81,14 +81,14 @@ describe("doorward-client", () => {
     const state = `onState({ to, reason, check }) {
       if (to !== "blocked") return;
       console.log([reason, check].join(": "));
-      chat.stop();
+      chat.close();
     },`;
     const code = program("console.log", "ws://127.0.0.1:1/pico", state);
     const printed = await runNode(
       `delete globalThis.WebSocket;\nconst { connect } = await import("doorward-client");
       ${code.replace(/^import .*$/m, "")}`,
     );
-    expect(printed).toBe("no_websocket: Node 20 needs the package ws: npm install ws\nstopped");
+    expect(printed).toBe("no_websocket: Node 20 needs the package ws: npm install ws\nclosed");
   });
 
   test("talks to a channel from Node", async () => {

@@ -85,7 +85,7 @@ async function startServer() {
     },
     clock,
     [Symbol.dispose]: () => {
-      client.stop();
+      client.close();
       server.close();
     },
   };
@@ -101,7 +101,7 @@ describe("connect", () => {
     record.title("messages, stops and acknowledgements");
     const a = await server.accept("A");
     say(a, { type: "hello", session_id: "s", payload: hello });
-    const sent = client.send({ content: "hello", id: "1" });
+    const sent = client.send({ content: "hello", id: "1" }).accepted;
     await a.until("message.send");
     say(a, { type: "message.create", payload: message, ...numbered, seq: 1 });
     say(a, { type: "message.ack", payload: { request_id: "1", status: "accepted" } });
@@ -109,7 +109,7 @@ describe("connect", () => {
     client.typing(true);
     client.typing(false);
     await a.until("typing.stop");
-    const stopped = client.stopAnswer("1");
+    const stopped = client.stop("1");
     const { id } = JSON.parse((await a.until("message.stop")).replace(/^text masked /, ""));
     const status = { request_id: "1", status: "over" };
     say(a, { type: "stop.ack", payload: { request_id: id, stopped: [status] } });
@@ -118,7 +118,7 @@ describe("connect", () => {
     await a.until('"ack"');
 
     record.title("a message that was not acknowledged, after a restart of the server");
-    const repeated = client.send({ content: "again", id: "2", replaces: "1" });
+    const repeated = client.send({ content: "again", id: "2", replaces: "1" }).accepted;
     await a.until("message.send");
     await close(a, 1012, "restart; retry=1000");
     const b = await server.acceptAgain("B");
@@ -130,11 +130,11 @@ describe("connect", () => {
     record.title("a server without the extension");
     await close(b, 1001, "going_away");
     const c = await server.acceptAgain("C");
-    const plain = client.send({ content: "plain", id: "3" });
+    const plain = client.send({ content: "plain", id: "3" }).accepted;
     say(c, { type: "message.create", payload: message, session_id: "s", timestamp: 1 });
     await c.until("message.send");
     await plain;
-    client.stop();
+    client.close();
     await c.until("close");
     await c.cut();
     await expectGolden("client.txt", record.text);

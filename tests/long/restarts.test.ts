@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect, type LinkChange } from "../../lib/pico-link/client.ts";
+import { connect, type ChatStateChange } from "../../lib/pico-link/client.ts";
 import type { Clock } from "../../lib/pico-link/index.ts";
 import { createFaultProxy } from "../../testkit/index.ts";
 
@@ -238,7 +238,7 @@ async function restart(
   const { journal } = createJournal("many");
   const config = { max_connections: 2 * many };
   const first = await startServer({ journal, config });
-  const changes: LinkChange[] = [];
+  const changes: ChatStateChange[] = [];
   const backAt: number[] = [];
   let open = 0;
   const join = (n: number) =>
@@ -266,7 +266,7 @@ async function restart(
   const endedAt = twofold.now();
   await using second = await startServer({ journal, config, port: first.port });
   await eventually(() => open === many);
-  clients.forEach(({ stop }) => stop());
+  clients.forEach(({ close }) => close());
 
   expect(second.port).toBe(first.port);
   expect(backAt.length).toBe(many);

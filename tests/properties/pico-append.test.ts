@@ -136,7 +136,7 @@ async function run(steps: readonly Step[]): Promise<void> {
       expect(shown.get(id)!.filter((content) => !known.has(content))).toEqual([]);
     }
     expect(each.holes).toBe(0);
-    client.stop();
+    client.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createLink, type Dial, type LinkMessage } from "../../lib/pico-link/index.ts";
+import { createLink, type Dial, type ChatMessage } from "../../lib/pico-link/index.ts";
 import { encode, type ServerFrame } from "../../lib/pico-wire/index.ts";
 import { createRandom, createTime } from "./pico-time.ts";
 import { runs } from "../support/runs.ts";
@@ -73,7 +73,7 @@ function plainServer({ seed, lifeMs, answers, bufferMs }: Options) {
 
 const link = (
   { time, random, dial }: ReturnType<typeof plainServer>,
-  rest: { onMessage?: (m: LinkMessage) => void; onUpdate?: (m: LinkMessage) => void } = {},
+  rest: { onMessage?: (m: ChatMessage) => void; onUpdate?: (m: ChatMessage) => void } = {},
 ) =>
   createLink({
     url: "ws://server/pico",
@@ -108,7 +108,7 @@ describe("createLink on a server without the extension", () => {
             for (let n = 0; n < count; n++) {
               const id = `n${sent.length + 1}`;
               sent.push(id);
-              void client.send({ id, content: id }).then(
+              void client.send({ id, content: id }).accepted.then(
                 () => void written.push(id),
                 () => undefined,
               );
@@ -125,7 +125,7 @@ describe("createLink on a server without the extension", () => {
             expect(repeated.filter((id) => id !== before.at(-1))).toEqual([]);
             expect(new Set(ids).size).toBe(ids.length);
           }
-          client.stop();
+          client.close();
         },
       ),
       { numRuns: runs(60) },
@@ -141,7 +141,7 @@ describe("createLink on a server without the extension", () => {
           const client = link(server);
           client.start();
           for (let n = 1; n <= 150; n++) {
-            void client.send({ id: `n${n}`, content: "" }).catch(() => undefined);
+            void client.send({ id: `n${n}`, content: "" }).accepted.catch(() => undefined);
             await server.time.pass(200);
           }
           server.stabilise();
@@ -149,7 +149,7 @@ describe("createLink on a server without the extension", () => {
           const all = server.received.flat();
           expect(new Set(all).size).toBe(150);
           expect(all.length).toBeLessThanOrEqual(165);
-          client.stop();
+          client.close();
         }),
         { numRuns: runs(20) },
       );
@@ -169,8 +169,8 @@ describe("replies of a server without the extension", () => {
       fc.asyncProperty(fc.integer(), fc.array(part, { maxLength: 30 }), async (seed, parts) => {
         const server = plainServer({ seed, lifeMs: 1, answers: true, bufferMs: 1 });
         server.stabilise();
-        const messages: LinkMessage[] = [];
-        const updates: LinkMessage[] = [];
+        const messages: ChatMessage[] = [];
+        const updates: ChatMessage[] = [];
         const client = link(server, {
           onMessage: (message) => void messages.push(message),
           onUpdate: (message) => void updates.push(message),
@@ -195,7 +195,7 @@ describe("replies of a server without the extension", () => {
           last && !last.stops ? [last.message] : [],
         );
         expect(updates.filter(({ final }) => final).length).toBe(messages.length);
-        client.stop();
+        client.close();
       }),
       { numRuns: runs(60) },
     );

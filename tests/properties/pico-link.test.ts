@@ -5,8 +5,8 @@ import {
   createLink,
   timing,
   type Link,
-  type LinkChange,
-  type LinkGap,
+  type ChatStateChange,
+  type ChatGap,
 } from "../../lib/pico-link/index.ts";
 import { createWorld, type World } from "./pico-world.ts";
 import { runs } from "../support/runs.ts";
@@ -17,9 +17,9 @@ interface Diary {
   readonly delivered: string[];
   readonly failed: { id: string; code: string }[];
   /** Numbered frames and gaps in the order of arrival. */
-  readonly received: ({ epoch: string; seq: number } | { gap: LinkGap })[];
+  readonly received: ({ epoch: string; seq: number } | { gap: ChatGap })[];
   readonly wholes: string[];
-  readonly changes: (LinkChange & { at: number })[];
+  readonly changes: (ChatStateChange & { at: number })[];
 }
 
 function keepDiary(world: World, token: string | (() => string) = "token"): Diary {
@@ -54,7 +54,7 @@ function keepDiary(world: World, token: string | (() => string) = "token"): Diar
 function send({ link, sent, delivered, failed }: Diary): void {
   const id = `n${sent.length + 1}`;
   sent.push(id);
-  link.send({ id, content: id }).then(
+  link.send({ id, content: id }).accepted.then(
     () => void delivered.push(id),
     (error: { code: string }) => void failed.push({ id, code: error.code }),
   );
@@ -146,7 +146,7 @@ describe("createLink on one server process", () => {
           const texts = new Set(published.map(({ content }) => content));
           expect(diary.wholes.filter((text) => !texts.has(text) || text === "")).toEqual([]);
           expect(new Set(diary.wholes).size).toBe(diary.wholes.length);
-          diary.link.stop();
+          diary.link.close();
         },
       ),
       { numRuns: runs(150) },
@@ -166,7 +166,7 @@ describe("createLink on one server process", () => {
           expect(diary.wholes.length).toBe(
             new Set(world.server().published.flatMap(({ content }) => content || [])).size,
           );
-          diary.link.stop();
+          diary.link.close();
         },
       ),
       { numRuns: runs(60) },
@@ -204,7 +204,7 @@ describe("createLink across server restarts", () => {
             expect(numbers.at(-1)).toBe(world.server().seq());
             expect([...epochs].filter((epoch) => epoch !== world.server().epoch)).toEqual([]);
           }
-          diary.link.stop();
+          diary.link.close();
         },
       ),
       { numRuns: runs(150) },
@@ -231,7 +231,7 @@ describe("createLink attempts", () => {
             Math.min(timing.maxRetryMs, timing.minRetryMs * 2 ** attempt),
           );
         }
-        diary.link.stop();
+        diary.link.close();
       }),
       { numRuns: runs(30) },
     );
@@ -265,7 +265,7 @@ describe("createLink attempts", () => {
           diary.link.retry();
           await world.time.pass(1_000);
           expect(diary.link.state()).toBe("open");
-          diary.link.stop();
+          diary.link.close();
         },
       ),
       { numRuns: runs(30) },
@@ -288,12 +288,12 @@ describe("createLink attempts", () => {
             if (what === "send" || what === "burst") send(diary);
             if (what === "cut") world.cut();
           }
-          diary.link.stop();
+          diary.link.close();
           send(diary);
           const dials = world.dials.length;
           await world.time.pass(600_000);
           expect(world.dials.length).toBe(dials);
-          expect(diary.link.state()).toBe("stopped");
+          expect(diary.link.state()).toBe("closed");
           expect([...diary.delivered, ...diary.failed.map(({ id }) => id)].sort()).toEqual(
             [...diary.sent].sort(),
           );
@@ -317,7 +317,7 @@ describe("createLink limits", () => {
     await world.time.pass(120_000);
     expect(world.server().accepted).toEqual(diary.sent.slice(0, bounds.maxQueuedMessages));
     expect(world.fastest()).toBeLessThanOrEqual(300);
-    diary.link.stop();
+    diary.link.close();
   });
 
   test("rejects a message without confirmation after five minutes", async () => {
@@ -328,6 +328,6 @@ describe("createLink limits", () => {
     send(diary);
     await world.time.pass(timing.messageExpiryMs + 1);
     expect(diary.failed).toEqual([{ id: "n1", code: "expired" }]);
-    diary.link.stop();
+    diary.link.close();
   });
 });

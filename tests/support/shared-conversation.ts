@@ -159,7 +159,7 @@ export class Device {
 
   send(id: string, content: string): void {
     this.sent.set(id, content);
-    this.client.send({ id, content }).then(
+    this.client.send({ id, content }).accepted.then(
       ({ status }) => this.outcomes.set(id, status),
       (error: { code: string }) => this.outcomes.set(id, error.code),
     );
@@ -168,7 +168,7 @@ export class Device {
   /** Stops the latest message whose outcome is unknown. */
   stopLatest(): void {
     const id = [...this.sent.keys()].findLast((one) => !this.outcomes.has(one));
-    if (id !== undefined) this.client.stopAnswer(id).catch(() => undefined);
+    if (id !== undefined) this.client.stop(id).catch(() => undefined);
   }
 
   /** Cuts the connection without a close frame. */
@@ -208,7 +208,7 @@ export class Device {
   }
 
   end(): void {
-    this.client.stop();
+    this.client.close();
   }
 
   private receive({

@@ -1,11 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket as NodeWebSocket } from "ws";
 import {
   connect,
   type Client,
   type ConnectOptions,
-  type LinkChange,
-  type LinkMessage,
+  type ChatStateChange,
+  type ChatMessage,
 } from "../../../lib/pico-link/client.ts";
 import { createPeer, hurriedClock, type Peer } from "../../support/scripted-peer.ts";
 
@@ -23,14 +23,14 @@ const clock = hurriedClock(20);
 
 interface Talk extends Disposable {
   readonly client: Client;
-  readonly messages: LinkMessage[];
-  state(fits: (change: LinkChange) => boolean): Promise<LinkChange>;
-  message(content: string): Promise<LinkMessage>;
+  readonly messages: ChatMessage[];
+  state(fits: (change: ChatStateChange) => boolean): Promise<ChatStateChange>;
+  message(content: string): Promise<ChatMessage>;
 }
 
 function talk(peer: Peer, options: Partial<ConnectOptions> = {}): Talk {
-  const messages: LinkMessage[] = [];
-  const changes: LinkChange[] = [];
+  const messages: ChatMessage[] = [];
+  const changes: ChatStateChange[] = [];
   const looks = new Set<() => void>();
   const until = <T>(list: readonly T[], fits: (item: T) => boolean): Promise<T> =>
     new Promise((resolve) => {
@@ -63,7 +63,7 @@ function talk(peer: Peer, options: Partial<ConnectOptions> = {}): Talk {
     messages,
     state: (fits) => until(changes, fits),
     message: (content) => until(messages, (message) => message.content === content),
-    [Symbol.dispose]: () => client.stop(),
+    [Symbol.dispose]: () => client.close(),
   };
 }
 
@@ -82,7 +82,7 @@ describe("connect", () => {
     await using peer = await createPeer({ answer: echo });
     using talking = talk(peer, { sessionId: "mine" });
     const { client, message } = talking;
-    await expect(client.send("hello")).resolves.toMatchObject({ status: "written" });
+    await expect(client.send("hello").accepted).resolves.toMatchObject({ status: "written" });
     await message("you said hello");
     const { headers, url } = peer.handshakes[0]!;
     expect(headers.authorization).toBe("Bearer secret");
@@ -101,7 +101,7 @@ describe("connect", () => {
     await using peer = await createPeer({ answer: echo });
     using talking = talk(peer, { token, WebSocket: PageWebSocket, headers: false });
     const { client, message } = talking;
-    await client.send("hello");
+    await client.send("hello").accepted;
     await message("you said hello");
     expect(peer.handshakes[0]!.headers["sec-websocket-protocol"]).toBe(offered);
     expect(peer.handshakes[0]!.headers.authorization).toBeUndefined();
@@ -115,10 +115,10 @@ describe("connect", () => {
       token: async () => "asked for",
       onMessage: ({ content }) => heard.push(content),
     });
-    await client.send("hello");
+    await client.send("hello").accepted;
     expect(peer.handshakes[0]!.headers.authorization).toBe("Bearer asked for");
-    client.stop();
-    expect(client.state()).toBe("stopped");
+    client.close();
+    expect(client.state()).toBe("closed");
   });
 
   test("distinguishes a wrong token from a network failure", async () => {
@@ -172,10 +172,10 @@ describe("connect", () => {
     await peer[Symbol.asyncDispose]();
     using talking = talk(peer);
     const { client, state } = talking;
-    const sending = client.send("hello");
+    const sending = client.send("hello").accepted;
     expect(await state(({ to }) => to === "waiting")).toMatchObject({ reason: "network" });
-    client.stop();
-    await expect(sending).rejects.toMatchObject({ name: "LinkError", code: "stopped" });
+    client.close();
+    await expect(sending).rejects.toMatchObject({ name: "ChatError", code: "closed" });
   });
 
   test("resumes a cut connection and repeats unconfirmed messages", async () => {
@@ -216,7 +216,7 @@ describe("connect", () => {
     using talking = talk(peer, { sessionId: "s" });
     const { client, message } = talking;
     await message("first");
-    const receipt = await client.send("hello");
+    const receipt = await client.send("hello").accepted;
     expect(receipt.status).toBe("delivered");
     expect(peer.frames.filter(({ type }) => type === "message.send").map(({ id }) => id)).toEqual([
       receipt.id,
@@ -238,7 +238,7 @@ describe("connect", () => {
       url: `${peer.url.replace("ws:", "http:")}?session_id=theirs&token=q`,
       token: "",
     });
-    await talking.client.send("hello");
+    await talking.client.send("hello").accepted;
     expect(peer.handshakes[0]!.url).toBe(
       "/pico?session_id=theirs&token=q&pico_ext=1&pico_can=append%2Cstop%2Cturns",
     );
@@ -247,5 +247,13 @@ describe("connect", () => {
 
   test("rejects an invalid address immediately", () => {
     expect(() => connect({ url: "not an address", token: "" })).toThrow(TypeError);
+  });
+
+  test("names the missing source of random bytes", () => {
+    vi.stubGlobal("crypto", undefined);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const options = { url: "ws://127.0.0.1:1/pico", token: "" };
+    expect(() => connect(options)).toThrow("pass a source of random bytes in the option random");
+    connect({ ...options, random: (bytes) => new Uint8Array(bytes) }).close();
   });
 });

@@ -4,9 +4,9 @@ import {
   createLink,
   timing,
   type SocketListener,
-  type LinkChange,
-  type LinkMessage,
-  type LinkReceipt,
+  type ChatStateChange,
+  type ChatMessage,
+  type ChatReceipt,
 } from "../../../lib/pico-link/index.ts";
 import { encode, type ServerFrame } from "../../../lib/pico-wire/index.ts";
 import { turn } from "../../support/sample-plugins.ts";
@@ -17,7 +17,11 @@ import { hello as createHelloFrame } from "./step-player.ts";
  */
 function testServer() {
   const clock = createStoppedClock();
-  const [changes, answers, receipts]: [LinkChange[], LinkMessage[], LinkReceipt[]] = [[], [], []];
+  const [changes, answers, receipts]: [ChatStateChange[], ChatMessage[], ChatReceipt[]] = [
+    [],
+    [],
+    [],
+  ];
   let socketListener!: SocketListener;
   const link = createLink({
     url: "ws://there/pico",
@@ -51,7 +55,7 @@ function testServer() {
       await dialled();
       socketListener({ type: "opened" });
     },
-    send: () => void link.send("hello").then((receipt) => receipts.push(receipt)),
+    send: () => void link.send("hello").accepted.then((receipt) => receipts.push(receipt)),
   };
 }
 

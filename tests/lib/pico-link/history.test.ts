@@ -6,7 +6,7 @@ import { startPicoServer, token, type PicoTestServer } from "../../support/pico-
 import { createHistory, storeIn } from "../../support/sqlite-conversations.ts";
 import { address, entry } from "../../support/sqlite-store.ts";
 
-/** A server whose store has three turns in the session `s`. */
+/** A server whose store has two turns in the session `s`. */
 async function withHistory(): Promise<PicoTestServer> {
   const folder = await createHistory(entry("user", "q", "one"), entry("create", "a", "two"));
   return startPicoServer({
@@ -23,21 +23,23 @@ describe("history of a client", () => {
     await using server = await withHistory();
     const chat = open(`ws://127.0.0.1:${server.port}${path}`);
     const page = await chat.history({ limit: 1 });
-    expect(page.turns).toMatchObject([{ id: "a", role: "assistant", content: "two" }]);
-    const { turns, ...rest } = await chat.history({ before: page.before! });
-    expect(turns).toMatchObject([{ id: "q", role: "user", content: "one" }]);
+    expect(page.items).toMatchObject([
+      { id: "a", role: "assistant", kind: "text", content: "two", toolCalls: [] },
+    ]);
+    const { items, ...rest } = await chat.history({ before: page.before! });
+    expect(items).toMatchObject([{ id: "q", role: "user", content: "one" }]);
     expect(rest).toEqual({});
-    chat.stop();
+    chat.close();
   });
 
   test("rejects with the code of the server", async () => {
     await using server = await withHistory();
     const chat = open(`ws://127.0.0.1:${server.port}/pico`, { token: "x".repeat(43) });
     await expect(chat.history()).rejects.toMatchObject({
-      name: "LinkError",
+      name: "ChatError",
       code: "token_mismatch",
     });
-    chat.stop();
+    chat.close();
   });
 
   test.each([
@@ -47,6 +49,6 @@ describe("history of a client", () => {
   ])("rejects with history_unavailable after %s", async (_, fetch) => {
     const chat = open("ws://127.0.0.1:1/pico", { fetch });
     await expect(chat.history()).rejects.toMatchObject({ code: "history_unavailable" });
-    chat.stop();
+    chat.close();
   });
 });

@@ -1,12 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
-import { createLink, type SocketListener, type LinkChange } from "../../../lib/pico-link/index.ts";
+import {
+  createLink,
+  type SocketListener,
+  type ChatStateChange,
+} from "../../../lib/pico-link/index.ts";
 import { turn } from "../../support/sample-plugins.ts";
 
 /** A link with scripted sockets. `setBack` sets the clock back but not its timers. */
 function server() {
   const clock = createStoppedClock();
-  const changes: LinkChange[] = [];
+  const changes: ChatStateChange[] = [];
   const dialled: SocketListener[] = [];
   let behind = 0;
   const link = createLink({
@@ -38,6 +42,16 @@ function server() {
 }
 
 describe("createLink", () => {
+  test("returns the id of a message before it is sent", async () => {
+    const { link } = server();
+    link.start();
+    const { id, accepted } = link.send({ id: "own", content: "hello" });
+    expect(id).toBe("own");
+    const stopped = expect(accepted).rejects.toMatchObject({ code: "stopped" });
+    await expect(link.stop(id)).resolves.toEqual([{ requestId: id, status: "removed" }]);
+    await stopped;
+  });
+
   test("joins a repeated message and rejects a reused id", async () => {
     const { link, socket } = server();
     link.start();
@@ -45,10 +59,10 @@ describe("createLink", () => {
     socket({ type: "opened" });
     const hello = { conn_id: "c", session_id: "s", epoch: "e" };
     socket({ type: "message", data: JSON.stringify({ type: "hello", payload: hello }) });
-    const first = link.send({ id: "a", content: "hello" });
-    const same = link.send({ id: "a", content: "hello" });
-    await expect(link.send({ id: "a", content: "other" })).rejects.toMatchObject({
-      name: "LinkError",
+    const first = link.send({ id: "a", content: "hello" }).accepted;
+    const same = link.send({ id: "a", content: "hello" }).accepted;
+    await expect(link.send({ id: "a", content: "other" }).accepted).rejects.toMatchObject({
+      name: "ChatError",
       code: "id_reused",
     });
     const acknowledge = () =>
@@ -62,7 +76,7 @@ describe("createLink", () => {
     acknowledge();
     const delivered = { id: "a", status: "delivered" };
     await expect(Promise.all([first, same])).resolves.toEqual([delivered, delivered]);
-    const again = link.send({ id: "a", content: "hello" });
+    const again = link.send({ id: "a", content: "hello" }).accepted;
     acknowledge();
     await expect(again).resolves.toEqual(delivered);
   });
@@ -71,7 +85,7 @@ describe("createLink", () => {
     const { link, clock, changes, setBack, dialled, socket } = server();
     link.start();
     await turn();
-    const sent = link.send("hello");
+    const sent = link.send("hello").accepted;
     socket({ type: "failed" });
     const { retryInMs = 0 } = changes.at(-1)!;
     setBack(86_400_000);
@@ -84,6 +98,6 @@ describe("createLink", () => {
     const failed = expect(sent).rejects.toMatchObject({ code: "expired" });
     for (let second = 0; second < 300; second++) clock.increment(1_000);
     await failed;
-    link.stop();
+    link.close();
   });
 });

@@ -3,12 +3,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { connect, type Client, type LinkMessage } from "../../../lib/pico-link/client.ts";
+import { connect, type Client, type ChatMessage } from "../../../lib/pico-link/client.ts";
 import { fetchMedia } from "../../../lib/pico-link/media.ts";
 import { decodeServer } from "../../../lib/pico-wire/index.ts";
 import { createPeer } from "../../support/scripted-peer.ts";
 
-type Attachment = LinkMessage["attachments"][number];
+type Attachment = ChatMessage["attachments"][number];
 
 interface Store extends AsyncDisposable {
   readonly origin: string;
@@ -45,7 +45,7 @@ const sourceOf = (origin: string) => ({ base: `${origin}/pico`, token: () => "se
 const at = (url: string): Attachment => ({ url });
 
 /** A server that attaches this to its only reply. */
-async function attached(attachment: object): Promise<LinkMessage & { readonly server: string }> {
+async function attached(attachment: object): Promise<ChatMessage & { readonly server: string }> {
   await using peer = await createPeer({
     greet: (socket) =>
       socket.send(
@@ -56,14 +56,14 @@ async function attached(attachment: object): Promise<LinkMessage & { readonly se
       ),
   });
   let client: Client | undefined;
-  const message = await new Promise<LinkMessage>((onMessage) => {
+  const message = await new Promise<ChatMessage>((onMessage) => {
     client = connect({ url: peer.url, token: "secret", WebSocket, headers: true, onMessage });
   });
-  client!.stop();
+  client!.close();
   return { ...message, server: new URL(peer.url).host };
 }
 
-describe("LinkMessage.attachments", () => {
+describe("ChatMessage.attachments", () => {
   test("have paths that are resolved against the server", async () => {
     const url = "/pico/media/7";
     const { attachments, server } = await attached({ type: "image", url, filename: "cat.png" });
@@ -102,7 +102,7 @@ describe("Client.fetchMedia", () => {
     });
     const url = `${new URL(peer.url).href.replace("ws:", "http:")}/media/7`;
     const blob = await client.fetchMedia(at(url));
-    client.stop();
+    client.close();
     expect([blob.type, await blob.text()]).toEqual(["a/b", "Bearer secret"]);
   });
 });
@@ -124,7 +124,7 @@ describe("fetchMedia", () => {
       response.writeHead(302, { Location: `${other.origin}/stolen` }).end(),
     );
     await expect(fetchMedia(at(`${own.origin}/1`), sourceOf(own.origin))).rejects.toMatchObject({
-      name: "LinkError",
+      name: "ChatError",
       code: "media_unavailable",
     });
     expect(other.requests).toEqual([]);

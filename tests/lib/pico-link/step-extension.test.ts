@@ -20,6 +20,40 @@ describe("step: servers of extension 1", () => {
     expect(player.settled()).toContainEqual({ type: "confirmed", id: "a", status: "delivered" });
   });
 
+  test("updates thoughts and tool calls, and keeps texts unfinished", () => {
+    const player = open();
+    const call = { id: "c", type: "function", function: { name: "clock", arguments: "{}" } };
+    player.frame(create("text", "Let me"));
+    player.frame(create("thought", "hm", { kind: "thought" }));
+    const more = { message_id: "thought", at: 2, content: "!", final: true };
+    player.frame({ type: "message.append", payload: more });
+    const calls = [{ ...call, result: "noon" }, { id: "no name" }, null, "text"];
+    player.frame(create("calls", "", { kind: "tool_calls", tool_calls: calls, final: true }));
+    player.frame(update("text", "Let me see", { final: true, model_name: "model-1" }));
+    expect(player.notifications("onUpdate")).toMatchObject([
+      { id: "text", kind: "text", final: false, toolCalls: [] },
+      { id: "thought", kind: "thought", content: "hm", final: false },
+      { id: "thought", kind: "thought", content: "hm!", final: true },
+      {
+        id: "calls",
+        kind: "tool_calls",
+        final: true,
+        toolCalls: [{ id: "c", name: "clock", arguments: "{}", result: "noon" }],
+      },
+      { id: "text", kind: "text", final: true, model: "model-1" },
+    ]);
+    expect(player.notifications("onMessage")).toMatchObject([{ id: "text", kind: "text" }]);
+  });
+
+  test("reports deletes and typing as objects", () => {
+    const player = open();
+    player.frame({ type: "message.delete", payload: { message_id: "a" } });
+    player.frame({ type: "typing.start" });
+    player.frame({ type: "typing.stop" });
+    expect(player.notifications("onRemoved")).toEqual([{ id: "a" }]);
+    expect(player.notifications("onTyping")).toEqual([{ on: true }, { on: false }]);
+  });
+
   test("counts a numbered frame of an unknown type", () => {
     const player = open();
     player.frame(numbered(1));
@@ -97,12 +131,12 @@ describe("step: servers of extension 1", () => {
   test("acknowledges when stopped, so that another client continues after it", () => {
     const player = open();
     player.frame(numbered(1));
-    const effects = player.do({ type: "stop" });
+    const effects = player.do({ type: "close" });
     expect(effects.slice(0, 2)).toEqual([
       { type: "write", text: encode({ type: "ack", payload: { seq: 1 } }) },
       { type: "drop" },
     ]);
-    expect(player.do({ type: "stop" })).toEqual([]);
+    expect(player.do({ type: "close" })).toEqual([]);
   });
 
   test("resumes with its cursor and connection id", () => {

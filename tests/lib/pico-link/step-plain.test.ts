@@ -119,7 +119,7 @@ describe("step: servers without the extension", () => {
     ]);
   });
 
-  test("ignores placeholders, thoughts and tool calls", () => {
+  test("completes only texts as messages", () => {
     const player = play();
     player.open();
     player.frame(create("1", "…", { placeholder: true }));
@@ -129,6 +129,13 @@ describe("step: servers without the extension", () => {
     player.frame({ type: "typing.stop" });
     expect(player.notifications("onMessage").map(({ content }) => content)).toEqual(["the answer"]);
     expect(player.notifications("onFrame").length).toBe(5);
+    const updates = player.notifications("onUpdate");
+    expect(updates.map(({ id, kind, final }) => [id, kind, final])).toEqual([
+      ["2", "thought", true],
+      ["3", "tool_calls", true],
+      ["1", "text", false],
+      ["1", "text", true],
+    ]);
   });
 
   test("completes messages without an id immediately, with unique ids", () => {

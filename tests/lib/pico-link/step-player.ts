@@ -5,9 +5,9 @@ import {
   step,
   type LinkData,
   type Effect,
-  type LinkChange,
+  type ChatStateChange,
   type LinkEvent,
-  type LinkNotifications,
+  type ChatNotifications,
 } from "../../../lib/pico-link/index.ts";
 import type { Hello, ReceivedFrame, ServerFrame } from "../../../lib/pico-wire/index.ts";
 
@@ -49,15 +49,15 @@ export function play() {
     fail: (rejection: { status?: number; code?: string; retryAfterMs?: number }) =>
       player.do({ type: "failed", generation: linkData.generation, ...rejection }),
     send: (id: string, bytes = 10) => player.do({ type: "send", id, text: id, bytes }),
-    notifications: <K extends keyof LinkNotifications>(handler: K): LinkNotifications[K][] =>
+    notifications: <K extends keyof ChatNotifications>(handler: K): ChatNotifications[K][] =>
       all.flatMap((effect) =>
         effect.type === "notify" && effect.handler === handler
-          ? [effect.payload as LinkNotifications[K]]
+          ? [effect.payload as ChatNotifications[K]]
           : [],
       ),
     written: () => all.flatMap((effect) => (effect.type === "write" ? [effect.text] : [])),
     settled: () => all.filter((effect) => effect.type === "confirmed" || effect.type === "refused"),
-    last: (): LinkChange => player.notifications("onState").at(-1)!,
+    last: (): ChatStateChange => player.notifications("onState").at(-1)!,
   };
   return player;
 }

@@ -66,11 +66,11 @@ describe("step: failed handshakes", () => {
 
 describe("step: closed connections", () => {
   test.each([
-    [1000, "normal", "stopped", "normal"],
-    [1008, "session_ended", "stopped", "session_ended"],
-    [4400, "bad_request", "stopped", "bad_request"],
-    [4403, "forbidden", "stopped", "forbidden"],
-    [4409, "replaced", "stopped", "replaced"],
+    [1000, "normal", "closed", "normal"],
+    [1008, "session_ended", "closed", "session_ended"],
+    [4400, "bad_request", "closed", "bad_request"],
+    [4403, "forbidden", "closed", "forbidden"],
+    [4409, "replaced", "closed", "replaced"],
     [4401, "unauthorized", "blocked", "unauthorized"],
     [1001, "going_away", "waiting", "going_away"],
     [1006, "", "waiting", "network"],

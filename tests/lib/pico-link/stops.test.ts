@@ -86,11 +86,11 @@ describe("step: stops", () => {
   test("rejects stops when the link stops", () => {
     const player = open();
     halt(player, "x");
-    player.do({ type: "stop" });
+    player.do({ type: "close" });
     halt(player, "y");
     expect(player.settled()).toEqual([
-      { type: "refused", id: "x", code: "stopped" },
-      { type: "refused", id: "y", code: "stopped" },
+      { type: "refused", id: "x", code: "closed" },
+      { type: "refused", id: "y", code: "closed" },
     ]);
   });
 });
@@ -128,8 +128,14 @@ describe("step: turns and ends of answers", () => {
     const player = open();
     const payload = { request_id: "m", outcome: "stopped", finish_reason: "stopped" };
     player.frame({ type: "answer.end", payload });
+    player.frame({ type: "answer.end", payload: { ...payload, usage: { input_tokens: "3" } } });
+    const usage = { input_tokens: 3, output_tokens: 4, reasoning_tokens: 1, cached_tokens: 2 };
+    player.frame({ type: "answer.end", payload: { ...payload, usage } });
+    const end = { requestId: "m", outcome: "stopped", finishReason: "stopped" };
     expect(player.notifications("onEnd")).toEqual([
-      { requestId: "m", outcome: "stopped", finishReason: "stopped" },
+      end,
+      end,
+      { ...end, usage: { input: 3, output: 4, reasoning: 1, cached: 2 } },
     ]);
   });
 });

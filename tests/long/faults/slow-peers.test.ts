@@ -129,9 +129,9 @@ describe.concurrent("slow peers", () => {
       onMessage: ({ content }) => void heard.push(content),
       onState: ({ to, reason }) => void states.push(to === "waiting" ? `${to} (${reason})` : to),
     });
-    await link.send("before");
+    await link.send("before").accepted;
     network.set({ up: "swallow", down: "swallow" });
-    const offline = link.send("offline");
+    const offline = link.send("offline").accepted;
     for (const content of ["1", "2", "3"]) await server.ask("say", { session: "s", content });
     await server.until("it let go", () => server.disconnected.length > 0);
     await eventually(() => states.at(-1) !== "open");
@@ -141,7 +141,7 @@ describe.concurrent("slow peers", () => {
     expect(heard).toEqual(["you said before", "1", "2", "3", "you said offline"]);
     expect(server.disconnected[0]).toMatchObject({ code: 4408, initiator: "server" });
     expect(states).toContain("waiting (heartbeat)");
-    link.stop();
+    link.close();
   });
 
   test("closes only dead peers after the event loop was blocked", async ({ expect }) => {

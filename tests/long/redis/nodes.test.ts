@@ -29,7 +29,7 @@ async function startClient(node: NodeProcess) {
     },
     onGap: (gap) => gaps.push(gap),
   });
-  onTestFinished(() => client.stop());
+  onTestFinished(() => client.close());
   return {
     client,
     gaps,
@@ -62,7 +62,7 @@ describe.skipIf(!hasRedis)("a node process", () => {
       const sending = Array.from({ length: 6 }, async () => {
         const text = `${(number += 1)}`;
         sent.push(text);
-        await peer.client.send(text);
+        await peer.client.send(text).accepted;
       });
       await waitFor(() => expect(current.received.length).toBeGreaterThan(0), 15_000);
       await current.stop();
@@ -84,10 +84,10 @@ describe.skipIf(!hasRedis)("a node process", () => {
     const [a, b] = [await start(server.url, prefix, 700), await start(server.url, prefix, 20)];
     const peer = await startClient(b);
     const early = await startClient(a);
-    await early.client.send("zero");
+    await early.client.send("zero").accepted;
     await waitFor(() => expect(a.received).toHaveLength(1), 5_000);
     await waitFor(() => expect(peer.texts()).toEqual(["re zero"]), 5_000);
-    const sending = peer.client.send("one");
+    const sending = peer.client.send("one").accepted;
     await waitFor(() => expect(a.received).toHaveLength(2), 5_000);
     const stoppedAt = performance.now();
     a.child.kill("SIGSTOP");
@@ -96,7 +96,7 @@ describe.skipIf(!hasRedis)("a node process", () => {
     expect(performance.now() - stoppedAt).toBeLessThan(9_000);
     expect(b.received).toHaveLength(1);
     a.child.kill("SIGCONT");
-    await peer.client.send("two");
+    await peer.client.send("two").accepted;
     await waitFor(() => expect(peer.texts()).toEqual(["re zero", "re one", "re two"]), 15_000);
     expect(peer.gaps).toEqual([]);
   });

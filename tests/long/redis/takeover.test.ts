@@ -19,7 +19,7 @@ function startClient({ port }: NodeProcess, sessionId: string) {
     sessionId,
     onMessage: ({ content, final }) => void (final && texts.push(content)),
   });
-  onTestFinished(() => client.stop());
+  onTestFinished(() => client.close());
   return { client, texts };
 }
 
@@ -37,13 +37,13 @@ describe.skipIf(!hasRedis)("a message of a node that is gone", () => {
         onTestFinished(() => node.stop());
         const session = `s${round}`;
         const [early, late] = [startClient(node, session), startClient(survivor, session)];
-        void early.client.send("owned").catch(() => undefined);
+        void early.client.send("owned").accepted.catch(() => undefined);
         await vi.waitFor(() => expect(node.received).toHaveLength(1), 15_000);
-        const sent = late.client.send("passed");
+        const sent = late.client.send("passed").accepted;
         const before = survivor.received.length;
         const startedAt = performance.now();
         node.child.kill(name);
-        early.client.stop();
+        early.client.close();
         await vi.waitFor(() => expect(survivor.received.length).toBeGreaterThan(before), {
           timeout: 30_000,
           interval: 10,
@@ -51,7 +51,7 @@ describe.skipIf(!hasRedis)("a message of a node that is gone", () => {
         waits.push(Math.round(performance.now() - startedAt));
         await sent;
         await vi.waitFor(() => expect(late.texts).toContain("re passed"), 15_000);
-        late.client.stop();
+        late.client.close();
         await node.stop();
       }
       console.log(`${name}: taken over after ${waits.join(", ")} ms`);

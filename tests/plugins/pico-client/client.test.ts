@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
 import { createCapturedLog } from "../../../kernel/testing.ts";
 import { picoClient } from "../../../plugins/pico-client/index.ts";
-import type { LinkMessage } from "../../../lib/pico-link/index.ts";
+import type { ChatMessage } from "../../../lib/pico-link/index.ts";
 import { environment, memory, tokenStore } from "../../../plugins/token-store/index.ts";
 import { startRemote, startPicoClient, token } from "../../support/pico-client-harness.ts";
 
@@ -33,7 +33,7 @@ describe("picoLink", () => {
   });
 
   test("reports updates and delivers the complete message", async () => {
-    const seen: LinkMessage[] = [];
+    const seen: ChatMessage[] = [];
     await using there = await startRemote(async ({ stream }) => {
       const answer = stream();
       for (const word of ["one ", "two ", "three"]) {
@@ -68,7 +68,7 @@ describe("picoLink", () => {
       ["image/png", png],
     ]);
     const typing: boolean[] = [];
-    here.link.listen({ onTyping: (on) => void typing.push(on) });
+    here.link.listen({ onTyping: ({ on }) => void typing.push(on) });
     here.link.typing(true);
     const session = here.link.session()!;
     there.channels.typing({ channel: "pico", session }, true);
@@ -215,7 +215,7 @@ describe("section channels.pico_client", () => {
     });
     await here.link.send({ content: "to two again" });
     await here.configure({ enabled: false, url: "" });
-    await here.until(here.changes, ({ to, reason }) => to === "stopped" && reason === "stopped");
+    await here.until(here.changes, ({ to, reason }) => to === "closed" && reason === "closed");
     expect([one.heard.length, two.heard.length]).toEqual([1, 2]);
   });
 
@@ -257,7 +257,7 @@ describe("section channels.pico_client", () => {
     sending.catch(() => undefined);
     await here[Symbol.asyncDispose]();
     await expect(sending).rejects.toMatchObject({ code: "not_running" });
-    expect(here.changes.at(-1)?.to).toBe("stopped");
+    expect(here.changes.at(-1)?.to).toBe("closed");
   });
 });
 

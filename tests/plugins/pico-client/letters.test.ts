@@ -31,7 +31,7 @@ describe("createDial", () => {
         onState: ({ from, to }) => {
           if (from !== "connecting") return;
           told(to);
-          queueMicrotask(() => client.stop());
+          queueMicrotask(() => client.close());
         },
       });
     });

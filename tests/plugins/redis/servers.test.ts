@@ -45,7 +45,7 @@ describe.skipIf(!hasRedis)("clients of several nodes", () => {
       onMessage: ({ content }) => received.push(content),
       onGap: (gap) => gaps.push(gap),
     });
-    onTestFinished(() => chat.stop());
+    onTestFinished(() => chat.close());
     await waitFor(() => expect(a.services.picoServer.connections()).toHaveLength(1));
     for (let at = 0; at < 30; at += 1) {
       if (at === 10) proxy.lead(b.port);

@@ -55,7 +55,7 @@ function TurnOn({ conversation }: { readonly conversation: Conversation }): JSX.
 const kept = "Messages you send now are delivered afterwards.";
 
 function bannerText({ state, reason, retryAt }: LinkView): JSX.Element | string {
-  if (state === "stopped") return linkClosedMessage(reason);
+  if (state === "closed") return linkClosedMessage(reason);
   const explanation = linkRejectedMessage(reason) ?? rejectionWhy(reason);
   if (explanation !== undefined) return explanation;
   // Reading the signal draws this again each second.

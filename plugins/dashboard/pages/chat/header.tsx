@@ -19,7 +19,7 @@ const linkStateBadges: Readonly<Record<LinkView["state"], readonly [string, stri
   open: ["Connected", "ok"],
   waiting: ["Reconnecting…", "warn"],
   blocked: ["Disconnected", "bad"],
-  stopped: ["Disconnected", "bad"],
+  closed: ["Disconnected", "bad"],
 };
 
 interface HeaderProps {

@@ -2,7 +2,7 @@
 import {
   connect,
   type Client,
-  type LinkHandlers,
+  type ChatHandlers,
   type SocketConstructor,
 } from "../../../../../lib/pico-link/browser.ts";
 import type { HandshakeView, StatusView } from "../../../shared/views.ts";
@@ -14,7 +14,7 @@ import { channelProblemOf } from "../../../shared/channel-problem.ts";
 import { recorder } from "./recorder.ts";
 
 /** Handlers of a link, and one for the raw frames. */
-interface ChatLinkHandlers extends LinkHandlers {
+interface ChatLinkHandlers extends ChatHandlers {
   /** Receives every text frame in both directions. */
   readonly onRaw: (direction: "in" | "out", text: string) => void;
 }

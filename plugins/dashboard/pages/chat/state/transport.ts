@@ -1,6 +1,6 @@
 /** Carries the messages of a conversation over the channel. Loaded after the page. @module */
 import type { Signal } from "@preact/signals";
-import type { Client, LinkChange, LinkError } from "../../../../../lib/pico-link/browser.ts";
+import type { Client, ChatStateChange, ChatError } from "../../../../../lib/pico-link/browser.ts";
 import { serverNow } from "../../live/clock.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
 import { channelProblem, openLink, preferEvents, usesEvents } from "./link.ts";
@@ -16,7 +16,7 @@ import {
 
 /** The connection of a conversation. */
 export interface LinkView {
-  readonly state: LinkChange["to"];
+  readonly state: ChatStateChange["from"];
   readonly reason: string;
   /** Unix milliseconds of the next attempt. */
   readonly retryAt?: number;
@@ -92,7 +92,7 @@ export class Transport {
   /** Attempts to connect now. Also opens a link that was closed permanently. */
   async connect(): Promise<void> {
     const { owner, client } = this;
-    if (client && client.state() !== "stopped") {
+    if (client && client.state() !== "closed") {
       this.isOutdated = client.state() === "connecting";
       return client.retry();
     }
@@ -133,24 +133,25 @@ export class Transport {
   transmit(id: string): void {
     const { owner, client } = this;
     const message = owner.unconfirmed.get(id);
-    if (!message || !client || client.state() === "stopped") return this.wait(id);
+    if (!message || !client || client.state() === "closed") return this.wait(id);
     if (client.state() !== "open") this.wait(id);
     this.typedAt = 0;
     const { content, files, replaces } = message;
     const media = files.map(({ url = "", name }) => ({ url, filename: name }));
     const replaced = replaces !== undefined && { replaces };
-    client.send({ id, content, ...(media.length > 0 && { media }), ...replaced }).then(
+    const sent = client.send({ id, content, ...(media.length > 0 && { media }), ...replaced });
+    sent.accepted.then(
       () => this.settle(id, "delivered"),
-      (error: LinkError) => {
+      (error: ChatError) => {
         // The page closed the link or the sign-in ended; the next link sends it again.
-        if (error.code === "stopped" && client.state() === "stopped") this.wait(id);
+        if (error.code === "closed") this.wait(id);
         else this.fail(id, error);
       },
     );
   }
 
   /** Shows an error of the application in the answer, and all others at the message. */
-  private fail(id: string, { code, message }: LinkError): void {
+  private fail(id: string, { code, message }: ChatError): void {
     const { owner, client } = this;
     const at = serverNow();
     if (applicationCodes.includes(code)) {
@@ -175,7 +176,7 @@ export class Transport {
 
   /** Stops the answer to a message, or all answers. */
   stopAnswer(requestId: string | undefined): void {
-    this.client?.stopAnswer(requestId).catch(({ message }: LinkError) => this.owner.note(message));
+    this.client?.stop(requestId).catch(({ message }: ChatError) => this.owner.note(message));
   }
 
   showTyping(): void {
@@ -186,7 +187,7 @@ export class Transport {
 
   close(): void {
     this.isClosed = true;
-    this.client?.stop();
+    this.client?.close();
   }
 
   private wait(id: string): void {
@@ -208,7 +209,7 @@ export class Transport {
       owner.change((thread) => setDelivery(thread, id, "sending"));
   }
 
-  private handleLink({ to, reason, retryInMs }: LinkChange): void {
+  private handleLink({ to, reason, retryInMs }: ChatStateChange): void {
     const { owner } = this;
     owner.linkState.value = {
       state: to,
@@ -222,7 +223,7 @@ export class Transport {
     if (to === "blocked" && isOff(reason)) {
       // A link repeats its attempts, which are in vain. The page knows when the channel is on.
       this.links++;
-      return this.client?.stop();
+      return this.client?.close();
     }
     if (this.isOutdated) this.retry();
     this.proxyFailures = proxyReasons.includes(reason) ? this.proxyFailures + 1 : 0;
