@@ -54,8 +54,11 @@ function manifestOf({ version, homepage, bugs, license, repository, engines, pub
     exports: {
       ".": {
         types: "./lib/pico-link/client.d.ts",
-        browser: "./lib/pico-link/browser.js",
-        default: "./lib/pico-link/client.js",
+        // Deno and Bun meet the condition "node" too, but have a WebSocket.
+        deno: "./lib/pico-link/browser.js",
+        bun: "./lib/pico-link/browser.js",
+        node: "./lib/pico-link/client.js",
+        default: "./lib/pico-link/browser.js",
       },
       "./package.json": "./package.json",
     },

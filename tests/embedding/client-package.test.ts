@@ -121,6 +121,24 @@ describe("doorward-client", () => {
   });
 
   test.each([
+    ["browser", "browser.js"],
+    ["neutral", "browser.js"],
+    ["node", "client.js"],
+  ] as const)("bundles its form for the platform %s", async (platform, entry) => {
+    const { metafile } = await build({
+      stdin: { contents: program("show", "/pico"), resolveDir: project },
+      bundle: true,
+      format: "esm",
+      platform,
+      external: ["ws"],
+      metafile: true,
+      write: false,
+    });
+    const inputs = Object.keys(metafile.inputs).map((path) => path.split("/").at(-1));
+    expect(inputs.filter((name) => /^(?:browser|client)\.js$/.test(name!))).toEqual([entry]);
+  });
+
+  test.each([
     ["nodenext", "nodenext"],
     ["esnext", "bundler"],
   ])("compiles with module %s and without other declarations", async (module, resolution) => {
