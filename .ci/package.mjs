@@ -4,7 +4,15 @@
 // declarations of all libraries in both module resolution modes.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -39,6 +47,8 @@ try {
   const program = pack(root);
   const client = pack(path.join(root, "dist-client"));
   checkFiles(program.files);
+  checkLinks(root, program.files);
+  checkLinks(path.join(root, "dist-client"), client.files);
   for (const folder of [root, path.join(root, "dist-client")]) checkPublishing(folder);
 
   const tools = project("tools");
@@ -113,6 +123,30 @@ function checkFiles(packed) {
     throw new Error(`the package holds what it should not: ${strange.join(", ")}`);
   if (absent.length > 0) throw new Error(`the package lacks ${absent.join(", ")}`);
   if (maps.length > 0) throw new Error(`the package contains source maps: ${maps.join(", ")}`);
+}
+
+/** Links of the package lead to its own files, or to existing files of the repository. */
+function checkLinks(folder, packed) {
+  const dead = packed
+    .filter((file) => file.endsWith(".md"))
+    .flatMap((file) => {
+      const text = readFileSync(path.join(folder, file), "utf8").replace(/^```[^]*?^```$/gm, "");
+      const links = text.matchAll(/\]\(([^)\s]+)\)|\b(?:href|src|srcset)="([^"]+)"/g);
+      return [...links]
+        .map(([, inText, inTag]) => inText ?? inTag)
+        .filter((link) => !leadsSomewhere(link, file, packed))
+        .map((link) => `${file}: ${link}`);
+    });
+  if (dead.length > 0) throw new Error(`dead links in the package:\n${dead.join("\n")}`);
+}
+
+function leadsSomewhere(link, file, packed) {
+  const [target] = link.split("#");
+  const own = /\/doorward\/doorward\/(?:(?:blob|tree)\/)?main\/(.+)$/.exec(target);
+  if (own) return existsSync(path.join(root, own[1]));
+  if (target === "" || /^[a-z]+:/.test(target)) return true;
+  const inside = path.posix.join(path.posix.dirname(file), target);
+  return packed.some((name) => name === inside || name.startsWith(`${inside}/`));
 }
 
 /** The dry run fails for an invalid manifest, and warns about each field that npm would correct. */

@@ -21,7 +21,7 @@ describe("charts of the performance page", () => {
       expect(svg).toMatch(/<title>.+<\/title>\n<desc>.*Doorward, extension.*<\/desc>/);
       expect(svg).toContain("prefers-color-scheme:dark");
       expect(svg).not.toMatch(/<script|href|url\(/);
-      expect(read("docs", "performance.md")).toContain(`](images/${name})`);
+      expect(read("docs", "performance.md")).toContain(`/docs/images/${name})`);
     },
   );
 });
