@@ -35,10 +35,14 @@ try {
     "@types/express@5",
     `fastify@${devDependencies.fastify}`,
     `zod@${dependencies.zod}`,
+    `esbuild@${devDependencies.esbuild}`,
+    `@photostructure/sqlite@${devDependencies["@photostructure/sqlite"]}`,
+    ...["react@19", "react-dom@19", "@types/react@19", "@types/react-dom@19"],
   ];
-  const packed = ["channel-mqtt", "channel-telegram"].map((name) => {
-    const channel = path.join(root, "examples", name);
-    return JSON.parse(run("npm", "pack", channel, "--json", "--ignore-scripts"))[0].filename;
+  const folders = ["dist-client", "examples/channel-mqtt", "examples/channel-telegram"];
+  const packed = folders.map((name) => {
+    const folder = path.join(root, name);
+    return JSON.parse(run("npm", "pack", folder, "--json", "--ignore-scripts"))[0].filename;
   });
   const types = `@types/node@${devDependencies["@types/node"]}`;
   run(
@@ -84,7 +88,8 @@ function compile(folders) {
   const compilerOptions = {
     module: "nodenext",
     target: "es2023",
-    lib: ["es2023", "esnext.disposable"],
+    lib: ["es2023", "esnext.disposable", "dom"],
+    jsx: "react-jsx",
     types: ["node"],
     strict: true,
     exactOptionalPropertyTypes: true,

@@ -2,11 +2,20 @@
 // it. Each example must exit with 0 after SIGTERM.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const [, , project] = process.argv;
@@ -59,6 +68,47 @@ const checks = {
     const [cookie] = answer.headers.get("set-cookie").split(";");
     expect(await echoOf(new URL("pico", at), { headers: { cookie, origin: at.origin } }), "hello");
     expect(await rejection(new URL("pico", at), { headers: { origin: at.origin } }), 401);
+  },
+  async "react-chat"(at) {
+    const executablePath = process.env.TEST_BROWSER ?? findBrowser();
+    const browser = await chromium.launch({ executablePath });
+    try {
+      const context = await browser.newContext();
+      const page = await context.newPage();
+      const errors = [];
+      page.on("pageerror", (error) => errors.push(error.message));
+      page.on("console", (line) => line.type() === "error" && errors.push(line.text()));
+      await page.goto(at.href);
+      const rows = (name) => page.locator(`li.${name}`).allTextContents();
+      const say = async (text) => {
+        await page.getByLabel("Message").fill(text);
+        await page.getByRole("button", { name: "Send" }).click();
+      };
+      const idle = () => page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+      await page.getByRole("status").getByText("open").waitFor();
+      await say("hello");
+      await page.getByText("It is noon. You said: hello", { exact: true }).waitFor();
+      await idle();
+      expect((await rows("user")).join(), "hello");
+      expect((await rows("tool_calls")).join(), "clock: noon");
+      expect((await rows("thought")).join(), "ThoughtThe clock knows.");
+      await say(Array(100).fill("on").join(" "));
+      await page
+        .getByText(/You said: on on/)
+        .nth(0)
+        .waitFor();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await idle();
+      const before = await rows("assistant");
+      expect(before.length, 2);
+      await page.reload();
+      await page.locator("li.assistant").nth(1).waitFor();
+      expect((await rows("assistant")).join("|"), before.join("|"));
+      expect((await rows("user")).length, 2);
+      expect(errors.filter((text) => !text.includes("favicon.ico")).join(), "");
+    } finally {
+      await browser.close();
+    }
   },
   async "llm-stream"(at) {
     const { connectTestClient } = await kit();
@@ -183,7 +233,15 @@ async function checkExample(name, check) {
   const child = spawn(process.execPath, [`built/${name}/index.js`], {
     cwd: project,
     stdio: ["ignore", "pipe", "pipe"],
-    env: { PATH, HOME: own, PORT: "0", ...brands, MQTT_URL: broker.url, MQTT_PASSWORD: token },
+    env: {
+      PATH,
+      HOME: own,
+      PORT: "0",
+      ...brands,
+      MQTT_URL: broker.url,
+      MQTT_PASSWORD: token,
+      CHAT_STORE: path.join(own, "chat.db"),
+    },
   });
   const ended = new Promise((resolve) =>
     child.once("close", (code, signal) => resolve(signal ?? code)),
@@ -282,6 +340,17 @@ async function within(seconds, what, promise) {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Finds an installed browser without windows, or one with windows. */
+function findBrowser() {
+  for (const name of ["chromium-headless-shell", "chromium", "google-chrome"]) {
+    const found = process.env.PATH.split(":")
+      .map((folder) => path.join(folder, name))
+      .find((file) => existsSync(file));
+    if (found) return found;
+  }
+  throw new Error("react-chat needs a browser: install chromium, or set TEST_BROWSER to its path");
 }
 
 /** Imports the test kit of the installed package. */
