@@ -36,7 +36,7 @@ function reduce(entries: readonly Entry[], change: Change): readonly Entry[] {
       if (!find(change.entry)) return [...entries, change.entry];
       return entries.map((entry) => (entry.key === change.entry.key ? change.entry : entry));
     case "history": {
-      // What arrived on the connection is newer than the page of history.
+      // An entry of the connection is newer than the same entry of history.
       const known = new Set(change.entries.map(({ key }) => key));
       const later = entries.filter(({ key }) => !known.has(key));
       return [...change.entries.map((entry) => find(entry) ?? entry), ...later];

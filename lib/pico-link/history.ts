@@ -1,8 +1,9 @@
 // Reads the history of the conversation over HTTP, with the token.
 import type { Attachment } from "../pico-wire/index.ts";
+import type { ChatEnd, ChatUsage } from "./answer-types.ts";
 import { chatError } from "./errors.ts";
 import { request, type MediaSource } from "./media.ts";
-import { toToolCalls } from "./received-values.ts";
+import { toToolCalls, toUsage } from "./received-values.ts";
 import type { ChatMessage, ChatToolCall } from "./types.ts";
 
 /** A message of one side with its latest text. */
@@ -19,6 +20,15 @@ export interface HistoryTurn {
   readonly kind: ChatMessage["kind"];
   /** `false` if the application ended before the final text. */
   readonly complete?: false;
+  /**
+   * How the answer to a turn of the role `user` ended. Absent if it runs, or if the server does not
+   * remember its end: see `docs/pico.md`.
+   */
+  readonly outcome?: ChatEnd["outcome"];
+  /** Code of the error, with the outcome `failed`. */
+  readonly code?: string;
+  /** Tokens of the answer, if the application named them. */
+  readonly usage?: ChatUsage;
   /** The id that its client gave a turn of the role `user`. */
   readonly requestId?: string;
   /** `requestId` of the turn that this turn of the role `user` is a new version of. */
@@ -56,9 +66,10 @@ export interface HistoryOptions {
 const timeoutMs = 30_000;
 
 /** A turn as the server sends it. */
-type WireTurn = Omit<HistoryTurn, "kind" | "toolCalls"> & {
+type WireTurn = Omit<HistoryTurn, "kind" | "toolCalls" | "usage"> & {
   readonly kind?: HistoryTurn["kind"];
   readonly toolCalls?: unknown;
+  readonly usage?: unknown;
 };
 
 interface Body {
@@ -68,11 +79,15 @@ interface Body {
   readonly message?: string;
 }
 
-const toTurn = ({ kind = "text", toolCalls, ...rest }: WireTurn): HistoryTurn => ({
-  ...rest,
-  kind,
-  toolCalls: Array.isArray(toolCalls) ? toolCalls.flatMap(toToolCalls) : [],
-});
+function toTurn({ kind = "text", toolCalls, usage: given, ...rest }: WireTurn): HistoryTurn {
+  const usage = toUsage(given);
+  return {
+    ...rest,
+    kind,
+    toolCalls: Array.isArray(toolCalls) ? toolCalls.flatMap(toToolCalls) : [],
+    ...(usage && { usage }),
+  };
+}
 
 export async function readHistory(
   source: MediaSource,

@@ -1,6 +1,6 @@
 // Answers GET /pico/history: a page of the turns of one session.
 import { codeOf } from "../../../kernel/index.ts";
-import { isSessionId, parseCursor } from "../../../lib/pico-wire/index.ts";
+import { isSessionId, parseCursor, type AnswerEndFrame } from "../../../lib/pico-wire/index.ts";
 import type { Conversations, Page, Turn } from "../../conversations/index.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
@@ -17,6 +17,8 @@ export interface HistoryOptions {
   /** Undefined without the plugin: every page is empty. */
   readonly conversations: Pick<Conversations, "find" | "read"> | undefined;
   readonly newId: () => string;
+  /** The ends of answers that the channel has kept. */
+  readonly ends: (session: string) => readonly AnswerEndFrame[];
 }
 
 interface HistoryRequest {
@@ -55,8 +57,24 @@ function parse(
 
 const emptyPage: Page<Turn> = { items: [] };
 
+/** Adds how the answer to each turn of a person ended. */
+function withEnds(turns: readonly Turn[], frames: readonly AnswerEndFrame[]): readonly object[] {
+  const ends = new Map(frames.map(({ payload }) => [payload.request_id, payload]));
+  return turns.map((turn) => {
+    const end = turn.role === "user" && turn.requestId ? ends.get(turn.requestId) : undefined;
+    if (!end) return turn;
+    const { outcome, code, usage } = end;
+    return {
+      ...turn,
+      outcome,
+      ...(code !== undefined && { code }),
+      ...(usage !== undefined && { usage }),
+    };
+  });
+}
+
 /** Creates the handler. A session without history has the same response as an unknown one. */
-export function createHistoryHandler({ conversations, newId }: HistoryOptions) {
+export function createHistoryHandler({ conversations, newId, ends }: HistoryOptions) {
   let inProgress = 0;
 
   async function read({ session, ...options }: HistoryRequest): Promise<Page<Turn>> {
@@ -80,7 +98,8 @@ export function createHistoryHandler({ conversations, newId }: HistoryOptions) {
         if (codeOf(error) === "not_found") return emptyPage;
         throw error;
       });
-      return { status: 200, body: { turns: items, ...(before !== undefined && { before }) } };
+      const turns = withEnds(items, ends(request.session));
+      return { status: 200, body: { turns, ...(before !== undefined && { before }) } };
     } catch (error) {
       if (codeOf(error) !== "store_unavailable") throw error;
       return {

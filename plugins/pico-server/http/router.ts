@@ -13,6 +13,7 @@ import {
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
+import type { RecentEnds } from "../session/channel-adapter.ts";
 import { createHistoryHandler, type HistoryOptions } from "./history.ts";
 import { createKeyedBuckets, messageRateOf } from "../connection/rate-limit.ts";
 import { readFeatures, type Features } from "../session/features.ts";
@@ -46,6 +47,7 @@ interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
   readonly delivery: PostMessageOptions["delivery"] & StopOptions["delivery"];
   readonly access: AccessContext<AdmissionControl>;
   readonly conversations: HistoryOptions["conversations"];
+  readonly ends: Pick<RecentEnds, "watch" | "recent">;
   readonly reportRejection: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
   /** Turns the response into an event stream. */
   readonly openStream: (
@@ -102,11 +104,15 @@ class PicoRouter {
 
   constructor(options: RouterOptions) {
     this.options = options;
-    const { conversations, runtime } = options;
+    const { conversations, runtime, ends } = options;
     const isWithinRate = createKeyedBuckets(messageRateOf(runtime.config));
     this.post = createPostHandler({ ...options, isWithinRate });
     this.stop = createStopHandler({ ...options, isWithinRate });
-    this.history = createHistoryHandler({ conversations, newId: runtime.newId });
+    this.history = createHistoryHandler({
+      conversations,
+      newId: runtime.newId,
+      ends: (session) => ends.recent(session, runtime.clock.now()),
+    });
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

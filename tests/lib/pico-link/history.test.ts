@@ -32,6 +32,32 @@ describe("history of a client", () => {
     chat.close();
   });
 
+  test("reads how the answer to a turn ended", async () => {
+    const folder = await createHistory();
+    await using server = await startPicoServer({
+      first: conversations({ store: storeIn(folder) }) as unknown as AnyPlugin,
+      app: async (message) => {
+        await message.reply({ content: "done", usage: { input: 3, output: 1 } });
+        if (message.content === "fail") throw new Error("broken");
+      },
+    });
+    const ended: string[] = [];
+    let resolve: () => void;
+    const both = new Promise<void>((fulfil) => void (resolve = fulfil));
+    const chat = open(`ws://127.0.0.1:${server.port}/pico`, {
+      onEnd: ({ outcome }) => void (ended.push(outcome) === 2 && resolve()),
+    });
+    await chat.send({ id: "good", content: "hello" }).accepted;
+    await chat.send({ id: "bad", content: "fail" }).accepted.catch(() => undefined);
+    await both;
+    const { items } = await chat.history();
+    expect(items.filter(({ role }) => role === "user")).toMatchObject([
+      { requestId: "good", outcome: "completed", usage: { input: 3, output: 1 } },
+      { requestId: "bad", outcome: "failed", code: "internal" },
+    ]);
+    chat.close();
+  });
+
   test("rejects with the code of the server", async () => {
     await using server = await withHistory();
     const chat = open(`ws://127.0.0.1:${server.port}/pico`, { token: "x".repeat(43) });
