@@ -10,8 +10,8 @@ interface Invocation {
 }
 
 /**
- * @returns `doorward` for an installed program, `npx doorward`, or `node dist/bin/doorward.js` for a
- *   checkout.
+ * @returns `doorward` for an installed program, `npx doorward`, or, for a checkout,
+ *   `node dist/bin/doorward.js`.
  */
 export function commandName({ script, cwd, env }: Invocation): string {
   if (env["npm_command"] === "exec") return "npx doorward";

@@ -128,6 +128,7 @@ function createCalls(
         if (senders.add(id, text, { resolve, reject }))
           dispatch({ type: "send", id, text, bytes: encodeUtf8(text).length });
       });
+      accepted.catch(() => undefined); // A caller that does not wait for it must not crash.
       return { id, accepted };
     },
     stop: (requestId) =>

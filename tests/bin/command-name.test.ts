@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { commandName, withCommand } from "../../bin/command-name.ts";
 
-const checkout = "/home/ann/doorward/dist/bin/doorward.js";
+const checkout = "/srv/ann/doorward/dist/bin/doorward.js";
 
 describe("commandName", () => {
   test.each([
     ["doorward", "/usr/local/bin/doorward", "/", {}],
     ["doorward", "/opt/node_modules/doorward/dist/bin/doorward.js", "/", {}],
     ["npx doorward", "/cache/_npx/1/node_modules/.bin/doorward", "/", { npm_command: "exec" }],
-    ["node dist/bin/doorward.js", checkout, "/home/ann/doorward", {}],
-    [`node ${checkout}`, checkout, "/srv", {}],
-    ['node "/a b/doorward.js"', "/a b/doorward.js", "/srv", {}],
+    ["node dist/bin/doorward.js", checkout, "/srv/ann/doorward", {}],
+    [`node ${checkout}`, checkout, "/opt", {}],
+    ['node "/a b/doorward.js"', "/a b/doorward.js", "/opt", {}],
   ])("returns %s", (expected, script, cwd, env) => {
     expect(commandName({ script, cwd, env })).toBe(expected);
   });
