@@ -3,16 +3,13 @@ import type { Awaitable, Release } from "../../kernel/index.ts";
 import type {
   Address,
   AnswerEnd,
-  ContextUsage,
   EndOptions,
-  FinishReason,
   HistoryOptions,
   InboundMessage,
-  Media,
+  OutboundMessage,
   Page,
   Sender,
   StopResult,
-  ToolCall,
   Turn,
   Usage,
 } from "../conversations/contract.ts";
@@ -26,6 +23,7 @@ export type {
   HistoryOptions,
   InboundMessage,
   Media,
+  OutboundMessage,
   PreviousTurn,
   Sender,
   StopResult,
@@ -33,35 +31,6 @@ export type {
   ToolCall,
   Usage,
 } from "../conversations/contract.ts";
-
-/** A message to a client. */
-export interface OutboundMessage {
-  /** Text for the client; in an update, the full text so far. May be empty. On `pico`, the whole
-   *  message has at most 512 KiB as JSON, and a larger one is rejected as `too_large`. */
-  readonly content: string;
-  /** Marks content that clients may fold: thoughts and tool calls. */
-  readonly kind?: "thought" | "tool_calls";
-  /** Marks a progress message. A later update replaces it, and it is not replayed to clients that
-   *  connect afterwards. */
-  readonly placeholder?: boolean;
-  /** The calls that the message announces. Set with `kind: "tool_calls"`. */
-  readonly toolCalls?: readonly ToolCall[];
-  /** Files for the client, in order. Absent means none. */
-  readonly attachments?: readonly Media[];
-  /** Id of the client message that this one answers. `reply` and `stream` of a message set it. */
-  readonly inReplyTo?: string;
-  /** Name of the language model that wrote the message. */
-  readonly model?: string;
-  /** Token counts that the client may show. `pico` sends them as `context_usage`. */
-  readonly contextUsage?: ContextUsage;
-  /** Tokens of the answer, for its end. Read from replies only. */
-  readonly usage?: Usage;
-  /** Why the answer ended. Read from replies only. */
-  readonly finishReason?: FinishReason;
-  /** Bridges the message has crossed. A bridge sets the received number plus one. More than 4 is
-   *  rejected as `loop`. A channel transmits the number if its protocol allows it. */
-  readonly hops?: number;
-}
 
 /** Delivery status of a sent message. It only advances: written or buffered, then delivered or
  *  undelivered. */
@@ -224,6 +193,18 @@ export interface Channels {
   stop(to: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
   /** Lists the sessions of a channel in which a message of a client runs or waits. */
   busySessions(channel: string): readonly string[];
+  /** Lists the attached channels, in the order in which they were attached. */
+  list(): readonly AttachedChannel[];
+  /**
+   * Delivers a message of the owner to a session of a channel with `accepts: "console"`. A repeated
+   * id counts as one message. Settles like `ChannelHandle.deliver`.
+   *
+   * @throws unsupported if the channel does not accept messages of the console.
+   */
+  deliver(
+    to: Address,
+    message: Pick<InboundMessage, "id" | "content" | "sender">,
+  ): Promise<"accepted" | "duplicate">;
   /**
    * Reads the turns of both sides in a session, oldest first. The page is empty for an unknown
    * session, and unless the plugin `conversations` has a durable store.
@@ -304,6 +285,26 @@ export interface ChannelTraffic {
   }[];
 }
 
+/** A channel that is attached. */
+export interface AttachedChannel {
+  /** Value of `channel` in addresses. */
+  readonly name: string;
+  /** True if its messages are in the conversations of this kernel. */
+  readonly isKept: boolean;
+  /** True if the console may write into its sessions. */
+  readonly acceptsConsole: boolean;
+  /** Messages of clients since the start, without duplicates. */
+  readonly received: number;
+  /** Messages of the application since the start. */
+  readonly sent: number;
+  /** Sessions with a client, if the channel reports them: at most 10,000 are counted. */
+  readonly sessions: number;
+}
+
+/** A message of a client, as a channel delivers it. */
+export type DeliveredMessage = Pick<InboundMessage, "session" | "id" | "content"> &
+  Partial<InboundMessage>;
+
 /** Callbacks for the outcome of a delivery: one of them runs, once. */
 export interface DeliveryCallbacks {
   /** The application accepted the message, now or (`duplicate`) when it was delivered before. */
@@ -324,7 +325,8 @@ export interface RunningMessage {
 /** The calls that an attached channel makes. */
 export interface ChannelHandle {
   /**
-   * Delivers a message to the application. While the promise is pending, the channel pauses.
+   * Delivers a message to the application. While the promise is pending, the channel pauses. The
+   * defaults are the name of the channel, `media: []`, `hops: 0`, and the present time for `at`.
    *
    * @returns A promise that resolves when the application has accepted the message. It rejects with
    *   the error of the application.
@@ -332,15 +334,16 @@ export interface ChannelHandle {
    * @throws no_application if the kernel has no application.
    * @throws id_reused if another message of the session used the id.
    * @throws loop if the message has crossed more than 4 bridges.
+   * @throws message_invalid if session, id or content is not a text.
    */
   deliver(
-    message: InboundMessage,
+    message: DeliveredMessage,
     options?: { dedupe?: boolean },
   ): Promise<"accepted" | "duplicate">;
   /** Delivers without a promise, for channels with many messages. A callback may run before this
    *  call returns. */
   hand(
-    message: InboundMessage,
+    message: DeliveredMessage,
     deliveryCallbacks: DeliveryCallbacks,
     options?: { dedupe?: boolean },
   ): void;
@@ -374,17 +377,33 @@ export interface AdapterReceipt extends Receipt {
   readonly isLast?: boolean;
 }
 
-/** A plugin's implementation of a channel. A missing method is rejected as `unsupported`. */
+/**
+ * A plugin's implementation of a channel. A missing method is rejected as `unsupported`. A method
+ * that returns nothing instead of a receipt has written the message.
+ */
 export interface ChannelAdapter {
   /** Value of `channel` in addresses and messages. Each name can be attached once in a kernel. */
   readonly name: string;
   /** Milliseconds that a client may be away and still receive what it missed. @defaultValue `0` */
   readonly resumeMs?: number;
   /**
+   * True: the plugin `channels` adds the messages of both sides to the conversations, if the kernel
+   * has the plugin `conversations`. False: the author of the channel keeps them elsewhere.
+   * `itself`: the channel appends to the log of its name, as `pico` does.
+   *
+   * @defaultValue true
+   */
+  readonly keeps?: boolean | "itself";
+  /**
+   * `console`: the owner may write into the sessions of this channel from the chat page. Such a
+   * message has `door: "dashboard"`, and `turn` shows it to the client.
+   */
+  readonly accepts?: "console";
+  /**
    * Sends a new message. With `final: false`, updates follow, and the last one has `final: true`.
    *
    * @param id - Id for later updates: 32 hexadecimal digits, never used before.
-   * @returns The receipt, with the same id.
+   * @returns The receipt, with the same id. Nothing means `written`.
    * @throws too_large, rate_limited or undeliverable, which reach the caller of `Channels.send`. An
    *   error without a code becomes `undeliverable`.
    */
@@ -392,15 +411,15 @@ export interface ChannelAdapter {
     session: string,
     id: string,
     message: OutboundMessage & { readonly final?: boolean },
-  ): Awaitable<AdapterReceipt>;
+  ): Awaitable<AdapterReceipt | void>;
   /** Replaces the content of a sent message by the full text so far. Fails like `send`. */
   update?(
     session: string,
     id: string,
     message: OutboundMessage & { readonly final?: boolean },
-  ): Awaitable<AdapterReceipt>;
+  ): Awaitable<AdapterReceipt | void>;
   /** Removes a sent message for all clients of the session. Fails like `send`. */
-  remove?(session: string, id: string): Awaitable<AdapterReceipt>;
+  remove?(session: string, id: string): Awaitable<AdapterReceipt | void>;
   /** Shows or hides the typing indicator. A loss is harmless, so it has no receipt. */
   typing?(session: string, on: boolean): void;
   /** Reports that the application failed after it had accepted this message, so that the client

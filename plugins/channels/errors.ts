@@ -6,6 +6,11 @@ export const channelsErrors = errorTable({
     `A channel named "${name}" is already attached; give one of them another name.`,
   channel_invalid: (problem: string) =>
     `needs.channels.attach() takes { name, send(session, id, message) }: ${problem}.`,
+  message_invalid: (field: string, found: string) =>
+    `deliver() takes { session, id, content }: ${field} must be a text, and it is ${found}.`,
+  receipt_missing: (channel: string, method: string, found: string) =>
+    `${method}() of the channel "${channel}" returned ${found} instead of a receipt: return ` +
+    '{ id, status: "written" }, or nothing if the message was written.',
   application_taken:
     "The kernel already has an application, and only one can be used: remove one of the two.",
   application_invalid: (what: string) =>

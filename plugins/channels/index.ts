@@ -3,17 +3,21 @@ import type { Plugin, Scope } from "../../kernel/index.ts";
 import type { Conversations } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
+  Address,
   ChannelsEvents,
   ChannelAdapter,
   Channels,
+  DeliveredMessage,
   InboundMessage,
   ChannelHandle,
 } from "./contract.ts";
+import { AttachedChannels } from "./attached.ts";
 import { Deletions } from "./deletions.ts";
 import { OwnershipQueue } from "./ownership-queue.ts";
 import { createHistory } from "./history.ts";
 import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
+import { Recording } from "./recording.ts";
 import type { RunOptions } from "./run-options.ts";
 import { addAnswer, createTrafficCounts, recordTimes, type TrafficCounts } from "./traffic.ts";
 import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
@@ -31,6 +35,8 @@ export type {
   ChannelsEvents,
   Address,
   AnswerEnd,
+  AttachedChannel,
+  DeliveredMessage,
   EndOptions,
   FinishReason,
   HistoryOptions,
@@ -92,6 +98,8 @@ type InboundRoute = Pick<Inbound, "deliver" | "isBusy" | "forget"> & {
 
 interface HandleOptions {
   readonly name: string;
+  readonly attached: AttachedChannels;
+  readonly now: () => number;
   readonly isAttached: () => boolean;
   readonly detach: () => void;
   readonly inbound: InboundRoute;
@@ -100,16 +108,37 @@ interface HandleOptions {
   readonly emit: ChannelsScope["emit"];
 }
 
+/**
+ * Adds the defaults of a message. Messages of the channel `pico` are complete.
+ *
+ * @throws message_invalid for a message without texts, as in JavaScript.
+ */
+function toInbound(
+  { name, now }: Pick<HandleOptions, "name" | "now">,
+  message: DeliveredMessage,
+): InboundMessage {
+  for (const field of ["session", "id", "content"] as const)
+    if (typeof message[field] !== "string")
+      throw channelsErrors.message_invalid(field, typeof message[field]);
+  const { channel, media, at, hops } = message;
+  const isComplete =
+    channel === name && media !== undefined && at !== undefined && hops !== undefined;
+  if (isComplete) return message as InboundMessage;
+  return { ...message, channel: name, media: media ?? [], at: at ?? now(), hops: hops ?? 0 };
+}
+
 /** Creates the handle of one attached channel. After `close` it ignores or rejects all calls. */
 function createChannelHandle(options: HandleOptions): ChannelHandle {
-  const { name, isAttached, detach, inbound, receipts, streams, emit } = options;
+  const { name, attached, isAttached, detach, inbound, receipts, streams, emit } = options;
   const hand: ChannelHandle["hand"] = (message, outcome, deliverOptions) => {
     if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
-    inbound.deliver(
-      message.channel === name ? message : { ...message, channel: name },
-      outcome,
-      deliverOptions,
-    );
+    let complete: InboundMessage;
+    try {
+      complete = toInbound(options, message);
+    } catch (error) {
+      return outcome.rejected(error);
+    }
+    inbound.deliver(complete, outcome, deliverOptions);
   };
   return {
     hand,
@@ -123,11 +152,13 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
     },
     sessionActive(session) {
       if (!isAttached()) return;
+      attached.noteSession(name, session, true);
       streams.sessionActive({ channel: name, session });
       emit("channels:session-joined", () => ({ channel: name, session }));
     },
     sessionIdle(session) {
       if (!isAttached()) return;
+      attached.noteSession(name, session, false);
       streams.sessionIdle({ channel: name, session });
       emit("channels:session-left", () => ({ channel: name, session }));
     },
@@ -148,7 +179,7 @@ function createRoute({ uses, log, after }: ChannelsScope, inbound: Inbound): Inb
 }
 
 interface SendingOptions {
-  readonly adapters: ReadonlyMap<string, ChannelAdapter>;
+  readonly adapters: AttachedChannels;
   readonly isRunning: () => boolean;
   readonly counts: TrafficCounts;
 }
@@ -170,8 +201,9 @@ function createSending(
     receipts,
     counts,
     deletions,
-    newId() {
+    newId(channel) {
       counts.sent += 1; // Each sent message gets one id.
+      adapters.countSent(channel);
       return newId();
     },
   });
@@ -189,7 +221,7 @@ function createSending(
 function createInbound(
   { clock, log, emit, after, uses }: ChannelsScope,
   calls: Pick<RunOptions, "send" | "history" | "stream" | "deletions">,
-  adapters: ReadonlyMap<string, ChannelAdapter>,
+  adapters: AttachedChannels,
   counts: TrafficCounts,
 ): Inbound {
   return new Inbound({
@@ -239,6 +271,7 @@ function createInbound(
     accepted: (message) => counts.recorder?.accepted(message),
     received(message) {
       counts.received += 1;
+      adapters.countReceived(message.channel);
       counts.recorder?.received(message);
       emit("channels:message-received", () => {
         const { channel, session, id, sender, at } = message;
@@ -247,6 +280,22 @@ function createInbound(
       });
     },
   });
+}
+
+/** Delivers a message of the console to a session of a channel that accepts it. */
+function deliverAsOwner(
+  { clock }: ChannelsScope,
+  adapters: AttachedChannels,
+  route: InboundRoute,
+  message: Address & Pick<InboundMessage, "id" | "content" | "sender">,
+): Promise<"accepted" | "duplicate"> {
+  const { channel } = message;
+  if (adapters.get(channel)?.accepts !== "console")
+    return Promise.reject(channelsErrors.unsupported(channel, "accept"));
+  const inbound = { ...message, media: [], at: clock.now(), hops: 0, door: "dashboard" };
+  return new Promise((accepted, rejected) =>
+    route.deliver(inbound, { accepted, rejected }, { dedupe: true }),
+  );
 }
 
 /**
@@ -274,8 +323,9 @@ export function channels(): Plugin<ChannelsShape> {
     api: 1,
 
     start(scope) {
-      const { emit, after, onReady, onStop } = scope;
-      const adapters = new Map<string, ChannelAdapter>();
+      const { clock, log, random, uses, emit, after, onReady, onStop } = scope;
+      const recording = new Recording({ conversations: uses.conversations, clock, log, random });
+      const adapters = new AttachedChannels();
       let sending = false;
 
       const counts = createTrafficCounts();
@@ -285,7 +335,7 @@ export function channels(): Plugin<ChannelsShape> {
         counts,
       });
       const stream = streams.open;
-      const history = createHistory(scope.uses.conversations);
+      const history = createHistory(uses.conversations);
       const inbound = createInbound(
         scope,
         { send: outbound.send, stream, history, deletions },
@@ -295,7 +345,7 @@ export function channels(): Plugin<ChannelsShape> {
 
       const route = createRoute(scope, inbound);
 
-      scope.uses.conversations?.watchDeletions?.((address) => {
+      uses.conversations?.watchDeletions?.((address) => {
         deletions.add(address);
         const release = route.forget(address);
         streams.forget(address);
@@ -328,19 +378,23 @@ export function channels(): Plugin<ChannelsShape> {
         stream: (to, streamOptions) => stream(to, streamOptions),
         history,
         traffic: () => counts,
-        recordTimes: () => recordTimes(counts, scope.clock),
+        recordTimes: () => recordTimes(counts, clock),
         times: () => counts.recorder?.list() ?? [],
         suggestions: () => inbound.suggestions(),
         stop: (to, id, by) => route.stopMessages(to, id, by),
         busySessions: (channel) => inbound.busySessions(channel),
+        list: () => adapters.list(),
+        deliver: (to, message) => deliverAsOwner(scope, adapters, route, { ...message, ...to }),
         attach(adapter) {
           assertAdapter(adapter);
           const { name } = adapter;
-          if (adapters.has(name)) throw channelsErrors.channel_taken(name);
-          adapters.set(name, adapter);
-          const isAttached = (): boolean => adapters.get(name) === adapter;
-          const detach = (): void => void adapters.delete(name);
-          const handle = { name, isAttached, detach, inbound: route };
+          if (adapters.get(name)) throw channelsErrors.channel_taken(name);
+          const observed = recording.observe(adapter);
+          adapters.add(observed, recording.isKept(adapter));
+          const isAttached = (): boolean => adapters.get(name) === observed;
+          const detach = (): void => adapters.delete(name);
+          const now = (): number => clock.now();
+          const handle = { name, attached: adapters, now, isAttached, detach, inbound: route };
           return createChannelHandle({ ...handle, receipts, streams, emit });
         },
       };

@@ -23,13 +23,37 @@ export function toReply(id: string, message: GrowingReply): GrowingReply {
   return { ...reply, inReplyTo: message.inReplyTo ?? id };
 }
 
+type Returned = Awaitable<AdapterReceipt | void>;
+type Call = (adapter: ChannelAdapter) => Returned;
+
+const isPromise = (returned: Returned): returned is Promise<AdapterReceipt | void> =>
+  typeof returned === "object" && returned !== null && "then" in returned;
+
+type Method = "send" | "update" | "remove";
+
 interface OutboundOptions {
   readonly adapter: (channel: string) => ChannelAdapter | undefined;
   readonly running: () => boolean;
   readonly receipts: ReceiptTracker;
   readonly counts: Pick<TrafficCounts, "recorder">;
-  readonly newId: () => string;
+  /** Makes the id of a message to this channel. */
+  readonly newId: (channel: string) => string;
   readonly deletions: Pick<Deletions, "count" | "hasMessage">;
+}
+
+const statuses: readonly unknown[] = ["written", "buffered", "delivered", "undelivered"];
+
+/**
+ * Reads what a method of an adapter has returned: nothing means `written`.
+ *
+ * @throws receipt_missing for everything else that is not a receipt, as in JavaScript.
+ */
+function toReceipt({ channel, id }: TrackedMessage, method: Method, returned: unknown) {
+  if (returned === undefined) return { id, status: "written" } as const;
+  const { status } = Object(returned) as Partial<AdapterReceipt>;
+  if (statuses.includes(status)) return returned as AdapterReceipt;
+  const found = returned === null ? "null" : `a value of the type ${typeof returned}`;
+  throw channelsErrors.receipt_missing(channel, method, found);
 }
 
 /** The receipt of a change to a message that was deleted with its conversation. */
@@ -60,30 +84,23 @@ export function createOutbound(
   }
 
   /** Changes a sent message, unless it was deleted with its conversation. */
-  function change(
-    to: Address,
-    id: string,
-    call: (adapter: ChannelAdapter) => Awaitable<AdapterReceipt>,
-  ): Promise<Receipt> {
+  function change(method: Method, to: Address, id: string, call: Call): Promise<Receipt> {
     const isDeleted = deletions.count > 0 && deletions.hasMessage(to, id);
-    return isDeleted ? toDeletedReceipt(id) : ask(to, id, call);
+    return isDeleted ? toDeletedReceipt(id) : ask(method, to, id, call);
   }
 
   /** Rejects and never throws. A channel that returns synchronously costs one promise. */
-  function ask(
-    to: Address,
-    id: string,
-    call: (adapter: ChannelAdapter) => Awaitable<AdapterReceipt>,
-  ): Promise<Receipt> {
+  function ask(method: Method, to: Address, id: string, call: Call): Promise<Receipt> {
     let tracked: TrackedMessage | undefined;
     try {
       const channel = adapterFor(to);
       const message = (tracked = receipts.track(to.channel, to.session, id));
       const result = call(channel);
-      if (!("then" in result)) return Promise.resolve(receipts.returned(message, result));
+      if (!isPromise(result))
+        return Promise.resolve(receipts.returned(message, toReceipt(message, method, result)));
       receipts.waits(message);
       return result
-        .then((receipt) => receipts.returned(message, receipt))
+        .then((receipt) => receipts.returned(message, toReceipt(message, method, receipt)))
         .catch((error: unknown) => failed(message, error));
     } catch (error) {
       return tracked ? failed(tracked, error) : Promise.reject(error as Error);
@@ -92,21 +109,21 @@ export function createOutbound(
 
   return {
     send(to, message) {
-      const id = newId();
-      return ask(to, id, (channel) => {
+      const id = newId(to.channel);
+      return ask("send", to, id, (channel) => {
         if ((message.hops ?? 0) > maxHops) throw channelsErrors.loop();
         counts.recorder?.sent(to, id, message);
         return channel.send(to.session, id, message);
       });
     },
     update: (to, id, message) =>
-      change(to, id, (channel) => {
+      change("update", to, id, (channel) => {
         if (!channel.update) throw channelsErrors.unsupported(to.channel, "update");
         counts.recorder?.sent(to, id, message);
         return channel.update(to.session, id, message);
       }),
     remove: (to, id) =>
-      change(to, id, (channel) => {
+      change("remove", to, id, (channel) => {
         if (!channel.remove) throw channelsErrors.unsupported(to.channel, "remove");
         return channel.remove(to.session, id);
       }),

@@ -171,6 +171,35 @@ export interface InboundMessage extends Address {
   readonly hops: number;
 }
 
+/** A message to a client. */
+export interface OutboundMessage {
+  /** Text for the client; in an update, the full text so far. May be empty. On `pico`, the whole
+   *  message has at most 512 KiB as JSON, and a larger one is rejected as `too_large`. */
+  readonly content: string;
+  /** Marks content that clients may fold: thoughts and tool calls. */
+  readonly kind?: "thought" | "tool_calls";
+  /** Marks a progress message. A later update replaces it, and it is not replayed to clients that
+   *  connect afterwards. */
+  readonly placeholder?: boolean;
+  /** The calls that the message announces. Set with `kind: "tool_calls"`. */
+  readonly toolCalls?: readonly ToolCall[];
+  /** Files for the client, in order. Absent means none. */
+  readonly attachments?: readonly Media[];
+  /** Id of the client message that this one answers. `reply` and `stream` of a message set it. */
+  readonly inReplyTo?: string;
+  /** Name of the language model that wrote the message. */
+  readonly model?: string;
+  /** Token counts that the client may show. `pico` sends them as `context_usage`. */
+  readonly contextUsage?: ContextUsage;
+  /** Tokens of the answer, for its end. Read from replies only. */
+  readonly usage?: Usage;
+  /** Why the answer ended. Read from replies only. */
+  readonly finishReason?: FinishReason;
+  /** Bridges the message has crossed. A bridge sets the received number plus one. More than 4 is
+   *  rejected as `loop`. A channel transmits the number if its protocol allows it. */
+  readonly hops?: number;
+}
+
 /** Selects a page of history. */
 export interface HistoryOptions {
   /** 1 to 200. @defaultValue `50` */

@@ -200,7 +200,10 @@ describe("runChannelConformance", () => {
     const sent: Breaks = {
       port: (port) => ({
         ...port,
-        send: async (...args) => ({ ...(await port.send(...args)), status: "sent" as never }),
+        send: async (...args) => {
+          await port.send(...args);
+          return { status: "sent" } as never;
+        },
       }),
     };
     expect(await verdict(lost, [updates])).toEqual([updates]);

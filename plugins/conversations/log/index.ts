@@ -1,3 +1,5 @@
-// The session log in memory. It needs no other part of the plugin, so that a channel can make one
-// itself if the plugin is not listed.
+// The parts of the log that channels make themselves. They need no other part of the plugin.
 export { createMemorySessionLog } from "./memory-session-log.ts";
+export { requestIdOf, toAttachment, toPayload } from "./message-payload.ts";
+export { SessionRecord } from "./session-record.ts";
+export { TurnEntry } from "./turn-entry.ts";

@@ -25,7 +25,7 @@ import { ByteCounter, countResume } from "../metrics.ts";
 import { helloFrames, retryBounds } from "../session/hello.ts";
 import type { Cursor, SequencedEntry } from "../../conversations/index.ts";
 import { SessionReader, type ReaderListener, type StreamStart } from "../session/subscriptions.ts";
-import { placeholderText } from "../session/turn-entry.ts";
+import { placeholderText } from "../session/turn-placeholder.ts";
 import { openEventStream, retryLargeSeconds } from "../../http/kit.ts";
 
 interface EventStreamOptions {

@@ -3,67 +3,36 @@ import type { Awaitable, Clock } from "../../../kernel/index.ts";
 import type {
   AnswerEnd,
   ChannelAdapter,
-  ContextUsage,
   InboundMessage,
   Media,
   OutboundMessage,
   AdapterReceipt,
-  ToolCall,
   Usage,
 } from "../../channels/index.ts";
 import {
   encode,
-  isId,
   limits,
   type AnswerEndFrame,
   type AnswerEndPayload,
   type Attachment,
   type ServerFrame,
-  type ServerMessage,
 } from "../../../lib/pico-wire/index.ts";
 import { picoErrors } from "../errors.ts";
 import { GrowingTexts } from "./growing-texts.ts";
 import { toFailureCode, toMessageError } from "./mapping.ts";
-import { TurnEntry } from "./turn-entry.ts";
+import { requestIdOf, toAttachment, toPayload, TurnEntry } from "../../conversations/log/index.ts";
 import type { AppendResult, SessionLog, TextGrowth } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
 
-const mediaKinds = ["image", "audio", "video"];
-
-function attachment({ type, bytes, url, filename }: Media): Attachment {
-  const major = type.split("/")[0] ?? "";
-  const address = bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
-  if (address === undefined || !/^(?:https|data):/i.test(address)) throw picoErrors.unsupported();
-  return {
-    type: mediaKinds.includes(major) ? major : "file",
-    url: address,
-    ...(filename !== undefined && { filename }),
-    ...(type.includes("/") && { content_type: type }),
-  };
+/** @throws unsupported if the file has neither bytes nor a URL that clients can open. */
+function requireAttachment(media: Media): Attachment {
+  const attachment = toAttachment(media);
+  if (!attachment) throw picoErrors.unsupported();
+  return attachment;
 }
-
-const noAttachments: readonly Media[] = [];
 
 type FrameType = ServerFrame["type"];
 type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
-
-const toolCall = ({ id, name, arguments: text, result, error }: ToolCall): object => ({
-  id,
-  type: "function",
-  function: { name, arguments: text },
-  ...(result !== undefined && { result }),
-  ...(error !== undefined && { error }),
-});
-
-/** `JSON.stringify` drops undefined values. */
-const usage = (given: ContextUsage): object => ({
-  used_tokens: given.used,
-  total_tokens: given.total,
-  history_tokens: given.history,
-  compress_at_tokens: given.compressAt,
-  summarize_at_tokens: given.summarizeAt,
-  used_percent: given.usedPercent,
-});
 
 /** True if the message has only fields that the frame of an added text can express. */
 const isTextOnly = (message: OutboundUpdate): boolean =>
@@ -74,29 +43,6 @@ const isTextOnly = (message: OutboundUpdate): boolean =>
   (message.attachments === undefined || message.attachments.length === 0);
 const isPlainText = (message: OutboundUpdate): boolean =>
   message.kind === undefined && isTextOnly(message);
-
-/** Message ids of other channels may be invalid on this one. */
-const requestIdOf = ({ inReplyTo }: OutboundUpdate): string | undefined =>
-  inReplyTo !== undefined && isId(inReplyTo) ? inReplyTo : undefined;
-
-function toPayload(id: string, message: OutboundUpdate, final: boolean | undefined): ServerMessage {
-  const { content, kind, placeholder, attachments = noAttachments } = message;
-  const { toolCalls, contextUsage, model } = message;
-  const request = requestIdOf(message);
-  return {
-    message_id: id,
-    content,
-    ...(request !== undefined && { request_id: request }),
-    ...(kind && { kind }),
-    ...(kind === "thought" && { thought: true }),
-    ...(placeholder && { placeholder }),
-    ...(final && { final }),
-    ...(toolCalls && { tool_calls: toolCalls.map(toolCall) }),
-    ...(contextUsage && { context_usage: usage(contextUsage) }),
-    ...(model !== undefined && { model_name: model }),
-    ...(attachments.length > 0 && { attachments: attachments.map(attachment) }),
-  };
-}
 
 /** Sessions whose ends are kept, and ends of one session. */
 const maxSessions = 1_024;
@@ -186,6 +132,7 @@ interface ChannelAdapterOptions {
 
 class PicoChannelAdapter implements ChannelAdapter {
   readonly name = "pico";
+  readonly keeps = "itself";
   readonly resumeMs: number;
   private readonly sessions: SessionLog;
   private readonly clock: Clock;
@@ -327,7 +274,12 @@ class PicoChannelAdapter implements ChannelAdapter {
       : undefined;
     const text =
       plain ??
-      encode({ type, payload: toPayload(id, message, final), session_id: session, timestamp: now });
+      encode({
+        type,
+        payload: toPayload(id, message, final, requireAttachment),
+        session_id: session,
+        timestamp: now,
+      });
     return this.write(type, session, id, text, numbered, final, growth, answers);
   }
 

@@ -11,7 +11,7 @@ import {
 import type { Features } from "./features.ts";
 import { OwnTurns } from "./own-turns.ts";
 import { SentTexts } from "./sent-texts.ts";
-import { encodePlaceholder } from "./turn-entry.ts";
+import { encodePlaceholder } from "./turn-placeholder.ts";
 import type {
   Cursor,
   DefaultStart,

@@ -48,6 +48,7 @@ async function run(
   const store = createStore();
   const calls: string[] = [];
   const channel = createSampleChannel({
+    keeps: false,
     update(_, id, { content }) {
       calls.push(`update ${content}`);
       return { id, status: "written" };
@@ -152,7 +153,7 @@ describe("Deletions", () => {
 describe("DedupedDelivery", () => {
   test("stores no id of a deleted message at a later attempt", async () => {
     const dedupe = new Dedupe(createStoppedClock());
-    const { message } = createSampleChannel();
+    const { message } = createSampleChannel({ keeps: false });
     const one = message({ id: "a" });
     const stored: string[] = [];
     const unavailable = Object.assign(new Error("away"), { code: "store_unavailable" });

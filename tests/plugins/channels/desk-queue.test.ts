@@ -50,7 +50,7 @@ async function run(
     api: 1,
     start: () => ({ conversations }),
   };
-  const channel = createSampleChannel();
+  const channel = createSampleChannel({ keeps: false });
   const received: string[] = [];
   const app = application(({ id }) => void received.push(id));
   await withKernel([store, channels(), channel.plugin, app], ({ clock }) =>

@@ -3,10 +3,8 @@ import { describe, expect, test } from "vitest";
 import { encode } from "../../../../lib/pico-wire/index.ts";
 import type { InboundMessage, Sender } from "../../../../plugins/channels/index.ts";
 import { frameText, frameWithPosition } from "../../../../plugins/pico-server/frame-encoding.ts";
-import {
-  encodePlaceholder,
-  TurnEntry,
-} from "../../../../plugins/pico-server/session/turn-entry.ts";
+import { TurnEntry } from "../../../../plugins/conversations/log/turn-entry.ts";
+import { encodePlaceholder } from "../../../../plugins/pico-server/session/turn-placeholder.ts";
 
 const id = "0123456789abcdef0123456789abcdef";
 const text = fc.oneof(

@@ -2,20 +2,23 @@
 import {
   encode,
   limits,
+  type ServerFrame,
   type TurnMedia,
   type UserTurn,
   type UserTurnFrame,
 } from "../../../lib/pico-wire/index.ts";
-import type { InboundMessage, Media } from "../../channels/index.ts";
-import type { LogEntry, SequencedEntry } from "../../conversations/index.ts";
-import { frameText, type EncodedFrame } from "../frame-encoding.ts";
+import type { InboundMessage, Media } from "../messages.ts";
+import type { LogEntry } from "./session-log.ts";
 
 /** Bytes that images may take together, decoded, to be repeated to other clients. */
-const maxMediaBytes = 256 * 1024;
+export const maxMediaBytes = 256 * 1024;
 /** Bytes of the fields around the content, roughly. */
 const envelopeBytes = 320;
 
-const sizeOfMedia = (media: readonly Media[]): number =>
+/** A frame with the text of the application. */
+export type TextFrame = Extract<ServerFrame, { type: "message.create" | "message.update" }>;
+
+export const sizeOfMedia = (media: readonly Media[]): number =>
   media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
 
 const urlOf = ({ type, bytes, url }: Media): string | undefined =>
@@ -63,7 +66,7 @@ export class TurnEntry implements LogEntry {
 
   private encode(): Buffer {
     const { turn, hasUrls } = this;
-    const { id, content, media, sender, session, at, replaces } = turn;
+    const { id, channel, content, media, sender, session, at, replaces } = turn;
     const payload: UserTurn = {
       message_id: this.newId(),
       request_id: id,
@@ -71,7 +74,7 @@ export class TurnEntry implements LogEntry {
       media: media.map((medium) => toTurnMedia(medium, hasUrls)),
       attachments: [],
       ...(sender && { sender }),
-      door: turn.door ?? "pico",
+      door: turn.door ?? channel,
       ...(replaces !== undefined && { replaces }),
     };
     const frame: UserTurnFrame = {
@@ -84,40 +87,25 @@ export class TurnEntry implements LogEntry {
   }
 }
 
-const withoutData = ({ type, filename }: Media): Media => ({
+export const withoutData = ({ type, filename }: Media): Media => ({
   type,
   ...(filename !== undefined && { filename }),
 });
 
-/** Cuts the text until the frame has at most 512 KiB. A cut divides no surrogate pair. */
-function fitFrame(frame: UserTurnFrame): Buffer {
+/**
+ * Cuts the text until the frame has at most 512 KiB. A cut divides no surrogate pair.
+ *
+ * @returns The encoded frame; without a text, it may be larger.
+ */
+export function fitFrame(frame: UserTurnFrame | TextFrame): Buffer {
   let fitted = frame;
   for (;;) {
     const encoded = Buffer.from(encode(fitted));
     const over = encoded.byteLength - limits.outboundFrame;
-    if (over <= 0) return encoded;
     const { content } = fitted.payload;
+    if (over <= 0 || content === "") return encoded;
     const length = Math.min(content.length - 1, Math.floor(content.length / 2));
     const cut = content.slice(0, length).replace(/[\uD800-\uDBFF]$/, "");
-    fitted = { ...frame, payload: { ...frame.payload, content: cut } };
+    fitted = { ...frame, payload: { ...frame.payload, content: cut } } as typeof frame;
   }
-}
-
-/**
- * Encodes a frame with the number of the turn, for clients of the extension that do not know turns:
- * it removes a message that they do not have.
- */
-export function encodePlaceholder(entry: SequencedEntry): EncodedFrame {
-  return frameText(encode({ ...placeholderOf(entry), ...entry.cursor }));
-}
-
-/** Encodes the same frame for an event, whose id is the number. */
-export function placeholderText(entry: SequencedEntry): string {
-  return encode(placeholderOf(entry));
-}
-
-function placeholderOf({ frame, session }: SequencedEntry) {
-  const turn = JSON.parse(Buffer.from(frame).toString()) as UserTurnFrame;
-  const payload = { message_id: turn.payload.message_id };
-  return { type: "message.delete", payload, session_id: session } as const;
 }

@@ -1,0 +1,115 @@
+/** Keeps what is said over a channel, so that its adapter need not. */
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { Conversations, LogListeners } from "../conversations/index.ts";
+import { SessionRecord } from "../conversations/log/index.ts";
+import type { AdapterReceipt, ChannelAdapter, InboundMessage } from "./contract.ts";
+
+interface RecordingOptions {
+  readonly conversations: Pick<Conversations, "open"> | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+/** The channel reports its own receipts, and has its own connections. */
+const noListeners: LogListeners = {
+  onReceipt: () => undefined,
+  sessionActive: () => undefined,
+  sessionIdle: () => undefined,
+  renewed: () => undefined,
+};
+
+/** Records the channels of one kernel. A log is opened once, also if its channel attaches again. */
+export class Recording {
+  private readonly options: RecordingOptions;
+  private readonly records = new Map<string, SessionRecord>();
+
+  constructor(options: RecordingOptions) {
+    this.options = options;
+  }
+
+  /** True if the messages of this channel are in the conversations. */
+  isKept({ keeps = true }: ChannelAdapter): boolean {
+    return this.options.conversations !== undefined && keeps !== false;
+  }
+
+  /** @returns The adapter, whose messages are recorded unless their channel keeps them. */
+  observe(adapter: ChannelAdapter): ChannelAdapter {
+    const { conversations, random } = this.options;
+    if (!conversations || (adapter.keeps ?? true) !== true) return adapter;
+    const newId = (): string => Buffer.from(random(16)).toString("hex");
+    const record =
+      this.records.get(adapter.name) ??
+      new SessionRecord(conversations.open(adapter.name, noListeners), newId);
+    this.records.set(adapter.name, record);
+    return this.recorded(adapter, record);
+  }
+
+  /** The client has received a message before it is recorded, so that no error is in the record. */
+  private recorded(adapter: ChannelAdapter, record: SessionRecord): ChannelAdapter {
+    const { clock } = this.options;
+    const keep = this.createKeep(adapter.name, record);
+    type Receipt = AdapterReceipt | void;
+    const { name, resumeMs, accepts, update, remove, typing, failed, ended, forgotten } = adapter;
+    return {
+      name,
+      ...(resumeMs !== undefined && { resumeMs }),
+      ...(accepts && { accepts }),
+      ...(typing && { typing: (...args) => adapter.typing!(...args) }),
+      ...(failed && { failed: (...args) => adapter.failed!(...args) }),
+      ...(ended && { ended: (...args) => adapter.ended!(...args) }),
+      ...(forgotten && { forgotten: (...args) => adapter.forgotten!(...args) }),
+      async send(session, id, message): Promise<Receipt> {
+        const receipt = await adapter.send(session, id, message);
+        await keep(session, () => record.sent(session, id, message, clock.now()));
+        return receipt;
+      },
+      async turn(message: InboundMessage): Promise<void> {
+        const { session } = message;
+        const kept = keep(session, () => record.turn(message));
+        await adapter.turn?.(message);
+        await kept;
+      },
+      ...(update && {
+        async update(session, id, message): Promise<Receipt> {
+          const receipt = await adapter.update!(session, id, message);
+          await keep(session, () => record.updated(session, id, message, clock.now()));
+          return receipt;
+        },
+      }),
+      ...(remove && {
+        async remove(session, id): Promise<Receipt> {
+          const receipt = await adapter.remove!(session, id);
+          await keep(session, () => record.removed(session, id, clock.now()));
+          return receipt;
+        },
+      }),
+    };
+  }
+
+  /**
+   * Creates the function that runs a step of the record. A failure is logged, once until the next
+   * success: the message itself has arrived.
+   */
+  private createKeep(channel: string, record: SessionRecord) {
+    const { log } = this.options;
+    let hasFailed = false;
+    let hasWarned = false;
+    return async (session: string, run: () => unknown): Promise<void> => {
+      if (!record.canKeep(session)) {
+        const text =
+          "a session is not kept: its name has more than 256 bytes, or control characters";
+        if (!hasWarned) log.warn({ channel }, text);
+        hasWarned = true;
+        return;
+      }
+      try {
+        await run();
+        hasFailed = false;
+      } catch (err) {
+        if (!hasFailed) log.error({ err, channel }, "messages of a channel are not kept");
+        hasFailed = true;
+      }
+    };
+  }
+}

@@ -1,0 +1,106 @@
+// Records what is said over a channel that has streams of its own.
+import type { Awaitable } from "../../../kernel/index.ts";
+import { encode, isSessionId, limits } from "../../../lib/pico-wire/index.ts";
+import type { InboundMessage, Media, OutboundMessage } from "../messages.ts";
+import { requestIdOf, toAttachment, toPayload } from "./message-payload.ts";
+import type { LogEntry, SessionLog } from "./session-log.ts";
+import { fitFrame, maxMediaBytes, sizeOfMedia, TurnEntry, type TextFrame } from "./turn-entry.ts";
+
+type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
+
+/** Files that are too large, or that no page can open, are left out of the record. */
+function recordable(message: OutboundUpdate): OutboundUpdate {
+  const { attachments = [], ...rest } = message;
+  if (attachments.length === 0) return message;
+  const isLarge = sizeOfMedia(attachments) > maxMediaBytes;
+  const isKept = (media: Media): boolean =>
+    toAttachment(media) !== undefined &&
+    !(isLarge && (media.bytes ?? media.url?.startsWith("data:")));
+  return { ...rest, attachments: attachments.filter(isKept) };
+}
+
+/**
+ * Appends the messages of both sides to a log. A text that is too long for a frame of 512 KiB is cut
+ * in the record. Nothing is appended to a session whose turns the log does not want, as in memory.
+ */
+export class SessionRecord {
+  private readonly log: SessionLog;
+  private readonly newId: () => string;
+
+  /** @param newId - Makes ids of messages. */
+  constructor(log: SessionLog, newId: () => string) {
+    this.log = log;
+    this.newId = newId;
+  }
+
+  /** False for names that the log cannot have. */
+  canKeep(session: string): boolean {
+    return session !== "" && isSessionId(session);
+  }
+
+  /** Adds the message of a person. */
+  turn(message: InboundMessage): Awaitable<unknown> {
+    return this.append(message.session, () => new TurnEntry(message, this.newId));
+  }
+
+  /** Adds a message of the application. */
+  sent(session: string, id: string, message: OutboundUpdate, at: number): Awaitable<unknown> {
+    const final = message.placeholder ? undefined : (message.final ?? true);
+    return this.append(session, () =>
+      this.toEntry("message.create", { session, id, message, final, at }, final !== undefined),
+    );
+  }
+
+  /** Replaces the text of a message. */
+  updated(session: string, id: string, message: OutboundUpdate, at: number): Awaitable<unknown> {
+    const { final } = message;
+    return this.append(session, () =>
+      this.toEntry("message.update", { session, id, message, final, at }, final ?? false),
+    );
+  }
+
+  /** Removes a message of the application. */
+  removed(session: string, id: string, at: number): Awaitable<unknown> {
+    const type = "message.delete";
+    const frame = {
+      type,
+      payload: { message_id: id },
+      session_id: session,
+      timestamp: at,
+    } as const;
+    const encoded = Buffer.from(encode(frame));
+    return this.append(session, () => ({ type, frame: encoded, numbered: true, message: id }));
+  }
+
+  private append(session: string, entry: () => LogEntry): Awaitable<unknown> {
+    return this.log.wantsTurns(session) ? this.log.append(session, entry()) : undefined;
+  }
+
+  private toEntry(
+    type: "message.create" | "message.update",
+    sent: {
+      readonly session: string;
+      readonly id: string;
+      readonly message: OutboundUpdate;
+      readonly final: boolean | undefined;
+      readonly at: number;
+    },
+    numbered: boolean,
+  ): LogEntry {
+    const { session, id, final, at } = sent;
+    const message = recordable(sent.message);
+    const toFrame = (kept: OutboundUpdate): Buffer =>
+      fitFrame({
+        type,
+        payload: toPayload(id, kept, final, (media) => toAttachment(media)!),
+        session_id: session,
+        timestamp: at,
+      } as TextFrame);
+    let frame = toFrame(message);
+    const { toolCalls: _, ...text } = message;
+    if (frame.byteLength > limits.outboundFrame) frame = toFrame(text);
+    const request = requestIdOf(message);
+    const isAnswer = final && message.kind === undefined && request !== undefined;
+    return { type, frame, numbered, message: id, final, ...(isAnswer && { answers: request }) };
+  }
+}

@@ -1,0 +1,222 @@
+import { describe, expect, test } from "vitest";
+import { createKernel } from "../../../kernel/index.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
+import {
+  application,
+  channels,
+  type Application,
+  type ChannelAdapter,
+} from "../../../plugins/channels/index.ts";
+import { conversations } from "../../../plugins/conversations/index.ts";
+import { createSampleChannel } from "../../support/sample-channel.ts";
+import { storeIn } from "../../support/sqlite-conversations.ts";
+import { createFolder } from "../../support/sqlite-store.ts";
+
+const address = { channel: "sample", session: "s" };
+
+/** Runs a kernel with a store on disk and the sample channel, which keeps nothing itself. */
+async function run(handler: Application, adapter: Partial<ChannelAdapter> = {}) {
+  const channel = createSampleChannel(adapter);
+  const store = conversations({ store: storeIn(createFolder()) });
+  const { log, lines } = createCapturedLog();
+  const plugins = [store, channels(), channel.plugin, application(handler)] as const;
+  const kernel = createKernel(plugins, { log });
+  await kernel.start();
+  const { channels: service, conversations: history } = kernel.services;
+  return {
+    channel,
+    service,
+    history,
+    lines,
+    stop: () => kernel.stop(),
+    turns: async () =>
+      (await service.history(address)).items.map(
+        ({ role, content, complete, inReplyTo, requestId }) =>
+          [role, requestId ?? inReplyTo, content, complete].filter((part) => part !== undefined),
+      ),
+  };
+}
+
+const echo: Application = async ({ content, reply }) => void (await reply({ content }));
+
+describe("a channel that keeps nothing", () => {
+  test("has the turns of both sides in its history", async () => {
+    const { channel, service, history, turns, stop } = await run(echo);
+    await channel.inlet().deliver({ session: "s", id: "m1", content: "hello" });
+    await service.send(address, { content: "a message of its own" });
+    expect(await turns()).toEqual([
+      ["user", "m1", "hello"],
+      ["assistant", "m1", "hello"],
+      ["assistant", "a message of its own"],
+    ]);
+    const { items } = await history.list();
+    expect(items).toMatchObject([{ ...address, title: "hello", turns: 3 }]);
+    expect(await history.search("own")).toHaveLength(1);
+    await history.forget(items[0]!.id);
+    expect(await turns()).toEqual([]);
+    await stop();
+  });
+
+  test("records a growing answer, its update and its removal", async () => {
+    const { channel, service, turns, stop } = await run(() => undefined, {
+      update: () => undefined,
+      remove: () => undefined,
+    });
+    const { id } = await service.send(address, { content: "one", final: false });
+    expect(await turns()).toEqual([["assistant", "one", false]]);
+    await service.update(address, id, { content: "one two", final: true });
+    expect(await turns()).toEqual([["assistant", "one two"]]);
+    await service.remove(address, id);
+    expect(await turns()).toEqual([]);
+    expect(channel.sent).toHaveLength(1);
+    await stop();
+  });
+
+  test("records nothing that the channel rejects", async () => {
+    const { service, turns, stop } = await run(echo, {
+      send: () => Promise.reject(new Error("the network is gone")),
+    });
+    await expect(service.send(address, { content: "lost" })).rejects.toMatchObject({
+      code: "undeliverable",
+    });
+    expect(await turns()).toEqual([]);
+    await stop();
+  });
+
+  test("cuts a text of 2 MiB and leaves out files that no page can open", async () => {
+    const { channel, service, stop } = await run(() => undefined);
+    const content = "é".repeat(1024 * 1024);
+    await channel.inlet().deliver({ session: "s", id: "m1", content });
+    const attachments = [{ type: "image/png", url: "file:///etc/passwd" }];
+    await service.send(address, { content, attachments });
+    const { items } = await service.history(address, { limit: 1 });
+    expect(content.startsWith(items[0]!.content)).toBe(true);
+    expect(items[0]!.content.length).toBeGreaterThan(100_000);
+    expect(items[0]!.attachments).toBeUndefined();
+    await stop();
+  });
+
+  test("answers although the store fails, and logs that once", async () => {
+    const { channel, lines, history, stop } = await run(echo);
+    const log = history.open("sample", {} as never);
+    log.append = () => Promise.reject(new Error("the disk is full"));
+    for (const id of ["m1", "m2"])
+      expect(await channel.inlet().deliver({ session: "s", id, content: "hello" })).toBe(
+        "accepted",
+      );
+    expect(channel.sent).toHaveLength(2);
+    expect(lines.filter(({ text }) => text.includes("are not kept"))).toHaveLength(1);
+    await stop();
+  });
+
+  test("names a session that the log cannot have", async () => {
+    const { channel, lines, stop } = await run(echo);
+    const session = "x".repeat(257);
+    await channel.inlet().deliver({ session, id: "m1", content: "hello" });
+    expect(channel.sent).toHaveLength(1);
+    expect(lines.filter(({ text }) => text.includes("a session is not kept"))).toHaveLength(1);
+    await stop();
+  });
+
+  test("keeps the methods of a class with private fields", async () => {
+    const seen: string[] = [];
+    class Adapter implements ChannelAdapter {
+      readonly name = "private";
+      readonly #seen = seen;
+      send(): void {
+        this.#seen.push("send");
+      }
+      typing(): void {
+        this.#seen.push("typing");
+      }
+      ended(): void {
+        this.#seen.push("ended");
+      }
+    }
+    const { service, stop } = await run(echo);
+    const handle = service.attach(new Adapter());
+    service.typing({ channel: "private", session: "s" }, true);
+    await handle.deliver({ session: "s", id: "m1", content: "hello" });
+    expect(seen).toEqual(["typing", "send", "ended"]);
+    await stop();
+  });
+});
+
+describe("a channel with keeps: false", () => {
+  test("is not in the conversations, and the list says so", async () => {
+    const { channel, service, turns, stop } = await run(echo, { keeps: false });
+    await channel.inlet().deliver({ session: "s", id: "m1", content: "hello" });
+    expect(await turns()).toEqual([]);
+    channel.inlet().sessionActive("s");
+    expect(service.list()).toEqual([
+      {
+        name: "sample",
+        isKept: false,
+        acceptsConsole: false,
+        received: 1,
+        sent: 1,
+        sessions: 1,
+      },
+    ]);
+    await stop();
+  });
+});
+
+describe("Channels.deliver", () => {
+  test("delivers a message of the owner and lets the channel show it", async () => {
+    const shown: string[] = [];
+    const { service, turns, stop } = await run(echo, {
+      accepts: "console",
+      turn: ({ content, door }) => void shown.push(`${door}: ${content}`),
+    });
+    const message = { id: "c1", content: "from the console", sender: { id: "owner" } };
+    expect(await service.deliver(address, message)).toBe("accepted");
+    expect(await service.deliver(address, message)).toBe("duplicate");
+    expect(shown).toEqual(["dashboard: from the console"]);
+    expect(await turns()).toEqual([
+      ["user", "c1", "from the console"],
+      ["assistant", "c1", "from the console"],
+    ]);
+    await stop();
+  });
+
+  test("rejects it for other channels", async () => {
+    const { service, stop } = await run(echo);
+    await expect(service.deliver(address, { id: "c1", content: "x" })).rejects.toMatchObject({
+      code: "unsupported",
+    });
+    await stop();
+  });
+});
+
+describe("an adapter in JavaScript", () => {
+  test("has written what it returns nothing for", async () => {
+    const { service, stop } = await run(echo, { send: () => undefined, remove: async () => {} });
+    const receipt = await service.send(address, { content: "hello" });
+    expect(receipt).toEqual({ id: receipt.id, status: "written" });
+    expect(await service.remove(address, receipt.id)).toMatchObject({ status: "written" });
+    await stop();
+  });
+
+  test.each([true, null, "ok", {}, { id: "x", status: "sent" }])(
+    "names the missing receipt if it returns %j",
+    async (returned) => {
+      const returns = [() => returned as never, () => Promise.resolve(returned as never)];
+      for (const send of returns) {
+        const { service, stop } = await run(echo, { send, keeps: false });
+        const sending = service.send(address, { content: "hello" });
+        await expect(sending).rejects.toThrow(
+          /send\(\) of the channel "sample" returned .* receipt/,
+        );
+        await stop();
+      }
+    },
+  );
+
+  test("names the field of a message that is not a text", async () => {
+    const { channel, stop } = await run(echo);
+    const message = { session: "s", id: 7 as never, content: "hello" };
+    await expect(channel.inlet().deliver(message)).rejects.toThrow("id must be a text");
+    await stop();
+  });
+});
