@@ -4,6 +4,7 @@
 // controls the access to topics.
 import { readFile } from "node:fs/promises";
 import { codeOf } from "doorward";
+import { defineChannel } from "doorward/plugins/channels";
 import * as z from "zod";
 import { isSession, read, sessionOf, write } from "./frames.js";
 import { createLink } from "./link.js";
@@ -25,98 +26,87 @@ const schema = z.strictObject({
   ca_file: z.string().default(""),
 });
 
-/**
- * @typedef {import("doorward/plugins/channels").Channels} Channels
- * @typedef {import("doorward/plugins/token-store").Tokens} Tokens
- * @typedef {import("doorward/plugins/token-store").TokenSecrets} TokenSecrets
- */
+/** The mqtt token is the password. */
+export default () =>
+  defineChannel({
+    name: "mqtt",
+    schema,
+    token: true,
 
-/** The mqtt token is the password.
- * @returns {import("doorward").Plugin<{
- *   config: z.output<typeof schema>, needs: { channels: Channels, tokens: Tokens, tokenSecrets: TokenSecrets },
- * }>} */
-export default () => ({
-  name: "mqtt",
-  api: 1,
-  needs: { channels: true, tokens: true, tokenSecrets: true },
-  config: { section: "channels.mqtt", schema },
+    async start({ attach, token, config, log, random, onReady, onStop }) {
+      const { url, user, prefix, client_id: clientId, ca_file: caFile } = config();
+      const ca = caFile === "" ? undefined : await readFile(caFile, "utf8");
+      /** @type {ReturnType<typeof createLink> | undefined} */
+      let link;
+      let taking = false;
+      const out = (/** @type {string} */ session) => `${prefix}/${session}/out`;
 
-  async start({ needs, config, clock, log, random, onReady, onStop }) {
-    const { url, user, prefix, client_id: clientId, ca_file: caFile } = config();
-    await needs.tokens.claim("mqtt");
-    const ca = caFile === "" ? undefined : await readFile(caFile, "utf8");
-    /** @type {ReturnType<typeof createLink> | undefined} */
-    let link;
-    let taking = false;
-    const out = (/** @type {string} */ session) => `${prefix}/${session}/out`;
+      /** @param {string} session @param {string} id @param {import("./frames.js").Frame} frame
+       *  @returns {Promise<import("doorward/plugins/channels").Receipt>} */
+      async function publish(session, id, frame) {
+        if (!link || !isSession(session))
+          return { id, status: "undelivered", reason: "no such session" };
+        const sent = link.publish(out(session), write(frame)).then((status) => ({ id, status }));
+        sent.then(
+          (receipt) => channel.receipt(session, receipt),
+          () => {},
+        );
+        // While the broker is away, the message waits here; a receipt reports the outcome.
+        return Promise.race([
+          sent,
+          link.cut().then(() => ({ id, status: /** @type {const} */ ("buffered") })),
+        ]);
+      }
 
-    /** @param {string} session @param {string} id @param {import("./frames.js").Frame} frame
-     *  @returns {Promise<import("doorward/plugins/channels").Receipt>} */
-    async function publish(session, id, frame) {
-      if (!link || !isSession(session))
-        return { id, status: "undelivered", reason: "no such session" };
-      const sent = link.publish(out(session), write(frame)).then((status) => ({ id, status }));
-      sent.then(
-        (receipt) => inlet.receipt(session, receipt),
-        () => {},
-      );
-      // While the broker is away, the message waits here; a receipt reports the outcome.
-      return Promise.race([
-        sent,
-        link.cut().then(() => ({ id, status: /** @type {const} */ ("buffered") })),
-      ]);
-    }
+      /** @param {string} session @param {string} id @param {string} code */
+      const report = (session, id, code) =>
+        void publish(session, id, { type: "error", code, in_reply_to: id }).catch(() => {});
 
-    /** @param {string} session @param {string} id @param {string} code */
-    const report = (session, id, code) =>
-      void publish(session, id, { type: "error", code, in_reply_to: id }).catch(() => {});
+      const channel = attach({
+        accepts: "console",
+        send: (session, id, { content, kind, inReplyTo, hops = 0, final = true }) =>
+          publish(session, id, {
+            type: "create",
+            id,
+            content,
+            ...(kind && { kind }),
+            ...(inReplyTo && { in_reply_to: inReplyTo }),
+            ...(hops && { hops }),
+            ...(!final && { final }),
+          }),
+        update: (session, id, { content, final = false }) =>
+          publish(session, id, { type: "update", id, content, final }),
+        remove: (session, id) => publish(session, id, { type: "remove", id }),
+        failed: (session, id, error) => report(session, id, codeOf(error)),
+        turn({ session, id, content, door }) {
+          if (door !== "dashboard") return;
+          void publish(session, id, { type: "create", id, content, from: "owner" }).catch(() => {});
+        },
+        typing(session, on) {
+          if (isSession(session)) link?.hint(out(session), write({ type: "typing", on }));
+        },
+      });
+      onStop(() => link?.close());
 
-    const inlet = needs.channels.attach({
-      name: "mqtt",
-      send: (session, id, { content, kind, inReplyTo, hops = 0, final = true }) =>
-        publish(session, id, {
-          type: "create",
-          id,
-          content,
-          ...(kind && { kind }),
-          ...(inReplyTo && { in_reply_to: inReplyTo }),
-          ...(hops && { hops }),
-          ...(!final && { final }),
-        }),
-      update: (session, id, { content, final = false }) =>
-        publish(session, id, { type: "update", id, content, final }),
-      remove: (session, id) => publish(session, id, { type: "remove", id }),
-      failed: (session, id, error) => report(session, id, codeOf(error)),
-      typing(session, on) {
-        if (isSession(session)) link?.hint(out(session), write({ type: "typing", on }));
-      },
-    });
-    onStop(() => inlet.close());
-    onStop(() => link?.close());
+      /** @param {string} topic @param {Buffer} payload */
+      function heard(topic, payload) {
+        const session = sessionOf(topic);
+        if (!isSession(session)) return log.warn({ topic }, "this topic names no session");
+        const { id = Buffer.from(random(8)).toString("hex"), content, hops } = read(payload);
+        if (!taking) return report(session, id, "not_running");
+        // After a disconnect the broker may repeat a message; its id identifies duplicates.
+        channel
+          .deliver({ session, id, content, hops }, { dedupe: true })
+          .catch((error) => report(session, id, codeOf(error)));
+      }
 
-    /** @param {string} topic @param {Buffer} payload */
-    function heard(topic, payload) {
-      const session = sessionOf(topic);
-      if (!isSession(session)) return log.warn({ topic }, "this topic names no session");
-      const { id = Buffer.from(random(8)).toString("hex"), content, hops } = read(payload);
-      if (!taking) return report(session, id, "not_running");
-      // After a disconnect the broker may repeat a message; its id identifies duplicates.
-      inlet
-        .deliver(
-          { channel: "mqtt", session, id, content, media: [], at: clock.now(), hops },
-          { dedupe: true },
-        )
-        .catch((error) => report(session, id, codeOf(error)));
-    }
-
-    onReady(async () => {
-      taking = true;
-      const password = () => needs.tokenSecrets.reveal("mqtt");
-      link = createLink({ url, clientId, prefix, user, password, ca, log, heard });
-      await link.tried();
-      return async () => {
-        taking = false;
-      };
-    });
-  },
-});
+      onReady(async () => {
+        taking = true;
+        link = createLink({ url, clientId, prefix, user, password: token.reveal, ca, log, heard });
+        await link.tried();
+        return async () => {
+          taking = false;
+        };
+      });
+    },
+  });

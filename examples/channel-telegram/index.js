@@ -2,6 +2,7 @@
 // Offers a Telegram bot as a channel. Each private chat with an allowed user is a session. The
 // channel fetches messages by long polling, so it needs no public address.
 import { codeOf } from "doorward";
+import { defineChannel } from "doorward/plugins/channels";
 import * as z from "zod";
 import { createApi } from "./api.js";
 import { createOutbox } from "./outbox.js";
@@ -27,114 +28,104 @@ const maxRefusals = 1_000;
 const getMeTimeoutMs = 5_000;
 
 /**
- * @typedef {import("doorward/plugins/channels").Channels} Channels
  * @typedef {import("doorward/plugins/channels").Receipt} Receipt
- * @typedef {import("doorward/plugins/token-store").Tokens} Tokens
- * @typedef {import("doorward/plugins/token-store").TokenSecrets} TokenSecrets
  */
 
-/** The telegram token is the token of the bot.
- * @returns {import("doorward").Plugin<{
- *   config: z.output<typeof schema>, needs: { channels: Channels, tokens: Tokens, tokenSecrets: TokenSecrets },
- * }>} */
-export default () => ({
-  name: "telegram",
-  api: 1,
-  needs: { channels: true, tokens: true, tokenSecrets: true },
-  config: { section: "channels.telegram", schema },
+/** The telegram token is the token of the bot. */
+export default () =>
+  defineChannel({
+    name: "telegram",
+    schema,
+    token: true,
 
-  async start({ needs, config, onConfig, clock, after, log, onReady, onStop }) {
-    await needs.tokens.claim("telegram");
-    const { api_url: apiUrl, edit_interval_ms: intervalMs } = config();
-    const call = createApi(apiUrl, () => needs.tokenSecrets.reveal("telegram"));
-    const outbox = createOutbox(call, { clock, after, log }, intervalMs);
-    const isAllowed = (/** @type {string} */ user) => config().allow.includes(user);
-    onConfig((next, before) => ({
-      afterRestart: Object.keys(next).filter(
-        (key) => key !== "allow" && Reflect.get(next, key) !== Reflect.get(before, key),
-      ),
-    }));
+    start({ attach, token, config, onConfig, clock, after, log, onReady, onStop }) {
+      const { api_url: apiUrl, edit_interval_ms: intervalMs } = config();
+      const call = createApi(apiUrl, token.reveal);
+      const outbox = createOutbox(call, { clock, after, log }, intervalMs);
+      const isAllowed = (/** @type {string} */ user) => config().allow.includes(user);
+      onConfig((next, before) => ({
+        afterRestart: Object.keys(next).filter(
+          (key) => key !== "allow" && Reflect.get(next, key) !== Reflect.get(before, key),
+        ),
+      }));
 
-    /** @param {string} session @param {string} id @param {() => Promise<Receipt>} step */
-    const ifAllowed = async (session, id, step) =>
-      isAllowed(session)
-        ? step()
-        : { id, status: /** @type {const} */ ("undelivered"), reason: "the user is not allowed" };
-    /** @param {string} session @param {unknown} error */
-    const report = (session, error) =>
-      outbox.note(session, `Your message failed (${codeOf(error)}). Send it again later.`);
+      /** @param {string} session @param {string} id @param {() => Promise<Receipt>} step */
+      const ifAllowed = async (session, id, step) =>
+        isAllowed(session)
+          ? step()
+          : { id, status: /** @type {const} */ ("undelivered"), reason: "the user is not allowed" };
+      /** @param {string} session @param {unknown} error */
+      const report = (session, error) =>
+        outbox.note(session, `Your message failed (${codeOf(error)}). Send it again later.`);
 
-    const inlet = needs.channels.attach({
-      name: "telegram",
-      send: (session, id, message) =>
-        ifAllowed(session, id, () => outbox.send(session, id, message)),
-      update: (session, id, message) =>
-        ifAllowed(session, id, () => outbox.update(session, id, message)),
-      remove: (session, id) => ifAllowed(session, id, () => outbox.remove(session, id)),
-      typing(session, on) {
-        if (isAllowed(session)) outbox.typing(session, on);
-      },
-      failed: (session, _, error) => report(session, error),
-    });
-    onStop(() => {
-      inlet.close();
-      outbox.close();
-    });
-
-    /** User id -> time of the last refusal. @type {Map<string, number>} */
-    const refusals = new Map();
-    /** @param {string} user */
-    function refuse(user) {
-      const now = clock.monotonic();
-      if (now - (refusals.get(user) ?? -Infinity) < refusalIntervalMs) return;
-      if (refusals.size >= maxRefusals) refusals.clear();
-      refusals.set(user, now);
-      log.warn({ user }, "rejected a Telegram user who is not in channels.telegram.allow");
-      outbox.note(
-        user,
-        `You are not allowed to use this bot; ask its owner to allow the Telegram user ${user}.`,
-      );
-    }
-
-    /** @param {import("./poller.js").TelegramMessage} message */
-    async function take({
-      message_id: messageId,
-      date,
-      text,
-      chat,
-      from,
-      reply_to_message: origin,
-    }) {
-      if (chat.type !== "private" || from === undefined || from.is_bot) return;
-      const session = String(chat.id);
-      if (!isAllowed(String(from.id))) return refuse(session);
-      if (text === undefined) return outbox.note(session, "This bot reads text messages only.");
-      const inReplyTo = origin && outbox.ids.id(session, String(origin.message_id));
-      await inlet
-        .deliver(
-          {
-            channel: "telegram",
-            session,
-            id: String(messageId),
-            content: text,
-            media: [],
-            sender: { id: String(from.id) },
-            at: date * 1_000,
-            hops: 0,
-            ...(inReplyTo !== undefined && { inReplyTo }),
-          },
-          { dedupe: true },
-        )
-        .catch((error) => report(session, error));
-    }
-
-    onReady(async () => {
-      await call("getMe", {}, { timeoutMs: getMeTimeoutMs }).catch((error) => {
-        if (codeOf(error).startsWith("TELEGRAM_")) throw error;
-        log.warn({ reason: error.message }, "cannot reach Telegram; trying again");
+      const channel = attach({
+        accepts: "console",
+        send: (session, id, message) =>
+          ifAllowed(session, id, () => outbox.send(session, id, message)),
+        update: (session, id, message) =>
+          ifAllowed(session, id, () => outbox.update(session, id, message)),
+        remove: (session, id) => ifAllowed(session, id, () => outbox.remove(session, id)),
+        typing(session, on) {
+          if (isAllowed(session)) outbox.typing(session, on);
+        },
+        failed: (session, _, error) => report(session, error),
+        turn({ session, content, door }) {
+          if (door === "dashboard" && isAllowed(session)) outbox.note(session, `Owner: ${content}`);
+        },
       });
-      const poller = createPoller({ call, after, log, take });
-      return () => poller.stop();
-    });
-  },
-});
+      onStop(() => outbox.close());
+
+      /** User id -> time of the last refusal. @type {Map<string, number>} */
+      const refusals = new Map();
+      /** @param {string} user */
+      function refuse(user) {
+        const now = clock.monotonic();
+        if (now - (refusals.get(user) ?? -Infinity) < refusalIntervalMs) return;
+        if (refusals.size >= maxRefusals) refusals.clear();
+        refusals.set(user, now);
+        log.warn({ user }, "rejected a Telegram user who is not in channels.telegram.allow");
+        outbox.note(
+          user,
+          `You are not allowed to use this bot; ask its owner to allow the Telegram user ${user}.`,
+        );
+      }
+
+      /** @param {import("./poller.js").TelegramMessage} message */
+      async function take({
+        message_id: messageId,
+        date,
+        text,
+        chat,
+        from,
+        reply_to_message: origin,
+      }) {
+        if (chat.type !== "private" || from === undefined || from.is_bot) return;
+        const session = String(chat.id);
+        if (!isAllowed(String(from.id))) return refuse(session);
+        if (text === undefined) return outbox.note(session, "This bot reads text messages only.");
+        const inReplyTo = origin && outbox.ids.id(session, String(origin.message_id));
+        await channel
+          .deliver(
+            {
+              session,
+              id: String(messageId),
+              content: text,
+              sender: { id: String(from.id) },
+              at: date * 1_000,
+              ...(inReplyTo !== undefined && { inReplyTo }),
+            },
+            { dedupe: true },
+          )
+          .catch((error) => report(session, error));
+      }
+
+      onReady(async () => {
+        await call("getMe", {}, { timeoutMs: getMeTimeoutMs }).catch((error) => {
+          if (codeOf(error).startsWith("TELEGRAM_")) throw error;
+          log.warn({ reason: error.message }, "cannot reach Telegram; trying again");
+        });
+        const poller = createPoller({ call, after, log, take });
+        return () => poller.stop();
+      });
+    },
+  });

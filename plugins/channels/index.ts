@@ -24,6 +24,13 @@ import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
 
 export { application } from "./application.ts";
 export {
+  defineChannel,
+  type ChannelDefinition,
+  type ChannelScope,
+  type ChannelShape,
+  type ChannelToken,
+} from "./define-channel.ts";
+export {
   createEditThrottle,
   type EditThrottle,
   type EditThrottleOptions,
@@ -282,6 +289,26 @@ function createInbound(
   });
 }
 
+interface DeletionTargets {
+  readonly adapters: AttachedChannels;
+  readonly deletions: Deletions;
+  readonly route: InboundRoute;
+  readonly streams: ReplyStreams;
+}
+
+/** Ends everything of a session whose conversation is deleted. */
+function watchDeletions({ uses, emit }: ChannelsScope, targets: DeletionTargets): void {
+  const { adapters, deletions, route, streams } = targets;
+  uses.conversations?.watchDeletions?.((address) => {
+    deletions.add(address);
+    const release = route.forget(address);
+    streams.forget(address);
+    adapters.get(address.channel)?.forgotten?.(address.session);
+    emit("channels:session-cleared", address);
+    return release;
+  });
+}
+
 /** Delivers a message of the console to a session of a channel that accepts it. */
 function deliverAsOwner(
   { clock }: ChannelsScope,
@@ -345,14 +372,7 @@ export function channels(): Plugin<ChannelsShape> {
 
       const route = createRoute(scope, inbound);
 
-      uses.conversations?.watchDeletions?.((address) => {
-        deletions.add(address);
-        const release = route.forget(address);
-        streams.forget(address);
-        adapters.get(address.channel)?.forgotten?.(address.session);
-        emit("channels:session-cleared", address);
-        return release;
-      });
+      watchDeletions(scope, { adapters, deletions, route, streams });
 
       onStop(() => void (sending = false));
       onReady(() => {

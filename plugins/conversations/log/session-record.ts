@@ -20,8 +20,8 @@ function recordable(message: OutboundUpdate): OutboundUpdate {
 }
 
 /**
- * Appends the messages of both sides to a log. A text that is too long for a frame of 512 KiB is cut
- * in the record. Nothing is appended to a session whose turns the log does not want, as in memory.
+ * Appends the messages of both sides to a log. A text that is too long for a frame of 512 KiB is
+ * cut. Nothing is appended to a session whose turns the log does not want, as in memory.
  */
 export class SessionRecord {
   private readonly log: SessionLog;

@@ -87,7 +87,7 @@ export class TurnEntry implements LogEntry {
   }
 }
 
-export const withoutData = ({ type, filename }: Media): Media => ({
+const withoutData = ({ type, filename }: Media): Media => ({
   type,
   ...(filename !== undefined && { filename }),
 });

@@ -83,7 +83,7 @@ describe("a channel that keeps nothing", () => {
     await stop();
   });
 
-  test("cuts a text of 2 MiB and leaves out files that no page can open", async () => {
+  test("cuts a text of 2 MiB, and leaves out unusable files", async () => {
     const { channel, service, stop } = await run(() => undefined);
     const content = "é".repeat(1024 * 1024);
     await channel.inlet().deliver({ session: "s", id: "m1", content });
@@ -143,7 +143,7 @@ describe("a channel that keeps nothing", () => {
 });
 
 describe("a channel with keeps: false", () => {
-  test("is not in the conversations, and the list says so", async () => {
+  test("adds nothing to the conversations", async () => {
     const { channel, service, turns, stop } = await run(echo, { keeps: false });
     await channel.inlet().deliver({ session: "s", id: "m1", content: "hello" });
     expect(await turns()).toEqual([]);

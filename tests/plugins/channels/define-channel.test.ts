@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { withKernel } from "../../../kernel/testing.ts";
+import { application, channels, defineChannel } from "../../../plugins/channels/index.ts";
+import { memory, tokenStore } from "../../../plugins/token-store/index.ts";
+
+const radio = () =>
+  defineChannel({
+    name: "short_wave",
+    schema: z.strictObject({ band: z.int().default(40) }),
+    token: true,
+    start({ attach, config, token }) {
+      const heard: string[] = [];
+      const channel = attach({
+        send: (session, _, { content }) => void heard.push(`${session} ${content}`),
+      });
+      return {
+        heard,
+        band: () => config().band,
+        isRight: (candidate: string) => token.verify(candidate),
+        token: () => token.reveal(),
+        hear: (id: string, content: string) => channel.deliver({ session: "air", id, content }),
+      };
+    },
+  });
+
+const echo = application(async ({ channel, content, at, media, hops, reply }) => {
+  await reply({ content: JSON.stringify([channel, content, at, media, hops]) });
+});
+
+describe("defineChannel", () => {
+  test("names plugin, section, token, service and adapter once", async () => {
+    const before = [tokenStore(memory({ short_wave: "correct-horse" })), channels()] as const;
+    await withKernel([...before, radio(), echo], async ({ kernel, clock }) => {
+      const { short_wave: service } = kernel.services;
+      clock.increment(7);
+      expect(await service.hear("m1", "cq")).toBe("accepted");
+      const at = clock.now();
+      expect(service.heard).toEqual([`air ${JSON.stringify(["short_wave", "cq", at, [], 0])}`]);
+      expect(service.band()).toBe(40);
+      expect(await service.isRight("wrong")).toBe(false);
+      expect(await service.isRight("correct-horse")).not.toBe(false);
+      expect(service.token()).toBe("correct-horse");
+      expect(kernel.services.channels.list()).toMatchObject([{ name: "short_wave", received: 1 }]);
+    });
+    expect(radio()).toMatchObject({
+      name: "short-wave",
+      needs: { channels: true, tokens: true, tokenSecrets: true },
+      config: { section: "channels.short_wave" },
+    });
+  });
+
+  test("detaches the channel at a stop, and attaches it again", async () => {
+    const plain = defineChannel({
+      name: "plain",
+      start: ({ attach }) => void attach({ send: () => {} }),
+    });
+    await withKernel([channels(), plain, echo], async ({ kernel }) => {
+      await kernel.stop();
+      await kernel.start();
+      expect(kernel.services.channels.list()).toHaveLength(1);
+    });
+  });
+
+  test.each(["Radio", "a b", "", "a__b", "channels.x"])("rejects the name %j", (name) => {
+    expect(() => defineChannel({ name, start: () => undefined })).toThrow("lower-case words");
+  });
+});
