@@ -57,11 +57,14 @@ const titleOf = ({ title, session }: ConversationSummary): string =>
 interface ListBody {
   readonly conversations: readonly ConversationSummary[];
   readonly before?: string;
+  /** Channels whose messages are not kept. */
+  readonly notKept?: readonly string[];
 }
 
 function list(context: CommandContext): Promise<number> {
   const path = `conversations?${queryOf(context, ["before", "limit"])}`;
-  return ask<ListBody>(context, { method: "GET", path }, ({ conversations: all, before }) => {
+  return ask<ListBody>(context, { method: "GET", path }, (body) => {
+    const { conversations: all, before, notKept = [] } = body;
     for (const one of all) {
       const count = `${one.turns} ${one.turns === 1 ? "message" : "messages"}`;
       context.out(`${one.id}  used ${formatUtc(one.usedAt)}  ${count}  ${titleOf(one)}\n`);
@@ -69,6 +72,7 @@ function list(context: CommandContext): Promise<number> {
     if (all.length === 0) context.say("there are no conversations\n");
     if (before !== undefined)
       context.say(`for more: doorward conversations list -before ${before}\n`);
+    if (notKept.length > 0) context.say(`not kept: ${notKept.map(sanitizeLine).join(", ")}\n`);
   });
 }
 

@@ -28,6 +28,14 @@ interface Status {
     readonly connections: number;
     readonly maxConnections: number;
   };
+  /** Channels of other authors. */
+  readonly channels?: readonly {
+    readonly name: string;
+    readonly isKept: boolean;
+    readonly received: number;
+    readonly sent: number;
+    readonly sessions: number;
+  }[];
   /** Protocols of other products, for example the OpenAI API. */
   readonly protocols?: readonly {
     readonly title: string;
@@ -60,6 +68,10 @@ export async function status(context: CommandContext): Promise<number> {
   const pico =
     channel?.enabled && `on, ${channel.connections} of ${channel.maxConnections} connections`;
   row("Pico", [pico || "off", channelUrl].filter(Boolean).join(": "));
+  for (const { name, isKept, received, sent, sessions: open } of answer.body.channels ?? []) {
+    const kept = isKept ? "" : ", not kept";
+    row("Channel", `${name}: ${open} sessions, ${received} received, ${sent} sent${kept}`);
+  }
   for (const { title, enabled, url } of answer.body.protocols ?? [])
     if (enabled) row(title, ["on", url].filter(Boolean).join(": "));
   if (program) row("Program", `${program.state}, restarts ${program.restarts}: ${program.command}`);

@@ -9,7 +9,7 @@ import { networkChecks } from "./network.ts";
 import { pluginChecks, programChecks } from "./plugins.ts";
 import { protocolChecks } from "./protocols.ts";
 import { collectSurvey, type DoctorOptions, type Survey } from "./survey.ts";
-import { storeChecks } from "./store.ts";
+import { otherChannelChecks, storeChecks } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
 import { versionChecks } from "./version.ts";
 
@@ -32,6 +32,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     fileChecks,
     versionChecks,
     storeChecks,
+    otherChannelChecks,
     foreignChecks,
     networkChecks,
     programChecks,

@@ -53,6 +53,15 @@ async function redisCheck({ home, env, prefix, store, running }: Survey): Promis
   }
 }
 
+/** Says which channels of other authors are kept; nothing without one. */
+export function otherChannelChecks({ running }: Survey): CheckView[] {
+  const channels = running?.channels ?? [];
+  if (channels.length === 0) return [];
+  const own = createCheck("other-channels", "Channels of other authors");
+  const list = channels.map(({ name, isKept }) => `${name}: ${isKept ? "kept" : "not kept"}`);
+  return [own.ok(`Conversations of ${list.join(", ")}.`)];
+}
+
 /** Checks that conversations can be kept on disk, and that only the owner can read them. */
 export async function storeChecks(survey: Survey): Promise<CheckView[]> {
   const { home, store } = survey;

@@ -28,6 +28,8 @@ export default () =>
         accepts: "console", // the owner may write into sessions from the chat page
         send: (session, id, { content, kind, inReplyTo }) =>
           sendTo(session, id, { id, content, kind, in_reply_to: inReplyTo }),
+        update: (session, id, { content, final }) =>
+          sendTo(session, id, { id, content, update: true, final }),
         remove: (session, id) => sendTo(session, id, { id, remove: true }),
         failed: (session, id, error) => fail(session, error),
         turn({ session, id, content, door }) {

@@ -10,8 +10,8 @@ const capabilities = { authentication: false, presence: false, maxTextLength: 40
 async function join({ udp: { port } }) {
   const seen = createQueue(5_000);
   const socket = createSocket("udp4").on("message", (bytes) => {
-    const { error, remove, in_reply_to: inReplyTo, ...message } = JSON.parse(bytes);
-    const what = error ? "error" : remove ? "remove" : "create";
+    const { error, remove, update, in_reply_to: inReplyTo, ...message } = JSON.parse(bytes);
+    const what = error ? "error" : remove ? "remove" : update ? "update" : "create";
     seen.push({ what, ...message, inReplyTo, code: error });
   });
   await new Promise((resolve) => void socket.bind(0, "127.0.0.1", resolve));

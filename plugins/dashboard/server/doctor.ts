@@ -1,5 +1,6 @@
 // Passes the state of this launcher to the doctor.
 import type { DashboardContext } from "./context.ts";
+import { otherChannels } from "./api/attached-channels.ts";
 import { protocolStatus } from "./api/protocols.ts";
 import { sectionsOf } from "./api/settings.ts";
 import { tokensView } from "./api/tokens.ts";
@@ -25,6 +26,7 @@ export async function runDoctor(
     differentNodes: (services.conversations?.health().nodes ?? [])
       .filter(({ differs }) => differs)
       .map(({ name }) => name),
+    channels: otherChannels(services),
     store: services.conversations?.health(),
     program: services.program?.status(),
     tokens: (await tokensView(auth)).tokens,

@@ -24,6 +24,7 @@ export const httpErrors = {
     "Another rotation of this token is running or has just finished; reload and try again.",
   ],
   busy: [409, "This operation is already running; wait until it has finished."],
+  message_rejected: [409, "The application did not accept the message; see the launcher log."],
   not_supported: [409, "This store does not support this."],
   etag_mismatch: [
     412,

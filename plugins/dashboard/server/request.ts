@@ -83,6 +83,15 @@ export const requestsQuery = z.object({
   session: z.string().min(1).max(256).exactOptional(),
   id: z.string().min(1).max(256).exactOptional(),
 });
+/** A message of the owner to a session of another channel. */
+export const messageBody = z.object({
+  id: z.string().regex(/^[\w-]{1,64}$/),
+  content: z
+    .string()
+    .max(100_000)
+    .refine((value) => value.trim() !== ""),
+});
+export const maxMessageBytes = 512 * 1024;
 /** An empty title restores the first words of the conversation. */
 export const renameBody = z.object({ title: z.string().max(200) });
 export const settingsBody = z.record(z.string(), z.unknown());

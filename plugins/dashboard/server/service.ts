@@ -1,7 +1,7 @@
 /** Types that other plugins and hosts of the dashboard use. @module */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../../kernel/index.ts";
-import type { Channels } from "../../channels/index.ts";
+import type { AttachedChannel, Channels } from "../../channels/index.ts";
 import type { Conversations, StoreHealth } from "../../conversations/index.ts";
 import type { Http, Identity } from "../../http/index.ts";
 import type { PicoServer } from "../../pico-server/index.ts";
@@ -128,6 +128,8 @@ export interface DoctorFacts extends RequestObservations {
   readonly protocols: readonly ProtocolStatus[];
   /** Names of nodes that share the store and have other settings of the channel. */
   readonly differentNodes?: readonly string[];
+  /** Channels of other authors. */
+  readonly channels?: readonly AttachedChannel[];
   /** The store of conversations; undefined without one. */
   readonly store?: StoreHealth | undefined;
   /** Claimed tokens without their values. */

@@ -1,5 +1,5 @@
 // JSON types of the conversation endpoints, shared with the browser code.
-import type { RequestTimes } from "../../channels/index.ts";
+import type { RequestTimes, StopResult } from "../../channels/index.ts";
 import type {
   ConversationSummary,
   SearchHit,
@@ -17,6 +17,8 @@ export interface ConversationsView {
   /** Pass it as `before` to read the next page; absent on the last one. */
   readonly before?: string;
   readonly store: StoreHealth;
+  /** Channels whose messages are not kept here; absent if there are none. */
+  readonly notKept?: readonly string[];
 }
 
 /** Body of `GET /api/conversations/search`. */
@@ -37,4 +39,19 @@ export interface ConversationView {
   readonly turns: readonly Turn[];
   /** Pass it as `before` to read earlier turns; absent if there are none. */
   readonly before?: string;
+  /** The owner may write into this session of another channel. */
+  readonly acceptsConsole?: true;
+  /** An answer runs or waits in this session of another channel. */
+  readonly isBusy?: true;
+}
+
+/** Body of `POST /api/conversations/:id/messages`. */
+export interface SentView {
+  /** `pending`: the application has not accepted the message within 5 s. */
+  readonly status: "accepted" | "duplicate" | "pending";
+}
+
+/** Body of `POST /api/conversations/:id/stop`. */
+export interface StoppedView {
+  readonly stopped: readonly StopResult[];
 }

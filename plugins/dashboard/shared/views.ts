@@ -1,4 +1,5 @@
 /** API responses. Times are Unix milliseconds. Only rotate and reveal return tokens. @module */
+import type { AttachedChannel } from "../../channels/index.ts";
 import type { StoreHealth } from "../../conversations/index.ts";
 import type { ProtocolToken } from "./protocols.ts";
 
@@ -78,6 +79,8 @@ export interface SettingsChangedView {
 
 export interface ChannelsView {
   readonly channels: readonly ({ readonly name: string } & ChannelView)[];
+  /** Channels of other authors; absent if there are none. */
+  readonly others?: readonly AttachedChannel[];
 }
 
 /**
@@ -202,6 +205,8 @@ export interface StatusView {
   readonly refusals: readonly RejectionView[];
   /** Problems that the owner should fix, each with the fix. */
   readonly warnings: readonly WarningView[];
+  /** Channels of other authors; absent if there are none. */
+  readonly otherChannels?: readonly AttachedChannel[];
   /** The application, if it is a program. */
   readonly program?: ProgramView;
   /** The store of conversations, if the plugin `conversations` is loaded. */

@@ -24,6 +24,8 @@ interface ComposerProps {
   /** Name of the application. */
   readonly name: string;
   readonly handle: RefObject<ComposerHandle | null>;
+  /** True if messages cannot have images. */
+  readonly isTextOnly: boolean;
   readonly onSend: (text: string, files: readonly ShownFile[], edited?: UserMessage) => void;
   /** Puts the last own message into the field. */
   readonly onEditLast: () => void;
@@ -144,7 +146,7 @@ const isSendKey = ({ key, shiftKey }: KeyboardEvent): boolean =>
   key === "Enter" && !shiftKey && !matchMedia("(pointer: coarse)").matches;
 
 export function Composer(props: ComposerProps): JSX.Element {
-  const { conversation, name, handle, onEditLast } = props;
+  const { conversation, name, handle, isTextOnly, onEditLast } = props;
   const { draft, problem, area, change, submit, type, endEdit, edited } = useComposer(props);
   const { text, files } = draft;
   const extras = extrasPart.module.value;
@@ -178,7 +180,9 @@ export function Composer(props: ComposerProps): JSX.Element {
           {problem}
         </p>
         {extras && edited && <extras.EditNote isKept={isInConversation(edited)} cancel={endEdit} />}
-        {extras && <extras.DropTarget add={(chosen) => handle.current?.add(chosen)} />}
+        {extras && !isTextOnly && (
+          <extras.DropTarget add={(chosen) => handle.current?.add(chosen)} />
+        )}
         <div class="box">
           {extras && files.length > 0 && (
             <extras.Chosen files={files} setFiles={(next) => change({ ...draft, files: next })} />
@@ -198,7 +202,7 @@ export function Composer(props: ComposerProps): JSX.Element {
             onKeyDown={onKeyDown}
           />
           <div class="bar">
-            <Picker add={(chosen) => handle.current?.add(chosen)} />
+            {!isTextOnly && <Picker add={(chosen) => handle.current?.add(chosen)} />}
             {extras && contextUse !== undefined && <extras.ContextUse share={contextUse} />}
             <span class="tip hide-phone">
               <kbd>Enter</kbd> to send

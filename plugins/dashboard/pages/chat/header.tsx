@@ -52,10 +52,13 @@ export function Header({ store, conversation, name, acts }: HeaderProps): JSX.El
   const { url } = useSite();
   const title = titleOf(store, conversation);
   const { inspected, list } = store;
-  const [state, tone] = conversation.isReadOnly
-    ? ["Read only", "off"]
-    : linkStateBadges[conversation.link.value.state];
   const summary = store.summaryOf(conversation);
+  const channel = summary ? `Channel ${summary.channel}` : "Another channel";
+  const [state, tone] = !conversation.isReadOnly
+    ? linkStateBadges[conversation.link.value.state]
+    : conversation.canWrite.value
+      ? [channel, "ok"]
+      : ["Read only", "off"];
   const id = summary?.id ?? conversation.history.value.id;
   const target = summary ?? { session: conversation.session, channel: "pico" };
   return (

@@ -8,6 +8,7 @@ import { addShortcuts } from "../frame/shortcuts.ts";
 import { later } from "../live/later.ts";
 import { onSignedIn } from "../live/owner.ts";
 import { subscribe } from "../live/stream.ts";
+import { Button } from "../parts/button.tsx";
 import { useSite } from "../site.tsx";
 import type { ChannelProblem } from "../../shared/channel-problem.ts";
 import { createActs, renamed, type ConversationActs } from "./acts.ts";
@@ -172,8 +173,9 @@ function OpenThread(props: OpenThreadProps): JSX.Element {
   );
   const unread = useUnread(store, conversation);
   const { isNew, seq } = store.place.value;
-  const { isReadOnly, session } = conversation;
+  const { isReadOnly, session, history } = conversation;
   const editLast = (): void => {
+    if (isReadOnly) return;
     const { thread, choices } = conversation;
     const { messages } = thread.value;
     const path = versioning.module.value?.selectPath(messages, choices.value);
@@ -184,7 +186,7 @@ function OpenThread(props: OpenThreadProps): JSX.Element {
   };
   const sendNew = (text: string, files: readonly ShownFile[]): void => {
     conversation.send(text, files);
-    store.confirmNew();
+    if (!isReadOnly) store.confirmNew();
   };
   return (
     <section class="thread" aria-label="Conversation">
@@ -199,15 +201,14 @@ function OpenThread(props: OpenThreadProps): JSX.Element {
         empty={<Hello {...{ name, suggestions }} onChoose={(text) => sendNew(text, [])} />}
       />
       <div class="dock">
-        {isReadOnly ? (
-          <p class="read-only">
-            This conversation belongs to another channel. You can read it here.
-          </p>
+        {!conversation.canWrite.value ? (
+          <ReadOnly conversation={conversation} />
         ) : (
           <Composer
             conversation={conversation}
             drafts={store.drafts}
-            draftName={isNew ? "new" : session}
+            draftName={isNew ? "new" : isReadOnly ? `stored ${history.value.id}` : session}
+            isTextOnly={isReadOnly}
             name={name}
             handle={composer}
             onEditLast={editLast}
@@ -219,6 +220,21 @@ function OpenThread(props: OpenThreadProps): JSX.Element {
         )}
       </div>
     </section>
+  );
+}
+
+/** The place of the composer in a session of a channel that does not accept messages. */
+function ReadOnly({ conversation }: { readonly conversation: Conversation }): JSX.Element {
+  const { runs } = conversation.thread.value;
+  return (
+    <p class="read-only">
+      This conversation belongs to another channel. You can read it here.
+      {runs.size > 0 && (
+        <Button icon="square" compact onClick={() => conversation.stop()}>
+          Stop
+        </Button>
+      )}
+    </p>
   );
 }
 

@@ -5,6 +5,7 @@ import type { ChatData } from "../../pages/render.tsx";
 import { channelProblemOf } from "../../shared/channel-problem.ts";
 import type { ConversationsView } from "../../shared/conversation-views.ts";
 import { sectionsOf } from "./settings.ts";
+import { listView } from "./conversations.ts";
 import { channelOf } from "./status.ts";
 
 /** @returns What the chat shows before its first request. */
@@ -28,11 +29,12 @@ export async function chatData(
 }
 
 /** @returns Undefined without a store, or while it is away; the page then asks again. */
-async function newest({ conversations }: ServiceContext): Promise<ConversationsView | undefined> {
+async function newest(services: ServiceContext): Promise<ConversationsView | undefined> {
+  const { conversations } = services;
   if (!conversations) return undefined;
   try {
     const { items, ...page } = await conversations.list();
-    return { conversations: items, ...page, store: conversations.health() };
+    return listView(services, items, page);
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 /** Endpoints for channels and their connections. @module */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { maxBodyBytes } from "../request.ts";
+import { otherChannels } from "./attached-channels.ts";
 import { sectionsOf } from "./settings.ts";
 import { channelOf } from "./status.ts";
 import { type DashboardContext, type ServiceContext } from "../context.ts";
@@ -48,7 +49,9 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
   app.get("/api/channels", async (request, reply) => {
     const pico = channelOf(context, request, await sectionsOf(context.services));
     const channels: ChannelsView["channels"] = pico ? [{ name: "pico", ...pico }] : [];
-    return reply.header("cache-control", "no-store").send({ channels });
+    const others = otherChannels(context.services);
+    const view: ChannelsView = { channels, ...(others.length > 0 && { others }) };
+    return reply.header("cache-control", "no-store").send(view);
   });
 
   app.get("/api/connections", (request, reply) => {

@@ -15,6 +15,7 @@ import {
   searchQuery,
   turnsQuery,
 } from "../request.ts";
+import { consoleAccess, unkeptChannels } from "./attached-channels.ts";
 import type {
   ConversationsView,
   ConversationView,
@@ -50,16 +51,27 @@ function createExportLimit(clock: Clock): () => void {
   };
 }
 
-type WithId = FastifyRequest<{ Params: { id: string } }>;
+export type WithId = FastifyRequest<{ Params: { id: string } }>;
 
 /** @throws not_found if the id has another form than all ids of conversations. */
-function idOf({ params }: WithId): string {
+export function idOf({ params }: WithId): string {
   if (/^[\w-]{1,64}$/.test(params.id)) return params.id;
   throw new HttpError("not_found", { message: "There is no conversation with this id." });
 }
 
 const sendUncached = (reply: FastifyReply, body: object): FastifyReply =>
   reply.header("cache-control", "no-store").send(body);
+
+/** @returns One page of the list, with the channels that it lacks. */
+export function listView(
+  services: ServiceContext,
+  conversations: ConversationsView["conversations"],
+  page: { readonly before?: string },
+): ConversationsView {
+  const notKept = unkeptChannels(services);
+  const store = requireConversations(services).health();
+  return { conversations, ...page, store, ...(notKept.length > 0 && { notKept }) };
+}
 
 /** Adds the endpoints under `/api/conversations`. */
 export function conversationRoutes(app: FastifyInstance, context: DashboardContext): void {
@@ -74,7 +86,7 @@ export function conversationRoutes(app: FastifyInstance, context: DashboardConte
       return { items: found ? [found] : [] };
     };
     const { items, ...page } = await list();
-    const view: ConversationsView = { conversations: items, ...page, store: store.health() };
+    const view = listView(context.services, items, page);
     return sendUncached(reply, view);
   });
 
@@ -89,7 +101,9 @@ export function conversationRoutes(app: FastifyInstance, context: DashboardConte
     const id = idOf(request);
     const conversation = await history().get(id);
     const { items, ...page } = await history().read(id, query);
-    return sendUncached(reply, { conversation, turns: items, ...page } satisfies ConversationView);
+    const access = consoleAccess(context.services, conversation);
+    const view: ConversationView = { conversation, turns: items, ...page, ...access };
+    return sendUncached(reply, view);
   });
 
   app.patch("/api/conversations/:id", { bodyLimit: maxFormBytes }, async (request, reply) => {

@@ -8,6 +8,7 @@ import type { FastifyInstance } from "fastify";
 import type { DashboardContext } from "../context.ts";
 import { maxBodyBytes, requestState } from "../request.ts";
 import { connectionRoutes } from "./connections.ts";
+import { consoleMessageRoutes } from "./console-messages.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { handshakeRoute } from "./handshake.ts";
 import { eventRoutes } from "./events.ts";
@@ -55,6 +56,7 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   unblockRoute(app, context);
   connectionRoutes(app, context);
   conversationRoutes(app, context);
+  consoleMessageRoutes(app, context);
   programRoutes(app, context);
   handshakeRoute(app, context);
   logRoutes(app, context);

@@ -6,6 +6,7 @@ import type { SettingsSection } from "../../../settings/index.ts";
 import { ownOrigin } from "../auth/guard.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "../context.ts";
 import { requestState } from "../request.ts";
+import { otherChannels } from "./attached-channels.ts";
 import { sectionsOf } from "./settings.ts";
 import { tokenNames, tokensView } from "./tokens.ts";
 import type {
@@ -158,6 +159,7 @@ export async function statusOf(
 ): Promise<StatusView> {
   const sections = await sectionsOf(context.services);
   const channel = channelOf(context, request, sections);
+  const others = otherChannels(context.services);
   return {
     state: context.runtime.state(),
     version: context.site.version,
@@ -168,6 +170,7 @@ export async function statusOf(
       .filter((name) => name !== "metrics")
       .map((name) => tokenOf(context.auth, name)),
     ...(channel ? { channel } : {}),
+    ...(others.length > 0 && { otherChannels: others }),
     signIns: context.observers.activity.signIns(),
     refusals: context.observers.activity.refusals(),
     warnings: await warningsOf(context, sections),

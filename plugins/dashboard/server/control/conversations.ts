@@ -1,4 +1,5 @@
 /** Handles the requests of `doorward conversations` on the control socket. @module */
+import { unkeptChannels } from "../api/attached-channels.ts";
 import { requireConversations } from "../api/conversations.ts";
 import type { DashboardContext } from "../context.ts";
 import {
@@ -23,7 +24,12 @@ export const conversationHandlers: Readonly<Record<string, Handler>> = {
   "GET /local/conversations": async ({ services }, request) => {
     const store = requireConversations(services);
     const page = await store.list(parseValues(conversationListQuery, valuesOf(request)));
-    return { conversations: page.items, ...(page.before !== undefined && { before: page.before }) };
+    const notKept = unkeptChannels(services);
+    return {
+      conversations: page.items,
+      ...(page.before !== undefined && { before: page.before }),
+      ...(notKept.length > 0 && { notKept }),
+    };
   },
   "GET /local/search": async ({ services }, request) => {
     const { q, ...options } = parseValues(searchQuery, valuesOf(request));

@@ -9,6 +9,7 @@ import {
   controlUnblockBody,
   type ControlTokenBody,
 } from "../request.ts";
+import { otherChannels } from "../api/attached-channels.ts";
 import { protocolStatus } from "../api/protocols.ts";
 import { sectionsOf } from "../api/settings.ts";
 import { fileWarnings } from "../api/status.ts";
@@ -27,19 +28,36 @@ interface ControlRequest {
 }
 type ControlHandler = (context: DashboardContext, input: ControlRequest) => unknown;
 
-/** Stops the answers of one session. Without a name, it must be the only one with an answer. */
+/**
+ * Stops the answers of one session. Without a name, it must be the only one with an answer. If
+ * sessions of several channels have the name, all of them are stopped.
+ */
 async function stopAnswers({ services: { channels } }: DashboardContext, name: string | undefined) {
   if (!channels) throw new HttpError("not_found", { message: "This deployment has no channels." });
-  const running = channels.busySessions("pico");
+  const attached = channels.list().map((one) => one.name);
+  const busy = attached.flatMap((channel) =>
+    channels.busySessions(channel).map((session) => ({ channel, session })),
+  );
+  const running = [...new Set(busy.map(({ session }) => session))];
   const session = name ?? (running.length === 1 ? running[0] : undefined);
   if (session === undefined) return { running, stopped: [] };
-  const stopped = await channels.stop({ channel: "pico", session }, undefined, { id: "owner" });
-  return { running, session, stopped };
+  const named = busy.filter((address) => address.session === session);
+  // Another node may work on a session that is not busy here.
+  const targets = named.length > 0 ? named : attached.map((channel) => ({ channel, session }));
+  const stopping = targets.map((to) => channels.stop(to, undefined, { id: "owner" }));
+  return { running, session, stopped: (await Promise.all(stopping)).flat() };
+}
+
+/** Channels of other authors; nothing without one. */
+function channelsOf({ services }: DashboardContext): object {
+  const channels = otherChannels(services);
+  return channels.length > 0 ? { channels } : {};
 }
 
 /** Endpoints of the control socket. They need no sign-in: only the owner can open the socket. */
 const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   "GET /local/status": async (context) => ({
+    ...channelsOf(context),
     state: context.runtime.state(),
     version: context.site.version,
     startedAt: context.runtime.startedAt,

@@ -1,4 +1,5 @@
 /** Definitions of all metrics: name, type, labels and how to read the values. @module */
+import type { AttachedChannel } from "../../../channels/index.ts";
 import type { StoreHealth, StoreMetrics } from "../../../conversations/index.ts";
 import type { PicoMetrics } from "../../../pico-server/index.ts";
 import type { StatusView } from "../../shared/views.ts";
@@ -13,6 +14,8 @@ export interface MetricsSnapshot {
   readonly sessions: number;
   /** Rejections of clients by reason. */
   readonly clientFaults: CountByName;
+  /** Channels of other authors. */
+  readonly channels: readonly AttachedChannel[];
   /** Undefined without a durable store. */
   readonly store: { readonly health: StoreHealth; readonly metrics: StoreMetrics } | undefined;
 }
@@ -83,6 +86,24 @@ const dashboardFamilies: readonly MetricFamily[] = [
     labels: ["reason"],
     help: "Rejected connections, requests and handshakes of clients, by reason.",
     read: ({ clientFaults }) => byLabel("reason", clientFaults),
+  },
+  {
+    type: "gauge",
+    name: "doorward_channel_sessions",
+    labels: ["channel"],
+    help: "Sessions with a client, of each channel of another author that reports them.",
+    read: ({ channels }) => channels.map(({ name, sessions }) => [{ channel: name }, sessions]),
+  },
+  {
+    type: "counter",
+    name: "doorward_channel_messages_total",
+    labels: ["channel", "direction"],
+    help: "Messages of each channel of another author, by direction: in or out.",
+    read: ({ channels }) =>
+      channels.flatMap(({ name: channel, received, sent }) => [
+        [{ channel, direction: "in" }, received],
+        [{ channel, direction: "out" }, sent],
+      ]),
   },
 ];
 

@@ -1,5 +1,6 @@
 /** `GET /metrics`. @module */
 import type { FastifyInstance } from "fastify";
+import { otherChannels } from "../api/attached-channels.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import type { MetricsSnapshot } from "./definitions.ts";
 
@@ -20,6 +21,7 @@ export function metricsRoute(app: FastifyInstance, context: DashboardContext): v
     version: context.site.version,
     sessions: context.auth.sessions.list().length,
     clientFaults: context.http.clientFaults(),
+    channels: otherChannels(context.services),
     store: storeOf(context.services),
   });
   let library: Promise<{ contentType: string; text: () => Promise<string> }> | undefined;

@@ -16,6 +16,7 @@ import {
   type UserMessage,
 } from "./thread.ts";
 import type { LinkView, Transport, TransportOwner, UnsentMessage } from "./transport.ts";
+import type { ConsoleTransport, showRun } from "./console.ts";
 import type { Choices } from "./versions.ts";
 
 /** Without it, there is no connection; messages that are sent wait for it. */
@@ -36,9 +37,12 @@ interface HistoryView {
 }
 
 export interface Conversation {
-  /** Empty if the conversation can only be read. */
+  /** Empty if the conversation belongs to another channel. */
   readonly session: string;
+  /** True if the conversation belongs to another channel: no message can be changed. */
   readonly isReadOnly: boolean;
+  /** False if the page can send no message. */
+  readonly canWrite: ReadonlySignal<boolean>;
   readonly thread: ReadonlySignal<Thread>;
   readonly link: ReadonlySignal<LinkView>;
   readonly history: ReadonlySignal<HistoryView>;
@@ -60,6 +64,8 @@ export interface Conversation {
   close(): void;
 }
 
+type ShowRun = typeof showRun;
+
 const path = "/api/conversations";
 let nextId = 0;
 
@@ -75,10 +81,11 @@ export function openConversation(session: string, link: LinkView): Conversation 
   return opened;
 }
 
-/** Opens a conversation of another channel, which this page can only read. */
+/** Opens a conversation of another channel. The page can write if the channel accepts that. */
 export function openStored(id: string): Conversation {
   const opened = new OpenConversation("", true, { state: "idle", reason: "" });
   opened.history.value = { state: "loading", id };
+  void opened.connectConsole(id);
   void opened.loadHistory();
   return opened;
 }
@@ -96,19 +103,28 @@ class OpenConversation implements Conversation, TransportOwner {
   readonly choices = signal<Choices>(new Map());
   readonly isReadOnly: boolean;
   readonly unconfirmed = new Map<string, UnsentMessage>();
-  private transport: Transport | undefined;
+  readonly canWrite: Signal<boolean>;
+  private transport: Transport | ConsoleTransport | undefined;
   private isClosed = false;
   private isLoading = false;
 
   constructor(session: string, isReadOnly: boolean, link: LinkView) {
     this.session = session;
     this.isReadOnly = isReadOnly;
+    this.canWrite = signal(!isReadOnly);
     this.linkState = signal(link);
   }
 
   async connect(): Promise<void> {
     const code = await transportPart.loaded;
     if (!this.isClosed) this.transport = new code.Transport(this);
+  }
+
+  async connectConsole(id: string): Promise<void> {
+    const code = await turnsPart.loaded;
+    if (this.isClosed) return;
+    this.transport = new code.ConsoleTransport(this, `${path}/${id}`);
+    for (const requestId of this.unconfirmed.keys()) this.transport.transmit(requestId);
   }
 
   send(content: string, files: readonly ShownFile[]): void {
@@ -181,7 +197,7 @@ class OpenConversation implements Conversation, TransportOwner {
       this.isLoading = false;
       return this.failHistory(answer.error);
     }
-    const { addTurns } = await turnsPart.loaded;
+    const { addTurns, showRun } = await turnsPart.loaded;
     this.isLoading = false;
     const { turns, before: earlier } = answer.body;
     const known = this.history.value;
@@ -189,9 +205,16 @@ class OpenConversation implements Conversation, TransportOwner {
     const isRepeated = before === undefined && known.state === "ready" && known.id === id;
     const cursor = isRepeated ? known.before : earlier;
     batch(() => {
-      this.change((thread) => addTurns(thread, turns));
+      this.change((thread) => addTurns(thread, turns, this.isReadOnly));
+      if (this.isReadOnly) this.showAccess(answer.body, showRun);
       this.history.value = { state: "ready", id, ...(cursor !== undefined && { before: cursor }) };
     });
+  }
+
+  private showAccess(view: ConversationView, showRun: ShowRun): void {
+    this.canWrite.value = view.acceptsConsole === true;
+    if (this.unconfirmed.size === 0) this.change((thread) => showRun(thread, view.isBusy === true));
+    if (this.transport && "follow" in this.transport) this.transport.follow(view);
   }
 
   /** Conversations in memory have no history, which is not a failure. */

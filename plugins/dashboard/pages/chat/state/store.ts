@@ -56,6 +56,7 @@ export class ChatStore {
   readonly isApplicationDown: Signal<boolean>;
   readonly drafts: DraftStore;
   private readonly current = signal<Place>({ isNew: false });
+  private followed: { readonly id: string; readonly version: string } | undefined;
   private readonly opened = new Map<string, Conversation>();
   /** State of the links until they have their own. */
   private readonly firstLink: LinkView = { state: "connecting", reason: "" };
@@ -80,6 +81,7 @@ export class ChatStore {
   start(): void {
     this.names.value = knownNames();
     effect(() => this.markRead());
+    effect(() => this.followStored());
     addEventListener("popstate", () => this.openAddress());
     this.openAddress();
   }
@@ -206,6 +208,18 @@ export class ChatStore {
       this.opened.delete(key);
     }
     return conversation;
+  }
+
+  /** Conversations of other channels have no connection: reads those that have changed. */
+  private followStored(): void {
+    const { conversation } = this.current.value;
+    const summary = conversation?.isReadOnly ? this.summaryOf(conversation) : undefined;
+    if (!summary) return;
+    const { id, usedAt, turns } = summary;
+    const known = this.followed;
+    this.followed = { id, version: `${usedAt} ${turns}` };
+    if (known?.id === id && known.version !== this.followed.version)
+      void conversation!.loadHistory();
   }
 
   /** The conversation in front counts as read. */

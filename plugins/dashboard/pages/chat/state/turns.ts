@@ -11,6 +11,9 @@ import {
   type UserMessage,
 } from "./thread.ts";
 
+/** In the same file for browsers: sessions of other channels need both. */
+export { ConsoleTransport, showRun } from "./console.ts";
+
 export const fileOf = (file: {
   url?: string;
   filename?: string;
@@ -59,14 +62,21 @@ function fromTurn(turn: Turn): Message {
   };
 }
 
-/** Adds turns of the history. Newer data of this page stays. */
-export function addTurns(thread: Thread, turns: readonly Turn[]): Thread {
+/**
+ * Adds turns of the history. Newer data of this page stays.
+ *
+ * @param isOnlySource - The page has no other data. @defaultValue `false`
+ */
+export function addTurns(thread: Thread, turns: readonly Turn[], isOnlySource = false): Thread {
   let changed = thread;
   for (const turn of turns) {
     const message = fromTurn(turn);
     const known = changed.messages.find(({ key }) => key === message.key);
     const isMissed = turn.complete !== false && known && "isFinal" in known && !known.isFinal;
-    changed = putIn(changed, known && !isMissed ? { ...known, seq: turn.seq } : message);
+    changed = putIn(
+      changed,
+      known && !isMissed && !isOnlySource ? { ...known, seq: turn.seq } : message,
+    );
   }
   return changed;
 }

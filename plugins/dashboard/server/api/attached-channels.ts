@@ -1,0 +1,28 @@
+/** The channels of other authors, for pages, commands and metrics. @module */
+import type { AttachedChannel } from "../../../channels/index.ts";
+import type { Address } from "../../../conversations/contract.ts";
+import type { ServiceContext } from "../context.ts";
+import type { ConversationView } from "../../shared/conversation-views.ts";
+
+/** The channel whose clients are listed with their connections. */
+const ownChannel = "pico";
+
+/** @returns The channels but `pico`. */
+export function otherChannels({ channels }: ServiceContext): readonly AttachedChannel[] {
+  return channels?.list().filter(({ name }) => name !== ownChannel) ?? [];
+}
+
+/** @returns The names of channels whose messages are not in the conversations. */
+export const unkeptChannels = (services: ServiceContext): readonly string[] =>
+  otherChannels(services).flatMap(({ name, isKept }) => (isKept ? [] : [name]));
+
+/** @returns What the owner can do in a session of another channel. */
+export function consoleAccess(
+  { channels }: ServiceContext,
+  { channel, session }: Address,
+): Pick<ConversationView, "acceptsConsole" | "isBusy"> {
+  if (!channels || channel === ownChannel) return {};
+  const found = channels.list().find(({ name }) => name === channel);
+  const isBusy = channels.busySessions(channel).includes(session);
+  return { ...(found?.acceptsConsole && { acceptsConsole: true }), ...(isBusy && { isBusy }) };
+}
