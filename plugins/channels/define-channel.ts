@@ -22,7 +22,7 @@ export type ChannelShape<N extends string, C, T, O> = {
   offers: O extends object ? { [K in N]: O } : EmptyMap;
 } & ([C] extends [undefined] ? unknown : { config: C });
 
-/** What a channel may use: the scope of its plugin, and its own place among the channels. */
+/** The scope of the plugin, with the parts that belong to the channel. */
 export type ChannelScope<C, T> = Omit<Scope<EmptyMap>, "config" | "onConfig" | "needs"> &
   Pick<Scope<{ config: C }>, "config" | "onConfig"> & {
     /** Attaches the adapter, until the plugin stops. Call it once, in `start`. */
@@ -59,7 +59,7 @@ export interface ChannelDefinition<N extends string, C, T, O> {
  *   name: "radio",
  *   start({ attach }) {
  *     const channel = attach({
- *       send: (session, id, { content }) => void process.stdout.write(`${session}: ${content}\n`),
+ *       send: (session, _, { content }) => void process.stdout.write(`${session}: ${content}\n`),
  *     });
  *     const hear = (id: string, content: string) =>
  *       channel.deliver({ session: "air", id, content });

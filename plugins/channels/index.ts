@@ -4,6 +4,7 @@ import type { Conversations } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   Address,
+  AttachedChannel,
   ChannelsEvents,
   ChannelAdapter,
   Channels,
@@ -11,7 +12,6 @@ import type {
   InboundMessage,
   ChannelHandle,
 } from "./contract.ts";
-import { AttachedChannels } from "./attached.ts";
 import { Deletions } from "./deletions.ts";
 import { OwnershipQueue } from "./ownership-queue.ts";
 import { createHistory } from "./history.ts";
@@ -86,6 +86,67 @@ type ChannelsShape = {
 };
 
 type ChannelsScope = Scope<ChannelsShape>;
+
+/** Sessions with a client that are counted. */
+const maxSessions = 10_000;
+
+interface Attached {
+  readonly adapter: ChannelAdapter;
+  readonly isKept: boolean;
+  readonly sessions: Set<string>;
+  received: number;
+  sent: number;
+}
+
+/** Finds adapters by name, and counts their messages and sessions. */
+class AttachedChannels {
+  private readonly byName = new Map<string, Attached>();
+
+  get size(): number {
+    return this.byName.size;
+  }
+
+  get(name: string): ChannelAdapter | undefined {
+    return this.byName.get(name)?.adapter;
+  }
+
+  add(adapter: ChannelAdapter, isKept: boolean): void {
+    const counts = { received: 0, sent: 0 };
+    this.byName.set(adapter.name, { adapter, isKept, sessions: new Set(), ...counts });
+  }
+
+  delete(name: string): void {
+    this.byName.delete(name);
+  }
+
+  countReceived(name: string): void {
+    const found = this.byName.get(name);
+    if (found) found.received += 1;
+  }
+
+  countSent(name: string): void {
+    const found = this.byName.get(name);
+    if (found) found.sent += 1;
+  }
+
+  /** A session has a client, or none any more. */
+  noteSession(name: string, session: string, isActive: boolean): void {
+    const { sessions } = this.byName.get(name) ?? {};
+    if (!isActive) sessions?.delete(session);
+    else if (sessions && sessions.size < maxSessions) sessions.add(session);
+  }
+
+  list(): readonly AttachedChannel[] {
+    return [...this.byName].map(([name, { adapter, isKept, sessions, received, sent }]) => ({
+      name,
+      isKept,
+      acceptsConsole: adapter.accepts === "console",
+      received,
+      sent,
+      sessions: sessions.size,
+    }));
+  }
+}
 
 const applicationWaitMs = 1_000;
 
@@ -350,8 +411,8 @@ export function channels(): Plugin<ChannelsShape> {
     api: 1,
 
     start(scope) {
-      const { clock, log, random, uses, emit, after, onReady, onStop } = scope;
-      const recording = new Recording({ conversations: uses.conversations, clock, log, random });
+      const { clock, log, uses, emit, after, onReady, onStop } = scope;
+      const recording = new Recording({ conversations: uses.conversations, clock, log });
       const adapters = new AttachedChannels();
       let sending = false;
 

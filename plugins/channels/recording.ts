@@ -1,28 +1,18 @@
 /** Keeps what is said over a channel, so that its adapter need not. */
 import type { Clock, Log } from "../../kernel/index.ts";
-import type { Conversations, LogListeners } from "../conversations/index.ts";
-import { SessionRecord } from "../conversations/log/index.ts";
+import type { ConversationRecord, Conversations } from "../conversations/contract.ts";
 import type { AdapterReceipt, ChannelAdapter, InboundMessage } from "./contract.ts";
 
 interface RecordingOptions {
-  readonly conversations: Pick<Conversations, "open"> | undefined;
+  readonly conversations: Pick<Conversations, "record"> | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  readonly random: (bytes: number) => Uint8Array;
 }
 
-/** The channel reports its own receipts, and has its own connections. */
-const noListeners: LogListeners = {
-  onReceipt: () => undefined,
-  sessionActive: () => undefined,
-  sessionIdle: () => undefined,
-  renewed: () => undefined,
-};
-
-/** Records the channels of one kernel. A log is opened once, also if its channel attaches again. */
+/** Records the channels of one kernel. Each record is opened once. */
 export class Recording {
   private readonly options: RecordingOptions;
-  private readonly records = new Map<string, SessionRecord>();
+  private readonly records = new Map<string, ConversationRecord>();
 
   constructor(options: RecordingOptions) {
     this.options = options;
@@ -35,18 +25,15 @@ export class Recording {
 
   /** @returns The adapter, whose messages are recorded unless their channel keeps them. */
   observe(adapter: ChannelAdapter): ChannelAdapter {
-    const { conversations, random } = this.options;
+    const { conversations } = this.options;
     if (!conversations || (adapter.keeps ?? true) !== true) return adapter;
-    const newId = (): string => Buffer.from(random(16)).toString("hex");
-    const record =
-      this.records.get(adapter.name) ??
-      new SessionRecord(conversations.open(adapter.name, noListeners), newId);
+    const record = this.records.get(adapter.name) ?? conversations.record(adapter.name);
     this.records.set(adapter.name, record);
     return this.recorded(adapter, record);
   }
 
   /** The client has received a message before it is recorded, so that no error is in the record. */
-  private recorded(adapter: ChannelAdapter, record: SessionRecord): ChannelAdapter {
+  private recorded(adapter: ChannelAdapter, record: ConversationRecord): ChannelAdapter {
     const { clock } = this.options;
     const keep = this.createKeep(adapter.name, record);
     type Receipt = AdapterReceipt | void;
@@ -91,7 +78,7 @@ export class Recording {
    * Creates the function that runs a step of the record. A failure is logged, once until the next
    * success: the message itself has arrived.
    */
-  private createKeep(channel: string, record: SessionRecord) {
+  private createKeep(channel: string, record: ConversationRecord) {
     const { log } = this.options;
     let hasFailed = false;
     let hasWarned = false;

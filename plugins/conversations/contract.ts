@@ -1,6 +1,6 @@
 /** Types of the conversations service: history for pages, commands and applications. */
 import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
-import type { Address, Page, Turn } from "./messages.ts";
+import type { Address, InboundMessage, OutboundMessage, Page, Turn } from "./messages.ts";
 import type { TokenSync } from "../token-store/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
 import type { SessionOwnership } from "./ownership.ts";
@@ -221,10 +221,35 @@ export interface NodeView {
   readonly differs: boolean;
 }
 
+/**
+ * The record of one channel. Calls resolve when the entry is stored, and reject like
+ * `SessionLog.append`. A text that is too long for a frame of 512 KiB is cut.
+ */
+export interface ConversationRecord {
+  /** False for session names that the log cannot have. */
+  canKeep(session: string): boolean;
+  /** Adds the message of a person. */
+  turn(message: InboundMessage): Awaitable<unknown>;
+  /** Adds a message of the application, sent at this time (Unix milliseconds). */
+  sent(session: string, id: string, message: RecordedMessage, at: number): Awaitable<unknown>;
+  /** Replaces the text of a message. */
+  updated(session: string, id: string, message: RecordedMessage, at: number): Awaitable<unknown>;
+  /** Removes a message. */
+  removed(session: string, id: string, at: number): Awaitable<unknown>;
+}
+
+/** A message of the application, as a channel receives it. */
+export type RecordedMessage = OutboundMessage & { readonly final?: boolean };
+
 /** The service of the plugin: the log of every channel, and the history of what was said. */
 export interface Conversations extends ConversationHistory {
   /** Opens the log of a channel. Each channel opens its log once. */
   open(channel: string, listeners: LogListeners): SessionLog;
+  /**
+   * Records what is said over a channel that has streams of its own. It opens the log of the
+   * channel, so each channel is recorded once.
+   */
+  record(channel: string): ConversationRecord;
   /** Ids of accepted and stopped messages, so that a repeated message is recognised. */
   readonly taken: TakenIds;
   /** Describes the store, without waiting for it. */

@@ -36,6 +36,7 @@ export { sqlite, type SqliteOptions } from "./sqlite/factory.ts";
 export type {
   ConversationHistory,
   ConversationId,
+  ConversationRecord,
   ConfiguredStore,
   Conversations,
   ConversationsEvents,
@@ -50,6 +51,7 @@ export type {
   Page,
   PassOptions,
   PassOutcome,
+  RecordedMessage,
   SearchHit,
   StoreHealth,
   StoreMetrics,

@@ -2,8 +2,10 @@
 import type { Awaitable, Clock, Release } from "../../kernel/index.ts";
 import { conversationsErrors } from "./errors.ts";
 import { createMemorySessionLog, type MemorySessionLog } from "./log/memory-session-log.ts";
+import { createRecord } from "./log/session-record.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
 import type {
+  ConversationRecord,
   ConversationSummary,
   Conversations,
   Page,
@@ -51,6 +53,10 @@ export class MemoryConversations implements Conversations {
     });
     this.logs.push(log);
     return log;
+  }
+
+  record(channel: string): ConversationRecord {
+    return createRecord(this, channel, this.options.random);
   }
 
   health(): StoreHealth {

@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import type { FastifyInstance } from "fastify";
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import { createActivityLog } from "./server/api/activity.ts";
+import { otherChannels } from "./server/api/attached-channels.ts";
 import { EventFeed, publishEvents } from "./server/api/event-feed.ts";
 import { bearerOwner } from "./server/api/events.ts";
 import { Figures, totalsOf } from "./server/api/figures.ts";
@@ -271,7 +272,10 @@ function createFeed(
     let queuedBytes = 0;
     for (const connection of uses.picoServer?.connections() ?? [])
       queuedBytes += connection.queuedBytes;
-    return { in: messagesIn, out: messagesOut, connections, queuedBytes };
+    const others = otherChannels({ channels: uses.channels });
+    const received = others.reduce((sum, channel) => sum + channel.received, messagesIn);
+    const sent = others.reduce((sum, channel) => sum + channel.sent, messagesOut);
+    return { in: received, out: sent, connections, queuedBytes };
   };
   const epoch = Buffer.from(random(4)).toString("hex");
   return new EventFeed({ clock, after, traffic, state: lifecycle.state, log, epoch });

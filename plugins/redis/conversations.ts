@@ -3,6 +3,7 @@ import { codeOf } from "../../kernel/index.ts";
 import { isObject } from "../../lib/util.ts";
 import type { Address } from "../conversations/contract.ts";
 import type { LogListeners, SessionLog } from "../conversations/log/session-log.ts";
+import { createRecord } from "../conversations/log/session-record.ts";
 import type {
   ConversationHistory,
   ConversationId,
@@ -23,7 +24,11 @@ import { Nodes } from "./nodes.ts";
 import type { RedisLogContext } from "./log-context.ts";
 import { RedisSessionLog, replayWindow } from "./session-log.ts";
 import { TokenExchange } from "./tokens.ts";
-import type { OpenConversations, StoreScope } from "../conversations/contract.ts";
+import type {
+  ConversationRecord,
+  OpenConversations,
+  StoreScope,
+} from "../conversations/contract.ts";
 
 interface RedisSettings {
   readonly prefix: string;
@@ -160,6 +165,10 @@ export class RedisConversations implements OpenConversations {
 
   announce(settings: string): void {
     this.peers.announce(settings);
+  }
+
+  record(channel: string): ConversationRecord {
+    return createRecord(this, channel, this.scope.random);
   }
 
   health(): StoreHealth {

@@ -109,10 +109,10 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
 };
 /**
  * Part of a plugin -> plugins that may import values from it. A channel makes the session log in
- * memory itself where the plugin `conversations` is not listed, and channels make its entries.
+ * memory itself where the plugin `conversations` is not listed, and makes its entries.
  */
 const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
-  "plugins/conversations/log/index.ts": new Set(["channels", "pico-server"]),
+  "plugins/conversations/log/index.ts": new Set(["pico-server"]),
   "plugins/pico-server/config.ts": new Set(["protocols"]),
   "plugins/pico-server/handshake/admission.ts": new Set(["protocols"]),
   "plugins/pico-server/handshake/identity.ts": new Set(["protocols"]),

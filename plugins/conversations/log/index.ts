@@ -1,5 +1,4 @@
 // The parts of the log that channels make themselves. They need no other part of the plugin.
 export { createMemorySessionLog } from "./memory-session-log.ts";
 export { requestIdOf, toAttachment, toPayload } from "./message-payload.ts";
-export { SessionRecord } from "./session-record.ts";
 export { TurnEntry } from "./turn-entry.ts";

@@ -1,9 +1,10 @@
 // Records what is said over a channel that has streams of its own.
 import type { Awaitable } from "../../../kernel/index.ts";
 import { encode, isSessionId, limits } from "../../../lib/pico-wire/index.ts";
+import type { ConversationRecord, Conversations } from "../contract.ts";
 import type { InboundMessage, Media, OutboundMessage } from "../messages.ts";
 import { requestIdOf, toAttachment, toPayload } from "./message-payload.ts";
-import type { LogEntry, SessionLog } from "./session-log.ts";
+import type { LogEntry, LogListeners, SessionLog } from "./session-log.ts";
 import { fitFrame, maxMediaBytes, sizeOfMedia, TurnEntry, type TextFrame } from "./turn-entry.ts";
 
 type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
@@ -19,11 +20,30 @@ function recordable(message: OutboundUpdate): OutboundUpdate {
   return { ...rest, attachments: attachments.filter(isKept) };
 }
 
+/** The channel reports its own receipts, and has its own connections. */
+const noListeners: LogListeners = {
+  onReceipt: () => undefined,
+  sessionActive: () => undefined,
+  sessionIdle: () => undefined,
+  renewed: () => undefined,
+};
+
+/** Opens the log of a channel to record it. */
+export function createRecord(
+  conversations: Pick<Conversations, "open">,
+  channel: string,
+  random: (bytes: number) => Uint8Array,
+): ConversationRecord {
+  return new SessionRecord(conversations.open(channel, noListeners), () =>
+    Buffer.from(random(16)).toString("hex"),
+  );
+}
+
 /**
  * Appends the messages of both sides to a log. A text that is too long for a frame of 512 KiB is
  * cut. Nothing is appended to a session whose turns the log does not want, as in memory.
  */
-export class SessionRecord {
+class SessionRecord implements ConversationRecord {
   private readonly log: SessionLog;
   private readonly newId: () => string;
 

@@ -4,7 +4,9 @@ import type { Address } from "../messages.ts";
 import { exportConversation } from "../document.ts";
 import type { MemorySessionLogOptions } from "../log/memory-session-log.ts";
 import type { LogListeners, SessionLog } from "../log/session-log.ts";
+import { createRecord } from "../log/session-record.ts";
 import type {
+  ConversationRecord,
   ConversationSummary,
   Conversations,
   DeletionListener,
@@ -87,6 +89,10 @@ export class SqliteConversations implements OpenConversations {
     const opened = this.channel(channel);
     opened.listeners = listeners;
     return opened.log;
+  }
+
+  record(channel: string): ConversationRecord {
+    return createRecord(this, channel, this.scope.random);
   }
 
   health(): StoreHealth {

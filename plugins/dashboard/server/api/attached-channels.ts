@@ -8,7 +8,9 @@ import type { ConversationView } from "../../shared/conversation-views.ts";
 const ownChannel = "pico";
 
 /** @returns The channels but `pico`. */
-export function otherChannels({ channels }: ServiceContext): readonly AttachedChannel[] {
+export function otherChannels({
+  channels,
+}: Pick<ServiceContext, "channels">): readonly AttachedChannel[] {
   return channels?.list().filter(({ name }) => name !== ownChannel) ?? [];
 }
 

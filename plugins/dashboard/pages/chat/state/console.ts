@@ -2,8 +2,15 @@
 import type { ConversationView, SentView } from "../../../shared/conversation-views.ts";
 import { serverNow } from "../../live/clock.ts";
 import { requestAsOwner } from "../../live/owner.ts";
-import type { TransportOwner } from "./transport.ts";
 import { beginRun, setDelivery, type Thread } from "./thread.ts";
+
+/** The conversation, as far as this transport uses it. */
+interface ConsoleOwner {
+  /** Messages without a confirmation, by request id. */
+  readonly unconfirmed: Map<string, { readonly content: string }>;
+  change(make: (thread: Thread) => Thread): void;
+  loadHistory(): Promise<void>;
+}
 
 /** Between two reads while an answer grows, and before a message is sent again. */
 const pauseMs = 1_000;
@@ -18,13 +25,13 @@ export function showRun(thread: Thread, isBusy: boolean): Thread {
 
 /** Has the calls of `Transport` that the page makes. */
 export class ConsoleTransport {
-  private readonly owner: TransportOwner;
+  private readonly owner: ConsoleOwner;
   private readonly path: string;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private isClosed = false;
 
   /** @param path - Address of the conversation in the API. */
-  constructor(owner: TransportOwner, path: string) {
+  constructor(owner: ConsoleOwner, path: string) {
     this.owner = owner;
     this.path = path;
   }
