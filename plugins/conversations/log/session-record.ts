@@ -5,7 +5,7 @@ import type { ConversationRecord, Conversations } from "../contract.ts";
 import type { InboundMessage, Media, OutboundMessage } from "../messages.ts";
 import { requestIdOf, toAttachment, toPayload } from "./message-payload.ts";
 import type { LogEntry, LogListeners, SessionLog } from "./session-log.ts";
-import { fitFrame, maxMediaBytes, sizeOfMedia, TurnEntry, type TextFrame } from "./turn-entry.ts";
+import { fitFrame, maxMediaBytes, sizeOfMedia, TurnEntry } from "./turn-entry.ts";
 
 type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
 
@@ -115,7 +115,7 @@ class SessionRecord implements ConversationRecord {
         payload: toPayload(id, kept, final, (media) => toAttachment(media)!),
         session_id: session,
         timestamp: at,
-      } as TextFrame);
+      });
     let frame = toFrame(message);
     const { toolCalls: _, ...text } = message;
     if (frame.byteLength > limits.outboundFrame) frame = toFrame(text);

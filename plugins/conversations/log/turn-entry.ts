@@ -2,7 +2,7 @@
 import {
   encode,
   limits,
-  type ServerFrame,
+  type ServerMessageFrame,
   type TurnMedia,
   type UserTurn,
   type UserTurnFrame,
@@ -14,9 +14,6 @@ import type { LogEntry } from "./session-log.ts";
 export const maxMediaBytes = 256 * 1024;
 /** Bytes of the fields around the content, roughly. */
 const envelopeBytes = 320;
-
-/** A frame with the text of the application. */
-export type TextFrame = Extract<ServerFrame, { type: "message.create" | "message.update" }>;
 
 export const sizeOfMedia = (media: readonly Media[]): number =>
   media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
@@ -97,7 +94,7 @@ const withoutData = ({ type, filename }: Media): Media => ({
  *
  * @returns The encoded frame; without a text, it may be larger.
  */
-export function fitFrame(frame: UserTurnFrame | TextFrame): Buffer {
+export function fitFrame(frame: UserTurnFrame | ServerMessageFrame): Buffer {
   let fitted = frame;
   for (;;) {
     const encoded = Buffer.from(encode(fitted));

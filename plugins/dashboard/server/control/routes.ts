@@ -44,7 +44,7 @@ async function stopAnswers({ services: { channels } }: DashboardContext, name: s
   const named = busy.filter((address) => address.session === session);
   // Another node may work on a session that is not busy here.
   const targets = named.length > 0 ? named : attached.map((channel) => ({ channel, session }));
-  const stopping = targets.map((to) => channels.stop(to, undefined, { id: "owner" }));
+  const stopping = targets.map(async (to) => channels.stop(to, undefined, { id: "owner" }));
   return { running, session, stopped: (await Promise.all(stopping)).flat() };
 }
 

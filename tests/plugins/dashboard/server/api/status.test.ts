@@ -236,7 +236,8 @@ describe("GET /", () => {
       start: () => {
         const traffic = () => ({ received: 1, sent: 1, answers });
         const recordTimes = () => () => undefined;
-        return { channels: { traffic, recordTimes } as unknown as Channels };
+        const list = () => [];
+        return { channels: { traffic, recordTimes, list } as unknown as Channels };
       },
     };
     await using server = await startDashboard({ before: [answered as unknown as AnyPlugin] });
