@@ -20,6 +20,7 @@ export type {
   ContextUsage,
   EndOptions,
   FinishReason,
+  GrowingMessage,
   HistoryOptions,
   InboundMessage,
   Media,
@@ -123,7 +124,11 @@ export interface ReplyStream {
   readonly signal: AbortSignal;
 }
 
-/** A function that processes messages. `signal` aborts when the kernel stops. */
+/**
+ * A function that processes messages. `signal` aborts when the kernel stops. A message whose
+ * function then returns within the time for that is accepted; all others are rejected as
+ * `not_running`, so that their clients send them again.
+ */
 export type Application = (message: Message, signal: AbortSignal) => Awaitable<void>;
 
 /** Options of an application. */
@@ -191,6 +196,9 @@ export interface Channels {
    *   conversations, and it never rejects: the status is `unknown` if a node cannot be asked.
    */
   stop(to: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
+  /** Resolves when the application works on no message of any channel. While the kernel stops, that
+   *  is when the answers have ended, or were cut at the end of their time. */
+  drained(): Promise<void>;
   /** Lists the sessions of a channel in which a message of a client runs or waits. */
   busySessions(channel: string): readonly string[];
   /** Lists the attached channels, in the order in which they were attached. */
@@ -366,6 +374,8 @@ export interface ChannelHandle {
    * @returns Undefined if another node may have the session.
    */
   running(session: string): readonly RunningMessage[] | undefined;
+  /** Resolves as `Channels.drained` does. */
+  drained(): Promise<void>;
   /** Detaches the channel. Later deliveries are rejected as `not_running`; other calls do
    *  nothing. */
   close(): void;
@@ -386,6 +396,9 @@ export interface ChannelAdapter {
   readonly name: string;
   /** Milliseconds that a client may be away and still receive what it missed. @defaultValue `0` */
   readonly resumeMs?: number;
+  /** Milliseconds that answers may continue when the kernel stops. @defaultValue the time of the
+   *  stop, without the reserve for its other steps */
+  readonly drainMs?: number;
   /**
    * True: the plugin `channels` adds the messages of both sides to the conversations, if the kernel
    * has the plugin `conversations`. False: the author of the channel keeps them elsewhere.
@@ -407,17 +420,9 @@ export interface ChannelAdapter {
    * @throws too_large, rate_limited or undeliverable, which reach the caller of `Channels.send`. An
    *   error without a code becomes `undeliverable`.
    */
-  send(
-    session: string,
-    id: string,
-    message: OutboundMessage & { readonly final?: boolean },
-  ): Awaitable<AdapterReceipt | void>;
+  send(session: string, id: string, message: GrowingMessage): Awaitable<AdapterReceipt | void>;
   /** Replaces the content of a sent message by the full text so far. Fails like `send`. */
-  update?(
-    session: string,
-    id: string,
-    message: OutboundMessage & { readonly final?: boolean },
-  ): Awaitable<AdapterReceipt | void>;
+  update?(session: string, id: string, message: GrowingMessage): Awaitable<AdapterReceipt | void>;
   /** Removes a sent message for all clients of the session. Fails like `send`. */
   remove?(session: string, id: string): Awaitable<AdapterReceipt | void>;
   /** Shows or hides the typing indicator. A loss is harmless, so it has no receipt. */
@@ -431,8 +436,9 @@ export interface ChannelAdapter {
    * The message is accepted when a returned promise has settled.
    */
   turn?(message: InboundMessage): Awaitable<void>;
-  /** Reports the end of the answer to this message, after its last text. */
-  ended?(session: string, id: string, end: AnswerEnd): void;
+  /** Reports the end of the answer to this message, after its last text. A stop of the kernel waits
+   *  for a returned promise, which must not reject. */
+  ended?(session: string, id: string, end: AnswerEnd): Awaitable<void>;
   /** The conversation of this session is being deleted: drops everything that is kept of it. */
   forgotten?(session: string): void;
 }

@@ -61,6 +61,8 @@ interface SessionRecords {
   usedAt: number;
   /** True if all ids are here that the store of conversations has kept. */
   isComplete: boolean;
+  /** Messages that the conversation has from a process that ended before they were accepted. */
+  begun: Set<string> | undefined;
   /** True if the session was used since `makeRoom` last skipped it. */
   isUsed: boolean;
 }
@@ -157,14 +159,25 @@ export class Dedupe {
   restore({ channel, session: name }: Address, ids: readonly TakenId[], isComplete: boolean): void {
     const now = this.time();
     const session = this.channels.get(channel)?.get(name) ?? this.open(channel, name, now);
-    for (const { id, digest = unknownDigest, ageMs, stopped: isStopped = false } of ids)
-      if (!session.open.has(id)) {
+    for (const { id, digest = unknownDigest, ageMs, stopped: isStopped = false, begun } of ids)
+      if (session.open.has(id)) continue;
+      else if (begun) (session.begun ??= new Set()).add(id);
+      else {
         const record = toRecord(id, digest, now - ageMs);
         this.addSettled(session, { ...record, isAccepted: !isStopped, isStopped });
       }
     session.isUsed = true;
     session.isComplete ||= isComplete;
     if (this.count > maxTotal) this.makeRoom();
+  }
+
+  /**
+   * Call it once for each message that is delivered.
+   *
+   * @returns True if the conversation has it, with the answer that was cut.
+   */
+  takeBegun({ channel, session, id }: MessageKey): boolean {
+    return this.channels.get(channel)?.get(session)?.begun?.delete(id) ?? false;
   }
 
   /** Forgets a rejected delivery, so that the client can send the message again. */
@@ -211,6 +224,7 @@ export class Dedupe {
       older: undefined,
       usedAt: now,
       isComplete: false,
+      begun: undefined,
       isUsed: false,
     };
     channel.set(name, session);

@@ -66,6 +66,8 @@ export class Inbound {
     | undefined;
   private stopping: AbortController | undefined;
   private hasWarned = false;
+  /** Channels whose answers end, because the kernel stops. */
+  private readonly cutChannels = new Set<string>();
   private readonly pendingDeliveries: PendingDeliveries;
   private readonly dedupe: Dedupe;
   private readonly knownIds: KnownIds | undefined;
@@ -160,7 +162,8 @@ export class Inbound {
     isDeduplicated: boolean,
   ): void {
     const { dedupe } = this;
-    if (!this.stopping) return deliveryCallbacks.rejected(channelsErrors.not_running());
+    if (!this.stopping || this.cutChannels.has(inboundMessage.channel))
+      return deliveryCallbacks.rejected(channelsErrors.not_running());
     if (inboundMessage.hops > maxHops) return deliveryCallbacks.rejected(channelsErrors.loop());
     const before = isDeduplicated ? dedupe.find(inboundMessage) : undefined;
     if (before) return this.deliverAgain(inboundMessage, before, deliveryCallbacks);
@@ -169,10 +172,12 @@ export class Inbound {
       return deliveryCallbacks.rejected(channelsErrors.no_application());
     }
     if (!isDeduplicated) return this.enqueue(inboundMessage, deliveryCallbacks);
+    const isRepeated = dedupe.takeBegun(inboundMessage);
     const record = dedupe.remember(inboundMessage);
     this.enqueue(
       inboundMessage,
       new DedupedDelivery(this.dedupeContext, inboundMessage, record, deliveryCallbacks),
+      isRepeated,
     );
   }
 
@@ -180,10 +185,36 @@ export class Inbound {
     this.stopping = new AbortController();
   }
 
-  /** Rejects all pending deliveries, then aborts the signal of the application. */
+  /** Resolves when the application works on no message. */
+  drained(): Promise<void> {
+    return this.queues.drained();
+  }
+
+  /**
+   * Rejects the messages of a channel that wait, and asks the application to end those that it
+   * works on. Its own signal aborts when no other channel has a message.
+   */
+  cut(channel: string): void {
+    if (this.cutChannels.has(channel)) return;
+    this.cutChannels.add(channel);
+    for (const run of this.queues.clear(channel)) run.remove(channelsErrors.not_running());
+    for (const run of this.queues.allStarted(channel)) run.cut(channelsErrors.not_running());
+    const isLast = this.queues
+      .allStarted()
+      .every(({ message }) => this.cutChannels.has(message.channel));
+    if (isLast) this.stopping?.abort(channelsErrors.not_running());
+  }
+
+  /** Ends the answers that have not ended since `cut`. Their messages are rejected. */
+  giveUp(channel?: string): void {
+    for (const run of this.queues.allStarted(channel)) run.giveUpAtStop();
+  }
+
+  /** Ends what `cut` has left, and rejects everything that arrives from now on. */
   stop(): void {
     const controller = this.stopping;
     this.stopping = undefined;
+    this.giveUp();
     this.queues.clear();
     this.pendingDeliveries.rejectAll(channelsErrors.not_running);
     controller?.abort(channelsErrors.not_running());
@@ -299,11 +330,16 @@ export class Inbound {
     else (before.waiting ??= []).push(deliveryCallbacks);
   }
 
-  private enqueue(inboundMessage: InboundMessage, deliveryCallbacks: ReportingCallbacks): void {
+  private enqueue(
+    inboundMessage: InboundMessage,
+    deliveryCallbacks: ReportingCallbacks,
+    isRepeated = false,
+  ): void {
     const pendingDelivery = this.pendingDeliveries.open(deliveryCallbacks);
     this.options.received(inboundMessage);
     const { channel, session } = inboundMessage;
-    this.queues.add(channel, session, new Run(this.runOptions, inboundMessage, pendingDelivery));
+    const run = new Run(this.runOptions, inboundMessage, pendingDelivery, isRepeated);
+    this.queues.add(channel, session, run);
   }
 
   private activeApplication(): ActiveApplication | undefined {

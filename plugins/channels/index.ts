@@ -1,6 +1,6 @@
 /** The channels plugin: connects channels with the one application of a kernel. */
 import type { Plugin, Scope } from "../../kernel/index.ts";
-import type { Conversations } from "../conversations/index.ts";
+import { findRun, type Conversations } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   Address,
@@ -12,6 +12,7 @@ import type {
   InboundMessage,
   ChannelHandle,
 } from "./contract.ts";
+import { AnswerStop } from "./answer-stop.ts";
 import { Deletions } from "./deletions.ts";
 import { OwnershipQueue } from "./ownership-queue.ts";
 import { createHistory } from "./history.ts";
@@ -19,6 +20,7 @@ import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
 import { Recording } from "./recording.ts";
 import type { RunOptions } from "./run-options.ts";
+import { OpenReplies } from "./open-replies.ts";
 import { addAnswer, createTrafficCounts, recordTimes, type TrafficCounts } from "./traffic.ts";
 import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
 
@@ -37,6 +39,7 @@ export {
 } from "./edit-throttle.ts";
 export { createMessageIds, type MessageIds, type MessageIdsOptions } from "./message-ids.ts";
 export { createSendQueue, type SendQueue, type SendQueueOptions } from "./send-queue.ts";
+export { stopTimes } from "./answer-stop.ts";
 export { splitText } from "./split-text.ts";
 export type {
   ChannelsEvents,
@@ -55,6 +58,7 @@ export type {
   Channels,
   ChannelTraffic,
   ContextUsage,
+  GrowingMessage,
   InboundMessage,
   ChannelHandle,
   Media,
@@ -108,6 +112,10 @@ class AttachedChannels {
 
   get(name: string): ChannelAdapter | undefined {
     return this.byName.get(name)?.adapter;
+  }
+
+  all(): readonly ChannelAdapter[] {
+    return [...this.byName.values()].map(({ adapter }) => adapter);
   }
 
   add(adapter: ChannelAdapter, isKept: boolean): void {
@@ -171,6 +179,7 @@ interface HandleOptions {
   readonly isAttached: () => boolean;
   readonly detach: () => void;
   readonly inbound: InboundRoute;
+  readonly drained: Inbound["drained"];
   readonly receipts: ReceiptTracker;
   readonly streams: ReplyStreams;
   readonly emit: ChannelsScope["emit"];
@@ -197,7 +206,7 @@ function toInbound(
 
 /** Creates the handle of one attached channel. After `close` it ignores or rejects all calls. */
 function createChannelHandle(options: HandleOptions): ChannelHandle {
-  const { name, attached, isAttached, detach, inbound, receipts, streams, emit } = options;
+  const { name, attached, isAttached, detach, inbound, drained, receipts, streams, emit } = options;
   const hand: ChannelHandle["hand"] = (message, outcome, deliverOptions) => {
     if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
     let complete: InboundMessage;
@@ -233,6 +242,7 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
     stop: (session, id, by) =>
       isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : [],
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
+    drained,
     running: (session) => (isAttached() ? inbound.running(name, session) : []),
     close() {
       if (isAttached()) detach();
@@ -288,7 +298,7 @@ function createSending(
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
   { clock, log, emit, after, uses }: ChannelsScope,
-  calls: Pick<RunOptions, "send" | "history" | "stream" | "deletions">,
+  calls: Pick<RunOptions, "send" | "openReplies" | "history" | "stream" | "deletions">,
   adapters: AttachedChannels,
   counts: TrafficCounts,
 ): Inbound {
@@ -310,7 +320,7 @@ function createInbound(
     ended(message, end, ms) {
       const { channel, session, id, door } = message;
       const { outcome, code } = end;
-      adapters.get(channel)?.ended?.(session, id, end);
+      const told = adapters.get(channel)?.ended?.(session, id, end);
       counts.recorder?.ended(message, end);
       if (outcome === "completed") addAnswer(counts, { at: clock.now(), ms });
       emit("channels:answer-ended", () => ({
@@ -323,8 +333,14 @@ function createInbound(
         ms,
         at: clock.now(),
       }));
+      return told;
     },
     taken: uses.conversations?.taken,
+    async retract({ channel, session, id }) {
+      const run = await findRun(uses.conversations!, { channel, session }, id);
+      for (const reply of run?.replies ?? []) await adapters.get(channel)?.remove?.(session, reply);
+      return run !== undefined;
+    },
     turn: (message) => adapters.get(message.channel)?.turn?.(message),
     failed({ channel, session, id }, error) {
       try {
@@ -423,13 +439,17 @@ export function channels(): Plugin<ChannelsShape> {
         counts,
       });
       const stream = streams.open;
+      const openReplies = new OpenReplies(outbound);
+      const send: Channels["send"] = (to, message) => openReplies.send(to, message);
       const history = createHistory(uses.conversations);
       const inbound = createInbound(
         scope,
-        { send: outbound.send, stream, history, deletions },
+        { send, openReplies, stream, history, deletions },
         adapters,
         counts,
       );
+      const answers = new AnswerStop({ inbound, adapters: () => adapters.all() });
+      scope.on("kernel:stop-begun", ({ timeoutMs }) => answers.begin(timeoutMs));
 
       const route = createRoute(scope, inbound);
 
@@ -443,9 +463,9 @@ export function channels(): Plugin<ChannelsShape> {
         after(applicationWaitMs, () => {
           if (adapters.size > 0) inbound.warnOfMissingApplication();
         });
-        return () => {
-          inbound.stop();
-          return streams.stop();
+        return async () => {
+          await answers.finish();
+          await streams.stop();
         };
       });
 
@@ -453,8 +473,11 @@ export function channels(): Plugin<ChannelsShape> {
         ...outbound,
         send(to, message) {
           if (message.inReplyTo !== undefined) inbound.beginAnswer(to, message.inReplyTo);
-          return outbound.send(to, message);
+          return send(to, message);
         },
+        update: (to, id, message) => openReplies.update(to, id, message),
+        remove: (to, id) => openReplies.remove(to, id),
+        drained: () => inbound.drained(),
         handle: (application, options) => inbound.handle(application, options),
         stream: (to, streamOptions) => stream(to, streamOptions),
         history,
@@ -475,7 +498,8 @@ export function channels(): Plugin<ChannelsShape> {
           const isAttached = (): boolean => adapters.get(name) === observed;
           const detach = (): void => adapters.delete(name);
           const now = (): number => clock.now();
-          const handle = { name, attached: adapters, now, isAttached, detach, inbound: route };
+          const drained = (): Promise<void> => inbound.drained();
+          const handle = { name, attached: adapters, now, isAttached, detach, inbound: route, drained };
           return createChannelHandle({ ...handle, receipts, streams, emit });
         },
       };

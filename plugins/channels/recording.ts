@@ -37,10 +37,11 @@ export class Recording {
     const { clock } = this.options;
     const keep = this.createKeep(adapter.name, record);
     type Receipt = AdapterReceipt | void;
-    const { name, resumeMs, accepts, update, remove, typing, failed, ended, forgotten } = adapter;
+    const { name, resumeMs, drainMs, accepts, update, remove, typing, failed, ended, forgotten } = adapter;
     return {
       name,
       ...(resumeMs !== undefined && { resumeMs }),
+      ...(drainMs !== undefined && { drainMs }),
       ...(accepts && { accepts }),
       ...(typing && { typing: (...args) => adapter.typing!(...args) }),
       ...(failed && { failed: (...args) => adapter.failed!(...args) }),

@@ -300,9 +300,13 @@ class ReplyWriter {
     await this.pending;
     const { options, to, receipt } = this;
     const content = this.failure === undefined ? this.text : this.shown;
-    return receipt
-      ? options.update(to, receipt.id, { ...this.withText(content), final: true })
-      : emptyReceipt;
+    if (!receipt) return emptyReceipt;
+    const isCut = codeOf(this.controller.signal.reason) === "not_running";
+    return options.update(to, receipt.id, {
+      ...this.withText(content),
+      final: true,
+      ...(isCut && { cut: "not_running" as const }),
+    });
   }
 
   private async finish(last: Partial<OutboundMessage>): Promise<Receipt> {

@@ -1,6 +1,7 @@
 // Dependencies of all messages in the application.
 import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
 import type { Deletions } from "./deletions.ts";
+import type { OpenReplies } from "./open-replies.ts";
 import type { ReplyStreams } from "./reply-streams.ts";
 import type {
   AnswerEnd,
@@ -26,6 +27,13 @@ export interface RunOptions {
   readonly log: Log;
   readonly after: (ms: number, run: () => void) => Release;
   readonly send: Channels["send"];
+  readonly openReplies: Pick<OpenReplies, "cut" | "forget">;
+  /**
+   * Removes the answer that an earlier process left of this message.
+   *
+   * @returns True if the conversation has the message.
+   */
+  readonly retract: (message: InboundMessage) => Promise<boolean>;
   readonly stream: ReplyStreams["open"];
   readonly history: Channels["history"];
   readonly deliveries: PendingDeliveries;
@@ -36,8 +44,8 @@ export interface RunOptions {
   /** Adds the message to the conversation. */
   readonly turn: (message: InboundMessage) => Awaitable<void>;
   readonly accepted: (message: InboundMessage) => void;
-  /** Runs once, after the handler has settled and all its streams have ended. */
-  readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => void;
+  /** Runs once, after the handler has settled and all its streams have ended. Never rejects. */
+  readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => Awaitable<void>;
   /** Runs when a stopped message has not ended in time. */
   readonly deaf: (message: InboundMessage, seconds: number) => void;
 }

@@ -78,6 +78,7 @@ export class Run implements Task {
   readonly message: InboundMessage;
   private readonly options: RunOptions;
   private readonly delivery: PendingDelivery;
+  private readonly isRepeated: boolean;
   private slot: Slot | undefined;
   private application: ActiveApplication | undefined;
   private controller: AbortController | undefined;
@@ -100,11 +101,22 @@ export class Run implements Task {
   /** Conversations that were deleted before this message arrived. */
   private readonly deletedBefore: number;
   private hasReported = false;
+  /** The kernel stops: the answer may end within a short time. */
+  private isStopping = false;
+  /** The stop of the kernel ended a text, or the application did not end in time. */
+  private isCut = false;
   /** True once the handler has settled and all its streams have ended. */
   isOver = false;
 
-  constructor(options: RunOptions, message: InboundMessage, delivery: PendingDelivery) {
+  /** @param isRepeated - An earlier process ended before the application accepted the message. */
+  constructor(
+    options: RunOptions,
+    message: InboundMessage,
+    delivery: PendingDelivery,
+    isRepeated = false,
+  ) {
     this.options = options;
+    this.isRepeated = isRepeated;
     this.message = message;
     this.delivery = delivery;
     this.deletedBefore = options.deletions.count;
@@ -112,12 +124,21 @@ export class Run implements Task {
 
   start(slot: Slot): void {
     this.slot = slot;
+    if (!this.isRepeated) return this.begin();
+    this.options.retract(this.message).then(
+      (hasTurn) => {
+        this.hasTurn = hasTurn;
+        this.begin();
+      },
+      (error: unknown) => this.leave(error),
+    );
+  }
+
+  private begin(): void {
     const current = this.options.current();
-    if (!current) {
-      this.options.deliveries.reject(this.delivery, channelsErrors.no_application());
-      this.hasSettled = this.isOver = true;
-      slot.release(this);
-      return slot.forget(this);
+    if (this.isStopped || this.isOver || !current) {
+      const error = this.isStopping ? channelsErrors.not_running() : undefined;
+      return this.leave(error ?? channelsErrors.no_application());
     }
     this.application = current;
     let result: void | Promise<void>;
@@ -133,6 +154,16 @@ export class Run implements Task {
         () => this.settle(undefined, false),
         (error) => this.settle(error, true),
       );
+  }
+
+  /** Ends a message that the application has not received. */
+  private leave(error: unknown): void {
+    this.options.deliveries.reject(this.delivery, error);
+    const isLate = this.isOver;
+    this.hasSettled = this.isOver = true;
+    this.graceTimer?.();
+    this.release();
+    if (!isLate) this.slot!.forget(this);
   }
 
   /** Removes a message that the application has not received. */
@@ -165,6 +196,29 @@ export class Run implements Task {
     if (this.isOver) return;
     const graceMs = this.application?.stopGraceMs ?? 0;
     this.graceTimer = this.options.after(graceMs, () => this.giveUp(graceMs));
+  }
+
+  /**
+   * Ends the texts of the answer, because the kernel stops. If the application then returns in
+   * time, it has accepted the message.
+   */
+  cut(reason: Error): void {
+    if (this.isStopping || this.isOver) return;
+    this.isStopping = true;
+    this.controller?.abort(reason);
+    for (const stream of this.streams ?? []) {
+      stream.abort(reason);
+      this.isCut ||= stream.signal.aborted;
+    }
+  }
+
+  /** Ends the answer of an application that has not ended in time: see `cut`. */
+  giveUpAtStop(): void {
+    if (this.isOver || !this.isStopping) return;
+    if (!this.hasSettled) this.isCut = true;
+    this.options.deliveries.reject(this.delivery, channelsErrors.not_running());
+    this.release();
+    this.end();
   }
 
   /** Reports the end before the application has ended, because the conversation is deleted now. */
@@ -220,12 +274,14 @@ export class Run implements Task {
 
   async history(options: Parameters<Message["history"]>[0]): ReturnType<Message["history"]> {
     const page = await this.options.history(this.message, options);
-    const isOwn = ({ role, id }: Turn): boolean => role === "user" && id === this.message.id;
+    const isOwn = ({ role, id, requestId = id }: Turn): boolean =>
+      role === "user" && requestId === this.message.id;
     return { ...page, items: page.items.filter((turn) => !isOwn(turn)) };
   }
 
   noteEnd(options: EndOptions): void {
-    if (options.finishReason !== undefined && !this.isStopped) this.isComplete = true;
+    const isInTime = !this.isStopped && !this.isCut;
+    if (options.finishReason !== undefined && isInTime) this.isComplete = true;
     this.givenEnd = { ...this.givenEnd, ...options };
   }
 
@@ -278,9 +334,12 @@ export class Run implements Task {
   private settle(error: unknown, hasFailed: boolean): void {
     const { deliveries } = this.options;
     if (!hasFailed) this.accept();
-    else {
+    else if (this.isStopping && !this.isOver) {
+      this.isCut = true;
+      deliveries.reject(this.delivery, channelsErrors.not_running());
+    } else {
       this.failureCode = codeOf(error);
-      if (!deliveries.reject(this.delivery, error) && !this.isStopped)
+      if (!deliveries.reject(this.delivery, error) && !this.isStopped && !this.isStopping)
         this.options.failed(this.message, error);
     }
     this.hasSettled = true;
@@ -302,24 +361,34 @@ export class Run implements Task {
     if (this.isOver) return;
     this.isOver = true;
     this.graceTimer?.();
+    const { openReplies } = this.options;
+    const cutting = this.isStopping ? openReplies.cut(this.message) : undefined;
+    if (cutting) this.isCut = true;
+    openReplies.forget(this.message);
     const end = this.toEnd();
     const ms = this.options.clock.now() - this.message.at;
     // A stop of the kernel waits until the acceptance is stored, and clients receive it first.
     const reported = this.accepting?.then(() => this.delivery.outcome.reporting);
-    const waiting = reported ?? this.delivery.outcome.reporting;
+    const reporting = reported ?? this.delivery.outcome.reporting;
+    const waiting = cutting ? cutting.then(() => reporting) : reporting;
     if (!waiting) return this.report(end, ms);
     const report = (): void => this.report(end, ms);
     void waiting.then(report, report);
   }
 
   private report(end: AnswerEnd, ms: number): void {
-    this.slot!.forget(this);
-    if (!this.hasReported) this.options.ended(this.message, end, ms);
+    // A stop of the kernel waits until the clients have the end.
+    const isAwaited = this.isStopping && !this.hasReported;
+    if (!isAwaited) this.slot!.forget(this);
+    if (this.hasReported) return;
+    const told = this.options.ended(this.message, end, ms);
+    if (isAwaited) void Promise.resolve(told).finally(() => this.slot!.forget(this));
   }
 
   private toEnd(): AnswerEnd {
     const { givenEnd, failureCode, messages } = this;
-    const hasStopped = this.isStopped && !this.isComplete;
+    const isCut = this.isCut && !this.isStopped && !this.isComplete;
+    const hasStopped = isCut || (this.isStopped && !this.isComplete);
     const hasFailed = failureCode !== undefined && !this.isStopped;
     const outcome = hasStopped ? "stopped" : hasFailed ? "failed" : "completed";
     if (outcome === "completed" && !givenEnd) return { outcome, finishReason: "stop", messages };
@@ -327,6 +396,7 @@ export class Run implements Task {
     return {
       outcome,
       ...(hasFailed && { code: failureCode }),
+      ...(isCut && { code: "not_running" }),
       finishReason: (hasFailed ? undefined : givenEnd?.finishReason) ?? reasons[outcome],
       messages,
       ...(givenEnd?.usage && { usage: givenEnd.usage }),

@@ -31,8 +31,12 @@ export interface SessionQueues<T extends Task> {
   started(channel: string, session: string): readonly T[];
   /** Removes the waiting tasks of a session that match, and returns them. */
   remove(channel: string, session: string, matches: (task: T) => boolean): readonly T[];
-  /** Drops all waiting tasks. */
-  clear(): void;
+  /** Removes the waiting tasks of a channel (default: of all), and returns them. */
+  clear(channel?: string): readonly T[];
+  /** Returns the tasks of a channel (default: of all) that have started and are not forgotten. */
+  allStarted(channel?: string): readonly T[];
+  /** Resolves when no task runs or waits. */
+  drained(): Promise<void>;
 }
 
 interface SessionQueue<T extends Task> {
@@ -70,6 +74,9 @@ function start<T extends Task>(queue: SessionQueue<T>, task: T): void {
 export function createSessionQueues<T extends Task>(width: () => number): SessionQueues<T> {
   type Queues = Map<string, SessionQueue<T>>;
   const channels = new Map<string, Queues>();
+  let startedCount = 0;
+  let resolveDrained: (() => void) | undefined;
+  let whenDrained: Promise<void> | undefined;
   const find = (channel: string, session: string) => channels.get(channel)?.get(session);
 
   function runNext(queue: SessionQueue<T>): void {
@@ -78,6 +85,7 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
     while (queue.running < width()) {
       const task = queue.waiting.shift();
       if (task === undefined) break;
+      startedCount += 1;
       start(queue, task);
     }
     queue.isDraining = false;
@@ -91,6 +99,8 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
       },
       forget(task) {
         queue.started.splice(queue.started.indexOf(task as T), 1);
+        startedCount -= 1;
+        if (startedCount === 0 && queue.waiting.length === 0) resolveDrained?.();
         if (isIdle(queue) && queues.size > maxIdleQueues && queues.get(name) === queue)
           queues.delete(name);
       },
@@ -99,6 +109,11 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
     queues.set(name, queue);
     return queue;
   }
+
+  const queuesFor = (channel?: string): readonly SessionQueue<T>[] =>
+    (channel === undefined ? [...channels.values()] : [channels.get(channel) ?? new Map()]).flatMap(
+      (queues: Queues) => [...queues.values()],
+    );
 
   function queuesOf(channel: string): Queues {
     const queues = channels.get(channel) ?? new Map<string, SessionQueue<T>>();
@@ -114,9 +129,16 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
       queue.waiting.push(task);
       runNext(queue);
     },
-    clear() {
-      for (const queues of channels.values())
-        for (const queue of queues.values()) queue.waiting = [];
+    clear: (channel) => queuesFor(channel).flatMap((queue) => queue.waiting.splice(0)),
+    allStarted: (channel) => queuesFor(channel).flatMap(({ started }) => started),
+    drained() {
+      if (startedCount === 0) return Promise.resolve();
+      return (whenDrained ??= new Promise<void>((resolve) => {
+        resolveDrained = () => {
+          resolveDrained = whenDrained = undefined;
+          resolve();
+        };
+      }));
     },
     has(channel, session) {
       if (session === undefined) {

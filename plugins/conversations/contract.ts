@@ -1,6 +1,6 @@
 /** Types of the conversations service: history for pages, commands and applications. */
 import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
-import type { Address, InboundMessage, OutboundMessage, Page, Turn } from "./messages.ts";
+import type { Address, GrowingMessage, InboundMessage, Page, Turn } from "./messages.ts";
 import type { TokenSync } from "../token-store/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
 import type { SessionOwnership } from "./ownership.ts";
@@ -148,6 +148,11 @@ export interface TakenId {
   readonly ageMs: number;
   /** True if a client stopped the message before the application accepted it. */
   readonly stopped?: boolean;
+  /**
+   * True if the message is in the conversation, and the application has not accepted it: the
+   * process ended before. It reaches the application again when it is repeated.
+   */
+  readonly begun?: boolean;
 }
 
 /**
@@ -156,8 +161,9 @@ export interface TakenId {
  */
 export interface TakenIds {
   /**
-   * Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. A store may
-   * look up `id` alone instead, if the session has many.
+   * Reads the ids of a session of the last ten minutes, at most 1,024, oldest first, with those of
+   * the latest messages that were only begun. A store may look up `id` alone instead, if the
+   * session has many.
    */
   known(
     address: Address,
@@ -231,15 +237,12 @@ export interface ConversationRecord {
   /** Adds the message of a person. */
   turn(message: InboundMessage): Awaitable<unknown>;
   /** Adds a message of the application, sent at this time (Unix milliseconds). */
-  sent(session: string, id: string, message: RecordedMessage, at: number): Awaitable<unknown>;
+  sent(session: string, id: string, message: GrowingMessage, at: number): Awaitable<unknown>;
   /** Replaces the text of a message. */
-  updated(session: string, id: string, message: RecordedMessage, at: number): Awaitable<unknown>;
+  updated(session: string, id: string, message: GrowingMessage, at: number): Awaitable<unknown>;
   /** Removes a message. */
   removed(session: string, id: string, at: number): Awaitable<unknown>;
 }
-
-/** A message of the application, as a channel receives it. */
-export type RecordedMessage = OutboundMessage & { readonly final?: boolean };
 
 /** The service of the plugin: the log of every channel, and the history of what was said. */
 export interface Conversations extends ConversationHistory {

@@ -9,6 +9,7 @@ import type { ConfiguredStore, ConversationsShape, ConversationStore } from "./c
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
+export { findRun, type StoredRun } from "./find-run.ts";
 export { readCalls, type TurnCall } from "./turn-calls.ts";
 export { turnLabel } from "./turn-label.ts";
 export type {
@@ -51,7 +52,6 @@ export type {
   Page,
   PassOptions,
   PassOutcome,
-  RecordedMessage,
   SearchHit,
   StoreHealth,
   StoreMetrics,

@@ -98,7 +98,7 @@ export interface AnswerEnd extends EndOptions {
    * message or failed later.
    */
   readonly outcome: "completed" | "stopped" | "failed";
-  /** Code of the error, with the outcome `failed`. */
+  /** With `failed`, the code of the error; with `stopped`, `not_running` if the kernel stopped. */
   readonly code?: string;
   readonly finishReason: FinishReason;
   /** Replies and streams that the application opened. */
@@ -200,6 +200,15 @@ export interface OutboundMessage {
   readonly hops?: number;
 }
 
+/** A message to a client that may still grow. */
+export interface GrowingMessage extends OutboundMessage {
+  /** `false`: updates follow, and the last one has `true`. @defaultValue `true` when it is sent */
+  readonly final?: boolean;
+  /** Set with `final` in the last update of a text that is not complete: the code of the reason.
+   *  History keeps the message as incomplete. Set by Doorward when the kernel stops. */
+  readonly cut?: "not_running";
+}
+
 /** Selects a page of history. */
 export interface HistoryOptions {
   /** 1 to 200. @defaultValue `50` */
@@ -230,6 +239,10 @@ export interface Turn {
   readonly kind?: "thought" | "tool_calls";
   /** Absent if the turn is complete; `false` if its application ended before the final text. */
   readonly complete?: false;
+  /** How the answer ended, of a turn that a stop of the kernel cut. */
+  readonly outcome?: AnswerEnd["outcome"];
+  /** The code of that end: `not_running`. */
+  readonly code?: string;
   /** The id that the client gave a turn of the role `user`; turns that answer it repeat it. */
   readonly requestId?: string;
   /** `requestId` of the turn that this turn of the role `user` is a new version of. */

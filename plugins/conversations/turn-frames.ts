@@ -62,6 +62,10 @@ function senderOf(value: unknown): Sender | undefined {
 const kindOf = ({ kind, thought }: Fields): Turn["kind"] =>
   kind === "thought" || kind === "tool_calls" ? kind : thought === true ? "thought" : undefined;
 
+/** The last frame of a text that a stop of the kernel cut says so. */
+const endOf = ({ outcome, code }: Fields): Pick<Turn, "outcome" | "code"> =>
+  outcome === "stopped" && typeof code === "string" ? { outcome, code } : {};
+
 /**
  * Assembles a turn.
  *
@@ -84,7 +88,7 @@ export function toTurn(source: TurnSource): Turn | undefined {
     role: source.isUser ? "user" : "assistant",
     content: textOf(payload.content) ?? "",
     ...(kind && { kind }),
-    ...(!source.final && { complete: false as const }),
+    ...(!source.final && { complete: false as const, ...endOf(payload) }),
     ...(request !== undefined && (source.isUser ? { requestId: request } : { inReplyTo: request })),
     ...(replaces !== undefined && { replaces }),
     ...(toolCalls.length > 0 && { toolCalls }),

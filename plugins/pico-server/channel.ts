@@ -95,7 +95,14 @@ export class PicoChannel {
     const newId = (): string => Buffer.from(random(16)).toString("hex");
     this.channel = channels.attach(
       this.doors.observe(
-        createChannelAdapter({ sessions, clock, onSent: countSent, newId, ends: this.ends }),
+        createChannelAdapter({
+          sessions,
+          clock,
+          onSent: countSent,
+          newId,
+          ends: this.ends,
+          drainMs: () => config().drain_timeout * 1_000,
+        }),
       ),
     );
     const isBusy = (session?: string): boolean => this.channel.isBusy(session);
@@ -220,7 +227,8 @@ export class PicoChannel {
   service(): PicoServer {
     const { connections, counters, admissionControl, sessions, sessionGuard, body } = this;
     const { needs, config } = this.scope;
-    const channel = { deliver: this.deliver, stop: this.channel.stop };
+    const { stop, drained } = this.channel;
+    const channel = { deliver: this.deliver, stop, drained };
     return createChannelService({
       http: needs.http,
       config,

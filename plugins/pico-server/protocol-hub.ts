@@ -4,7 +4,7 @@ import type {
   ChannelAdapter,
   ChannelHandle,
   InboundMessage,
-  OutboundMessage,
+  GrowingMessage,
 } from "../channels/index.ts";
 import type { Release } from "../../kernel/index.ts";
 import type { SessionLog } from "../conversations/index.ts";
@@ -15,12 +15,10 @@ import type { SessionGuard } from "./session/session-guard.ts";
 
 interface ProtocolOptions {
   readonly sessions: SessionLog;
-  readonly channel: Pick<ChannelHandle, "deliver" | "stop">;
+  readonly channel: Pick<ChannelHandle, "deliver" | "stop" | "drained">;
   readonly sessionGuard: Pick<SessionGuard, "isToken">;
   readonly body: PicoProtocol["body"];
 }
-
-type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
 
 /** The subscribers of one session, and the entries that the session log has not stored yet. */
 interface WatchedSession {
@@ -57,13 +55,13 @@ export class ProtocolHub {
   observe(adapter: ChannelAdapter): ChannelAdapter {
     const observed = Object.create(adapter) as ChannelAdapter;
     return Object.assign(observed, {
-      send: (session: string, id: string, message: OutboundUpdate) => {
+      send: (session: string, id: string, message: GrowingMessage) => {
         const isFinal = !message.placeholder && (message.final ?? true);
         return this.pass(session, adapter.send(session, id, message), (subscriber) =>
           subscriber.written(id, message, isFinal),
         );
       },
-      update: (session: string, id: string, message: OutboundUpdate) =>
+      update: (session: string, id: string, message: GrowingMessage) =>
         this.pass(session, adapter.update!(session, id, message), (subscriber) =>
           subscriber.written(id, message, message.final ?? false),
         ),
@@ -80,8 +78,9 @@ export class ProtocolHub {
         this.tell(session, (subscriber) => subscriber.failed(id, error));
       },
       ended: (session: string, id: string, end: AnswerEnd) => {
-        adapter.ended?.(session, id, end);
+        const told = adapter.ended?.(session, id, end);
         this.tell(session, (subscriber) => subscriber.ended(id, end));
+        return told;
       },
     });
   }
@@ -95,6 +94,7 @@ export class ProtocolHub {
         return channel.deliver({ ...message, channel: "pico", door: name }, options);
       },
       stop: (session, id, by) => channel.stop(session, id, by),
+      drained: channel.drained,
       isToken: (text) => sessionGuard.isToken(text, false),
       body,
       subscribe: (session, subscriber) => this.subscribe(sessions, session, subscriber),

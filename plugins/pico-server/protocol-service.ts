@@ -38,6 +38,8 @@ export interface PicoProtocol {
   subscribe(session: string, subscriber: ProtocolSubscriber): Release;
   /** Stops a message of the session, or all of them, like `ChannelHandle.stop`. */
   stop(session: string, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
+  /** Resolves as `Channels.drained` does. */
+  drained(): Promise<void>;
   /** Whether the text is a token, so that it must not become a session id. */
   isToken(text: string): Promise<boolean>;
   /** Begins to count the body of a request in the memory budget of unaccepted messages. */

@@ -1,12 +1,13 @@
 // Closes all clients in order, so that they reconnect at a rate the next process can handle.
 import type { Log } from "../../kernel/index.ts";
+import { stopTimes } from "../channels/index.ts";
 import type { PicoServerConfig } from "./config.ts";
 import type { ConnectionRegistry, Peer } from "./connection/registry.ts";
 
 /** Interval between two rounds of closing. */
 const drainStepMs = 20;
-/** Part of the stop time reserved for close responses and for closing the listeners. */
-const reservedStopMs = 1_800;
+/** Time to store the texts that were cut, and to send them. */
+const cutMs = 50;
 /**
  * Time from the last close until the next process accepts connections. No client reconnects
  * earlier.
@@ -42,7 +43,7 @@ interface ShutdownPlan {
   readonly peers: readonly Peer[];
   /** Idle clients are closed over this time. */
   readonly windowMs: number;
-  /** After this time, busy clients are closed too. */
+  /** After this time, busy clients are closed too. The answers were cut shortly before. */
   readonly limitMs: number;
   /** Clients that may reconnect per millisecond. */
   readonly perMs: number;
@@ -57,9 +58,10 @@ export function createShutdown({ connections, config, isBusy, log }: ShutdownOpt
   function makePlan(stopMs: number): ShutdownPlan {
     const peers = [...connections.list()];
     const { drain_timeout, reconnect_rate } = config();
-    const limitMs = Math.max(0, Math.min(drain_timeout * 1_000, stopMs - reservedStopMs));
+    const { answerMs, graceMs } = stopTimes(stopMs, drain_timeout * 1_000);
     const perMs = reconnect_rate / 1_000;
-    return { peers, limitMs, perMs, windowMs: Math.min(limitMs, peers.length / perMs) };
+    const windowMs = Math.min(answerMs, peers.length / perMs);
+    return { peers, limitMs: answerMs + graceMs + cutMs, perMs, windowMs };
   }
 
   /** Milliseconds from now until the client with this number may reconnect. */

@@ -188,7 +188,10 @@ class ProgramApplication {
     );
     scope.onReady(() => {
       supervisor.start();
-      return () => supervisor.stop();
+      return async () => {
+        await scope.needs.channels.drained();
+        await supervisor.stop();
+      };
     });
   }
 
@@ -237,7 +240,7 @@ class ProgramApplication {
   private onEnded(how: string, isDown: boolean): void {
     this.capabilities = undefined;
     this.pendingMessages.programEnded(how, isDown);
-    this.replies.programEnded();
+    this.replies.programEnded(this.supervisor.state() === "stopped");
     this.emitStateChanged();
   }
 

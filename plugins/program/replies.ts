@@ -130,9 +130,12 @@ export class Replies {
     waiting?.reject(programErrors.bad_answer(problem));
   }
 
-  /** Completes unfinished messages and removes placeholders and typing indicators. */
-  programEnded(): void {
-    this.sentMessages.evictAll();
+  /**
+   * Removes placeholders and typing indicators, and completes unfinished messages. After a stop of
+   * the kernel they stay incomplete.
+   */
+  programEnded(isStopped: boolean): void {
+    this.sentMessages.evictAll(isStopped);
     this.dropped.clear();
     this.typing.clear();
   }

@@ -127,8 +127,12 @@ export class SentMessages {
     this.forget(key);
   }
 
-  evictAll(): void {
-    for (const key of this.messages.keys()) this.evict(key);
+  /** @param isIncomplete - The messages are not complete, and stay so. */
+  evictAll(isIncomplete: boolean): void {
+    for (const [key, message] of this.messages) {
+      if (isIncomplete) message.open = undefined;
+      this.evict(key);
+    }
   }
 
   sendUpdate(

@@ -11,7 +11,7 @@ import {
   type RunReader,
 } from "./follower.ts";
 import { upToOf } from "./pieces.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal, stoppingRefusal } from "./refusal.ts";
 
 /** Texts of one answer, in UTF-16 code units. A longer answer fails. */
 const maxAnswerLength = 16 * 1024 * 1024;
@@ -91,6 +91,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
 
   ended(requestId: string, end: AnswerEnd): void {
     if (requestId !== this.requestId) return;
+    if (end.code === "not_running") return this.fail(stoppingRefusal());
     if (this.isDelivered || end.outcome !== "failed") return this.finish(this.withError(end));
     this.heldEnd = end;
   }

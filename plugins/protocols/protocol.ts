@@ -7,7 +7,7 @@ import type { PicoServer } from "../pico-server/index.ts";
 import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
 import { createGate } from "./gate.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal, stoppingRefusal } from "./refusal.ts";
 import { Runs } from "./runs.ts";
 import type { ProtocolServerOptions } from "./server.ts";
 
@@ -91,11 +91,12 @@ export async function startProtocol<C extends CommonConfig>(
     await assertToken(next, tokens, options);
     if (!next.enabled) endAll(runs, "not_running", "The protocol was turned off.");
   });
+  scope.on("kernel:stop-begun", () => void (isServing = false));
   scope.onReady(() => {
     isServing = true;
-    return () => {
-      isServing = false;
-      endAll(runs, "not_running", "Doorward is stopping. Try again shortly.");
+    return async () => {
+      await door.drained();
+      runs.failAll(stoppingRefusal);
       runs.close();
     };
   });

@@ -23,3 +23,9 @@ export class Refusal extends Error {
 /** The token was replaced, or the session of a person with the host has ended. */
 export const accessEnded = (): Refusal =>
   new Refusal("invalid_api_key", "The token was replaced, or you have signed out.");
+
+/** The kernel stops: clients may send the message again. */
+export const stoppingRefusal = (): Refusal =>
+  new Refusal("not_running", "Doorward is stopping. Try again shortly.", {
+    headers: { "Retry-After": "1" },
+  });

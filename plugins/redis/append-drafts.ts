@@ -73,7 +73,8 @@ export class AppendDrafts {
     const text = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
     const fields = JSON.stringify(head).slice(1, -1);
     const about = [sk, numbered ? 1 : 0, op, message, fields, text, title, address];
-    const values = [...about, fresh, epoch, seq, fence, counter, entry.answers ?? ""];
+    const values = [...about, fresh, epoch, seq, fence, counter];
+    values.push(entry.answers ?? (op === "user" ? (entry.request ?? "") : ""));
     const bytes = frame.byteLength;
     const repeats = numbered || op === "end";
     return {

@@ -98,7 +98,7 @@ local function number(m, h, sk, top, v, a)
 end
 
 -- sk, numbered, op, message, head, frame, title, address, fresh, seen epoch, seen number, fence,
--- counter, id of the message that the entry answers, here
+-- counter, id of the message that the entry is or answers, here
 local function append(a)
   local sk, numbered, op, message = ARGV[a], ARGV[a + 1] == '1', ARGV[a + 2], ARGV[a + 3]
   local own = base .. '{' .. sk .. '}:'
@@ -124,10 +124,14 @@ local function append(a)
   if numbered then
     top = top + 1
     number(m, h, sk, top, v, a)
-    -- The answer is complete: the message is not handled again, whatever happens next.
+    -- The answer is complete: the message is not handled again, whatever happens next. The message
+    -- of a person is begun: it is handled again, and replaces what was stored of it.
     if ARGV[a + 13] ~= '' then
       local i = own .. 'i'
-      redis.call('HSETNX', i, ARGV[a + 13], string.format('%d', time) .. ':')
+      local isBegun = op == 'user'
+      local before = not isBegun and redis.call('HGET', i, ARGV[a + 13])
+      if before and string.sub(before, -2) == 'b:' then redis.call('HDEL', i, ARGV[a + 13]) end
+      redis.call('HSETNX', i, ARGV[a + 13], string.format('%d', time) .. (isBegun and 'b:' or ':'))
       redis.call('PEXPIRE', i, ${takenMs + 2 * trimEveryMs})
     end
     if message ~= '' and v[12] then

@@ -44,15 +44,18 @@ interface RedisSettings {
 /** Malformed conversations that the log names. */
 const maxMalformed = 100;
 
-/** Reads ids and their records: the time, "s" for a stopped message, ":", and the digest. */
+/** Reads ids and their records: the time, "s" if stopped or "b" if begun, ":", and the digest. */
 function toTakenIds(pairs: readonly Reply[], now: number): readonly TakenId[] {
   const taken: TakenId[] = [];
   for (let at = 0; at < pairs.length; at += 2) {
-    const [, time, isStopped, digest = ""] = /^(\d+)(s?):(.*)$/s.exec(String(pairs[at + 1])) ?? [];
+    const [, time, mark, digest = ""] = /^(\d+)([sb]?):(.*)$/s.exec(String(pairs[at + 1])) ?? [];
     const ageMs = Math.max(0, now - Number(time));
-    const stopped = isStopped === "s" ? { stopped: true } : {};
-    const known = digest === "" ? {} : { digest };
-    if (ageMs < takenMs) taken.push({ id: String(pairs[at]), ...known, ageMs, ...stopped });
+    const known = {
+      ...(digest !== "" && { digest }),
+      ...(mark === "s" && { stopped: true }),
+      ...(mark === "b" && { begun: true }),
+    };
+    if (ageMs < takenMs) taken.push({ id: String(pairs[at]), ageMs, ...known });
   }
   return taken.sort((a, b) => b.ageMs - a.ageMs);
 }

@@ -17,7 +17,7 @@ import type {
   Subscriber,
 } from "../conversations/log/session-log.ts";
 import type { ConversationHistory } from "../conversations/contract.ts";
-import { findTurn } from "./find-turn.ts";
+import { findRun } from "../conversations/find-run.ts";
 import { AppendDrafts, type AppendDraft } from "./append-drafts.ts";
 import { touchSessions } from "./expiry.ts";
 import type { Reply } from "./driver.ts";
@@ -95,8 +95,9 @@ export class RedisSessionLog implements SessionLog {
     return true;
   }
 
-  hasTurn(session: string, request: string): Promise<boolean> {
-    return findTurn(this.options.history, { channel: this.options.channel, session }, request);
+  async hasTurn(session: string, request: string): Promise<boolean> {
+    const address = { channel: this.options.channel, session };
+    return (await findRun(this.options.history, address, request)) !== undefined;
   }
 
   wantsEnds(session: string): boolean {

@@ -76,6 +76,25 @@ export interface StoreServers {
   stop(): Promise<string>;
 }
 
+/**
+ * Prepares a store of one server that is stopped and started again.
+ *
+ * @returns A function that starts the server with the same store.
+ */
+export async function createRestarts(
+  form: Exclude<StoreForm, "another node">,
+): Promise<(app: AnyPlugin) => Promise<StoreNode>> {
+  if (form === "memory") return (app) => startNode({}, app, []);
+  if (form === "sqlite") {
+    const path = join(createFolder(), "conversations.db");
+    return (app) => startNode({ store: sqlite({ path }) }, app, []);
+  }
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const options = { url: server.url, prefix: randomUUID(), secret: redisSecret };
+  return (app) => startNode({ store: redis(options) }, app, []);
+}
+
 /** Starts a server, or two nodes with an application each. They are stopped after the test. */
 export async function startStore(
   form: StoreForm,

@@ -1,6 +1,6 @@
 // A message of the application as the payload of a frame.
 import { isId, type Attachment, type ServerMessage } from "../../../lib/pico-wire/index.ts";
-import type { ContextUsage, Media, OutboundMessage, ToolCall } from "../messages.ts";
+import type { ContextUsage, GrowingMessage, Media, OutboundMessage, ToolCall } from "../messages.ts";
 
 const mediaKinds = ["image", "audio", "video"];
 
@@ -44,7 +44,7 @@ export const requestIdOf = ({ inReplyTo }: OutboundMessage): string | undefined 
 /** Creates the payload of `message.create` and `message.update`. */
 export function toPayload(
   id: string,
-  message: OutboundMessage,
+  message: GrowingMessage,
   final: boolean | undefined,
   attachment: (media: Media) => Attachment,
 ): ServerMessage {
@@ -59,6 +59,7 @@ export function toPayload(
     ...(kind === "thought" && { thought: true }),
     ...(placeholder && { placeholder }),
     ...(final && { final }),
+    ...(message.cut !== undefined && { outcome: "stopped", code: message.cut }),
     ...(toolCalls && { tool_calls: toolCalls.map(toolCall) }),
     ...(contextUsage && { context_usage: usage(contextUsage) }),
     ...(model !== undefined && { model_name: model }),

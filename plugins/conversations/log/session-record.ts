@@ -2,15 +2,13 @@
 import type { Awaitable } from "../../../kernel/index.ts";
 import { encode, isSessionId, limits } from "../../../lib/pico-wire/index.ts";
 import type { ConversationRecord, Conversations } from "../contract.ts";
-import type { InboundMessage, Media, OutboundMessage } from "../messages.ts";
+import type { GrowingMessage, InboundMessage, Media } from "../messages.ts";
 import { requestIdOf, toAttachment, toPayload } from "./message-payload.ts";
 import type { LogEntry, LogListeners, SessionLog } from "./session-log.ts";
 import { fitFrame, maxMediaBytes, sizeOfMedia, TurnEntry } from "./turn-entry.ts";
 
-type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
-
 /** Files that are too large, or that no page can open, are left out of the record. */
-function recordable(message: OutboundUpdate): OutboundUpdate {
+function recordable(message: GrowingMessage): GrowingMessage {
   const { attachments = [], ...rest } = message;
   if (attachments.length === 0) return message;
   const isLarge = sizeOfMedia(attachments) > maxMediaBytes;
@@ -64,7 +62,7 @@ class SessionRecord implements ConversationRecord {
   }
 
   /** Adds a message of the application. */
-  sent(session: string, id: string, message: OutboundUpdate, at: number): Awaitable<unknown> {
+  sent(session: string, id: string, message: GrowingMessage, at: number): Awaitable<unknown> {
     const final = message.placeholder ? undefined : (message.final ?? true);
     return this.append(session, () =>
       this.toEntry("message.create", { session, id, message, final, at }, final !== undefined),
@@ -72,7 +70,7 @@ class SessionRecord implements ConversationRecord {
   }
 
   /** Replaces the text of a message. */
-  updated(session: string, id: string, message: OutboundUpdate, at: number): Awaitable<unknown> {
+  updated(session: string, id: string, message: GrowingMessage, at: number): Awaitable<unknown> {
     const { final } = message;
     return this.append(session, () =>
       this.toEntry("message.update", { session, id, message, final, at }, final ?? false),
@@ -101,7 +99,7 @@ class SessionRecord implements ConversationRecord {
     sent: {
       readonly session: string;
       readonly id: string;
-      readonly message: OutboundUpdate;
+      readonly message: GrowingMessage;
       readonly final: boolean | undefined;
       readonly at: number;
     },
@@ -109,7 +107,7 @@ class SessionRecord implements ConversationRecord {
   ): LogEntry {
     const { session, id, final, at } = sent;
     const message = recordable(sent.message);
-    const toFrame = (kept: OutboundUpdate): Buffer =>
+    const toFrame = (kept: GrowingMessage): Buffer =>
       fitFrame({
         type,
         payload: toPayload(id, kept, final, (media) => toAttachment(media)!),

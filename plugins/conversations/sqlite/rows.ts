@@ -39,6 +39,7 @@ interface RowsOptions {
 /** Entries in which the id of a message is looked for, ids that are kept, and for how long. */
 const maxLooked = 2_048;
 const maxTaken = 1_024;
+const maxBegun = 64;
 const takenMs = 600_000;
 /** Ids of messages that a conversation in use knows without looking. */
 const maxRequests = 64;
@@ -264,6 +265,10 @@ export class Rows {
   knownIds(address: Address): readonly TakenId[] {
     const now = this.options.clock.now();
     const conversation = this.find(address)?.id ?? 0;
+    return [...this.begunIds(conversation, now), ...this.takenIds(conversation, now)];
+  }
+
+  private takenIds(conversation: number, now: number): readonly TakenId[] {
     const columns = "SELECT id, request, digest, taken FROM entry WHERE conversation = ?1";
     const rows = this.connection.all(
       `SELECT * FROM (${columns} ORDER BY seq DESC LIMIT ${maxLooked}) WHERE abs(taken) > ?2 ` +
@@ -277,6 +282,21 @@ export class Rows {
       ...(digest !== null && { digest: String(digest) }),
       ageMs: Math.max(0, now - Math.abs(Number(taken))),
       ...(Number(taken) < 0 && { stopped: true }),
+    }));
+  }
+
+  /** The latest messages that are stored and were not accepted. */
+  private begunIds(conversation: number, now: number): readonly TakenId[] {
+    const rows = this.connection.all(
+      "SELECT request, at FROM (SELECT request, at, kind, taken FROM entry " +
+        `WHERE conversation = ? ORDER BY seq DESC LIMIT ${maxLooked}) ` +
+        `WHERE kind = ${kinds.user} AND taken IS NULL AND request IS NOT NULL LIMIT ${maxBegun}`,
+      conversation,
+    );
+    return rows.map(({ request, at }) => ({
+      id: String(request),
+      ageMs: Math.max(0, now - Number(at)),
+      begun: true,
     }));
   }
 
@@ -313,7 +333,8 @@ export class Rows {
       taken ? this.takenAt(taken.isStopped) : null,
       frame,
     );
-    if (message !== undefined && (final || kind === "delete")) this.endGrowth(live, message);
+    if (message !== undefined && (final || kind === "update" || kind === "delete"))
+      this.endGrowth(live, message);
     if (request !== undefined) this.remember(live, request, id, taken !== undefined);
     if (answers !== undefined) this.takeAnswered(live, answers);
     this.summarize(live, { id, seq, at, kind: kinds[kind], turn, frame });

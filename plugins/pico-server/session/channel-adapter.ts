@@ -3,9 +3,9 @@ import type { Awaitable, Clock } from "../../../kernel/index.ts";
 import type {
   AnswerEnd,
   ChannelAdapter,
+  GrowingMessage,
   InboundMessage,
   Media,
-  OutboundMessage,
   AdapterReceipt,
   Usage,
 } from "../../channels/index.ts";
@@ -32,16 +32,16 @@ function requireAttachment(media: Media): Attachment {
 }
 
 type FrameType = ServerFrame["type"];
-type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
 
 /** True if the message has only fields that the frame of an added text can express. */
-const isTextOnly = (message: OutboundUpdate): boolean =>
+const isTextOnly = (message: GrowingMessage): boolean =>
   message.placeholder === undefined &&
   message.toolCalls === undefined &&
   message.contextUsage === undefined &&
   message.model === undefined &&
+  message.cut === undefined &&
   (message.attachments === undefined || message.attachments.length === 0);
-const isPlainText = (message: OutboundUpdate): boolean =>
+const isPlainText = (message: GrowingMessage): boolean =>
   message.kind === undefined && isTextOnly(message);
 
 /** Sessions whose ends are kept, and ends of one session. */
@@ -128,6 +128,8 @@ interface ChannelAdapterOptions {
   readonly onSent: () => void;
   readonly newId: () => string;
   readonly ends: RecentEnds;
+  /** Milliseconds that answers may continue when the kernel stops. */
+  readonly drainMs: () => number;
 }
 
 class PicoChannelAdapter implements ChannelAdapter {
@@ -140,8 +142,10 @@ class PicoChannelAdapter implements ChannelAdapter {
   private readonly newId: () => string;
   private readonly ends: RecentEnds;
   private readonly texts = new GrowingTexts();
+  private readonly readDrainMs: () => number;
 
-  constructor({ sessions, clock, onSent, newId, ends }: ChannelAdapterOptions) {
+  constructor({ sessions, clock, onSent, newId, ends, drainMs }: ChannelAdapterOptions) {
+    this.readDrainMs = drainMs;
     this.sessions = sessions;
     this.newId = newId;
     this.ends = ends;
@@ -150,14 +154,23 @@ class PicoChannelAdapter implements ChannelAdapter {
     this.onSent = onSent;
   }
 
-  send(session: string, id: string, message: OutboundUpdate): Awaitable<AdapterReceipt> {
+  get drainMs(): number {
+    return this.readDrainMs();
+  }
+
+  send(session: string, id: string, message: GrowingMessage): Awaitable<AdapterReceipt> {
     return message.placeholder
       ? this.writeMessage("message.create", session, id, message, undefined, false)
       : this.writeMessage("message.create", session, id, message, message.final ?? true, true);
   }
 
-  update(session: string, id: string, message: OutboundUpdate): Awaitable<AdapterReceipt> {
-    const { final } = message;
+  update(session: string, id: string, message: GrowingMessage): Awaitable<AdapterReceipt> {
+    const { final, cut } = message;
+    if (cut !== undefined) {
+      // A client must not take the text for complete, and history keeps it as it is.
+      this.texts.forget(session, id);
+      return this.writeMessage("message.update", session, id, message, undefined, true);
+    }
     return this.writeMessage("message.update", session, id, message, final, final ?? false);
   }
 
@@ -170,12 +183,12 @@ class PicoChannelAdapter implements ChannelAdapter {
   }
 
   typing(session: string, on: boolean): void {
-    this.broadcast(session, { type: on ? "typing.start" : "typing.stop" });
+    void this.broadcast(session, { type: on ? "typing.start" : "typing.stop" });
   }
 
   failed(session: string, id: string, error: unknown): void {
     const payload = { ...toMessageError(error), request_id: id };
-    this.broadcast(session, { type: "error", payload });
+    void this.broadcast(session, { type: "error", payload });
   }
 
   turn(message: InboundMessage): Awaitable<void> {
@@ -184,12 +197,12 @@ class PicoChannelAdapter implements ChannelAdapter {
     if (appended instanceof Promise) return appended.then(() => undefined);
   }
 
-  ended(session: string, id: string, end: AnswerEnd): void {
+  ended(session: string, id: string, end: AnswerEnd): Promise<void> | undefined {
     const { sessions } = this;
     const frame = sessions.wantsEnds
       ? sessions.wantsEnds(session) && toEndFrame(session, id, end)
       : this.ends.add(session, id, end, this.clock.now());
-    if (frame) this.broadcast(session, frame);
+    return frame ? this.broadcast(session, frame) : undefined;
   }
 
   forgotten(session: string): void {
@@ -253,7 +266,7 @@ class PicoChannelAdapter implements ChannelAdapter {
     type: TextMessage["type"],
     session: string,
     id: string,
-    message: OutboundUpdate,
+    message: GrowingMessage,
     final: boolean | undefined,
     numbered: boolean,
   ): Awaitable<AdapterReceipt> {
@@ -261,14 +274,14 @@ class PicoChannelAdapter implements ChannelAdapter {
     const { content } = message;
     const request = requestIdOf(message);
     const answers = final && message.kind === undefined ? request : undefined;
-    const growth =
-      type === "message.update" || !final
-        ? this.texts.grow(session, id, message, {
-            final: final ?? false,
-            time: now,
-            isTextOnly: isTextOnly(message),
-          })
-        : undefined;
+    const canGrow = (type === "message.update" || !final) && message.cut === undefined;
+    const growth = canGrow
+      ? this.texts.grow(session, id, message, {
+          final: final ?? false,
+          time: now,
+          isTextOnly: isTextOnly(message),
+        })
+      : undefined;
     const plain = isPlainText(message)
       ? encodeTextMessage({ type, session, id, content, request, final }, now)
       : undefined;
@@ -284,10 +297,13 @@ class PicoChannelAdapter implements ChannelAdapter {
   }
 
   /** Sends a frame to the current subscribers. A failure is ignored: the frame may be lost. */
-  private broadcast(session: string, frame: ServerFrame): void {
+  private broadcast(session: string, frame: ServerFrame): Promise<void> {
     const text = encode({ ...frame, session_id: session, timestamp: this.clock.now() });
     const publish = async (): Promise<unknown> => this.publish(frame.type, session, text, false);
-    publish().catch(() => undefined);
+    return publish().then(
+      () => undefined,
+      () => undefined,
+    );
   }
 }
 

@@ -1,0 +1,49 @@
+/** Finds the message of a client, and what answered it, in the history of its session. */
+import { codeOf } from "../../kernel/index.ts";
+import type { ConversationHistory } from "./contract.ts";
+import type { Address } from "./messages.ts";
+
+const pageSize = 200;
+const maxTurns = 1_000;
+/** Pages with large images have fewer turns. */
+const maxPages = 20;
+
+/** The stored message of a client. */
+export interface StoredRun {
+  /** Ids of the messages of the application that answer it, in order. */
+  readonly replies: readonly string[];
+}
+
+/**
+ * Looks at the newest 1,000 turns.
+ *
+ * @param request - The id that the client gave its message.
+ * @returns Undefined if the message is not one of them.
+ */
+export async function findRun(
+  history: Pick<ConversationHistory, "find" | "read">,
+  address: Address,
+  request: string,
+): Promise<StoredRun | undefined> {
+  const found = await history.find(address);
+  if (!found) return undefined;
+  const replies: string[] = [];
+  let before: string | undefined;
+  let turns = 0;
+  try {
+    for (let page = 0; page < maxPages && turns < maxTurns; page++) {
+      const options = { limit: pageSize, ...(before !== undefined && { before }) };
+      const { items, before: earlier } = await history.read(found.id, options);
+      const own = items.filter(({ inReplyTo }) => inReplyTo === request);
+      replies.unshift(...own.map(({ id }) => id));
+      if (items.some(({ requestId }) => requestId === request)) return { replies };
+      if (earlier === undefined) return undefined;
+      before = earlier;
+      turns += items.length;
+    }
+  } catch (error) {
+    // The conversation was deleted in the meantime.
+    if (codeOf(error) !== "not_found") throw error;
+  }
+  return undefined;
+}
