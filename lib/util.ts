@@ -38,3 +38,19 @@ const markup: readonly (readonly [RegExp, string])[] = [
  */
 export const withoutMarkdown = (text: string): string =>
   markup.reduce((plain, [pattern, rest]) => plain.replace(pattern, rest), text);
+
+const maxPersonIdBytes = 128;
+const maxNameLength = 200;
+/** Control characters and halves of surrogate pairs. */
+const unprintable = /[\p{Cc}\p{Cs}]/u;
+
+/** Whether a value can be the id of a person, who is named by a host. */
+export function isPersonId(id: unknown): id is string {
+  if (typeof id !== "string" || id === "" || unprintable.test(id)) return false;
+  // session names contain the id with these two characters escaped
+  return Buffer.byteLength(id.replace(/[%/]/g, "%00")) <= maxPersonIdBytes;
+}
+
+/** Shortens the name of a person, and replaces control characters. */
+export const toPrintable = (name: string): string =>
+  [...name.slice(0, maxNameLength)].map((char) => (unprintable.test(char) ? " " : char)).join("");

@@ -103,7 +103,9 @@ export class Run implements Task {
   private hasReported = false;
   /** The kernel stops: the answer may end within a short time. */
   private isStopping = false;
-  /** The stop of the kernel ended a text, or the application did not end in time. */
+  /** The application has sent a complete text. */
+  private hasText = false;
+  /** The stop of the kernel ended a text, or came before one, or the application was too late. */
   private isCut = false;
   /** True once the handler has settled and all its streams have ended. */
   isOver = false;
@@ -299,7 +301,10 @@ export class Run implements Task {
       { inReplyTo, ...options },
       {
         begins: () => void this.addTurn(),
-        finished: (end) => this.noteEnd(end),
+        finished: (end) => {
+          this.hasText ||= options?.kind === undefined;
+          this.noteEnd(end);
+        },
         settled: () => {
           this.streams!.delete(opened);
           this.endIfDone();
@@ -323,6 +328,7 @@ export class Run implements Task {
     this.messages += 1;
     const { usage, finishReason, model, kind, final, placeholder } = message;
     if (kind !== undefined || final === false || placeholder === true) return;
+    this.hasText = true;
     if (usage !== undefined || finishReason !== undefined || model !== undefined)
       this.noteEnd({
         ...(usage && { usage }),
@@ -363,7 +369,7 @@ export class Run implements Task {
     this.graceTimer?.();
     const { openReplies } = this.options;
     const cutting = this.isStopping ? openReplies.cut(this.message) : undefined;
-    if (cutting) this.isCut = true;
+    if (this.isStopping && (cutting || !this.hasText)) this.isCut = true;
     openReplies.forget(this.message);
     const end = this.toEnd();
     const ms = this.options.clock.now() - this.message.at;

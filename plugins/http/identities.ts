@@ -1,6 +1,7 @@
 /** Finds the identity of a request: a dashboard sign-in, or a session of the host. */
 import type { IncomingMessage } from "node:http";
 import type { Awaitable, Clock } from "../../kernel/index.ts";
+import { isPersonId, toPrintable } from "../../lib/util.ts";
 import type { HostIdentity, Http, Identity, Peer, SessionAccess } from "./service.ts";
 
 /** Kind of the people whom a host names without making them owners. */
@@ -18,9 +19,10 @@ export function createIdentities(peer: (request: IncomingMessage) => Peer): Iden
   return {
     registerIdentity: (kind, find, explain) => void kinds.set(kind, { find, explain }),
 
-    identityOf(request) {
+    identityOf(request, wanted) {
       let ofHost: Identity | undefined;
       for (const [kind, { find }] of kinds) {
+        if (wanted?.has(kind) === false) continue;
         const identity = find(request, peer(request));
         if (identity && kind !== hostKind) return { kind, identity };
         ofHost ??= identity;
@@ -39,19 +41,9 @@ export function createIdentities(peer: (request: IncomingMessage) => Peer): Iden
 }
 
 const hostCheckTimeoutMs = 5_000;
-const maxIdBytes = 128;
-const maxNameLength = 200;
-/** Control characters and halves of surrogate pairs. */
-const unprintable = /[\p{Cc}\p{Cs}]/u;
 
 interface HostPerson extends Identity {
   readonly owner: boolean;
-}
-
-function isValidId(id: unknown): id is string {
-  if (typeof id !== "string" || id === "" || unprintable.test(id)) return false;
-  // session names contain the id with these two characters escaped
-  return Buffer.byteLength(id.replace(/[%/]/g, "%00")) <= maxIdBytes;
 }
 
 function isSessionAccess(sessions: unknown): sessions is SessionAccess {
@@ -67,7 +59,7 @@ function toPerson(
   { id, name, sessions, owner, onEnd }: HostIdentity,
   failed: (error: unknown) => void,
 ): HostPerson {
-  if (!isValidId(id))
+  if (!isPersonId(id))
     throw new TypeError(
       "identify() must return an id: 1 to 128 bytes without control characters, the same for " +
         "all devices of a person",
@@ -107,9 +99,6 @@ const toReason = (error: unknown): string =>
     .slice(0, 300)
     .replace(/[\s\p{Cc}\p{Cs}]+/gu, " ")
     .trim();
-
-const toPrintable = (name: string): string =>
-  [...name.slice(0, maxNameLength)].map((char) => (unprintable.test(char) ? " " : char)).join("");
 
 interface HostIdentities {
   /** Runs the check of the host. Returns a promise only if the check does; it resolves after five

@@ -153,10 +153,14 @@ export interface Http {
     find: (request: IncomingMessage, peer: Peer) => Identity | undefined,
     explain?: (request: IncomingMessage, peer: Peer) => string | undefined,
   ): void;
-  /** @returns The identity that a registered function finds. One of the kind `host` only if there
-   *  is no other, because all others have more rights. */
+  /**
+   * @param kinds - The kinds that count. @defaultValue all
+   * @returns The identity that a registered function finds. One of the kind `host` only if there is
+   *   no other, because all others have more rights.
+   */
   identityOf(
     request: IncomingMessage,
+    kinds?: ReadonlySet<string>,
   ): { readonly kind: string; readonly identity: Identity } | undefined;
   /** @returns Why the credentials of a request are not accepted; undefined without any. */
   identityProblem(request: IncomingMessage): string | undefined;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import type { Http, Limiter } from "../http/index.ts";
 import { hostIdentityKinds } from "../pico-server/handshake/admission.ts";
-import { toPerson, type Person } from "../pico-server/handshake/identity.ts";
+import { toPerson, toTokenPerson, type Person } from "../pico-server/handshake/identity.ts";
 import {
   isFromSameOrigin,
   isOriginAllowed,
@@ -25,6 +25,11 @@ export interface Access extends Person {
   readonly release?: Release;
 }
 
+interface PersonAccess extends Access {
+  /** CORS headers of an allowed page. */
+  readonly cors: Readonly<Record<string, string>>;
+}
+
 interface GateOptions {
   readonly http: Http;
   readonly tokens: Tokens;
@@ -39,8 +44,11 @@ interface GateOptions {
 
 /** The checks of one protocol. Each rejects with a `Refusal`. */
 export interface Gate {
-  /** Returns the person if the host names one, and the request is from a page of its origin. */
-  admitPage(request: IncomingMessage): Access | undefined;
+  /**
+   * Returns the person if the host names one, and the request has a Bearer token or is from a page
+   * of its origin. Checks the `Origin` header, too.
+   */
+  admitPerson(request: IncomingMessage): PersonAccess | undefined;
   /** Checks the `Origin` header. Returns the headers that let an allowed page read the response. */
   cors(request: IncomingMessage): Readonly<Record<string, string>>;
   /** Headers of the response to a preflight request of an allowed page. */
@@ -57,14 +65,18 @@ const exposedHeaders = "x-doorward-session, x-doorward-ignored, x-request-id, re
 const allowedHeader =
   /^(?:authorization|content-type|idempotency-key|openai-beta|x-(?:doorward|stainless)-[a-z-]+)$/;
 
-function readBearer(request: IncomingMessage): string | undefined {
-  const { rawHeaders } = request;
-  const found = rawHeaders.filter(
+const readAuthorizations = ({ rawHeaders }: IncomingMessage): readonly string[] =>
+  rawHeaders.filter(
     (_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === "authorization",
   );
+
+const bearerPattern = /^bearer +(\S.*)$/i;
+
+function readBearer(request: IncomingMessage): string | undefined {
+  const found = readAuthorizations(request);
   if (found.length > 1)
     throw new Refusal("invalid_api_key", "Send the Authorization header only once.");
-  const [, value] = /^bearer +(\S.*)$/i.exec(found[0] ?? "") ?? [];
+  const [, value] = bearerPattern.exec(found[0] ?? "") ?? [];
   return value === undefined ? undefined : Buffer.from(value, "latin1").toString("utf8").trim();
 }
 
@@ -91,20 +103,27 @@ class RequestGate implements Gate {
     });
   }
 
-  admitPage(request: IncomingMessage): Access | undefined {
-    const { http, admitsPages, log } = this.options;
-    const { authorization, origin } = request.headers;
-    if (!admitsPages || authorization !== undefined) return undefined;
-    if (http.listener(request) !== "dashboard") return undefined;
-    const peer = http.peer(request);
-    if (!isFromSameOrigin({ request, peer, origin, isUpgrade: false })) return undefined;
-    const found = http.identityOf(request);
-    if (!found || !hostIdentityKinds.has(found.kind)) return undefined;
+  admitPerson(request: IncomingMessage): PersonAccess | undefined {
+    const { http, log } = this.options;
+    const [authorization = "", ...more] = readAuthorizations(request);
+    const isPage = this.isOwnPage(request);
+    // Browsers add no Bearer token by themselves, so a page of another site cannot use a sign-in.
+    if (more.length > 0 || !(isPage || bearerPattern.test(authorization))) return undefined;
+    const found = http.identityOf(request, hostIdentityKinds);
+    if (!found) return undefined;
+    const cors = isPage ? {} : this.cors(request);
     const { kind, identity } = found;
     http.markAuthenticated(request);
     const ending = new AbortController();
     const release = identity.onEnd(() => ending.abort());
-    return { ...toPerson(kind, identity, log), ending: ending.signal, release };
+    return { ...toPerson(kind, identity, log), cors, ending: ending.signal, release };
+  }
+
+  private isOwnPage(request: IncomingMessage): boolean {
+    const { http, admitsPages } = this.options;
+    if (!admitsPages || http.listener(request) !== "dashboard") return false;
+    const { origin } = request.headers;
+    return isFromSameOrigin({ request, peer: http.peer(request), origin, isUpgrade: false });
   }
 
   cors(request: IncomingMessage): Readonly<Record<string, string>> {
@@ -133,14 +152,14 @@ class RequestGate implements Gate {
   }
 
   async authenticate(request: IncomingMessage): Promise<Access> {
-    const { http, tokens, token } = this.options;
+    const { http, tokens, token, log } = this.options;
     const candidate = readBearer(request);
     if (candidate === undefined) {
       const message = "The request has no token. Send it as Authorization: Bearer TOKEN.";
       throw wrongToken(message, "Bearer");
     }
     const verdict = await this.limiter
-      .attempt(http.peer(request).key, candidate, () => tokens.verify(token, candidate))
+      .attempt(http.peer(request).key, candidate, () => tokens.match(token, candidate))
       .catch((error: unknown) => {
         if (codeOf(error) !== "store_unavailable") throw error;
         const message = "The token cannot be checked now. Try again shortly.";
@@ -153,8 +172,9 @@ class RequestGate implements Gate {
       throw wrongToken(message, 'Bearer error="invalid_token"');
     }
     http.markAuthenticated(request);
-    const version = verdict.match;
+    const { version, person } = verdict.match;
     const isCurrent = (): boolean => tokens.info(token).version === version;
+    if (person) return { ...toTokenPerson(person, log), isCurrent };
     return { sender: { id: `token:${token}` }, scope: undefined, isCurrent };
   }
 

@@ -85,14 +85,14 @@ export class ProtocolServer {
     let access: Access | undefined;
     try {
       const route = this.findRoute(request);
-      const page = gate.admitPage(request);
-      access = page;
-      if (!page) cors = gate.cors(request);
+      const person = gate.admitPerson(request);
+      access = person;
+      cors = person ? person.cors : gate.cors(request);
       if (request.method === "OPTIONS") {
         response.writeHead(204, { ...cors, ...gate.preflight(request) });
         return void response.end();
       }
-      access = page ?? (await gate.authenticate(request));
+      access = person ?? (await gate.authenticate(request));
       gate.checkRate(request);
       let leave: Release | undefined;
       const enter = (): void => void (leave ??= gate.enter());

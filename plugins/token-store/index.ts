@@ -11,6 +11,8 @@ export type {
   TokenInfo,
   TokenName,
   TokenLocation,
+  TokenMatch,
+  TokenPerson,
   TokenPeers,
   Tokens,
   TokenSecrets,

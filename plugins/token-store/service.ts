@@ -16,6 +16,23 @@ export interface TokenInfo {
   readonly managedByEnv: boolean;
 }
 
+/** A person to whom a token belongs. */
+export interface TokenPerson {
+  /** The same for all devices of the person: 1 to 128 bytes without control characters, no secret.
+   *  The sender is `host:ID`, as with `identify`. */
+  readonly id: string;
+  /** A name for people. At most 200 characters are kept. */
+  readonly name?: string;
+}
+
+/** A token that matched. */
+export interface TokenMatch {
+  /** Version of the token that the candidate matches. */
+  readonly version: number;
+  /** The person that the check of the host named; absent for the token itself. */
+  readonly person?: TokenPerson;
+}
+
 /** The token service. It never returns a token: callers learn which version matched. */
 export interface Tokens {
   /**
@@ -28,12 +45,15 @@ export interface Tokens {
    */
   claim(name: TokenName, options?: { generate?: true; exposed?: boolean }): Promise<TokenInfo>;
   /**
-   * Compares a candidate in constant time. White space around the candidate is ignored.
+   * Compares a candidate in constant time. White space around the candidate is ignored. The token of
+   * a person, whom the check of a host names, does not match: use `match` for these.
    *
    * @returns The version that the candidate matches, or `false`.
    * @throws store_unavailable if a rotation, or the check of a host, takes longer than 5 s.
    */
   verify(name: TokenName, candidate: string): Promise<number | false>;
+  /** Compares like `verify`, for channels that tell people apart. */
+  match(name: TokenName, candidate: string): Promise<TokenMatch | false>;
   /** @returns The state of a claimed token. */
   info(name: TokenName): TokenInfo;
   /** @returns The claimed tokens, in the order of the claims. */
@@ -162,8 +182,12 @@ export interface TokenBackend {
   places?(name: TokenName): Awaitable<TokenLocation[]>;
   /** Reports tokens whose locations may have changed, one at a time, and once at the start. */
   watch?(changed: (name: TokenName) => Awaitable<void>): Release;
-  /** Checks a candidate instead of the comparison of the store. */
-  verify?(name: TokenName, candidate: string): Awaitable<boolean>;
+  /**
+   * Checks a candidate instead of the comparison of the store. A person may use the channels only,
+   * and there the own sessions; `true` is the token itself. For `launcher` and `metrics` a person
+   * counts as `false`.
+   */
+  verify?(name: TokenName, candidate: string): Awaitable<boolean | TokenPerson>;
 }
 
 /** Events of the token store. */

@@ -1,5 +1,6 @@
 /** Claims, verifies and replaces tokens. The only module of the process that holds their values. */
 import type { Awaitable, Release, Scope } from "../../kernel/index.ts";
+import { isPersonId, toPrintable } from "../../lib/util.ts";
 import { tokenErrors } from "./errors.ts";
 import {
   checkFailedError,
@@ -11,7 +12,9 @@ import type {
   ResolvedToken,
   TokenBackend,
   TokenInfo,
+  TokenMatch,
   TokenName,
+  TokenPerson,
   TokenSecrets,
   TokenStoreShape,
   Tokens,
@@ -33,6 +36,18 @@ import { TokenWatcher } from "./watch.ts";
 
 /** Longest wait of a check for a replacement, or for the check of a host. */
 const maxWaitMs = 5_000;
+
+/** Tokens of the owner: no other person may use what they open. */
+const ownerTokens: ReadonlySet<TokenName> = new Set(["launcher", "metrics"]);
+
+/** Copies and checks the result of a host, which may be written in JavaScript. */
+function toFound(found: unknown): boolean | TokenPerson {
+  if (typeof found !== "object" || found === null) return found === true;
+  const { id, name } = found as Partial<TokenPerson>;
+  if (!isPersonId(id) || (name !== undefined && typeof name !== "string"))
+    throw new TypeError("verify() must return a boolean, or a person with an id");
+  return { id, ...(name !== undefined && { name: toPrintable(name) }) };
+}
 
 type TokenChange = Parameters<TokenSecrets["replace"]>[1];
 
@@ -63,7 +78,11 @@ export class TokenStore {
   tokens(): Tokens {
     return {
       claim: (name, options) => this.claim(name, options),
-      verify: (name, candidate) => this.verify(name, candidate),
+      verify: async (name, candidate) => {
+        const match = await this.match(name, candidate);
+        return match !== false && match.person === undefined ? match.version : false;
+      },
+      match: (name, candidate) => this.match(name, candidate),
       info: (name) => toTokenInfo(this.record(name)),
       names: () => [...this.records.keys()],
       describe: (name) => describeToken(this.backend, name, this.record(name)),
@@ -134,20 +153,23 @@ export class TokenStore {
     return before ?? { value, source: "random", setupPending };
   }
 
-  private async verify(name: TokenName, candidate: string): Promise<number | false> {
+  private async match(name: TokenName, candidate: string): Promise<TokenMatch | false> {
     const { backend } = this;
     const token = this.record(name);
     if (token.replacing) await this.withTimeout(token.replacing, "it is being replaced");
     if (candidate.trim() === "") return false;
-    if (backend.verify)
-      return (await this.verifyByHost(name, candidate.trim())) ? token.version : false;
-    return token.compare?.matches(candidate) ? token.version : false;
+    if (!backend.verify)
+      return token.compare?.matches(candidate) ? { version: token.version } : false;
+    const found = await this.verifyByHost(name, candidate.trim());
+    if (typeof found === "boolean") return found && { version: token.version };
+    return ownerTokens.has(name) ? false : { version: token.version, person: found };
   }
 
-  private async verifyByHost(name: TokenName, candidate: string): Promise<boolean> {
+  private async verifyByHost(name: TokenName, candidate: string): Promise<boolean | TokenPerson> {
     try {
       const result = this.backend.verify?.(name, candidate);
-      return (await this.withTimeout(result, "the host's own check does not answer")) ?? false;
+      const found = await this.withTimeout(result, "the host's own check does not answer");
+      return toFound(found);
     } catch (error) {
       throw checkFailedError(this.scope.log, name, error);
     }

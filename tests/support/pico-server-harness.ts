@@ -58,11 +58,16 @@ function store(pico: string | undefined, verify: PicoTestServerOptions["verify"]
     async start(scope) {
       const offered = await inner.start(scope);
       announce = () => scope.emit("token-store:removed", { name: "pico" });
+      const ask = (verify ?? ((same) => same))(offered.tokens.verify);
       const tokens: Tokens = {
         ...offered.tokens,
         info: (name) =>
           removed ? { version: 0, source: "none", managedByEnv: false } : offered.tokens.info(name),
-        verify: (verify ?? ((same) => same))(offered.tokens.verify),
+        verify: ask,
+        match: async (name, value) => {
+          const version = await ask(name, value);
+          return version !== false && { version };
+        },
       };
       return { ...offered, tokens };
     },

@@ -1,9 +1,9 @@
 // Checks a request to the channel in order: state, listener, origin, credentials.
 import { codeOf, type Log } from "../../../kernel/index.ts";
 import type { Http, Identity, Limiter, Verdict } from "../../http/index.ts";
-import type { Tokens } from "../../token-store/index.ts";
+import type { TokenMatch, Tokens } from "../../token-store/index.ts";
 import type { PicoServerConfig } from "../config.ts";
-import { toPerson, tokenHolder, type Person } from "./identity.ts";
+import { toPerson, tokenHolder, toTokenPerson, type Person } from "./identity.ts";
 import {
   readCredentials,
   type OfferedToken,
@@ -64,9 +64,8 @@ export interface AdmissionControl {
   hasOwnListener(): boolean;
 }
 
-interface TokenMatch {
+interface OfferedMatch extends TokenMatch {
   readonly token: OfferedToken;
-  readonly version: number;
 }
 
 /**
@@ -167,8 +166,13 @@ class ChannelAdmissionControl implements AdmissionControl {
       if (!isRejection(page)) http.markAuthenticated(handshakeRequest.request);
       return page;
     }
+    const person = this.admitBearer(handshakeRequest, credentials);
     if (this.isOnDashboard(handshakeRequest) && this.hasOwnListener()) return { code: "not_found" };
     if (!this.allowsOrigin(handshakeRequest)) return { code: "origin_not_allowed" };
+    if (person) {
+      http.markAuthenticated(handshakeRequest.request);
+      return person;
+    }
     const { duplicateTokens } = credentials;
     if (duplicateTokens !== undefined)
       return this.rejectDuplicates(handshakeRequest, duplicateTokens);
@@ -197,29 +201,62 @@ class ChannelAdmissionControl implements AdmissionControl {
     handshakeRequest: HandshakeRequest,
     { tokens, duplicateTokens }: OfferedCredentials,
   ): Admission | Rejection | undefined {
-    const { http, log } = this.options;
+    const { http } = this.options;
     const { request, isUpgrade, origin, path } = handshakeRequest;
-    const hasToken = tokens.length > 0 || duplicateTokens !== undefined;
-    if (hasToken || !this.isOnDashboard(handshakeRequest)) return undefined;
-    const kinds = isUpgrade || pagePaths.has(path) ? trustedIdentityKinds : hostIdentityKinds;
-    const found = http.identityOf(request);
-    if (!found || !kinds.has(found.kind)) {
+    if (duplicateTokens !== undefined || !this.isOnDashboard(handshakeRequest)) return undefined;
+    const hasToken = tokens.length > 0;
+    const isForPages = !hasToken && (isUpgrade || pagePaths.has(path));
+    const kinds = isForPages ? trustedIdentityKinds : hostIdentityKinds;
+    const found = http.identityOf(request, kinds);
+    if (!found) {
+      if (hasToken) return undefined;
       const message = isUpgrade ? http.identityProblem(request) : undefined;
       return message === undefined ? undefined : { code: "sign_in_rejected", message };
     }
-    const { kind, identity } = found;
-    const isProven = origin !== undefined && identity.origin === origin;
+    const isProven = origin !== undefined && found.identity.origin === origin;
     if (!isProven && !isFromSameOrigin(handshakeRequest)) {
+      if (hasToken) return undefined;
       const message = isUpgrade ? explainOrigin(handshakeRequest) : undefined;
       return message === undefined ? undefined : { code: "sign_in_rejected", message };
     }
-    const isCurrent = (): boolean => {
-      const now = http.identityOf(request);
-      return now?.kind === kind && now.identity.id === identity.id;
+    return this.toPersonAdmission(request, found, tokens);
+  }
+
+  /**
+   * A host may know the token of a person. Browsers add no `Authorization: Bearer` by themselves, so
+   * no page of another site can use the sign-in of its reader for it.
+   */
+  private admitBearer(
+    { request }: HandshakeRequest,
+    { tokens, duplicateTokens }: OfferedCredentials,
+  ): Admission | undefined {
+    const hasBearer = tokens.some((token) => token.method === "header" && "value" in token);
+    if (!hasBearer || duplicateTokens !== undefined) return undefined;
+    const found = this.options.http.identityOf(request, hostIdentityKinds);
+    return found && this.toPersonAdmission(request, found, tokens);
+  }
+
+  private toPersonAdmission(
+    request: HandshakeRequest["request"],
+    { kind, identity }: NonNullable<ReturnType<Http["identityOf"]>>,
+    tokens: OfferedCredentials["tokens"],
+  ): Admission {
+    const { http, log } = this.options;
+    const kinds = new Set([kind]);
+    const isCurrent = (): boolean => http.identityOf(request, kinds)?.identity.id === identity.id;
+    const [first] = tokens;
+    // Browsers require one of their subprotocols in the response.
+    const echo = tokens.find((token) => "echo" in token && token.echo !== undefined) as
+      | OfferedToken
+      | undefined;
+    return {
+      method: first?.method ?? "dashboard",
+      version: undefined,
+      identity,
+      ...toPerson(kind, identity, log),
+      echo: echo?.echo,
+      isCurrent,
     };
-    const { sender, scope } = toPerson(kind, identity, log);
-    const version = undefined;
-    return { method: "dashboard", version, identity, sender, scope, echo: undefined, isCurrent };
   }
 
   private rejectDuplicates({ peer }: HandshakeRequest, duplicateTokens: string): Rejection {
@@ -259,12 +296,12 @@ class ChannelAdmissionControl implements AdmissionControl {
   private async tryTokens(
     key: string,
     [first, ...rest]: readonly OfferedToken[],
-  ): Promise<Verdict<TokenMatch>> {
+  ): Promise<Verdict<OfferedMatch>> {
     const { limiter, tokens } = this.options;
     const token = first!;
-    const verdict = await limiter.attempt<TokenMatch>(key, token.value, async () => {
-      const version = token.undecodable ? false : await tokens.verify("pico", token.value);
-      if (version !== false) return { token, version };
+    const verdict = await limiter.attempt<OfferedMatch>(key, token.value, async () => {
+      const match = token.undecodable ? false : await tokens.match("pico", token.value);
+      if (match !== false) return { token, ...match };
       if (rest.length === 0) return false;
       const next = await this.tryTokens(key, rest);
       return next.outcome === "match" ? next.match : false;
@@ -275,10 +312,10 @@ class ChannelAdmissionControl implements AdmissionControl {
   }
 
   /** A method of its own, so that the `isCurrent` closure of a connection holds no token. */
-  private toAdmission({ version, token: { method, echo } }: TokenMatch): Admission {
-    const { tokens } = this.options;
+  private toAdmission({ version, person, token: { method, echo } }: OfferedMatch): Admission {
+    const { tokens, log } = this.options;
     const isCurrent = (): boolean => tokens.info("pico").version === version;
-    const { sender, scope } = tokenHolder;
+    const { sender, scope } = person ? toTokenPerson(person, log) : tokenHolder;
     return { method, version, identity: undefined, sender, scope, echo, isCurrent };
   }
 }

@@ -12,7 +12,7 @@ import {
   type HandshakeRequest,
   type OfferedCredentials,
 } from "./request.ts";
-import { resolveSession, sessionForbidden } from "./identity.ts";
+import { knowsToken, resolveSession, sessionForbidden } from "./identity.ts";
 import { detachString } from "../connection/registry.ts";
 import { toHttpRejection, type Rejection } from "./rejection.ts";
 import { readFeatures, type Features } from "../session/features.ts";
@@ -130,7 +130,7 @@ async function admit(
   const session = resolveSession(admission, detachString(name), newId);
   if (session === undefined) return sessionForbidden(admission);
   const rejection =
-    name === "" ? undefined : await sessionGuard.check(session, admission.version !== undefined);
+    name === "" ? undefined : await sessionGuard.check(session, knowsToken(admission));
   return rejection ?? { admission, credentials, session };
 }
 

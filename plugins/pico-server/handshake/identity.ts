@@ -2,6 +2,7 @@
 import type { Log } from "../../../kernel/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import type { Identity } from "../../http/index.ts";
+import type { TokenPerson } from "../../token-store/index.ts";
 import { createSessionScope, type SessionScope } from "../session/session-scope.ts";
 import type { Rejection } from "./rejection.ts";
 
@@ -14,8 +15,17 @@ export interface Person {
 
 /** Clients with the channel token. */
 export const tokenHolder: Person = { sender: { id: "token:pico" }, scope: undefined };
+/** Whether a client has the token itself, so that it learns nothing from a comparison with it. */
+export const knowsToken = ({ sender }: Person): boolean => sender === tokenHolder.sender;
+
 /** Pages that are signed in to the dashboard. */
 const dashboardOwner: Person = { sender: { id: "owner" }, scope: undefined };
+
+/** The person of a token that the check of a host knows: their own sessions only. */
+export const toTokenPerson = ({ id, name }: TokenPerson, log: Log): Person => ({
+  sender: { id: `host:${id}`, ...(name !== undefined && { name }) },
+  scope: createSessionScope(id, "own", log),
+});
 
 /** @param kind - `session` for a sign-in of the dashboard; otherwise the host named the person. */
 export function toPerson(kind: string, { id, name, sessions }: Identity, log: Log): Person {

@@ -11,7 +11,7 @@ import type { InboundMessage, Sender } from "../../channels/index.ts";
 import type { RuntimeContext } from "../connection/context.ts";
 import type { ConnectionRegistry } from "../connection/registry.ts";
 import type { Admission, AdmissionControl } from "../handshake/admission.ts";
-import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
+import { knowsToken, resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
@@ -120,7 +120,7 @@ class MessagePoster {
       const session = resolveSession(admission, message.session_id, newId);
       if (session === undefined) return sessionForbidden(admission);
       const rejection =
-        (await this.checkSession(message, session, admission.version !== undefined)) ??
+        (await this.checkSession(message, session, knowsToken(admission))) ??
         admissionControl.expired(handshakeRequest, admission);
       if (rejection) return rejection;
       const { replaces } = message.payload;

@@ -10,7 +10,7 @@ import {
   type Admission,
   type AdmissionControl,
 } from "../handshake/admission.ts";
-import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
+import { knowsToken, resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
@@ -196,7 +196,7 @@ class PicoRouter {
     const { access, runtime } = this.options;
     const session = resolveSession(admission, name, runtime.newId);
     if (session === undefined) return sessionForbidden(admission);
-    const rejection = await access.sessionGuard.check(session, admission.version !== undefined);
+    const rejection = await access.sessionGuard.check(session, knowsToken(admission));
     if (rejection) return rejection;
     const lastId = request.headers["last-event-id"];
     const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;

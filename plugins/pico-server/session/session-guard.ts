@@ -31,12 +31,12 @@ export interface SessionGuard {
   check(session: string, knowsToken: boolean): Promise<Rejection | undefined>;
 }
 
-export function createSessionGuard(tokens: Pick<Tokens, "names" | "verify">): SessionGuard {
+export function createSessionGuard(tokens: Pick<Tokens, "names" | "match">): SessionGuard {
   async function isToken(session: string, knowsToken = true): Promise<boolean> {
     const isShort = session.trim().length < minUnguessableLength;
     const names = isShort ? (knowsToken ? ["pico"] : []) : tokens.names();
-    const versions = await Promise.all(names.map((name) => tokens.verify(name, session)));
-    return versions.some((version) => version !== false);
+    const matches = await Promise.all(names.map((name) => tokens.match(name, session)));
+    return matches.some((match) => match !== false);
   }
 
   return {

@@ -114,10 +114,10 @@ describe("a kill after a complete answer", () => {
     expect(store.knownIds(address)).toEqual([{ id: "q1", ageMs: 0 }]);
   });
 
-  test("leaves no id of a message whose answer is not complete", async () => {
+  test("marks the id of a message whose answer is not complete as begun", async () => {
     const store = await openStore({ clock: new StoppedTime() });
     await write(store, question, entry("create", "m1", "ans", { final: false }));
-    expect(store.knownIds(address)).toEqual([]);
+    expect(store.knownIds(address)).toEqual([{ id: "q1", ageMs: 0, begun: true }]);
     expect(store.hasTurn(address, "q1")).toBe(true);
   });
 });

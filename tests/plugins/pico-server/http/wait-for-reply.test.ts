@@ -170,6 +170,6 @@ describe("POST /pico/messages?wait=", () => {
     const answer = post(testServer, "wait=60").catch(() => undefined);
     await waitFor(() => testServer.services.picoServer.status().connections === 1);
     await testServer.kernel.stop();
-    expect(await answer).toMatchObject(rejection(503, "unavailable"));
+    expect(await answer).toMatchObject(rejection(503, "busy"));
   });
 });

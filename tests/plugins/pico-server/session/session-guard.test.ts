@@ -125,7 +125,7 @@ describe("createSessionGuard", () => {
     const asked: string[] = [];
     const guard = createSessionGuard({
       names: () => ["launcher", "pico"],
-      verify: async (name) => {
+      match: async (name) => {
         asked.push(name);
         return false;
       },
