@@ -80,10 +80,10 @@ export async function createLauncher(options: LauncherOptions) {
   const base = [
     http(),
     gateway(),
-    picoServer({ envPrefix }),
-    openai({ envPrefix }),
-    aiSdk({ envPrefix }),
-    agUi({ envPrefix }),
+    picoServer({ envPrefix, enabled: false }),
+    openai({ envPrefix, enabled: false }),
+    aiSdk({ envPrefix, enabled: false }),
+    agUi({ envPrefix, enabled: false }),
     picoClient({ home, env, envPrefix, filedUrl: () => filedUrl(places) }),
   ] as const;
   const { secret } = options;

@@ -1,7 +1,15 @@
 /** Serves the routes on an HTTP server that belongs to a host application. */
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import {
+  Server as HttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { Server as HttpsServer } from "node:https";
+import { Server as NetServer } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Release } from "../../kernel/index.ts";
+import { adaptHttp2, isHttp2 } from "./http2.ts";
 import type { Router } from "./router.ts";
 import { httpErrors } from "./errors.ts";
 import { serveAsPlain, isWebSocketUpgrade } from "./upgrade.ts";
@@ -48,6 +56,7 @@ export function assertServer({ server, port }: HostOptions): void {
     );
   const { emit, on, server: inner } = (server ?? {}) as Record<string, unknown>;
   if (typeof emit === "function" && typeof on === "function") {
+    assertHttp1(server as object);
     if (port === undefined) return;
     const fix = "leave it out, and pass it to listen() of your server";
     throw httpErrors.HTTP_SERVER("also a port, which it would ignore", fix);
@@ -55,6 +64,26 @@ export function assertServer({ server, port }: HostOptions): void {
   throw inner === undefined
     ? httpErrors.HTTP_SERVER("a value that isn't a server", "pass an http.Server or https.Server")
     : httpErrors.HTTP_SERVER("an app, such as that of Fastify", "pass app.server");
+}
+
+/**
+ * WebSockets need HTTP/1. Node has no class to recognise a server of HTTP/2 by; only one that also
+ * accepts HTTP/1 has timeouts for it.
+ */
+function assertHttp1(server: object): void {
+  if (!(server instanceof NetServer)) return;
+  if (server instanceof HttpServer || server instanceof HttpsServer) return;
+  const { name } = server.constructor;
+  if (name === "Http2SecureServer") {
+    if ("headersTimeout" in server) return;
+    const fix = "pass allowHTTP1: true to createSecureServer, because WebSockets need HTTP/1";
+    throw httpErrors.HTTP_SERVER("an HTTP/2 server without HTTP/1", fix);
+  }
+  if (name === "Http2Server") {
+    const fix = "pass a server of node:http, because browsers and WebSockets do not use it";
+    throw httpErrors.HTTP_SERVER("an HTTP/2 server without TLS (h2c)", fix);
+  }
+  throw httpErrors.HTTP_SERVER("a server of node:net or node:tls", "pass one of node:http");
 }
 
 /** The paths that one kernel serves on a server of a host. */
@@ -99,6 +128,11 @@ function reservePaths(server: Server, paths: HostPaths): Release {
   return () => void all.delete(paths);
 }
 
+const isHttp2Server = (server: object): boolean => server.constructor.name === "Http2SecureServer";
+
+const respondNotFound = (_: IncomingMessage, response: ServerResponse): void =>
+  void response.writeHead(404).end();
+
 /**
  * Serves the routes on a server of a host. It wraps `emit`, because an event listener could not
  * keep a request from the other listeners of the server, such as those added later. Requests
@@ -115,8 +149,10 @@ export function attachToHostServer(server: Server, router: Router, paths: HostPa
   /** Node emits "upgrade" only if a listener exists; the wrapped `emit` does the work. */
   const marker = (): void => {};
 
-  const request = (request: IncomingMessage, response: ServerResponse): boolean =>
-    router.request("dashboard", request, response);
+  function request(request: IncomingMessage, response: ServerResponse): boolean {
+    if (isHttp2(request) && router.serves(request)) adaptHttp2(request, response);
+    return router.request("dashboard", request, response);
+  }
 
   function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
     const isWebSocket = isWebSocketUpgrade(request);
@@ -136,11 +172,15 @@ export function attachToHostServer(server: Server, router: Router, paths: HostPa
   };
   server.emit = wrapped as Emit;
   server.on("upgrade", marker);
+  // Node passes requests over HTTP/2 on only if the server has a listener.
+  const answersAlone = isHttp2Server(server) && server.listenerCount("request") === 0;
+  if (answersAlone) server.on("request", respondNotFound);
 
   return () => {
     active = false;
     releasePaths();
     server.off("upgrade", marker);
+    if (answersAlone) server.off("request", respondNotFound);
     // If other code has wrapped `emit` again, this wrapper stays and only forwards.
     if (server.emit !== (wrapped as Emit)) return;
     if (hadOwnEmit) server.emit = before;

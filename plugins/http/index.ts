@@ -1,5 +1,6 @@
 /** The HTTP plugin: listeners or the server of a host, routes, peers and limiters. */
 import type { IncomingMessage, Server } from "node:http";
+import type { Http2SecureServer } from "node:http2";
 import type { Server as TlsServer } from "node:https";
 import type { Awaitable, Log, Plugin, Scope } from "../../kernel/index.ts";
 import { loopbackNetworks } from "./addresses.ts";
@@ -56,8 +57,9 @@ export type { ClientFault } from "./log-limiter.ts";
 
 /** Options of `http()`. They override the settings. */
 export interface HttpOptions {
-  /** The server of a host. The routes are added to it; Doorward never opens or closes it. */
-  readonly server?: Server | TlsServer;
+  /** The server of a host. The routes are added to it; Doorward never opens or closes it. One of
+   *  HTTP/2 needs `allowHTTP1: true`, because WebSockets use HTTP/1. */
+  readonly server?: Server | TlsServer | Http2SecureServer;
   /** TCP port; 0 selects a free port. */
   readonly port?: number;
   /** Address to listen on. */
@@ -147,7 +149,7 @@ function followSettings({ onConfig, log }: Scope<HttpShape>, options: HttpOption
 /** Opens the listeners when all plugins have started, and closes them at stop. */
 function openWhenReady(
   { onReady, emit, config }: Scope<HttpShape>,
-  { server }: HttpOptions,
+  server: Server | undefined,
   { router, paths }: Routing,
   listeners: ListenerSet,
 ): void {
@@ -251,6 +253,8 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
     start(scope) {
       const { config, onStop, clock, log } = scope;
       if ("server" in options) assertServer(options);
+      // An HTTP/2 server has the events of one for HTTP/1, and its requests their form.
+      const server = options.server as Server | undefined;
       const hostName = assertHostName(options);
       const settings = config();
       const basePath = resolveBasePath(options, settings);
@@ -274,15 +278,15 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
       const port = options.port ?? settings.port;
       const isOption = options.port !== undefined;
       const remedy = isOption ? "pass another one to http({ port })" : "start with -port N";
-      if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy });
+      if (!server) listeners.plan("dashboard", { port, host: bindHost, remedy });
       onStop(listeners.finish);
       warnOfLoopback(settings, log);
       followSettings(scope, options);
-      openWhenReady(scope, options, routing, listeners);
+      openWhenReady(scope, server, routing, listeners);
 
       const { router, requests, upgrades, identities, peer } = routing;
       const checkPath = (path: string): void => {
-        if (options.server) assertHostPath(options.server, routing.paths, fullPath(basePath, path));
+        if (server) assertHostPath(server, routing.paths, fullPath(basePath, path));
       };
       const offered: Http = {
         request(prefix, handle, route = {}) {
@@ -302,7 +306,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
         clientFaults: faults.counts,
         trustedLoopback: () => loopbackNetworks(config().trusted_proxies)[0],
         listener: (request) => router.listener(request),
-        ...createAddresses({ server: options.server, basePath, hostName, bindHost, listeners }),
+        ...createAddresses({ server, basePath, hostName, bindHost, listeners }),
         ...createLimiters(scope),
         holdResponse: new ResponseBudget(peer).hold,
         openFiles: openFilesLimit,

@@ -7,6 +7,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http";
 import type { Duplex, Readable } from "node:stream";
+import { isHttp2 } from "./http2.ts";
 
 /** Headers of every response: pages, data, errors, rejected upgrades, and errors of Node. */
 const securityHeaders: Readonly<Record<string, string>> = {
@@ -150,6 +151,7 @@ export function writeResponse(
  *  its last response. */
 export function deferCloseUntilBody(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
+  if (isHttp2(request)) return; // only the stream of this request ends
   if (!("destroySoon" in socket)) return; // a host emitted "connection" with another stream
   const { destroySoon } = socket;
   const endSoon = (): void => {
@@ -197,6 +199,7 @@ export function abortRequest(
   response: ServerResponse,
   errorResponse: ErrorResponse,
 ): void {
+  if (isHttp2(request)) return sendError(request, response, errorResponse);
   const { socket } = request;
   // Otherwise an earlier response of this connection is still being written.
   const isCurrent = response.socket === socket && !response.headersSent;

@@ -69,6 +69,7 @@ function checkHeaders(
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
     if (name.length === hostName.length && name.toLowerCase() === hostName) hosts += 1;
+    if (name === ":authority") hosts += 1;
     if (name.length === authorizationName.length && name.toLowerCase() === authorizationName)
       authorizations += 1;
   }

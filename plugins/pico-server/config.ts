@@ -39,6 +39,13 @@ export const originSetting = z
     "expected an origin (https://app.example.org), https://*.example.org, self, null or *",
   );
 
+/** Turns a setting `enabled` on by default. */
+export const enabledByDefault = (setting: z.ZodDefault<z.ZodBoolean>): z.ZodDefault<z.ZodBoolean> =>
+  z
+    .boolean()
+    .default(true)
+    .meta(setting.meta() ?? {});
+
 /** The schema of `channels.pico`. The token is not a field of it: the token store manages it. */
 export const picoSchema = z.strictObject({
   enabled: z
@@ -146,6 +153,11 @@ export const picoSchema = z.strictObject({
         "clients per second",
       ),
     ),
+});
+
+/** In the list of a host, the plugin is on unless the section says otherwise. */
+export const hostPicoSchema = picoSchema.extend({
+  enabled: enabledByDefault(picoSchema.shape.enabled),
 });
 
 /**

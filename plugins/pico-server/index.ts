@@ -1,7 +1,7 @@
 // The pico channel: a WebSocket endpoint with resumable sessions and its plain HTTP counterpart.
 import type { Plugin } from "../../kernel/index.ts";
 import { PicoChannel } from "./channel.ts";
-import { picoSchema } from "./config.ts";
+import { hostPicoSchema, picoSchema } from "./config.ts";
 import type { PicoServerShape } from "./service.ts";
 import { assertSettings } from "./startup-checks.ts";
 
@@ -27,6 +27,8 @@ export interface PicoServerOptions {
    * @defaultValue `"SERVICE"`
    */
   readonly envPrefix?: string;
+  /** Whether the channel is on if its section does not say so. @defaultValue `true` */
+  readonly enabled?: boolean;
 }
 
 /**
@@ -41,19 +43,22 @@ export interface PicoServerOptions {
  * import { http } from "doorward/plugins/http";
  * import { picoServer } from "doorward/plugins/pico-server";
  * import { memory, tokenStore } from "doorward/plugins/token-store";
- * const kernel = createKernel(
- *   [tokenStore(memory({ pico: token })), channels(), http({ port: 0 }), picoServer()],
- *   { config: { "channels.pico": { enabled: true } } },
- * );
+ * const kernel = createKernel([
+ *   tokenStore(memory({ pico: token })),
+ *   channels(),
+ *   http({ port: 0 }),
+ *   picoServer(),
+ * ]);
  */
 export function picoServer({
   envPrefix = "SERVICE",
+  enabled = true,
 }: PicoServerOptions = {}): Plugin<PicoServerShape> {
   return {
     name: "pico-server",
     api: 1,
     needs: { tokens: true, http: true, channels: true },
-    config: { section: "channels.pico", schema: picoSchema },
+    config: { section: "channels.pico", schema: enabled ? hostPicoSchema : picoSchema },
 
     async start(scope) {
       const { needs, log, config } = scope;
@@ -61,10 +66,6 @@ export function picoServer({
       await tokens.claim("pico", { exposed: http.isPublic() });
       const checks = { tokens, http, log, envPrefix };
       await assertSettings(config(), checks);
-      if (!config().enabled && !scope.uses.settings) {
-        const setting = '{ config: { "channels.pico": { enabled: true } } }';
-        log.warn({}, `The pico channel is off. To turn it on, pass ${setting}.`);
-      }
       const channel = new PicoChannel(scope, checks);
       scope.uses.conversations?.announce?.(JSON.stringify(config()));
       channel.registerRoutes();

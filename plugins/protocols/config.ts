@@ -1,8 +1,8 @@
 // Settings that all plugins with an HTTP protocol of their own have.
 import * as z from "zod";
-import { originSetting, settingMeta } from "../pico-server/config.ts";
+import { enabledByDefault, originSetting, settingMeta } from "../pico-server/config.ts";
 
-export { settingMeta };
+export { enabledByDefault, settingMeta };
 
 const MiB = 1024 * 1024;
 

@@ -1,5 +1,5 @@
 // Shared by the plugins that offer the pico channel through HTTP protocols of other products.
-export { commonSettings, settingMeta } from "./config.ts";
+export { commonSettings, enabledByDefault, settingMeta } from "./config.ts";
 export { isCut, missingTokenText, statusOf, toEndRefusal, toPlainError } from "./errors.ts";
 export {
   invalidType,

@@ -167,9 +167,9 @@ describe.each(protocols)("$name on pages of a host", ({ name, path, stopPath, bo
       { Cookie: "user=eve", Origin: origin },
       { Cookie: "", Origin: origin },
       { Cookie: "user=constructor", Origin: origin },
-      { ...page(service, "ann"), Authorization: "Bearer wrong" },
-      { ...page(service, "ann"), Authorization: "Basic YTpi" },
-      { ...page(service, "ann"), Authorization: `Bearer ${tokens.pico}` },
+      { ...page(service, "eve"), Authorization: "Bearer wrong" },
+      { ...page(service, "eve"), Authorization: "Basic YTpi" },
+      { ...page(service, "eve"), Authorization: `Bearer ${tokens.pico}` },
     ];
     for (const headers of attacks) {
       const response = await post(service, headers, body("home", "attack"));

@@ -1,9 +1,14 @@
 // The section `channels.ag_ui`.
 import * as z from "zod";
-import { commonSettings } from "../index.ts";
+import { commonSettings, enabledByDefault } from "../index.ts";
 
 /** The schema of `channels.ag_ui`. The token store manages the token. */
 export const agUiSchema = z.strictObject(commonSettings);
+
+/** In the list of a host, the plugin is on unless the section says otherwise. */
+export const hostAgUiSchema = agUiSchema.extend({
+  enabled: enabledByDefault(agUiSchema.shape.enabled),
+});
 
 /** The validated section `channels.ag_ui`. */
 export type AgUiConfig = z.output<typeof agUiSchema>;

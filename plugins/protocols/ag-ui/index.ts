@@ -1,7 +1,7 @@
 // Serves the AG-UI protocol: front ends with HttpAgent reach the application.
 import type { Plugin } from "../../../kernel/index.ts";
 import { ProtocolServer, startProtocol, toPlainError } from "../index.ts";
-import { agUiSchema } from "./config.ts";
+import { hostAgUiSchema, agUiSchema } from "./config.ts";
 import { agUiErrors } from "./errors.ts";
 import { createRoutes } from "./routes.ts";
 import type { AgUiShape } from "./service.ts";
@@ -18,6 +18,8 @@ export interface AgUiOptions {
    * @defaultValue `"SERVICE"`
    */
   readonly envPrefix?: string;
+  /** Whether the protocol is on if its section does not say so. @defaultValue `true` */
+  readonly enabled?: boolean;
 }
 
 /**
@@ -40,12 +42,15 @@ export interface AgUiOptions {
  *   { config: { "channels.ag_ui": { enabled: true } } },
  * );
  */
-export function agUi({ envPrefix = "SERVICE" }: AgUiOptions = {}): Plugin<AgUiShape> {
+export function agUi({
+  envPrefix = "SERVICE",
+  enabled = true,
+}: AgUiOptions = {}): Plugin<AgUiShape> {
   return {
     name: "ag-ui",
     api: 1,
     needs: { tokens: true, http: true, picoServer: true },
-    config: { section: "channels.ag_ui", schema: agUiSchema },
+    config: { section: "channels.ag_ui", schema: enabled ? hostAgUiSchema : agUiSchema },
 
     async start(scope) {
       const protocol = await startProtocol(scope, {

@@ -1,9 +1,14 @@
 // The section `channels.ai_sdk`.
 import * as z from "zod";
-import { commonSettings } from "../index.ts";
+import { commonSettings, enabledByDefault } from "../index.ts";
 
 /** The schema of `channels.ai_sdk`. The token store manages the token. */
 export const aiSdkSchema = z.strictObject(commonSettings);
+
+/** In the list of a host, the plugin is on unless the section says otherwise. */
+export const hostAiSdkSchema = aiSdkSchema.extend({
+  enabled: enabledByDefault(aiSdkSchema.shape.enabled),
+});
 
 /** The validated section `channels.ai_sdk`. */
 export type AiSdkConfig = z.output<typeof aiSdkSchema>;

@@ -1,7 +1,7 @@
 // Serves the UI message streams of the AI SDK: pages with useChat reach the application.
 import type { Plugin } from "../../../kernel/index.ts";
 import { ProtocolServer, startProtocol, toPlainError } from "../index.ts";
-import { aiSdkSchema } from "./config.ts";
+import { hostAiSdkSchema, aiSdkSchema } from "./config.ts";
 import { aiSdkErrors } from "./errors.ts";
 import { createRoutes } from "./routes.ts";
 import type { AiSdkShape } from "./service.ts";
@@ -18,6 +18,8 @@ export interface AiSdkOptions {
    * @defaultValue `"SERVICE"`
    */
   readonly envPrefix?: string;
+  /** Whether the protocol is on if its section does not say so. @defaultValue `true` */
+  readonly enabled?: boolean;
 }
 
 /**
@@ -40,12 +42,15 @@ export interface AiSdkOptions {
  *   { config: { "channels.ai_sdk": { enabled: true } } },
  * );
  */
-export function aiSdk({ envPrefix = "SERVICE" }: AiSdkOptions = {}): Plugin<AiSdkShape> {
+export function aiSdk({
+  envPrefix = "SERVICE",
+  enabled = true,
+}: AiSdkOptions = {}): Plugin<AiSdkShape> {
   return {
     name: "ai-sdk",
     api: 1,
     needs: { tokens: true, http: true, picoServer: true, channels: true },
-    config: { section: "channels.ai_sdk", schema: aiSdkSchema },
+    config: { section: "channels.ai_sdk", schema: enabled ? hostAiSdkSchema : aiSdkSchema },
 
     async start(scope) {
       const protocol = await startProtocol(scope, {

@@ -1,6 +1,6 @@
 // The section `channels.openai`.
 import * as z from "zod";
-import { commonSettings, settingMeta } from "../index.ts";
+import { commonSettings, enabledByDefault, settingMeta } from "../index.ts";
 
 /** The schema of `channels.openai`. The token store manages the token. */
 export const openaiSchema = z.strictObject({
@@ -35,6 +35,11 @@ export const openaiSchema = z.strictObject({
         "stop: a client that closes its connection stops the reply. keep: the reply continues.",
       ),
     ),
+});
+
+/** In the list of a host, the plugin is on unless the section says otherwise. */
+export const hostOpenaiSchema = openaiSchema.extend({
+  enabled: enabledByDefault(openaiSchema.shape.enabled),
 });
 
 /** The validated section `channels.openai`. */

@@ -1,7 +1,7 @@
 // Serves the OpenAI protocol: programs that talk to a language model reach the application.
 import type { Plugin } from "../../../kernel/index.ts";
 import { ProtocolServer, startProtocol } from "../index.ts";
-import { openaiSchema } from "./config.ts";
+import { hostOpenaiSchema, openaiSchema } from "./config.ts";
 import { openaiErrors, refusals, toErrorBody } from "./errors.ts";
 import { OpenaiRoutes } from "./server.ts";
 import type { OpenaiShape } from "./service.ts";
@@ -19,6 +19,8 @@ export interface OpenaiOptions {
    * @defaultValue `"SERVICE"`
    */
   readonly envPrefix?: string;
+  /** Whether the protocol is on if its section does not say so. @defaultValue `true` */
+  readonly enabled?: boolean;
 }
 
 const noTasks = (): Record<TaskKind, number> => ({
@@ -50,12 +52,15 @@ const noTasks = (): Record<TaskKind, number> => ({
  *   { config: { "channels.openai": { enabled: true } } },
  * );
  */
-export function openai({ envPrefix = "SERVICE" }: OpenaiOptions = {}): Plugin<OpenaiShape> {
+export function openai({
+  envPrefix = "SERVICE",
+  enabled = true,
+}: OpenaiOptions = {}): Plugin<OpenaiShape> {
   return {
     name: "openai",
     api: 1,
     needs: { tokens: true, http: true, picoServer: true },
-    config: { section: "channels.openai", schema: openaiSchema },
+    config: { section: "channels.openai", schema: enabled ? hostOpenaiSchema : openaiSchema },
 
     async start(scope) {
       const protocol = await startProtocol(scope, {
