@@ -8,18 +8,15 @@ import { picoServer } from "doorward/plugins/pico-server";
 import { memory, tokenStore } from "doorward/plugins/token-store";
 
 const server = createServer((_, answer) => answer.end("my own site"));
-const kernel = createKernel(
-  [
-    tokenStore(memory({ pico: "correct-horse-battery-staple" })),
-    channels(),
-    http({ server }),
-    picoServer(),
-    application(async (message) => {
-      await message.reply({ content: `you said ${message.content}` });
-    }),
-  ],
-  { config: { "channels.pico": { enabled: true } } },
-);
+const kernel = createKernel([
+  tokenStore(memory({ pico: "correct-horse-battery-staple" })),
+  channels(),
+  http({ server }),
+  picoServer(),
+  application(async (message) => {
+    await message.reply({ content: `you said ${message.content}` });
+  }),
+]);
 kernel.on("pico-server:connected", ({ session, address }) =>
   console.log(`${session} came from ${address}`),
 );

@@ -27,7 +27,7 @@ const kernel = createKernel(
     bridge,
   ],
   {
-    config: { "channels.pico": { enabled: true }, "channels.mqtt": { url: MQTT_URL } },
+    config: { "channels.mqtt": { url: MQTT_URL } },
     signal: stop.signal,
   },
 );

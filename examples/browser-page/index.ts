@@ -21,23 +21,20 @@ const server = createServer((request, answer) => {
   answer.end(page);
 });
 
-const kernel = createKernel(
-  [
-    tokenStore(memory({ pico: randomBytes(32).toString("hex") })), // for programs; pages need none
-    channels(),
-    http({
-      server,
-      identify({ headers }) {
-        const cookie = /(?:^|; )visitor=([0-9a-f]{32})/.exec(headers.cookie ?? "")?.[1];
-        const id = visitors.get(cookie ?? "");
-        return id === undefined ? undefined : { id }; // each visitor has sessions of their own
-      },
-    }),
-    picoServer(),
-    echo(),
-  ],
-  { config: { "channels.pico": { enabled: true } } },
-);
+const kernel = createKernel([
+  tokenStore(memory({ pico: randomBytes(32).toString("hex") })), // for programs; pages need none
+  channels(),
+  http({
+    server,
+    identify({ headers }) {
+      const cookie = /(?:^|; )visitor=([0-9a-f]{32})/.exec(headers.cookie ?? "")?.[1];
+      const id = visitors.get(cookie ?? "");
+      return id === undefined ? undefined : { id }; // each visitor has sessions of their own
+    },
+  }),
+  picoServer(),
+  echo(),
+]);
 await kernel.start();
 server.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1", () =>
   console.log("listening", server.address()),

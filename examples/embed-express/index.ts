@@ -16,22 +16,19 @@ const app = express();
 app.get("/", (_, answer) => void answer.send("my own site"));
 const server = createServer(app);
 
-const kernel = createKernel(
-  [
-    tokenStore({
-      resolve: () => undefined,
-      write: () => Promise.reject(new Error("tokens are changed in the database")),
-      verify: async (_, token) => known.some((one) => timingSafeEqual(one, digest(token))),
-    }),
-    channels(),
-    http({ server }),
-    picoServer(),
-    application(async (message) => {
-      await message.reply({ content: `you said ${message.content}` });
-    }),
-  ],
-  { config: { "channels.pico": { enabled: true } } },
-);
+const kernel = createKernel([
+  tokenStore({
+    resolve: () => undefined,
+    write: () => Promise.reject(new Error("tokens are changed in the database")),
+    verify: async (_, token) => known.some((one) => timingSafeEqual(one, digest(token))),
+  }),
+  channels(),
+  http({ server }),
+  picoServer(),
+  application(async (message) => {
+    await message.reply({ content: `you said ${message.content}` });
+  }),
+]);
 await kernel.start();
 server.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1", () =>
   console.log("listening", server.address()),

@@ -27,7 +27,7 @@ const kernel = createKernel(
       await message.reply({ content: `you said ${message.content}` });
     }),
   ],
-  { config: { "channels.pico": { enabled: true } }, log: app.log },
+  { log: app.log },
 );
 app.addHook("onReady", () => kernel.start());
 app.addHook("preClose", () => kernel.stop({ timeoutMs: 5_000 }));

@@ -27,7 +27,7 @@ const kernel = createKernel(
       await message.reply({ content: `you said ${message.content}` });
     }),
   ],
-  { config: { "channels.pico": { enabled: true } }, signal: stop.signal },
+  { signal: stop.signal },
 );
 await kernel.start();
 server.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1", () =>

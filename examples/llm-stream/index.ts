@@ -15,22 +15,19 @@ async function* generate(prompt: string, signal: AbortSignal): AsyncIterable<str
   }
 }
 
-const kernel = createKernel(
-  [
-    tokenStore(memory({ pico: process.env["CHANNEL_TOKEN"] ?? "correct-horse-battery-staple" })),
-    channels(),
-    http({ port: Number(process.env["PORT"] ?? 8080) }),
-    picoServer(),
-    application(async (message) => {
-      message.accept(); // the message is safe here: the reply may take minutes
-      await message.reply({ kind: "thought", content: "Let me see." });
-      const answer = message.stream({ model: "example-1", cancelWhenAlone: true });
-      for await (const token of generate(message.content, answer.signal)) answer.write(token);
-      await answer.end({ contextUsage: { used: 42, total: 8_192 } });
-    }),
-  ],
-  { config: { "channels.pico": { enabled: true } } },
-);
+const kernel = createKernel([
+  tokenStore(memory({ pico: process.env["CHANNEL_TOKEN"] ?? "correct-horse-battery-staple" })),
+  channels(),
+  http({ port: Number(process.env["PORT"] ?? 8080) }),
+  picoServer(),
+  application(async (message) => {
+    message.accept(); // the message is safe here: the reply may take minutes
+    await message.reply({ kind: "thought", content: "Let me see." });
+    const answer = message.stream({ model: "example-1", cancelWhenAlone: true });
+    for await (const token of generate(message.content, answer.signal)) answer.write(token);
+    await answer.end({ contextUsage: { used: 42, total: 8_192 } });
+  }),
+]);
 await kernel.start();
 console.log("listening", kernel.services.http.addresses()[0]?.href);
 process.once("SIGTERM", () => void kernel.stop());

@@ -17,7 +17,7 @@ beforeEach(async () => void (home = await mkdtemp(join(tmpdir(), "doorward-sourc
 afterEach(() => rm(home, { recursive: true, force: true }));
 
 const plugins = (tokens: TokenBackend) =>
-  [tokenStore(tokens), channels(), http({ port: 0 }), picoServer()] as const;
+  [tokenStore(tokens), channels(), http({ port: 0 }), picoServer({ enabled: false })] as const;
 const token = "correct-horse-battery-staple";
 
 describe("fromEnvironment", () => {

@@ -60,19 +60,15 @@ describe("PICO_TOKEN_MISSING", () => {
     expect((error as Error).message).toContain("tokenStore(memory({ pico: token }))");
     expect((error as Error).message).not.toMatch(/environment|SERVICE_|\.yml|config\.json/);
   });
-  test("starts with a warning while the channel is off", async () => {
-    const { log, lines } = createCapturedLog();
-    await using kernel = make({}, {}, { form: memory({}), log });
+  test("starts without a token while the channel is off", async () => {
+    await using kernel = make({ enabled: false }, {}, { form: memory({}) });
     await kernel.start();
-    expect(lines.filter(({ level }) => level === "warn").map(({ text }) => text)).toEqual([
-      expect.stringContaining('pass { config: { "channels.pico": { enabled: true } } }'),
-    ]);
     expect(kernel.services.picoServer.status()).toMatchObject({ enabled: false, connections: 0 });
   });
 });
 
 describe("picoSchema", () => {
-  const { schema } = picoServer().config;
+  const { schema } = picoServer({ enabled: false }).config;
   const parse = (raw: unknown) =>
     schema["~standard"].validate(raw) as { value?: unknown; issues?: readonly object[] };
 
@@ -93,6 +89,10 @@ describe("picoSchema", () => {
         reconnect_rate: 300,
       },
     });
+  });
+  test("turns the channel on in the list of a host", () => {
+    const parsed = picoServer().config.schema["~standard"].validate({});
+    expect(parsed).toMatchObject({ value: { enabled: true } });
   });
   test("replaces zero and negative intervals by the default", () => {
     expect(parse({ ping_interval: 0, read_timeout: -1, write_timeout: -60 })).toMatchObject({

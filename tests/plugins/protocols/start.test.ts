@@ -14,7 +14,7 @@ const plugins = { openai, ai_sdk: aiSdk, ag_ui: agUi };
 describe.each(Object.entries(plugins))("%s", (name, create) => {
   const start = async (enabled: boolean): Promise<void> => {
     const own = [tokenStore(memory({})), channels(), http({ port: 0 }), picoServer()] as const;
-    const config = { [`channels.${name}`]: { enabled } };
+    const config = { "channels.pico": { enabled: false }, [`channels.${name}`]: { enabled } };
     const kernel = createKernel([...own, create()], { config });
     await kernel.start();
     await kernel.stop();
