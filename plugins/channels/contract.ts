@@ -4,6 +4,7 @@ import type {
   Address,
   AnswerEnd,
   EndOptions,
+  GrowingMessage,
   HistoryOptions,
   InboundMessage,
   OutboundMessage,
@@ -376,6 +377,13 @@ export interface ChannelHandle {
   running(session: string): readonly RunningMessage[] | undefined;
   /** Resolves as `Channels.drained` does. */
   drained(): Promise<void>;
+  /**
+   * Divides a stop of this many milliseconds.
+   *
+   * @returns `answerMs`: how long the answers of this channel may continue. `graceMs`: how long the
+   *   application has to return after that.
+   */
+  stopTimes(stopMs: number): { readonly answerMs: number; readonly graceMs: number };
   /** Detaches the channel. Later deliveries are rejected as `not_running`; other calls do
    *  nothing. */
   close(): void;

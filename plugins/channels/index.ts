@@ -1,10 +1,9 @@
 /** The channels plugin: connects channels with the one application of a kernel. */
 import type { Plugin, Scope } from "../../kernel/index.ts";
-import { findRun, type Conversations } from "../conversations/index.ts";
+import type { Conversations } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   Address,
-  AttachedChannel,
   ChannelsEvents,
   ChannelAdapter,
   Channels,
@@ -12,7 +11,8 @@ import type {
   InboundMessage,
   ChannelHandle,
 } from "./contract.ts";
-import { AnswerStop } from "./answer-stop.ts";
+import { AnswerStop, stopTimes } from "./answer-stop.ts";
+import { AttachedChannels } from "./attached-channels.ts";
 import { Deletions } from "./deletions.ts";
 import { OwnershipQueue } from "./ownership-queue.ts";
 import { createHistory } from "./history.ts";
@@ -39,7 +39,6 @@ export {
 } from "./edit-throttle.ts";
 export { createMessageIds, type MessageIds, type MessageIdsOptions } from "./message-ids.ts";
 export { createSendQueue, type SendQueue, type SendQueueOptions } from "./send-queue.ts";
-export { stopTimes } from "./answer-stop.ts";
 export { splitText } from "./split-text.ts";
 export type {
   ChannelsEvents,
@@ -91,71 +90,6 @@ type ChannelsShape = {
 
 type ChannelsScope = Scope<ChannelsShape>;
 
-/** Sessions with a client that are counted. */
-const maxSessions = 10_000;
-
-interface Attached {
-  readonly adapter: ChannelAdapter;
-  readonly isKept: boolean;
-  readonly sessions: Set<string>;
-  received: number;
-  sent: number;
-}
-
-/** Finds adapters by name, and counts their messages and sessions. */
-class AttachedChannels {
-  private readonly byName = new Map<string, Attached>();
-
-  get size(): number {
-    return this.byName.size;
-  }
-
-  get(name: string): ChannelAdapter | undefined {
-    return this.byName.get(name)?.adapter;
-  }
-
-  all(): readonly ChannelAdapter[] {
-    return [...this.byName.values()].map(({ adapter }) => adapter);
-  }
-
-  add(adapter: ChannelAdapter, isKept: boolean): void {
-    const counts = { received: 0, sent: 0 };
-    this.byName.set(adapter.name, { adapter, isKept, sessions: new Set(), ...counts });
-  }
-
-  delete(name: string): void {
-    this.byName.delete(name);
-  }
-
-  countReceived(name: string): void {
-    const found = this.byName.get(name);
-    if (found) found.received += 1;
-  }
-
-  countSent(name: string): void {
-    const found = this.byName.get(name);
-    if (found) found.sent += 1;
-  }
-
-  /** A session has a client, or none any more. */
-  noteSession(name: string, session: string, isActive: boolean): void {
-    const { sessions } = this.byName.get(name) ?? {};
-    if (!isActive) sessions?.delete(session);
-    else if (sessions && sessions.size < maxSessions) sessions.add(session);
-  }
-
-  list(): readonly AttachedChannel[] {
-    return [...this.byName].map(([name, { adapter, isKept, sessions, received, sent }]) => ({
-      name,
-      isKept,
-      acceptsConsole: adapter.accepts === "console",
-      received,
-      sent,
-      sessions: sessions.size,
-    }));
-  }
-}
-
 const applicationWaitMs = 1_000;
 
 /** @throws channel_invalid for an object that is not an adapter, as in JavaScript. */
@@ -180,6 +114,7 @@ interface HandleOptions {
   readonly detach: () => void;
   readonly inbound: InboundRoute;
   readonly drained: Inbound["drained"];
+  readonly drainMs: () => number | undefined;
   readonly receipts: ReceiptTracker;
   readonly streams: ReplyStreams;
   readonly emit: ChannelsScope["emit"];
@@ -243,6 +178,7 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
       isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : [],
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
     drained,
+    stopTimes: (stopMs) => stopTimes(stopMs, options.drainMs()),
     running: (session) => (isAttached() ? inbound.running(name, session) : []),
     close() {
       if (isAttached()) detach();
@@ -337,9 +273,9 @@ function createInbound(
     },
     taken: uses.conversations?.taken,
     async retract({ channel, session, id }) {
-      const run = await findRun(uses.conversations!, { channel, session }, id);
-      for (const reply of run?.replies ?? []) await adapters.get(channel)?.remove?.(session, reply);
-      return run !== undefined;
+      const replies = await uses.conversations?.taken.replies?.({ channel, session }, id);
+      for (const reply of replies ?? []) await adapters.get(channel)?.remove?.(session, reply);
+      return replies !== undefined;
     },
     turn: (message) => adapters.get(message.channel)?.turn?.(message),
     failed({ channel, session, id }, error) {
@@ -402,6 +338,61 @@ function deliverAsOwner(
   );
 }
 
+interface ServiceParts {
+  readonly outbound: ReturnType<typeof createOutbound>;
+  readonly openReplies: OpenReplies;
+  readonly inbound: Inbound;
+  readonly route: InboundRoute;
+  readonly streams: ReplyStreams;
+  readonly receipts: ReceiptTracker;
+  readonly history: Channels["history"];
+  readonly adapters: AttachedChannels;
+  readonly recording: Recording;
+  readonly counts: TrafficCounts;
+}
+
+function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
+  const { clock, emit } = scope;
+  const { outbound, openReplies, inbound, route, streams, receipts } = parts;
+  const { history, adapters, recording, counts } = parts;
+  const drained = (): Promise<void> => inbound.drained();
+  return {
+    ...outbound,
+    send(to, message) {
+      if (message.inReplyTo !== undefined) inbound.beginAnswer(to, message.inReplyTo);
+      return openReplies.send(to, message);
+    },
+    update: (to, id, message) => openReplies.update(to, id, message),
+    remove: (to, id) => openReplies.remove(to, id),
+    drained,
+    handle: (application, options) => inbound.handle(application, options),
+    stream: (to, options) => streams.open(to, options),
+    history,
+    traffic: () => counts,
+    recordTimes: () => recordTimes(counts, clock),
+    times: () => counts.recorder?.list() ?? [],
+    suggestions: () => inbound.suggestions(),
+    stop: (to, id, by) => route.stopMessages(to, id, by),
+    busySessions: (channel) => inbound.busySessions(channel),
+    list: () => adapters.list(),
+    deliver: (to, message) => deliverAsOwner(scope, adapters, route, { ...message, ...to }),
+    attach(adapter) {
+      assertAdapter(adapter);
+      const { name } = adapter;
+      if (adapters.get(name)) throw channelsErrors.channel_taken(name);
+      const observed = recording.observe(adapter);
+      adapters.add(observed, recording.isKept(adapter));
+      const isAttached = (): boolean => adapters.get(name) === observed;
+      const detach = (): void => adapters.delete(name);
+      const now = (): number => clock.now();
+      const drainMs = (): number | undefined => adapter.drainMs;
+      const own = { name, attached: adapters, now, isAttached, detach };
+      const handle = { ...own, inbound: route, drained, drainMs };
+      return createChannelHandle({ ...handle, receipts, streams, emit });
+    },
+  };
+}
+
 /**
  * Creates the plugin that connects channels with the one application.
  *
@@ -427,7 +418,7 @@ export function channels(): Plugin<ChannelsShape> {
     api: 1,
 
     start(scope) {
-      const { clock, log, uses, emit, after, onReady, onStop } = scope;
+      const { clock, log, uses, after, onReady, onStop } = scope;
       const recording = new Recording({ conversations: uses.conversations, clock, log });
       const adapters = new AttachedChannels();
       let sending = false;
@@ -469,41 +460,18 @@ export function channels(): Plugin<ChannelsShape> {
         };
       });
 
-      const offered: Channels = {
-        ...outbound,
-        send(to, message) {
-          if (message.inReplyTo !== undefined) inbound.beginAnswer(to, message.inReplyTo);
-          return send(to, message);
-        },
-        update: (to, id, message) => openReplies.update(to, id, message),
-        remove: (to, id) => openReplies.remove(to, id),
-        drained: () => inbound.drained(),
-        handle: (application, options) => inbound.handle(application, options),
-        stream: (to, streamOptions) => stream(to, streamOptions),
-        history,
-        traffic: () => counts,
-        recordTimes: () => recordTimes(counts, clock),
-        times: () => counts.recorder?.list() ?? [],
-        suggestions: () => inbound.suggestions(),
-        stop: (to, id, by) => route.stopMessages(to, id, by),
-        busySessions: (channel) => inbound.busySessions(channel),
-        list: () => adapters.list(),
-        deliver: (to, message) => deliverAsOwner(scope, adapters, route, { ...message, ...to }),
-        attach(adapter) {
-          assertAdapter(adapter);
-          const { name } = adapter;
-          if (adapters.get(name)) throw channelsErrors.channel_taken(name);
-          const observed = recording.observe(adapter);
-          adapters.add(observed, recording.isKept(adapter));
-          const isAttached = (): boolean => adapters.get(name) === observed;
-          const detach = (): void => adapters.delete(name);
-          const now = (): number => clock.now();
-          const drained = (): Promise<void> => inbound.drained();
-          const handle = { name, attached: adapters, now, isAttached, detach, inbound: route, drained };
-          return createChannelHandle({ ...handle, receipts, streams, emit });
-        },
+      const parts = {
+        outbound,
+        openReplies,
+        inbound,
+        route,
+        streams,
+        receipts,
+        adapters,
+        recording,
+        counts,
       };
-      return { channels: offered };
+      return { channels: createService(scope, { ...parts, history }) };
     },
   };
 }

@@ -37,7 +37,8 @@ export class Recording {
     const { clock } = this.options;
     const keep = this.createKeep(adapter.name, record);
     type Receipt = AdapterReceipt | void;
-    const { name, resumeMs, drainMs, accepts, update, remove, typing, failed, ended, forgotten } = adapter;
+    const { name, resumeMs, drainMs, accepts, update, remove, typing, failed, ended, forgotten } =
+      adapter;
     return {
       name,
       ...(resumeMs !== undefined && { resumeMs }),

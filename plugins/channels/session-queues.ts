@@ -70,13 +70,34 @@ function start<T extends Task>(queue: SessionQueue<T>, task: T): void {
   task.start(queue.slot);
 }
 
+/** The tasks of all sessions that have started and are not forgotten. */
+class TaskCount {
+  private count = 0;
+  private resolve: (() => void) | undefined;
+  private empty: Promise<void> | undefined;
+
+  add(): void {
+    this.count += 1;
+  }
+
+  remove(): void {
+    this.count -= 1;
+    if (this.count > 0) return;
+    this.resolve?.();
+    this.empty = this.resolve = undefined;
+  }
+
+  drained(): Promise<void> {
+    if (this.count === 0) return Promise.resolve();
+    return (this.empty ??= new Promise((resolve) => void (this.resolve = resolve)));
+  }
+}
+
 /** @param width - Returns how many tasks of one session may run in parallel. */
 export function createSessionQueues<T extends Task>(width: () => number): SessionQueues<T> {
   type Queues = Map<string, SessionQueue<T>>;
   const channels = new Map<string, Queues>();
-  let startedCount = 0;
-  let resolveDrained: (() => void) | undefined;
-  let whenDrained: Promise<void> | undefined;
+  const tasks = new TaskCount();
   const find = (channel: string, session: string) => channels.get(channel)?.get(session);
 
   function runNext(queue: SessionQueue<T>): void {
@@ -85,7 +106,7 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
     while (queue.running < width()) {
       const task = queue.waiting.shift();
       if (task === undefined) break;
-      startedCount += 1;
+      tasks.add();
       start(queue, task);
     }
     queue.isDraining = false;
@@ -99,8 +120,7 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
       },
       forget(task) {
         queue.started.splice(queue.started.indexOf(task as T), 1);
-        startedCount -= 1;
-        if (startedCount === 0 && queue.waiting.length === 0) resolveDrained?.();
+        tasks.remove();
         if (isIdle(queue) && queues.size > maxIdleQueues && queues.get(name) === queue)
           queues.delete(name);
       },
@@ -131,15 +151,7 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
     },
     clear: (channel) => queuesFor(channel).flatMap((queue) => queue.waiting.splice(0)),
     allStarted: (channel) => queuesFor(channel).flatMap(({ started }) => started),
-    drained() {
-      if (startedCount === 0) return Promise.resolve();
-      return (whenDrained ??= new Promise<void>((resolve) => {
-        resolveDrained = () => {
-          resolveDrained = whenDrained = undefined;
-          resolve();
-        };
-      }));
-    },
+    drained: () => tasks.drained(),
     has(channel, session) {
       if (session === undefined) {
         for (const queue of channels.get(channel)?.values() ?? []) if (!isIdle(queue)) return true;

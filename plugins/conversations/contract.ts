@@ -170,6 +170,13 @@ export interface TakenIds {
     id?: string,
   ): Awaitable<readonly TakenId[] | { readonly found: TakenId | undefined }>;
   /**
+   * Reads the ids of the messages of the application that answer a message which was only begun.
+   * Absent if the ids end with the process.
+   *
+   * @returns Undefined if the conversation does not have the message.
+   */
+  replies?(address: Address, id: string): Promise<readonly string[] | undefined>;
+  /**
    * Records that the message was accepted. Its acknowledgement waits for this.
    *
    * @param options.stopped - A client stopped the message instead. @defaultValue `false`

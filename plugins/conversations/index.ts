@@ -9,7 +9,6 @@ import type { ConfiguredStore, ConversationsShape, ConversationStore } from "./c
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
-export { findRun, type StoredRun } from "./find-run.ts";
 export { readCalls, type TurnCall } from "./turn-calls.ts";
 export { turnLabel } from "./turn-label.ts";
 export type {

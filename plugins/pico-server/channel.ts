@@ -106,7 +106,8 @@ export class PicoChannel {
       ),
     );
     const isBusy = (session?: string): boolean => this.channel.isBusy(session);
-    this.shutdown = createShutdown({ connections: this.connections, config, log, isBusy });
+    const { stopTimes } = this.channel;
+    this.shutdown = createShutdown({ connections, config, log, isBusy, stopTimes });
     this.admissionControl = createAdmissionControl({
       http,
       tokens,

@@ -1,6 +1,6 @@
 // Closes all clients in order, so that they reconnect at a rate the next process can handle.
 import type { Log } from "../../kernel/index.ts";
-import { stopTimes } from "../channels/index.ts";
+import type { ChannelHandle } from "../channels/index.ts";
 import type { PicoServerConfig } from "./config.ts";
 import type { ConnectionRegistry, Peer } from "./connection/registry.ts";
 
@@ -32,7 +32,8 @@ export interface Shutdown {
 
 interface ShutdownOptions {
   readonly connections: Pick<ConnectionRegistry, "list" | "close">;
-  readonly config: () => Pick<PicoServerConfig, "drain_timeout" | "reconnect_rate">;
+  readonly config: () => Pick<PicoServerConfig, "reconnect_rate">;
+  readonly stopTimes: ChannelHandle["stopTimes"];
   /** True while the application processes messages of this channel. */
   readonly isBusy: () => boolean;
   readonly log: Log;
@@ -49,7 +50,13 @@ interface ShutdownPlan {
   readonly perMs: number;
 }
 
-export function createShutdown({ connections, config, isBusy, log }: ShutdownOptions): Shutdown {
+export function createShutdown({
+  connections,
+  config,
+  stopTimes,
+  isBusy,
+  log,
+}: ShutdownOptions): Shutdown {
   let startedAt = 0;
   let plan: ShutdownPlan | undefined;
   let rejectedCount = 0;
@@ -57,8 +64,8 @@ export function createShutdown({ connections, config, isBusy, log }: ShutdownOpt
 
   function makePlan(stopMs: number): ShutdownPlan {
     const peers = [...connections.list()];
-    const { drain_timeout, reconnect_rate } = config();
-    const { answerMs, graceMs } = stopTimes(stopMs, drain_timeout * 1_000);
+    const { reconnect_rate } = config();
+    const { answerMs, graceMs } = stopTimes(stopMs);
     const perMs = reconnect_rate / 1_000;
     const windowMs = Math.min(answerMs, peers.length / perMs);
     return { peers, limitMs: answerMs + graceMs + cutMs, perMs, windowMs };

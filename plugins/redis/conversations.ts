@@ -13,6 +13,7 @@ import type {
   TakenId,
   TakenIds,
 } from "../conversations/contract.ts";
+import { findReplies } from "../conversations/find-replies.ts";
 import { CommitMetrics } from "../conversations/commit-metrics.ts";
 import { takenMs } from "./batch-script.ts";
 import { RedisOwnership } from "./ownership.ts";
@@ -77,6 +78,7 @@ export class RedisConversations implements OpenConversations {
   readonly space: KeySpace;
   readonly taken: TakenIds = {
     known: (address, id) => this.known(address, id),
+    replies: (address, id) => findReplies(this, address, id),
     settle: (address, id, digest, options) => this.settle(address, id, digest, options),
   };
   private readonly scope: StoreScope;

@@ -17,7 +17,7 @@ import type {
   Subscriber,
 } from "../conversations/log/session-log.ts";
 import type { ConversationHistory } from "../conversations/contract.ts";
-import { findRun } from "../conversations/find-run.ts";
+import { findReplies } from "../conversations/find-replies.ts";
 import { AppendDrafts, type AppendDraft } from "./append-drafts.ts";
 import { touchSessions } from "./expiry.ts";
 import type { Reply } from "./driver.ts";
@@ -97,7 +97,7 @@ export class RedisSessionLog implements SessionLog {
 
   async hasTurn(session: string, request: string): Promise<boolean> {
     const address = { channel: this.options.channel, session };
-    return (await findRun(this.options.history, address, request)) !== undefined;
+    return (await findReplies(this.options.history, address, request)) !== undefined;
   }
 
   wantsEnds(session: string): boolean {

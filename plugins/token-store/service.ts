@@ -45,8 +45,8 @@ export interface Tokens {
    */
   claim(name: TokenName, options?: { generate?: true; exposed?: boolean }): Promise<TokenInfo>;
   /**
-   * Compares a candidate in constant time. White space around the candidate is ignored. The token of
-   * a person, whom the check of a host names, does not match: use `match` for these.
+   * Compares a candidate in constant time. White space around the candidate is ignored. The token
+   * of a person, whom the check of a host names, does not match: use `match` for these.
    *
    * @returns The version that the candidate matches, or `false`.
    * @throws store_unavailable if a rotation, or the check of a host, takes longer than 5 s.

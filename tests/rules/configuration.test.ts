@@ -23,10 +23,10 @@ import { read, root, tableRows, unquoted } from "./source.ts";
 const plugins: readonly AnyPlugin[] = [
   http(),
   gateway(),
-  picoServer(),
-  openai(),
-  aiSdk(),
-  agUi(),
+  picoServer({ enabled: false }),
+  openai({ enabled: false }),
+  aiSdk({ enabled: false }),
+  agUi({ enabled: false }),
   dashboard(),
   conversations({ home: "" }),
 ];
@@ -79,7 +79,13 @@ describe("sample configuration", () => {
       undefined,
     ]);
     await withKernel(
-      [tokenStore(form), channels(), http({ port: 0 }), picoServer(), dashboard()],
+      [
+        tokenStore(form),
+        channels(),
+        http({ port: 0 }),
+        picoServer({ enabled: false }),
+        dashboard(),
+      ],
       ({ kernel }) => {
         expect(kernel.services.tokens.info("launcher").source).toBe("random");
       },

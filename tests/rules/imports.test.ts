@@ -123,7 +123,7 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
 /** Rooms that conversations and Redis share: one store has several forms. */
 const storeParts = new RegExp(
   "^plugins/conversations/(contract|messages|errors|config|document|ownership|" +
-    "turn-frames|commit-metrics|log/[\\w-]+)\\.ts$",
+    "turn-frames|find-replies|commit-metrics|log/[\\w-]+)\\.ts$",
 );
 /** The one part of the pages that the server loads: it renders them. */
 const renderer = "plugins/dashboard/pages/render.tsx";
@@ -180,7 +180,7 @@ const layers: Readonly<Record<string, { order: readonly (readonly string[])[]; s
     },
     conversations: {
       order: [["sqlite"], ["log"]],
-      shared: /^(errors|config|contract|messages|document|turn-frames|commit-metrics)\.ts$/,
+      shared: /^(errors|config|contract|messages|document|turn-frames|find-replies|commit-metrics)\.ts$/,
     },
     protocols: { order: [["ag-ui", "ai-sdk", "openai"]], shared: /^[^/]+\.ts$/ },
     "dashboard/server": {

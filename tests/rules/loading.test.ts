@@ -159,6 +159,7 @@ describe("loaded modules", () => {
       await import("doorward/plugins/channels"); await import("doorward/plugins/pico-server");`);
     expect(own).toEqual([
       "kernel",
+      "lib",
       "lib/pico-wire",
       "plugins/channels",
       "plugins/conversations",

@@ -150,7 +150,7 @@ const text = ({ port }: Host, path: string, token: string) => connectClient(port
 
 describe.each(Object.entries(hosts))("people with tokens of their own (%s)", (kind, start) => {
   test.each(Object.keys(ways))(
-    "are two senders with sessions of their own over %s",
+    "makes two people two senders with own sessions over %s",
     async (way) => {
       const host = await start();
       expect(await ways[way]!(host, "user-ann", "one")).toBeLessThan(300);
@@ -163,7 +163,7 @@ describe.each(Object.entries(hosts))("people with tokens of their own (%s)", (ki
     },
   );
 
-  test("never reach the session of another person", async () => {
+  test("lets no person reach the session of another one", async () => {
     const host = await start();
     const ann = await text(host, "/pico?session_id=home", "user-ann");
     ann.send({ type: "message.send", payload: { content: "secret of ann" } });
@@ -185,7 +185,7 @@ describe.each(Object.entries(hosts))("people with tokens of their own (%s)", (ki
     expect(host.received.map(({ sender }) => sender!.id)).toEqual(["host:ann"]);
   });
 
-  test("leave the tokens of programs as they were", async () => {
+  test("leaves the tokens of programs as they were", async () => {
     const host = await start();
     expect(await ways["OpenAI"]!(host, names.openai, "hello")).toBe(200);
     expect(await ways["OpenAI"]!(host, "wrong", "hello")).toBe(401);
@@ -194,7 +194,7 @@ describe.each(Object.entries(hosts))("people with tokens of their own (%s)", (ki
     expect(host.received.map(({ sender }) => sender!.id)).toEqual(["token:openai"]);
   });
 
-  test("are rejected when the check of the host fails", async () => {
+  test("rejects people when the check of the host fails", async () => {
     const host = await start();
     const expected = kind === "identify" ? 401 : 503;
     for (const way of Object.values(ways))
@@ -216,7 +216,7 @@ describe("identify", () => {
   const foreign = { origin: "https://evil.example" };
   const cookie = { cookie: "user=ann" };
 
-  test("names no person for a page of another site that sends a token", async () => {
+  test("names no person for a token of another site's page", async () => {
     const host = await startHost({ identify });
     const headers = { ...foreign, ...cookie };
     for (const path of ["/pico?token=junk", "/pico"])

@@ -1,5 +1,6 @@
 // Conversations in a SQLite file: the service of the plugin over the store.
 import { codeOf } from "../../../kernel/index.ts";
+import { findReplies } from "../find-replies.ts";
 import type { Address } from "../messages.ts";
 import { exportConversation } from "../document.ts";
 import type { MemorySessionLogOptions } from "../log/memory-session-log.ts";
@@ -49,6 +50,7 @@ interface ChannelLog {
 export class SqliteConversations implements OpenConversations {
   readonly taken: TakenIds = {
     known: (address) => this.store.knownIds(address),
+    replies: (address, id) => findReplies(this, address, id),
     settle: (address, id, digest, { stopped = false } = {}) =>
       new Promise((resolve, reject) => {
         this.store.settle(address, id, digest, stopped, (error) => {

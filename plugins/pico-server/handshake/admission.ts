@@ -223,8 +223,8 @@ class ChannelAdmissionControl implements AdmissionControl {
   }
 
   /**
-   * A host may know the token of a person. Browsers add no `Authorization: Bearer` by themselves, so
-   * no page of another site can use the sign-in of its reader for it.
+   * A host may know the token of a person. Browsers add no `Authorization: Bearer` by themselves,
+   * so no page of another site can use the sign-in of its reader for it.
    */
   private admitBearer(
     { request }: HandshakeRequest,

@@ -114,7 +114,7 @@ describe("a kill after a complete answer", () => {
     expect(store.knownIds(address)).toEqual([{ id: "q1", ageMs: 0 }]);
   });
 
-  test("marks the id of a message whose answer is not complete as begun", async () => {
+  test("marks the id of a message without a complete answer as begun", async () => {
     const store = await openStore({ clock: new StoppedTime() });
     await write(store, question, entry("create", "m1", "ans", { final: false }));
     expect(store.knownIds(address)).toEqual([{ id: "q1", ageMs: 0, begun: true }]);

@@ -1,4 +1,4 @@
-/** Finds the message of a client, and what answered it, in the history of its session. */
+// Finds the message of a client, and what answers it, in the history of its session.
 import { codeOf } from "../../kernel/index.ts";
 import type { ConversationHistory } from "./contract.ts";
 import type { Address } from "./messages.ts";
@@ -8,23 +8,17 @@ const maxTurns = 1_000;
 /** Pages with large images have fewer turns. */
 const maxPages = 20;
 
-/** The stored message of a client. */
-export interface StoredRun {
-  /** Ids of the messages of the application that answer it, in order. */
-  readonly replies: readonly string[];
-}
-
 /**
  * Looks at the newest 1,000 turns.
  *
  * @param request - The id that the client gave its message.
- * @returns Undefined if the message is not one of them.
+ * @returns Ids of the messages that answer it; undefined if the message is not one of them.
  */
-export async function findRun(
+export async function findReplies(
   history: Pick<ConversationHistory, "find" | "read">,
   address: Address,
   request: string,
-): Promise<StoredRun | undefined> {
+): Promise<readonly string[] | undefined> {
   const found = await history.find(address);
   if (!found) return undefined;
   const replies: string[] = [];
@@ -36,7 +30,7 @@ export async function findRun(
       const { items, before: earlier } = await history.read(found.id, options);
       const own = items.filter(({ inReplyTo }) => inReplyTo === request);
       replies.unshift(...own.map(({ id }) => id));
-      if (items.some(({ requestId }) => requestId === request)) return { replies };
+      if (items.some(({ requestId }) => requestId === request)) return replies;
       if (earlier === undefined) return undefined;
       before = earlier;
       turns += items.length;
