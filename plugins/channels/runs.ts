@@ -227,7 +227,7 @@ export class Run implements Task {
   reportEnd(): void {
     if (this.hasReported || this.isOver) return;
     this.hasReported = true;
-    this.options.ended(this.message, this.toEnd(), this.options.clock.now() - this.message.at);
+    void this.options.ended(this.message, this.toEnd(), this.options.clock.now() - this.message.at);
   }
 
   accept(): void {

@@ -180,7 +180,8 @@ const layers: Readonly<Record<string, { order: readonly (readonly string[])[]; s
     },
     conversations: {
       order: [["sqlite"], ["log"]],
-      shared: /^(errors|config|contract|messages|document|turn-frames|find-replies|commit-metrics)\.ts$/,
+      shared:
+        /^(errors|config|contract|messages|document|turn-frames|find-replies|commit-metrics)\.ts$/,
     },
     protocols: { order: [["ag-ui", "ai-sdk", "openai"]], shared: /^[^/]+\.ts$/ },
     "dashboard/server": {
