@@ -92,12 +92,12 @@ function programHealth({
   return own.ok(`${command} runs as process ${pid} and has not been restarted.`);
 }
 
-function ignoredStops({ deaf, command, knowsStop }: RunningProgram): CheckView[] {
-  if (deaf === 0) return [];
-  const own = createCheck("program-deaf", "The program ends stopped replies");
+function ignoredStops({ stopTimeouts, command, knowsStop }: RunningProgram): CheckView[] {
+  if (stopTimeouts === 0) return [];
+  const own = createCheck("program-stop-timed-out", "The program ends stopped replies");
   const reason = knowsStop ? "" : " It does not announce that it knows the line message.stop.";
   const check = own.warning(
-    `${command} has not ended ${deaf} of the stopped replies in time.${reason}`,
+    `${command} has not ended ${stopTimeouts} of the stopped replies in time.${reason}`,
     "restart the program on the page Overview; for its authors: docs/programs.md",
   );
   return [{ ...check, action: "restart-program" }];

@@ -242,7 +242,7 @@ export interface RequestTimes extends Address {
   /** Unix milliseconds of the arrival. */
   readonly at: number;
   /** Name of the protocol that the message arrived through. */
-  readonly door?: string;
+  readonly protocol?: string;
   /** The application accepted it. */
   readonly acceptedMs?: number;
   /** The first text of the answer was sent. */
@@ -417,7 +417,7 @@ export interface ChannelAdapter {
   readonly keeps?: boolean | "itself";
   /**
    * `console`: the owner may write into the sessions of this channel from the chat page. Such a
-   * message has `door: "dashboard"`, and `turn` shows it to the client.
+   * message has `protocol: "dashboard"`, and `turn` shows it to the client.
    */
   readonly accepts?: "console";
   /**
@@ -474,7 +474,7 @@ export type ChannelsEvents = {
       /** Id of the message that was answered. */
       readonly id: string;
       /** Name of the protocol that the message arrived through. */
-      readonly door?: string;
+      readonly protocol?: string;
       /** Milliseconds since the message arrived. */
       readonly ms: number;
       /** Unix milliseconds. */
@@ -487,7 +487,7 @@ export type ChannelsEvents = {
     /** Id of the person who stopped it, if known. */
     readonly by?: string;
     /** Name of the protocol that the message arrived through. */
-    readonly door?: string;
+    readonly protocol?: string;
   };
   /** The application has not ended a stopped message in time. */
   "channels:stop-timed-out": Address & {

@@ -243,18 +243,18 @@ function createInbound(
     log,
     after,
     ...calls,
-    stopAsked: ({ channel, session, id, door }, by) =>
+    stopAsked: ({ channel, session, id, protocol }, by) =>
       emit("channels:stop-asked", () => ({
         channel,
         session,
         id,
         ...(by && { by: by.id }),
-        ...(door !== undefined && { door }),
+        ...(protocol !== undefined && { protocol }),
       })),
-    deaf: ({ channel, session, id }, seconds) =>
+    stopTimedOut: ({ channel, session, id }, seconds) =>
       emit("channels:stop-timed-out", { channel, session, id, seconds }),
     ended(message, end, ms) {
-      const { channel, session, id, door } = message;
+      const { channel, session, id, protocol } = message;
       const { outcome, code } = end;
       const told = adapters.get(channel)?.ended?.(session, id, end);
       counts.recorder?.ended(message, end);
@@ -263,7 +263,7 @@ function createInbound(
         channel,
         session,
         id,
-        ...(door !== undefined && { door }),
+        ...(protocol !== undefined && { protocol }),
         outcome,
         ...(code !== undefined && { code }),
         ms,
@@ -332,7 +332,7 @@ function deliverAsOwner(
   const { channel } = message;
   if (adapters.get(channel)?.accepts !== "console")
     return Promise.reject(channelsErrors.unsupported(channel, "accept"));
-  const inbound = { ...message, media: [], at: clock.now(), hops: 0, door: "dashboard" };
+  const inbound = { ...message, media: [], at: clock.now(), hops: 0, protocol: "dashboard" };
   return new Promise((accepted, rejected) =>
     route.deliver(inbound, { accepted, rejected }, { dedupe: true }),
   );

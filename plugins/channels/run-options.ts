@@ -47,5 +47,5 @@ export interface RunOptions {
   /** Runs once, after the handler has settled and all its streams have ended. Never rejects. */
   readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => Awaitable<void>;
   /** Runs when a stopped message has not ended in time. */
-  readonly deaf: (message: InboundMessage, seconds: number) => void;
+  readonly stopTimedOut: (message: InboundMessage, seconds: number) => void;
 }

@@ -30,14 +30,14 @@ class ReceivedMessage implements Message {
   declare readonly sender?: NonNullable<InboundMessage["sender"]>;
   declare readonly inReplyTo?: string;
   declare readonly replaces?: string;
-  declare readonly door?: string;
+  declare readonly protocol?: string;
   declare readonly previous?: NonNullable<InboundMessage["previous"]>;
   declare readonly metadata?: NonNullable<InboundMessage["metadata"]>;
   readonly #run: Run;
 
   constructor(run: Run, message: InboundMessage) {
     const { channel, session, id, content, media, at, hops } = message;
-    const { sender, inReplyTo, replaces, door, previous, metadata } = message;
+    const { sender, inReplyTo, replaces, protocol, previous, metadata } = message;
     this.#run = run;
     this.channel = channel;
     this.session = session;
@@ -52,7 +52,7 @@ class ReceivedMessage implements Message {
     if (sender !== undefined) this.sender = sender;
     if (inReplyTo !== undefined) this.inReplyTo = inReplyTo;
     if (replaces !== undefined) this.replaces = replaces;
-    if (door !== undefined) this.door = door;
+    if (protocol !== undefined) this.protocol = protocol;
     if (previous !== undefined) this.previous = previous;
     if (metadata !== undefined) this.metadata = metadata;
   }
@@ -417,7 +417,7 @@ export class Run implements Task {
     const { channel, session, id } = this.message;
     const text = "the application did not end a stopped message; its session continues without it";
     this.options.log.warn({ channel, session, id, seconds }, text);
-    this.options.deaf(this.message, seconds);
+    this.options.stopTimedOut(this.message, seconds);
     this.release();
     this.end();
   }

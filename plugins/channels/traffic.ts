@@ -50,7 +50,7 @@ class Recorded implements Address {
   readonly channel: string;
   readonly session: string;
   readonly id: string;
-  readonly door: string | undefined;
+  readonly protocol: string | undefined;
   /** Unix milliseconds. */
   readonly at: number;
   /** Milliseconds of the monotonic clock. */
@@ -62,22 +62,22 @@ class Recorded implements Address {
   parts: Mutable<RequestTimesPart>[] | undefined = undefined;
   left = 0;
 
-  constructor({ channel, session, id, door }: InboundMessage, clock: Clock) {
+  constructor({ channel, session, id, protocol }: InboundMessage, clock: Clock) {
     this.channel = channel;
     this.session = session;
     this.id = id;
-    this.door = door;
+    this.protocol = protocol;
     this.at = clock.now();
     this.startedAt = clock.monotonic();
   }
 
   view(): RequestTimes {
     const { channel, session, id, at, parts = [], left, end } = this;
-    const { door, acceptedMs, firstTextMs, endedMs } = this;
+    const { protocol, acceptedMs, firstTextMs, endedMs } = this;
     const { outcome, code, usage, model } = end ?? {};
     return {
       ...{ channel, session, id, at },
-      ...(door !== undefined && { door }),
+      ...(protocol !== undefined && { protocol }),
       ...(acceptedMs !== undefined && { acceptedMs }),
       ...(firstTextMs !== undefined && { firstTextMs }),
       ...(endedMs !== undefined && { endedMs }),

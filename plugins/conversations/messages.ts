@@ -160,7 +160,7 @@ export interface InboundMessage extends Address {
    */
   readonly replaces?: string;
   /** Name of the protocol that the message arrived through, if the channel has several. */
-  readonly door?: string;
+  readonly protocol?: string;
   /** Earlier turns that the client sent along, oldest first: at most 256, with 1 MiB of text. */
   readonly previous?: readonly PreviousTurn[];
   /** Data of the client's protocol, at most 64 KiB as JSON. Doorward never interprets it. */

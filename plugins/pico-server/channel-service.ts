@@ -13,7 +13,7 @@ export function toWebSocketUrl(path: string, base: URL): string {
   return url.href;
 }
 
-interface ChannelServiceOptions extends Pick<PicoServer, "door"> {
+interface ChannelServiceOptions extends Pick<PicoServer, "protocol"> {
   readonly http: Http;
   readonly config: () => PicoServerConfig;
   readonly connections: ConnectionRegistry;
@@ -30,7 +30,7 @@ export function createChannelService({
   counters,
   admissionControl,
   messages,
-  door,
+  protocol,
 }: ChannelServiceOptions): PicoServer {
   const { list, disconnect } = createConnectionList(connections);
   const listener = (): "gateway" | "dashboard" =>
@@ -44,7 +44,7 @@ export function createChannelService({
     disconnect,
     stopSeconds: () => config().drain_timeout,
     metrics: () => readMetrics(counters, connections),
-    door,
+    protocol,
     status: () => ({
       enabled: config().enabled,
       path: http.url("/pico"),

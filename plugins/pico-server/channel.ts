@@ -57,7 +57,7 @@ export class PicoChannel {
   private readonly context: ConnectionContext;
   private readonly sessionGuard: SessionGuard;
   private readonly peers: AdmittedPeers;
-  private readonly doors = new ProtocolHub();
+  private readonly protocols = new ProtocolHub();
   private isServing = false;
   private stopMs = 0;
   private messagesIn = 0;
@@ -82,7 +82,7 @@ export class PicoChannel {
         this.channel.receipt(session, { id, status, ...(reason && { reason }) }),
       renewed: (session) => {
         this.connections.close("restart", (peer) => peer.usesSession(session));
-        this.doors.renewed(session);
+        this.protocols.renewed(session);
       },
       replaced: (session, isSame) => this.connections.replaceOf(session, isSame),
     };
@@ -94,7 +94,7 @@ export class PicoChannel {
     this.ends = new RecentEnds(sessions.limits.retentionMs);
     const newId = (): string => Buffer.from(random(16)).toString("hex");
     this.channel = channels.attach(
-      this.doors.observe(
+      this.protocols.observe(
         createChannelAdapter({
           sessions,
           clock,
@@ -237,7 +237,7 @@ export class PicoChannel {
       counters,
       admissionControl,
       messages: () => ({ messagesIn: this.messagesIn, messagesOut: this.messagesOut }),
-      door: (name) => this.doors.door(name, { sessions, channel, sessionGuard, body }),
+      protocol: (name) => this.protocols.protocol(name, { sessions, channel, sessionGuard, body }),
     });
   }
 

@@ -67,7 +67,7 @@ function toTurn({ payload, timestamp = 0 }: UserTurnFrame, session: string): Inb
   const { request_id: id, content, media, sender, door, replaces } = payload;
   const about = { channel: "pico", session, id, content, media: media.map(toMedia) };
   const optional = { ...(sender && { sender }), ...(replaces !== undefined && { replaces }) };
-  return { ...about, ...optional, door, at: timestamp, hops: 0 };
+  return { ...about, ...optional, protocol: door, at: timestamp, hops: 0 };
 }
 
 const usageKeys = [

@@ -86,12 +86,12 @@ export class ProtocolHub {
   }
 
   /** Creates the access of the plugin with this name. */
-  door(name: string, { sessions, channel, sessionGuard, body }: ProtocolOptions): PicoProtocol {
+  protocol(name: string, { sessions, channel, sessionGuard, body }: ProtocolOptions): PicoProtocol {
     return {
       deliver: async (message, options) => {
         // The answer of another node may follow immediately.
         if (sessions.isShared) await this.watched.get(message.session)?.joining;
-        return channel.deliver({ ...message, channel: "pico", door: name }, options);
+        return channel.deliver({ ...message, channel: "pico", protocol: name }, options);
       },
       stop: (session, id, by) => channel.stop(session, id, by),
       drained: channel.drained,

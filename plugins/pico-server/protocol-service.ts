@@ -27,7 +27,7 @@ export interface ProtocolSubscriber {
 export interface PicoProtocol {
   /** Delivers a message of a client. Rejects like `ChannelHandle.deliver`. */
   deliver(
-    message: Omit<InboundMessage, "channel" | "door">,
+    message: Omit<InboundMessage, "channel" | "protocol">,
     options: { readonly dedupe: boolean },
   ): Promise<"accepted" | "duplicate">;
   /**

@@ -122,9 +122,9 @@ export interface PicoServer {
   /**
    * Opens the sessions of the channel to a plugin with a protocol of its own.
    *
-   * @param name - Value of `door` in its messages, for example `openai`.
+   * @param name - Value of `protocol` in its messages, for example `openai`.
    */
-  door(name: string): PicoProtocol;
+  protocol(name: string): PicoProtocol;
 }
 
 /** Events that the plugin emits. */

@@ -40,7 +40,7 @@ export interface ProgramOptions {
    */
   readonly timeoutS?: number;
   /**
-   * Seconds after a stop in which the program must end its reply. After that it counts as deaf, and
+   * Seconds after a stop in which the program must end its reply. After that the stop has timed out, and
    * its later output about the message is dropped. @defaultValue 10
    */
   readonly stopGraceS?: number;
@@ -215,7 +215,7 @@ class ProgramApplication {
       ...settled,
       dropped: replies.droppedLines(),
       knowsStop: this.can("stop"),
-      deaf: pendingMessages.deaf(),
+      stopTimeouts: pendingMessages.stopTimeouts(),
       stderr: [...this.outputLog.recent()],
     };
   }

@@ -150,7 +150,7 @@ export class PendingMessages {
   }
 
   /** Stopped messages that the program has not ended in time, since its start. */
-  deaf(): number {
+  stopTimeouts(): number {
     return this.ignoredStops.size;
   }
 

@@ -265,7 +265,7 @@ export const encodeLine = (frame: object): string =>
 /** @returns The message as a line for the program, which refers to it by `id`. */
 export function encodeMessage(id: string, message: Message): string {
   const { channel, session, at, content, media, sender, hops } = message;
-  const { replaces, door, previous = [], metadata } = message;
+  const { replaces, protocol, previous = [], metadata } = message;
   return encodeLine({
     type: "message.send",
     id,
@@ -278,7 +278,7 @@ export function encodeMessage(id: string, message: Message): string {
       client_id: message.id,
       ...(replaces !== undefined && { replaces }),
       ...(sender !== undefined && { sender: { id: sender.id, name: sender.name } }),
-      ...(door !== undefined && { door }),
+      ...(protocol !== undefined && { door: protocol }),
       ...(previous.length > 0 && { previous: previous.map(toTurn) }),
       ...(metadata !== undefined && Object.keys(metadata).length > 0 && { metadata }),
       ...(hops > 0 && { hops }),

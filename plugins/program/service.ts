@@ -36,7 +36,7 @@ export interface ProgramStatus {
   /** True if the running program said in a `ready` line that it handles `message.stop`. */
   readonly knowsStop: boolean;
   /** Stopped messages that the running program has not ended within the grace period. */
-  readonly deaf: number;
+  readonly stopTimeouts: number;
   /** Latest lines of standard error, oldest first. */
   readonly stderr: readonly StderrLine[];
 }

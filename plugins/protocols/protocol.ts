@@ -75,9 +75,9 @@ export async function startProtocol<C extends CommonConfig>(
   await tokens.claim(name, { exposed: http.isPublic() });
   await assertToken(config(), tokens, options);
   let isServing = false;
-  const door = picoServer.door(name);
+  const channel = picoServer.protocol(name);
   const runs = new Runs({
-    door,
+    channel,
     clock,
     log,
     answerMs: () => config().answer_s * 1_000,
@@ -95,7 +95,7 @@ export async function startProtocol<C extends CommonConfig>(
   scope.onReady(() => {
     isServing = true;
     return async () => {
-      await door.drained();
+      await channel.drained();
       runs.failAll(stoppingRefusal);
       runs.close();
     };
@@ -106,7 +106,7 @@ export async function startProtocol<C extends CommonConfig>(
     clock,
     log,
     runs,
-    door,
+    channel,
     http,
     newId: () => Buffer.from(random(16)).toString("hex"),
     gate: createGate({ http, tokens, clock, log, token: name, config, admitsPages }),

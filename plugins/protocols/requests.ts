@@ -29,14 +29,15 @@ export function decodeName(encoded: string, param: string): string {
  * @returns The session of the channel.
  */
 export async function sessionOf(
-  { name: prefix, config, door }: AnyProtocol,
+  { name: prefix, config, channel }: AnyProtocol,
   { access }: Call,
   name: string,
   param: string,
 ): Promise<string> {
   const isShared = config().sessions === "shared";
   const session = toSession(name, { prefix, isShared, param });
-  if (await door.isToken(name)) throw unsupported(param, "The session name must not be a token.");
+  if (await channel.isToken(name))
+    throw unsupported(param, "The session name must not be a token.");
   const resolved = resolveSession(access, session, () => session);
   if (resolved !== undefined) return resolved;
   // The same text whether or not the session exists.
@@ -87,11 +88,11 @@ export async function withBody<P, T>(
 }
 
 async function readCallBody(
-  { config, clock, door }: AnyProtocol,
+  { config, clock, channel }: AnyProtocol,
   { request, access, enter }: Call,
 ): Promise<JsonBody | undefined> {
   const maxBytes = config().max_body;
-  const body = await readJson(request, { maxBytes, clock, memory: door.body() });
+  const body = await readJson(request, { maxBytes, clock, memory: channel.body() });
   if (!body) return undefined;
   try {
     // The token may have been replaced, or the person signed out, while the body arrived.

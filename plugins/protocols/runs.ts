@@ -13,7 +13,7 @@ const keepMs = 600_000;
 const minActive = 256;
 
 interface RunsOptions {
-  readonly door: PicoProtocol;
+  readonly channel: PicoProtocol;
   readonly clock: Clock;
   readonly log: Log;
   readonly answerMs: () => number;
@@ -132,14 +132,14 @@ export class Runs {
     by: Sender,
     matches?: (kept: KeptRun) => boolean,
   ): Promise<readonly StopResult[]> {
-    const { door } = this.options;
+    const { channel } = this.options;
     const ids = matches
       ? [...this.kept.values()]
           .filter((entry) => entry.request.session === session && matches(entry))
           .map(({ request }) => request.id)
       : [undefined];
     // The latest first: when a message ends, the next one of the session follows.
-    const stops = ids.toReversed().map(async (id) => door.stop(session, id, by));
+    const stops = ids.toReversed().map(async (id) => channel.stop(session, id, by));
     const results = (await Promise.all(stops)).toReversed().flat();
     for (const { id } of results) {
       const entry = this.kept.get(`${session}\0${id}`);
@@ -150,7 +150,7 @@ export class Runs {
 
   /** Adds a client to an answer. */
   join(kept: KeptRun, client: Sender): JoinedRun {
-    const { door } = this.options;
+    const { channel } = this.options;
     const { run, accepted, request, state } = kept as ActiveRun;
     state.readers += 1;
     let isInside = true;
@@ -162,7 +162,7 @@ export class Runs {
         isInside = false;
         state.readers -= 1;
         if (stops && state.readers === 0 && !run.end)
-          void door.stop(request.session, request.id, client);
+          void channel.stop(request.session, request.id, client);
       },
       noteSeen: () => void (state.isSeen = true),
     };
@@ -189,7 +189,7 @@ export class Runs {
   }
 
   private open(request: RunRequest, key: string, digest: string): ActiveRun {
-    const { door, clock, answerMs } = this.options;
+    const { channel, clock, answerMs } = this.options;
     const { session, id, sender, isRepeatable } = request;
     let timer: unknown;
     let unsubscribe: Release | undefined;
@@ -202,12 +202,12 @@ export class Runs {
       if (isRepeatable) this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
     });
     this.active.set(run, session);
-    unsubscribe = door.subscribe(session, run);
+    unsubscribe = channel.subscribe(session, run);
     const seconds = answerMs() / 1_000;
     timer = clock.setTimeout(() => {
       const message = `The reply did not end within ${seconds} s.`;
       run.fail(new Refusal("no_answer", message, { headers: { "x-should-retry": "false" } }));
-      void door.stop(session, id, sender);
+      void channel.stop(session, id, sender);
     }, answerMs());
     const accepted = this.deliver(request, run);
     const entry = { run, accepted, digest, request: { session, id }, state };
@@ -216,10 +216,10 @@ export class Runs {
   }
 
   private async deliver(request: RunRequest, run: AnswerRun): Promise<void> {
-    const { door, clock, log } = this.options;
+    const { channel, clock, log } = this.options;
     const { isRepeatable: _, settled, ...message } = request;
     try {
-      const status = await door.deliver({ ...message, at: clock.now() }, { dedupe: true });
+      const status = await channel.deliver({ ...message, at: clock.now() }, { dedupe: true });
       if (status === "accepted") return run.accepted();
       const text = "The application has this message already, but its reply is no longer kept.";
       run.fail(new Refusal("id_reused", text, { headers: { "x-should-retry": "false" } }));

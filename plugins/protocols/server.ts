@@ -42,7 +42,7 @@ export interface ProtocolServerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly gate: Gate;
-  readonly door: PicoProtocol;
+  readonly channel: PicoProtocol;
   readonly http: Pick<Http, "holdResponse">;
   /** True while messages can be delivered. */
   readonly isOpen: () => boolean;

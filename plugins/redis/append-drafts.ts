@@ -65,8 +65,8 @@ export class AppendDrafts {
     const head = this.headOf(entry, counter);
     const { numbered, frame } = entry;
     const op = operations[entry.type ?? ""] ?? "other";
-    const isWished = op === "end" && this.tops.get(sk)?.wantsEnds === true;
-    const message = isWished ? "wished" : (entry.message ?? "");
+    const isRequested = op === "end" && this.tops.get(sk)?.wantsEnds === true;
+    const message = isRequested ? "requested" : (entry.message ?? "");
     const needsTitle = op === "user" && !this.tops.get(sk)?.hasTitle;
     const title = needsTitle ? toTitle(String(payloadOf(frame).content ?? "")) : "";
     const [fresh, epoch, seq] = this.seen(sk);
@@ -100,7 +100,7 @@ export class AppendDrafts {
     return this.tops.get(sk)?.wantsEnds ?? true;
   }
 
-  /** @param wantsEnds - The answer of the store, which may be older than a later wish. */
+  /** @param wantsEnds - The answer of the store, which may be older than a later request. */
   noteTop(sk: string, { epoch, seq }: Cursor, wantsEnds?: boolean, isTurn = false): void {
     const before = this.tops.get(sk);
     const wants = before?.wantsEnds || wantsEnds;
@@ -119,7 +119,7 @@ export class AppendDrafts {
   }
 
   /** A client of another node asks for the ends of answers. */
-  noteWish(sk: string): void {
+  noteEndsRequested(sk: string): void {
     const known = this.tops.get(sk);
     if (known) this.tops.set(sk, { ...known, wantsEnds: true });
   }

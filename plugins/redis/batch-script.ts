@@ -105,7 +105,7 @@ local function append(a)
   local m, h, w = own .. 'm', own .. 'h', own .. 'w'
   local v = redis.call('HMGET', m, 'e', 's', 'l', 'o', 'f', 'n:' .. node, 'w', 'x', 'en', 'y', 'dr',
     'pw', 'ua', 'tu', 'na', 'd')
-  -- The node knows of a wish that the store has lost, if the end has a message.
+  -- The node knows of a request for ends that the store has lost, if the end has a message.
   local isUnwanted = op == 'end' and not v[9] and message == ''
   if isUnwanted or not numbered and not v[1] then return {false} end
   -- A new conversation does not begin with a change to a message.

@@ -135,7 +135,7 @@ export class RedisConversations implements OpenConversations {
         each.receipts.lose(String(k), Number(s));
       }),
     );
-    this.peers.handle("ends", ({ k }) => this.eachLog((each) => each.noteWish(String(k))));
+    this.peers.handle("ends", ({ k }) => this.eachLog((each) => each.noteEndsRequested(String(k))));
     this.peers.handle("forgotten", (fields) => this.forgotten(fields));
     this.peers.handle("active", ({ k }) => this.tell(String(k), "sessionActive"));
     this.peers.handle("idle", ({ k }) => this.tell(String(k), "sessionIdle"));

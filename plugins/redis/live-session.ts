@@ -99,7 +99,7 @@ export class LiveSession {
   seq = 0;
   /** Resolves when everything that is published is heard, or held until the stream is open. */
   listening: Promise<void> | undefined;
-  /** Resolves when everything that is published is heard, and the wish for ends is known. */
+  /** Resolves when everything that is published is heard, and the request for ends is known. */
   opening: Promise<void> | undefined;
   isFetching = false;
   /** True once a client here has asked for the ends of answers. */

@@ -15,7 +15,7 @@ import {
   type OwnEntry,
 } from "./live-session.ts";
 import type { RedisLogContext } from "./log-context.ts";
-import { leaveStream, openStream, wishEnds } from "./subscription-calls.ts";
+import { leaveStream, openStream, requestEnds } from "./subscription-calls.ts";
 
 /** Sessions that are compared with the store at the same time. */
 const resyncWidth = 64;
@@ -76,14 +76,14 @@ export class LiveSessions {
     const existing = this.sessions.get(session);
     const live = existing ?? this.createLive(session);
     live.subscribers.add(subscriber);
-    const isWish = ends && !live.wantsEnds;
+    const requestsEnds = ends && !live.wantsEnds;
     live.wantsEnds ||= ends;
     if (!existing) {
       this.sessions.set(session, live);
       const opening = this.open(live);
       opening.catch(() => this.drop(live));
       live.wait(opening);
-    } else if (isWish) live.wait(this.wish(live, live.opening));
+    } else if (requestsEnds) live.wait(this.requestEnds(live, live.opening));
     return live.opening;
   }
 
@@ -152,16 +152,19 @@ export class LiveSessions {
     if (live.isClosed) return;
     live.begin(epoch, seq);
     this.options.drafts.noteTop(sk, live);
-    if (live.wantsEnds) this.options.drafts.noteWish(sk);
+    if (live.wantsEnds) this.options.drafts.noteEndsRequested(sk);
     if (listeners === 1) this.options.listeners.sessionActive(live.session);
   }
 
   /** Tells all nodes that a client here asks for the ends of answers. */
-  private async wish({ place }: LiveSession, opening: Promise<void> | undefined): Promise<void> {
+  private async requestEnds(
+    { place }: LiveSession,
+    opening: Promise<void> | undefined,
+  ): Promise<void> {
     try {
       await opening;
-      this.options.drafts.noteWish(place.sk);
-      await wishEnds(this.context, place);
+      this.options.drafts.noteEndsRequested(place.sk);
+      await requestEnds(this.context, place);
     } catch {
       // The subscription has failed, or the store is away: its clients connect again.
     }

@@ -44,9 +44,10 @@ const encodeMedia = ({ bytes, ...media }: Media): object => ({
   ...media,
   ...(bytes && { base64: Buffer.from(bytes).toString("base64") }),
 });
-const encodeMessage = (message: InboundMessage): object => ({
+const encodeMessage = ({ protocol, media, ...message }: InboundMessage): object => ({
   ...message,
-  media: message.media.map(encodeMedia),
+  ...(protocol !== undefined && { door: protocol }),
+  media: media.map(encodeMedia),
 });
 
 function decodeMedia(given: unknown): Media[] {
@@ -62,7 +63,12 @@ function decodeMessage(given: unknown): InboundMessage | undefined {
   const texts = [channel, session, id, content].every((text) => typeof text === "string");
   if (!texts || typeof at !== "number" || typeof hops !== "number") return undefined;
   if (!Array.isArray(media)) return undefined;
-  return { ...(given as unknown as InboundMessage), media: media.flatMap(decodeMedia) };
+  const { door, ...rest } = given;
+  return {
+    ...(rest as unknown as InboundMessage),
+    ...(typeof door === "string" && { protocol: door }),
+    media: media.flatMap(decodeMedia),
+  };
 }
 
 const toError = (code: unknown, message: unknown): Error =>

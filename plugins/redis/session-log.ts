@@ -109,8 +109,8 @@ export class RedisSessionLog implements SessionLog {
     this.drafts.forget(sk);
   }
 
-  noteWish(sk: string): void {
-    this.drafts.noteWish(sk);
+  noteEndsRequested(sk: string): void {
+    this.drafts.noteEndsRequested(sk);
   }
 
   async append(session: string, entry: LogEntry): Promise<AppendResult> {

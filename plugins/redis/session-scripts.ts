@@ -69,7 +69,7 @@ end
 const open = `${common}
 local m = KEYS[1]
 local fresh, seenEpoch, seen, node, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local address, sk, nodes, wish = ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1'
+local address, sk, nodes, requestsEnds = ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1'
 local epoch, top, renewed = begin(m, fresh, seenEpoch, seen, address, lineage(KEYS[5]))
 redis.call('HSET', m, 'x', now())
 keep(m, keepMs)
@@ -79,7 +79,7 @@ local isElsewhere = v[1] and v[1] ~= '' and v[1] ~= node
 if listeners == 1 and isElsewhere then
   redis.call('SPUBLISH', nodes .. v[1], '{"t":"active","k":"' .. sk .. '"}')
 end
-if wish and not v[2] then
+if requestsEnds and not v[2] then
   redis.call('HSET', m, 'en', 1)
   if isElsewhere then redis.call('SPUBLISH', nodes .. v[1], '{"t":"ends","k":"' .. sk .. '"}') end
 end
@@ -87,7 +87,7 @@ return {epoch, top, listeners}
 `;
 
 /** A client of this session asks for the ends of answers: tells the owner. */
-const wish = `
+const requestEnds = `
 local v = redis.call('HMGET', KEYS[1], 'e', 'en', 'o')
 if not v[1] or v[2] then return 0 end
 redis.call('HSET', KEYS[1], 'en', 1)
@@ -175,7 +175,7 @@ return {epoch, top}
 
 export const sessionScripts = {
   open,
-  wish,
+  requestEnds,
   leave,
   read,
   top,

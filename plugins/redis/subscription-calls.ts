@@ -35,11 +35,11 @@ export async function openStream(
 }
 
 /** Tells all nodes that a client here asks for the ends of answers. */
-export async function wishEnds(
+export async function requestEnds(
   { link, space }: RedisLogContext,
   { keys, sk }: SessionPlace,
 ): Promise<void> {
-  await link.run({ script: "wish", keys, values: [sk, space.nodes], repeats: true });
+  await link.run({ script: "requestEnds", keys, values: [sk, space.nodes], repeats: true });
 }
 
 /** @returns How many nodes still listen to the session; 0 if the store is away. */

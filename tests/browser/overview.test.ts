@@ -116,7 +116,10 @@ describe("Overview page", () => {
     await openLive("/overview-program", async (page) => {
       const restart = page.getByRole("button", { name: "Restart the program" });
       expect(await restart.count()).toBe(0);
-      dashboard.site.status = { ...fresh, program: { ...program, deaf: 1, knowsStop: false } };
+      dashboard.site.status = {
+        ...fresh,
+        program: { ...program, stopTimeouts: 1, knowsStop: false },
+      };
       dashboard.site.emit("program", { at: running.now, state: "running", restarts: 3 });
       await page.getByText("The program has not ended a stopped reply in time.").waitFor();
       await page.getByText("Not supported by this program").waitFor();

@@ -111,7 +111,7 @@ export const program: NonNullable<StatusView["program"]> = {
   stopped: 0,
   dropped: 0,
   knowsStop: true,
-  deaf: 0,
+  stopTimeouts: 0,
   stderr: [
     { at: now - 5 * minute, text: "loading the model" },
     ...Array.from({ length: 8 }, (_, at) => ({

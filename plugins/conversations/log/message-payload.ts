@@ -1,6 +1,12 @@
 // A message of the application as the payload of a frame.
 import { isId, type Attachment, type ServerMessage } from "../../../lib/pico-wire/index.ts";
-import type { ContextUsage, GrowingMessage, Media, OutboundMessage, ToolCall } from "../messages.ts";
+import type {
+  ContextUsage,
+  GrowingMessage,
+  Media,
+  OutboundMessage,
+  ToolCall,
+} from "../messages.ts";
 
 const mediaKinds = ["image", "audio", "video"];
 

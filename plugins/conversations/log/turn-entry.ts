@@ -71,7 +71,7 @@ export class TurnEntry implements LogEntry {
       media: media.map((medium) => toTurnMedia(medium, hasUrls)),
       attachments: [],
       ...(sender && { sender }),
-      door: turn.door ?? channel,
+      door: turn.protocol ?? channel,
       ...(replaces !== undefined && { replaces }),
     };
     const frame: UserTurnFrame = {

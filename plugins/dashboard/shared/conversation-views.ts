@@ -7,7 +7,11 @@ import type {
   Turn,
 } from "../../conversations/index.ts";
 
-export type { RequestTimes };
+/** The times of one message, in `GET /api/requests`. */
+export interface RequestView extends Omit<RequestTimes, "protocol"> {
+  /** Name of the protocol that the message arrived through. */
+  readonly door?: string;
+}
 export type { ConversationSummary, SearchHit, Turn };
 
 /** Body of `GET /api/conversations`. */
@@ -29,7 +33,7 @@ export interface SearchView {
 /** Body of `GET /api/requests`. */
 export interface RequestsView {
   /** The newest first: at most 200. */
-  readonly requests: readonly RequestTimes[];
+  readonly requests: readonly RequestView[];
 }
 
 /** Body of `GET /api/conversations/:id`. */

@@ -37,8 +37,9 @@ export function programDetails(program: ProgramView): [name: string, value: stri
 }
 
 /** Describes the stops that the program ignored; empty if there are none. */
-export function stopTimeoutLabel({ deaf }: Pick<ProgramView, "deaf">): string {
-  if (deaf === 0) return "";
-  const replies = deaf === 1 ? "a stopped reply" : `${formatCount(deaf)} stopped replies`;
+export function stopTimeoutLabel({ stopTimeouts }: Pick<ProgramView, "stopTimeouts">): string {
+  if (stopTimeouts === 0) return "";
+  const replies =
+    stopTimeouts === 1 ? "a stopped reply" : `${formatCount(stopTimeouts)} stopped replies`;
   return `The program has not ended ${replies} in time. Its output about them is dropped.`;
 }

@@ -235,7 +235,7 @@ export interface ProgramView {
   /** True if the running program handles `message.stop`. */
   readonly knowsStop: boolean;
   /** Stopped messages that the running program has not ended in time. */
-  readonly deaf: number;
+  readonly stopTimeouts: number;
   /** Oldest first. */
   readonly stderr: readonly { readonly at: number; readonly text: string }[];
 }

@@ -95,8 +95,12 @@ export class ChunkReader implements RunReader {
     this.chunk({ type: "tool-output-available", toolCallId, output, ...executed });
   }
 
-  turn({ id, content: text, sender, door }: InboundMessage): void {
-    const data = { text, ...(sender && { sender }), ...(door !== undefined && { door }) };
+  turn({ id, content: text, sender, protocol }: InboundMessage): void {
+    const data = {
+      text,
+      ...(sender && { sender }),
+      ...(protocol !== undefined && { door: protocol }),
+    };
     this.chunk({ type: "data-doorward-turn", id, data, transient: true });
   }
 

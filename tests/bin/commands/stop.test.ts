@@ -20,10 +20,10 @@ async function startSilent(cli: CommandLine) {
   await cli.write("config.json", { handler: { command: [process.execPath, file] } });
   const { kernel } = await cli.start();
   const { picoServer, channels } = kernel.services;
-  const door = picoServer.door("test");
+  const protocol = picoServer.protocol("test");
   const deliver = async (session: string): Promise<string> => {
     const message = { session, id: "1", content: "hello", media: [], at: 0, hops: 0 };
-    return door.deliver(message, { dedupe: true }).catch(({ code }: { code: string }) => code);
+    return protocol.deliver(message, { dedupe: true }).catch(({ code }: { code: string }) => code);
   };
   return { channels, deliver };
 }

@@ -26,7 +26,7 @@ const program: NonNullable<DoctorFacts["program"]> = {
   stopped: 0,
   dropped: 0,
   knowsStop: false,
-  deaf: 0,
+  stopTimeouts: 0,
   stderr: [{ at: NOW, text: "Traceback." }],
 };
 const store: NonNullable<DoctorFacts["store"]> = {
@@ -129,10 +129,10 @@ describe("runDoctor", () => {
     ],
     [
       "a program that ignores stops",
-      "program-deaf",
+      "program-stop-timed-out",
       "warning",
       async () => undefined,
-      { running: { program: { ...program, deaf: 2 } } },
+      { running: { program: { ...program, stopTimeouts: 2 } } },
     ],
     [
       "a program configured after the start",

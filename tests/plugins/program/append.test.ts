@@ -129,7 +129,7 @@ describe("message.send", () => {
     await harness.deliver({
       id: "a",
       sender: { id: "owner", name: "Ann" },
-      door: "openai",
+      protocol: "openai",
       previous: [
         { role: "system", content: "Be brief." },
         {

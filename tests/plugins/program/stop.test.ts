@@ -139,19 +139,19 @@ describe("stop of a message that a program answers", () => {
 
   test("reports a program that does not end the reply in time", async () => {
     await using harness = await startProgram(script, { stopGraceS: 0.05 });
-    const deaf: object[] = [];
-    harness.kernel.on("channels:stop-timed-out", (event) => void deaf.push(event));
+    const timedOut: object[] = [];
+    harness.kernel.on("channels:stop-timed-out", (event) => void timedOut.push(event));
     const sent = rejected(harness.deliver({ id: "a", content: "silent" }));
     await seen(harness, "message.send 1");
     void harness.halt("a");
     expect(await sent).toBe("stopped");
     expect((await harness.ends.next("the end")).end.outcome).toBe("stopped");
-    expect(deaf).toEqual([{ channel: "sample", session: "s", id: "a", seconds: 0.05 }]);
+    expect(timedOut).toEqual([{ channel: "sample", session: "s", id: "a", seconds: 0.05 }]);
     expect(harness.lines.filter(({ text }) => /did not end a stopped/.test(text))).toHaveLength(1);
-    expect(harness.status()).toMatchObject({ deaf: 1, inWork: 0, state: "running" });
+    expect(harness.status()).toMatchObject({ stopTimeouts: 1, inWork: 0, state: "running" });
     const { pid } = harness.status();
     expect(harness.kernel.services.program.restart()).toBe(true);
-    await waitFor(() => harness.status().restarts === 1 && harness.status().deaf === 0);
+    await waitFor(() => harness.status().restarts === 1 && harness.status().stopTimeouts === 0);
     expect(harness.status().pid).not.toBe(pid);
   });
 
@@ -167,10 +167,15 @@ describe("stop of a message that a program answers", () => {
     rejected(harness.deliver({ id: "a" })).catch(() => undefined);
     await waitFor(() => harness.status().inWork === 1);
     void harness.halt("a");
-    await waitFor(() => harness.status().deaf === 1);
+    await waitFor(() => harness.status().stopTimeouts === 1);
     await harness.deliver({ id: "b" });
     expect((await harness.seen.next("the reply")).message?.content).toBe("here");
-    expect(harness.status()).toMatchObject({ deaf: 0, dropped: 1, answered: 1, stopped: 1 });
+    expect(harness.status()).toMatchObject({
+      stopTimeouts: 0,
+      dropped: 1,
+      answered: 1,
+      stopped: 1,
+    });
   });
 
   test("ends when the program exits", async () => {
@@ -231,7 +236,7 @@ describe("examples/programs/stream.mjs", () => {
       const { message } = await harness.seen.next("a frame");
       if (message?.content === "You asked: two words.") break;
     }
-    expect(harness.status()).toMatchObject({ stopped: 1, deaf: 0 });
+    expect(harness.status()).toMatchObject({ stopped: 1, stopTimeouts: 0 });
   });
 });
 
@@ -254,7 +259,7 @@ describe("ready", () => {
   test("defaults to a program without stop", async () => {
     await using harness = await startProgram("each((m) => answer(m, 'hi'));");
     await harness.deliver({ id: "a" });
-    expect(harness.status()).toMatchObject({ knowsStop: false, deaf: 0, dropped: 0 });
+    expect(harness.status()).toMatchObject({ knowsStop: false, stopTimeouts: 0, dropped: 0 });
   });
 });
 

@@ -7,14 +7,14 @@ import type { PicoProtocol } from "../../../plugins/pico-server/index.ts";
 const sender = { id: "token:pico" };
 
 function createRuns(stop: PicoProtocol["stop"] = () => []) {
-  const door = {
+  const channel = {
     subscribe: () => () => undefined,
     deliver: () => new Promise(() => undefined),
     stop,
   } as unknown as PicoProtocol;
   const options = { answerMs: () => 60_000, maxRequests: () => 10 };
   const clock = createStoppedClock();
-  const runs = new Runs({ door, clock, log: createCapturedLog().log, ...options });
+  const runs = new Runs({ channel, clock, log: createCapturedLog().log, ...options });
   const start = (id: string, session = "s") =>
     runs.start({
       ...{ session, id, content: id, media: [], hops: 0, sender, isRepeatable: true },

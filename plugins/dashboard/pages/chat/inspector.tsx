@@ -1,7 +1,7 @@
 /** The panel that shows one request: its times and its frames. @module */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { RequestsView, RequestTimes } from "../../shared/conversation-views.ts";
+import type { RequestsView, RequestView } from "../../shared/conversation-views.ts";
 import { load } from "../live/owner.ts";
 import { IconButton, LinkButton } from "../parts/button.tsx";
 import { Code } from "../parts/code.tsx";
@@ -83,7 +83,7 @@ export function Inspector({ store, conversation, name }: InspectorProps): JSX.El
 
 /** The times of the server. They are loaded when the request is opened, and at its end. */
 function useTimes(session: string, id: string | undefined, endedAt: number | undefined) {
-  const [found, setFound] = useState<RequestTimes>();
+  const [found, setFound] = useState<RequestView>();
   useEffect(() => {
     if (id === undefined) return;
     const query = new URLSearchParams({ session, id });
@@ -95,7 +95,7 @@ function useTimes(session: string, id: string | undefined, endedAt: number | und
 function download(
   id: string,
   request: RecordedRequest | undefined,
-  times: RequestTimes | undefined,
+  times: RequestView | undefined,
 ): void {
   const frames = request?.frames.map((frame) => ({ ...frame, frame: parseFrame(frame.text) }));
   const text = JSON.stringify({ id, times, ...request, frames }, undefined, 2);

@@ -1,5 +1,5 @@
 /** Describes a request on one time axis. @module */
-import type { RequestTimes } from "../../shared/conversation-views.ts";
+import type { RequestView } from "../../shared/conversation-views.ts";
 import type { RecordedRequest } from "./state/recorder.ts";
 import type { Answer } from "./state/groups.ts";
 import { readToolCall } from "./tool-calls.ts";
@@ -59,7 +59,7 @@ const messagesOf = (answer: Answer | undefined) =>
   );
 
 /** Describes a request by the times of the server. */
-function describeTimes(times: RequestTimes, answer: Answer | undefined): Timeline {
+function describeTimes(times: RequestView, answer: Answer | undefined): Timeline {
   const { acceptedMs, firstTextMs, endedMs, usage, parts } = times;
   const messages = messagesOf(answer);
   const entries: TimelineEntry[] = [];
@@ -90,7 +90,7 @@ function describeTimes(times: RequestTimes, answer: Answer | undefined): Timelin
 export function describeRequest(
   request: RecordedRequest | undefined,
   answer: Answer | undefined,
-  times?: RequestTimes,
+  times?: RequestView,
 ): Timeline {
   if (times) return describeTimes(times, answer);
   const startedAt = request?.frames[0]?.at ?? answer?.run?.startedAt ?? answer?.at;

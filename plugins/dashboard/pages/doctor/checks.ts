@@ -77,7 +77,7 @@ const findingTitles: Readonly<Record<string, string>> = {
   "proxy-upgrade": "WebSockets through the proxy",
   plugins: "Third-party plugins",
   "program-running": "Application",
-  "program-deaf": "Stopped replies",
+  "program-stop-timed-out": "Stopped replies",
   "program-edited": "Edited command",
   program: "Command of the application",
 };

@@ -38,7 +38,7 @@ function describe(finding: Finding, fix: string | undefined): FindingTexts {
     };
   }
   const { program, kind } = finding;
-  if (kind === "deaf") return { title: stopTimeoutLabel(program), action: "restart" };
+  if (kind === "stop-timed-out") return { title: stopTimeoutLabel(program), action: "restart" };
   const { state, restarts, lastEnd } = program;
   return {
     title: state === "running" ? "The application restarted" : programState(state).text,

@@ -5,7 +5,7 @@ import type { ProgramView, RejectionView, StatusView, WarningView } from "../../
 /** A problem. Its id changes when it occurs again; a dismissed one then returns. */
 export type Finding = { readonly id: string } & (
   | { readonly kind: "warning"; readonly warning: WarningView }
-  | { readonly kind: "deaf" | "program"; readonly program: ProgramView }
+  | { readonly kind: "stop-timed-out" | "program"; readonly program: ProgramView }
   | { readonly kind: "rejection"; readonly rejection: RejectionView }
 );
 
@@ -24,9 +24,10 @@ function findingsOf({ warnings, program, channel }: StatusView): readonly Findin
 }
 
 function programFindings(program: ProgramView): readonly Finding[] {
-  const { state, restarts, deaf, since } = program;
+  const { state, restarts, stopTimeouts, since } = program;
   const found: Finding[] = [];
-  if (deaf > 0) found.push({ id: `deaf ${deaf}`, kind: "deaf", program });
+  if (stopTimeouts > 0)
+    found.push({ id: `stop-timed-out ${stopTimeouts}`, kind: "stop-timed-out", program });
   if (state !== "running" || restarts > 0)
     found.push({ id: `program ${state} ${restarts} ${since}`, kind: "program", program });
   return found;

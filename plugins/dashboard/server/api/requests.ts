@@ -12,7 +12,11 @@ export function requestRoutes(app: FastifyInstance, context: DashboardContext): 
     const requests = times
       .filter((one) => session === undefined || one.session === session)
       .filter((one) => id === undefined || one.id === id)
-      .toReversed();
+      .toReversed()
+      .map(({ protocol, ...one }) => ({
+        ...one,
+        ...(protocol !== undefined && { door: protocol }),
+      }));
     return reply.header("cache-control", "no-store").send({ requests } satisfies RequestsView);
   });
 }

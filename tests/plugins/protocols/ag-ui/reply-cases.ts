@@ -209,7 +209,7 @@ export const replyCases: readonly Case[] = [
       control.write("one");
       await expect.poll(() => textOf(created)).toBe("one");
       service.state.handler = () => undefined;
-      const other = service.kernel.services.picoServer.door("other");
+      const other = service.kernel.services.picoServer.protocol("other");
       const message = { session, id: "x", content: "also", media: [], at: 0, hops: 0 };
       await other.deliver(message, { dedupe: true });
       await expect.poll(() => textOf(created, "user")).toBe("also");

@@ -43,7 +43,7 @@ export const requestCases: readonly Case[] = [
       await send(created, "two", { context, tools, forwardedProps: { color: "red" } });
       expect(service.received.at(-1)).toMatchObject({
         session,
-        door: "ag_ui",
+        protocol: "ag_ui",
         sender: { id: "token:ag_ui" },
         content: "two",
         previous: [

@@ -194,7 +194,7 @@ export const replyCases: readonly Case[] = [
       const created = chat({ onData: (part: UiPart) => void data.push(part) });
       const sent = created.sendMessage({ text: "hi" });
       await expect.poll(() => textOf(created)).toBe("one");
-      const other = service.kernel.services.picoServer.door("other");
+      const other = service.kernel.services.picoServer.protocol("other");
       const message = { session, id: "x", content: "also", media: [], at: 0, hops: 0 };
       await other.deliver(message, { dedupe: true });
       await expect.poll(() => data.length).toBe(1);

@@ -98,7 +98,7 @@ export const requestCases: readonly Case[] = [
       await created.sendMessage({ text: "two" }, { body: { color: "red" } });
       expect(service.received.at(-1)).toMatchObject({
         session,
-        door: "ai_sdk",
+        protocol: "ai_sdk",
         sender: { id: "token:ai_sdk" },
         content: "two",
         previous: [

@@ -168,7 +168,7 @@ describe("conversation", () => {
 
   test("names its sender and protocol", async () => {
     await post();
-    const sent = { channel: "pico", door: "openai", sender: { id: "token:openai" } };
+    const sent = { channel: "pico", protocol: "openai", sender: { id: "token:openai" } };
     expect(service.received[0]).toMatchObject({ ...sent, hops: 0 });
     expect(service.received[0]!.id).toMatch(/^oa:/);
   });
@@ -198,7 +198,11 @@ describe("closed connection", () => {
     const asked = new Promise((resolve) => service.kernel.on("channels:stop-asked", resolve));
     abort.abort();
     await second.catch(() => undefined);
-    expect(await asked).toMatchObject({ session: "openai/a", by: "token:openai", door: "openai" });
+    expect(await asked).toMatchObject({
+      session: "openai/a",
+      by: "token:openai",
+      protocol: "openai",
+    });
     finish();
     expect((await first).status).toBe(200);
     expect(service.received).toHaveLength(1);
