@@ -40,7 +40,7 @@ export interface ProgramOptions {
    */
   readonly timeoutS?: number;
   /**
-   * Seconds after a stop in which the program must end its reply. After that the stop has timed out, and
+   * Seconds after a stop in which the program must end its reply. Then the stop times out, and
    * its later output about the message is dropped. @defaultValue 10
    */
   readonly stopGraceS?: number;

@@ -6,4 +6,9 @@ describe("launcher with conversations on disk", () => {
     const report = await killUnderLoad(4);
     expect(report.acknowledged).toBeGreaterThan(4);
   });
+
+  test("loses no acknowledged message when it is stopped", async () => {
+    const report = await killUnderLoad(4, 4, "SIGTERM");
+    expect(report.acknowledged).toBeGreaterThan(4);
+  });
 });

@@ -205,7 +205,7 @@ describe("Run", () => {
     });
   });
 
-  test("frees the session of an application that ignores it after the grace time", async () => {
+  test("frees the session of an application that ignores the stop", async () => {
     const seen: string[] = [];
     const handler: Application = ({ id }) => {
       seen.push(id);
