@@ -181,7 +181,7 @@ describe("dashboard", () => {
       fc.asyncProperty(fc.boolean(), walk, async (first, steps) => {
         await using folder = await tempHome();
         const given = "given-by-the-environment-0123456789-abcdefghi";
-        const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+        const before = [channels(), picoServer({ enabled: false })] as unknown as AnyPlugin[];
         await using server = await startDashboard({
           home: folder.home,
           before,

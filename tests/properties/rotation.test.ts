@@ -55,7 +55,12 @@ async function play(steps: readonly Step[]): Promise<void> {
   const file = join(home, ".security.yml");
   await writeFile(file, security(value(0)));
   const kernel = createKernel(
-    [tokenStore(files({ home, env: {} })), channels(), http({ port: 0 }), picoServer()],
+    [
+      tokenStore(files({ home, env: {} })),
+      channels(),
+      http({ port: 0 }),
+      picoServer({ enabled: false }),
+    ],
     { log: createCapturedLog().log, config: { "channels.pico": { enabled: true } } },
   );
   const rotations: number[] = [];

@@ -6,8 +6,8 @@ import { read } from "./source.ts";
 
 const budget = [
   ["sign-in", 26],
-  ["message", 31],
-  ["rotation", 51],
+  ["message", 33],
+  ["rotation", 52],
   ["settings", 40],
   ["append", 15],
 ] as const;

@@ -46,7 +46,7 @@ export async function withApi(
   await writeFile(join(home, ".security.yml"), `channels:\n  pico:\n    token: ${PICO}\n`, {
     mode: 0o600,
   });
-  const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+  const before = [channels(), picoServer({ enabled: false })] as unknown as AnyPlugin[];
   await using server = await startDashboard({ before, ...options, home, env });
   const session = await signIn(server, env["SERVICE_LAUNCHER_TOKEN"] ?? TOKEN);
   const ask: ApiClient["ask"] = async (method, path, body, headers = session) => {

@@ -12,7 +12,8 @@ import {
   type DashboardServerOptions,
 } from "./dashboard-server.ts";
 
-export const pico = (): AnyPlugin[] => [channels(), picoServer()] as unknown as AnyPlugin[];
+export const pico = (): AnyPlugin[] =>
+  [channels(), picoServer({ enabled: false })] as unknown as AnyPlugin[];
 export const bearer = { authorization: `Bearer ${TOKEN}` };
 
 /** Starts a launcher with a channel in a temporary home. */

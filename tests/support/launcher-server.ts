@@ -27,7 +27,7 @@ export async function startLauncherServer(
   await put(".security.yml", `channels:\n  pico:\n    token: ${PICO_TOKEN}\n`);
   const dashboard = await startDashboard({
     home: folder.home,
-    before: [channels(), picoServer()],
+    before: [channels(), picoServer({ enabled: false })],
     plugins: [echo()],
     ...options,
   });

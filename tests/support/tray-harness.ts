@@ -13,7 +13,13 @@ import { waitFor } from "../plugins/tray/bus.ts";
 export const TOKEN = "launcher-token-of-this-test-0123456789";
 
 export const parts = (form: TokenBackend) =>
-  [tokenStore(form), channels(), http({ port: 0 }), picoServer(), dashboard()] as const;
+  [
+    tokenStore(form),
+    channels(),
+    http({ port: 0 }),
+    picoServer({ enabled: false }),
+    dashboard(),
+  ] as const;
 
 export interface Seen {
   readonly kernel: TestKernel<ReturnType<typeof parts>>;

@@ -167,7 +167,7 @@ describe("Channels.deliver", () => {
     const shown: string[] = [];
     const { service, turns, stop } = await run(echo, {
       accepts: "console",
-      turn: ({ content, door }) => void shown.push(`${door}: ${content}`),
+      turn: ({ content, protocol }) => void shown.push(`${protocol}: ${content}`),
     });
     const message = { id: "c1", content: "from the console", sender: { id: "owner" } };
     expect(await service.deliver(address, message)).toBe("accepted");

@@ -14,7 +14,11 @@ import { createFolder, Disk, entry, type TestEntry } from "../../../../support/s
 
 /** Lists the plugin before the channels, as hosts do. */
 const listed = (store?: ConversationStore): AnyPlugin[] =>
-  [conversations(store ? { store } : {}), channels(), picoServer()] as unknown as AnyPlugin[];
+  [
+    conversations(store ? { store } : {}),
+    channels(),
+    picoServer({ enabled: false }),
+  ] as unknown as AnyPlugin[];
 
 const nothing = () => undefined;
 const listeners = {

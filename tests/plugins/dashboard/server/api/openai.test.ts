@@ -8,7 +8,7 @@ import { openai } from "../../../../../plugins/protocols/openai/index.ts";
 import { bearer, pico, withChannel } from "../../../../support/dashboard-channel.ts";
 import { signIn, type DashboardServer } from "../../../../support/dashboard-server.ts";
 
-const before = [...pico(), openai(), echo()] as unknown as AnyPlugin[];
+const before = [...pico(), openai({ enabled: false }), echo()] as unknown as AnyPlugin[];
 
 /** Returns the data of the OpenAI protocol in the page, undefined if it has none. */
 async function openaiData(server: DashboardServer): Promise<ProtocolView | undefined> {

@@ -29,7 +29,12 @@ async function withChannel(
 ): Promise<void> {
   const channel = createSampleChannel(adapter);
   const store = conversations({ store: storeIn(createFolder()) });
-  const before = [store, channels(), picoServer(), channel.plugin] as unknown as AnyPlugin[];
+  const before = [
+    store,
+    channels(),
+    picoServer({ enabled: false }),
+    channel.plugin,
+  ] as unknown as AnyPlugin[];
   await withApi(
     async (api) => {
       await channel.inlet().deliver({ session: "s", id: "m1", content: "hello" });

@@ -19,7 +19,7 @@ describe("GET /docs", () => {
   test("serves every page of docs/ with valid links", async () => {
     await using server = await startDashboard({
       basePath: "/door",
-      before: [channels(), picoServer()] as unknown as AnyPlugin[],
+      before: [channels(), picoServer({ enabled: false })] as unknown as AnyPlugin[],
     });
     const headers = { cookie: cookieFrom(await server.post("/door/login", { token: TOKEN })) };
     const read = async (path: string): Promise<string> => {

@@ -163,7 +163,7 @@ describe("GET /api/status", () => {
     await using folder = await tempHome();
     const config = { channels: { pico: { enabled: true, token: "short-one" } } };
     await writeFile(join(folder.home, "config.json"), JSON.stringify(config));
-    const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+    const before = [channels(), picoServer({ enabled: false })] as unknown as AnyPlugin[];
     await using server = await startDashboard({
       home: folder.home,
       before,
@@ -187,7 +187,7 @@ describe("GET /api/status", () => {
 
   test("warns once about a token file that cannot be read", async () => {
     await using folder = await tempHome();
-    const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+    const before = [channels(), picoServer({ enabled: false })] as unknown as AnyPlugin[];
     await using server = await startDashboard({
       home: folder.home,
       before,

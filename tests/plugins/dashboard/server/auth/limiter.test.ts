@@ -278,7 +278,7 @@ describe("current field", () => {
     await using server = await startDashboard({
       home: folder.home,
       env: { SERVICE_LAUNCHER_TOKEN: TOKEN },
-      before: [channels(), picoServer()] as unknown as AnyPlugin[],
+      before: [channels(), picoServer({ enabled: false })] as unknown as AnyPlugin[],
       launcher: { login_attempts_per_minute: 2 },
     });
     const session = await signIn(server);

@@ -79,7 +79,7 @@ describe("createPrivateHost", () => {
   });
 
   test("opens the channel for a page, and keeps the name private", async () => {
-    const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+    const before = [channels(), picoServer({ enabled: false })] as unknown as AnyPlugin[];
     const form = memory({ launcher: TOKEN, pico: "0123456789abcdef0123" });
     await using folder = await tempHome();
     await using server = await startDashboard({

@@ -12,7 +12,11 @@ import { storeIn } from "../../../../support/sqlite-conversations.ts";
 import { createFolder, Disk } from "../../../../support/sqlite-store.ts";
 
 const listed = (store?: ConversationStore): AnyPlugin[] =>
-  [conversations(store ? { store } : {}), channels(), picoServer()] as unknown as AnyPlugin[];
+  [
+    conversations(store ? { store } : {}),
+    channels(),
+    picoServer({ enabled: false }),
+  ] as unknown as AnyPlugin[];
 
 const scrape = async ({ get, session }: ApiClient) =>
   readExposition(await (await get("/metrics", session)).text());
