@@ -124,10 +124,11 @@ class JsonConversation {
       this.report("id_reused", "Another message with this id is still being delivered.", id);
       return;
     }
-    const attachments = media.map(({ base64, ...rest }) => ({
-      ...rest,
-      bytes: Buffer.from(base64, "base64"),
-    }));
+    const attachments = media.map((medium) => {
+      if ("id" in medium) return { type: "file", id: medium.id };
+      const { base64, ...rest } = medium;
+      return { ...rest, bytes: Buffer.from(base64, "base64") };
+    });
     this.pending.set(id, payload);
     this.tracker.sent(id);
     try {

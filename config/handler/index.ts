@@ -1,8 +1,8 @@
 /* Reads `handler` in `config.json`: the built-in echo, or a program. The program runs with the
  * rights of the owner, so startup fails if another user can change its files. */
 import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { access, realpath, stat } from "node:fs/promises";
+import { delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Plugin } from "../../kernel/index.ts";
 import { assertTrusted, readJson, watchFiles, withParentFolders } from "../../lib/files/index.ts";
 import {
@@ -132,6 +132,33 @@ async function trustedPaths(words: readonly string[], cwd: string): Promise<stri
   return [cwd, ...files];
 }
 
+/** True if the path is the folder, or lies in it. */
+function isWithin(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+/**
+ * Checks the folder that the program may send files from. A program that was misled could otherwise
+ * publish the tokens of the home.
+ *
+ * @throws CONFIG_BAD_VALUE, FILE_WRITABLE_BY_OTHERS
+ */
+async function requireMediaFolder(folder: string, home: string, file: string): Promise<string> {
+  const fail = (problem: string) =>
+    loadErrors.CONFIG_BAD_VALUE(file, "handler.media_dir", `an existing folder, and ${problem}`);
+  const isFolder = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isFolder) throw fail(`${folder} is not one`);
+  const [real, realHome] = [await realpath(folder), await realpath(home)];
+  if (isWithin(realHome, real) || isWithin(real, realHome))
+    throw fail(`${folder} contains the home or lies in it; choose another one`);
+  await assertTrusted([folder]);
+  return folder;
+}
+
 /**
  * Resolves `handler`, or the program of the command line, to options of the plugin `program`.
  *
@@ -165,6 +192,9 @@ export async function resolveProgram(
     command: [program, ...words],
     cwd,
     env: all,
+    ...(read.media_dir !== undefined && {
+      mediaDir: await requireMediaFolder(resolve(dirname(file), read.media_dir), home, file),
+    }),
     restart: read.restart,
     timeoutS: read.timeout_s,
     stopGraceS: read.stop_grace_s,

@@ -15,6 +15,7 @@ import {
 } from "../../plugins/dashboard/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
+import { media } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoClient } from "../../plugins/pico-client/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
@@ -92,9 +93,10 @@ export async function createLauncher(options: LauncherOptions) {
     ...(isRunning && { lockWaitMs: 0 }),
     redis: configuredRedis(() => readStoreSecrets({ home, env, brand, secret })),
   });
+  const mediaFiles = media({ home, searchPath: env["PATH"] ?? "/usr/bin:/bin" });
   const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
   const board = createDashboard(options, places, plugins);
-  const loaded = await loadSettings(options, places, [store, ...base, board]);
+  const loaded = await loadSettings(options, places, [store, mediaFiles, ...base, board]);
   const file = config ?? join(home, "config.json");
   const app = await createApplication(options, loaded.handler, file);
   const form = files({
@@ -107,7 +109,7 @@ export async function createLauncher(options: LauncherOptions) {
     ...(await createTray(options)),
     ...loaded.found.flatMap(({ plugin }) => plugin ?? []),
   ];
-  const own = [tokenStore(form), settings(loaded.sources), store, channels()] as const;
+  const own = [tokenStore(form), settings(loaded.sources), store, mediaFiles, channels()] as const;
   const first = [...own, ...base] as const;
   const kernel = createKernel([...first, app, board], {
     config: loaded.config,

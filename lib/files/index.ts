@@ -15,4 +15,4 @@ export { cachedByStamp, watchFiles, type FileWatch } from "./watch.ts";
 export { openRegularFile, openRegularFileSync, readRegularFile, type FoundText } from "./text.ts";
 export { parseYaml, readYaml, editYaml } from "./yaml.ts";
 export { findYamlText } from "./yaml-text.ts";
-export { writeFileAtomic, updateFile } from "./write.ts";
+export { syncFolder, writeFileAtomic, updateFile } from "./write.ts";

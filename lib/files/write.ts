@@ -68,7 +68,7 @@ async function replaceFile(target: string, text: Content, mode: number | undefin
  * Writes the directory entry to the disk. Without it, a power failure can bring the old file back
  * after the write was reported as done.
  */
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return;
   const handle = await open(folder, "r").catch(() => undefined);
   await handle?.sync().catch(() => {});

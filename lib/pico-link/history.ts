@@ -103,6 +103,20 @@ export async function readHistory(
     const { error, message, turns, before } = (await body.json()) as Body;
     if (error) throw chatError(error, message);
     if (!Array.isArray(turns)) throw new Error("no turns");
-    return { items: turns.map(toTurn), ...(before && { before }) };
+    return {
+      items: turns.map((turn) => resolvePaths(toTurn(turn), url)),
+      ...(before && { before }),
+    };
   });
+}
+
+/** Stored files have a path on the server. */
+function resolvePaths(turn: HistoryTurn, base: URL): HistoryTurn {
+  if (!Array.isArray(turn.attachments)) return turn;
+  const attachments = turn.attachments.map((attachment) =>
+    /^\/(?![/\\\s])/.test(attachment.url)
+      ? { ...attachment, url: new URL(attachment.url, base).href }
+      : attachment,
+  );
+  return { ...turn, attachments };
 }

@@ -324,8 +324,15 @@ export interface LinkOptions extends ChatHandlers {
 export interface ChatOutgoing {
   /** Text for the application: at most 1 MiB as UTF-8. Blank text needs an item in `media`. */
   readonly content: string;
-  /** Images as `data:` URLs: at most 64, each at most 20 MiB decoded. */
-  readonly media?: readonly (string | { readonly url: string; readonly filename?: string })[];
+  /**
+   * Images as `data:` URLs, each at most 20 MiB decoded, and `{ id }` of files that were uploaded
+   * to this session. At most 64.
+   */
+  readonly media?: readonly (
+    | string
+    | { readonly url: string; readonly filename?: string }
+    | { readonly id: string }
+  )[];
   /** The number of bridges that the message has crossed. */
   readonly hops?: number;
   /**

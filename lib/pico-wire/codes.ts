@@ -88,6 +88,15 @@ export const rejections = {
     status: 415,
     message: "The body must be JSON: send Content-Type: application/json.",
   },
+  file_too_large: {
+    status: 413,
+    message: "The file is larger than media.max_file_mb; send a smaller one.",
+  },
+  media_full: { status: 507, message: "There is no room for the file: a limit is reached." },
+  invalid_file: {
+    status: 422,
+    message: "The file was not stored: its headers or its checksum are wrong, or it was rejected.",
+  },
 } as const satisfies Record<string, RejectionRow>;
 
 /**
@@ -105,8 +114,8 @@ export const messageErrors = {
   invalid_media: {
     status: 422,
     message:
-      "A medium must be a data: URL of a jpeg, png, gif, webp or bmp image in base64, " +
-      "at most 20 MiB decoded.",
+      "A medium must be the id of an uploaded file, or a data: URL of a jpeg, png, gif, webp or " +
+      "bmp image in base64, at most 20 MiB decoded.",
   },
   empty_content: {
     status: 422,
@@ -133,6 +142,10 @@ export const messageErrors = {
     status: 422,
     message:
       'The session has no message with the id in "replaces"; send the message without "replaces".',
+  },
+  unknown_media: {
+    status: 422,
+    message: "This session has no file with this id; upload the file to this session first.",
   },
   loop: {
     status: 409,

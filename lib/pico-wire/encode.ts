@@ -1,5 +1,5 @@
 // Encodes frames.
-import type { Frame, InlineImage, MessagePayload } from "./messages.ts";
+import type { FileReference, Frame, InlineImage, MessagePayload } from "./messages.ts";
 
 /**
  * Encodes a frame as text. Decoding it gives an equal frame, apart from `skipped`. Half of a
@@ -13,11 +13,13 @@ export function encode(frame: Frame): string {
 
 const writeMessage = ({ content, media, hops }: MessagePayload): object => ({
   content: content.toWellFormed(),
-  ...(media.length > 0 && { media: media.map(dataUrl) }),
+  ...(media.length > 0 && { media: media.map(writeMedium) }),
   ...(hops > 0 && { hops }),
 });
 
-const dataUrl = ({ type, base64, filename }: InlineImage): string | object => {
+const writeMedium = (medium: InlineImage | FileReference): string | object => {
+  if ("id" in medium) return medium;
+  const { type, base64, filename } = medium;
   const url = `data:${type};base64,${base64}`;
   return filename === undefined ? url : { url, filename };
 };

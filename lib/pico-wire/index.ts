@@ -46,6 +46,7 @@ export type {
   ErrorFrame,
   ErrorPayload,
   Envelope,
+  FileReference,
   Frame,
   Gap,
   GapFrame,

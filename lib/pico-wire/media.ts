@@ -1,23 +1,25 @@
 // Reads the media and attachments of messages.
 import { frameLimits } from "./frame-limits.ts";
 import { readImage } from "./data-url.ts";
+import { isCount } from "./envelope.ts";
 import { asObject, ownValue, type JsonObject } from "./json.ts";
 import { WireError, wireError } from "./errors.ts";
-import type { Attachment, InlineImage, SkippedAttachment } from "./messages.ts";
+import type { Attachment, FileReference, InlineImage, SkippedAttachment } from "./messages.ts";
 
-export const emptyMedia: readonly InlineImage[] = [];
+export const emptyMedia: readonly (InlineImage | FileReference)[] = [];
+const fileId = /^m_[\w-]{1,126}$/;
 /** Characters of a filename or media type that are repeated to the sender. */
 const maxNameLength = 256;
 
 interface MediaResult {
-  readonly media: readonly InlineImage[];
+  readonly media: readonly (InlineImage | FileReference)[];
   /** Absent if no attachment was skipped. */
   readonly skipped?: readonly SkippedAttachment[];
 }
 
 /**
- * Reads `media` and `attachments` of a client message. Attachments that are not images in `data:`
- * URLs are skipped.
+ * Reads `media` and `attachments` of a client message. Attachments that are neither images in
+ * `data:` URLs nor uploaded files are skipped.
  *
  * @throws WireError `invalid_media` if an image cannot be decoded or is too large, or if there are
  * too many attachments.
@@ -28,19 +30,27 @@ export function readMedia(media: unknown, attachments: unknown): MediaResult {
   const { media: maxMedia } = frameLimits;
   if (all.length > maxMedia)
     throw new WireError("invalid_media", `A message may have at most ${maxMedia} media.`);
-  const images: InlineImage[] = [];
+  const supported: (InlineImage | FileReference)[] = [];
   const skipped: SkippedAttachment[] = [];
   for (const [index, item] of all.entries()) {
-    const image = readInline(item);
-    if (image) images.push(image);
+    const medium = readReference(item) ?? readInline(item);
+    if (medium) supported.push(medium);
     else skipped.push(describeSkipped(asObject(item) ?? {}, index));
   }
-  return { media: images, ...(skipped.length > 0 && { skipped }) };
+  return { media: supported, ...(skipped.length > 0 && { skipped }) };
 }
 
 function asList(value: unknown): readonly unknown[] {
   if (value === undefined || value === "") return [];
   return Array.isArray(value) ? value : [value];
+}
+
+/** @returns Undefined if the item has a URL, or does not name an uploaded file. */
+function readReference(item: unknown): FileReference | undefined {
+  const object = asObject(item);
+  if (!object || ownValue(object, "data_url") !== undefined) return undefined;
+  const id = ownValue(object, "url") === undefined ? ownValue(object, "id") : undefined;
+  return typeof id === "string" && fileId.test(id) ? { id } : undefined;
 }
 
 /** @returns Undefined if the item is not a supported image. */
@@ -84,12 +94,14 @@ export function readAttachments(value: unknown, base?: string): Attachment[] {
     const object = asObject(item);
     const url = object && ownValue(object, "url");
     if (!object || typeof url !== "string" || !safeUrl.test(url)) return [];
+    const size = ownValue(object, "size");
     return [
       {
         ...stringField(object, "type"),
         url: base && url.startsWith("/") ? new URL(url, base).href : url,
         ...stringField(object, "filename"),
         ...stringField(object, "content_type"),
+        ...(isCount(size) && { size }),
       },
     ];
   });

@@ -34,6 +34,12 @@ export interface InlineImage {
   readonly filename?: string;
 }
 
+/** A file that the client has uploaded to the session of the message before. */
+export interface FileReference {
+  /** The id that the upload returned: `m_` and at most 126 letters, digits, `-` or `_`. */
+  readonly id: string;
+}
+
 /** An attachment of a client message that the server does not support. */
 export interface SkippedAttachment {
   /** The position in `media`; the positions of `attachments` follow. */
@@ -49,9 +55,10 @@ export interface MessagePayload {
   /** Text of the message: at most 1 MiB as UTF-8. Empty or blank only if `media` has an item. */
   readonly content: string;
   /**
-   * Images in `data:` URLs, in the order of the client. At most 64, each at most 20 MiB decoded.
+   * Images in `data:` URLs, each at most 20 MiB decoded, and uploaded files, in the order of the
+   * client. At most 64.
    */
-  readonly media: readonly InlineImage[];
+  readonly media: readonly (InlineImage | FileReference)[];
   /** Attachments that the application does not receive. Absent if there are none. */
   readonly skipped?: readonly SkippedAttachment[];
   /** Bridges that the message has crossed, 0 to 255; 0 if the client names none. */
@@ -73,6 +80,8 @@ export interface Attachment {
   readonly filename?: string;
   /** Media type such as `image/png`, if the server knows it. */
   readonly content_type?: string;
+  /** Bytes, if the server knows them. */
+  readonly size?: number;
 }
 
 /**

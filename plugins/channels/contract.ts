@@ -503,6 +503,8 @@ export type ChannelsEvents = {
   };
   /** The conversation of a session is being deleted. Its answers have ended. */
   "channels:session-cleared": Address;
+  /** The deletion of a conversation has ended or failed. */
+  "channels:deletion-ended": Address;
   /** The first client of a session connected. */
   "channels:session-joined": Address;
   /** The last client of a session disconnected. */

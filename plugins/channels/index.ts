@@ -1,6 +1,7 @@
 /** The channels plugin: connects channels with the one application of a kernel. */
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import type { Conversations } from "../conversations/index.ts";
+import type { MediaFiles } from "../media/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   Address,
@@ -84,7 +85,7 @@ const bytesOf = ({ content, media }: InboundMessage): number =>
 /** The plugin's events and services. */
 type ChannelsShape = {
   emits: ChannelsEvents;
-  uses: { conversations: Conversations };
+  uses: { conversations: Conversations; media: MediaFiles };
   offers: { channels: Channels };
 };
 
@@ -277,6 +278,7 @@ function createInbound(
       for (const reply of replies ?? []) await adapters.get(channel)?.remove?.(session, reply);
       return replies !== undefined;
     },
+    openFile: uses.media && ((id) => uses.media!.open(id)),
     turn: (message) => adapters.get(message.channel)?.turn?.(message),
     failed({ channel, session, id }, error) {
       try {
@@ -318,7 +320,10 @@ function watchDeletions({ uses, emit }: ChannelsScope, targets: DeletionTargets)
     streams.forget(address);
     adapters.get(address.channel)?.forgotten?.(address.session);
     emit("channels:session-cleared", address);
-    return release;
+    return () => {
+      release();
+      emit("channels:deletion-ended", address);
+    };
   });
 }
 

@@ -36,6 +36,8 @@ export interface RunOptions {
   readonly retract: (message: InboundMessage) => Promise<boolean>;
   readonly stream: ReplyStreams["open"];
   readonly history: Channels["history"];
+  /** Opens a stored file of a message; absent if this deployment keeps no files. */
+  readonly openFile?: ((id: string) => Promise<AsyncIterable<Uint8Array>>) | undefined;
   readonly deliveries: PendingDeliveries;
   readonly deletions: Deletions;
   readonly current: () => ActiveApplication | undefined;

@@ -43,7 +43,7 @@ class ReceivedMessage implements Message {
     this.session = session;
     this.id = id;
     this.content = content;
-    this.media = media;
+    this.media = run.withOpen(media);
     this.at = at;
     this.hops = hops;
     this.accept = () => run.accept();
@@ -122,6 +122,15 @@ export class Run implements Task {
     this.message = message;
     this.delivery = delivery;
     this.deletedBefore = options.deletions.count;
+  }
+
+  /** Adds `open` to the stored files of the message. */
+  withOpen(media: readonly Media[]): readonly Media[] {
+    const { openFile } = this.options;
+    if (!openFile || media.every(({ id }) => id === undefined)) return media;
+    return media.map((each) =>
+      each.id === undefined ? each : { ...each, open: () => openFile(each.id!) },
+    );
   }
 
   start(slot: Slot): void {

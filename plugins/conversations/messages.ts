@@ -20,12 +20,24 @@ export interface Sender {
 
 /** A file or image of a message. */
 export interface Media {
+  /** Identifies a stored file of this session. A message needs `id`, `bytes` or `url`. */
+  readonly id?: string;
+  /** Bytes of a stored file. */
+  readonly size?: number;
+  /** SHA-256 of a stored file, in hexadecimal digits. */
+  readonly sha256?: string;
+  /**
+   * Opens a stored file. Present on messages that the application receives.
+   *
+   * @throws unknown_media if the file was deleted.
+   */
+  readonly open?: () => Promise<AsyncIterable<Uint8Array>>;
   /** MIME type, or only its first part (`image`) if the sender gave no more. */
   readonly type: string;
-  /** The decoded file. A message needs `bytes` or `url`; `bytes` wins if both are set. */
+  /** The decoded file. It overrides `url`. */
   readonly bytes?: Uint8Array;
-  /** An `https:` or `data:` URL. The channel does not fetch it. `pico` rejects other schemes as
-   *  `unsupported`. */
+  /** An `https:` or `data:` URL, or the path of a stored file. The channel does not fetch it.
+   *  `pico` rejects other schemes as `unsupported`. */
   readonly url?: string;
   /** A name for users. From a client it is untrusted: do not use it as a path. */
   readonly filename?: string;
@@ -144,8 +156,8 @@ export interface InboundMessage extends Address {
   /** Text from the client, never trusted. At most 1 MiB of UTF-8 on `pico`. Empty only if
    *  `media` has an item. */
   readonly content: string;
-  /** Images from the client, in order; empty without any. On `pico` at most 64, each with at
-   *  most 20 MiB of `bytes`. */
+  /** Images and files from the client, in order; empty without any. On `pico` at most 64; images
+   *  inside the message have at most 20 MiB of `bytes`. */
   readonly media: readonly Media[];
   /**
    * The person or program that wrote the message, as the channel knows it: never what the client

@@ -43,11 +43,14 @@ function mediaOf(value: unknown): Media[] {
   const url = textOf(value.url) ?? (base64 && type && `data:${type};base64,${base64}`);
   if (!url) return [];
   const filename = textOf(value.filename);
+  const id = url.startsWith("/") ? /\/pico\/media\/(m_[0-9a-f]{48})$/.exec(url)?.[1] : undefined;
   return [
     {
       type: type ?? /^data:([^;,]+)/.exec(url)?.[1] ?? "file",
       url,
       ...(filename !== undefined && { filename }),
+      ...(id !== undefined && { id }),
+      ...(typeof value.size === "number" && { size: value.size }),
     },
   ];
 }

@@ -97,7 +97,14 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
     name: "dashboard",
     api: 1,
     needs: { tokens: true, tokenSecrets: true, http: true },
-    uses: { settings: true, picoServer: true, program: true, conversations: true, channels: true },
+    uses: {
+      settings: true,
+      picoServer: true,
+      program: true,
+      conversations: true,
+      media: true,
+      channels: true,
+    },
     config: { section: "launcher", schema: dashboardSchema },
     start: (scope) => startDashboard(scope, options),
   };
@@ -224,6 +231,7 @@ function createContext(
     picoServer: uses.picoServer,
     program: uses.program,
     conversations: uses.conversations,
+    media: uses.media,
     channels: uses.channels,
     pluginViews: plugins,
   };
@@ -281,11 +289,16 @@ function createFeed(
   return new EventFeed({ clock, after, traffic, state: lifecycle.state, log, epoch });
 }
 
+/** Seconds that a file may take to arrive. */
+const fileBodyTimeoutS = 86_400;
+
 /** Passes requests to the Fastify application, and tells other plugins which sign-in sent one. */
 function serve(scope: DashboardScope, context: DashboardContext, plugins: PluginRoutes): void {
   const { http } = scope.needs;
   const handle = createHandler(scope, context, plugins);
   http.request("/", handle);
+  // The slowest allowed rate of an upload ends it earlier.
+  if (scope.uses.media) http.request("/api/media", handle, { bodySeconds: fileBodyTimeoutS });
   for (const path of ["/healthz", "/readyz"]) http.request(path, handle, { anyHost: true });
   http.registerIdentity(
     "session",

@@ -1,6 +1,6 @@
 /** Reads bodies and writes JSON and heads of event streams, for every plugin that serves HTTP. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock } from "../../kernel/index.ts";
+import type { Clock, Release } from "../../kernel/index.ts";
 import type { Http } from "./service.ts";
 
 type HeaderMap = Readonly<Record<string, string>>;
@@ -25,6 +25,25 @@ export const bodyType = ({ headers }: IncomingMessage): string =>
   (headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
 
 /**
+ * Watches the rate of a body: after 30 s, 16 KiB per second must have arrived.
+ *
+ * @param tooSlow - Called once, if the body is slower.
+ * @returns A function that ends the watch.
+ */
+export function watchRate(clock: Clock, received: () => number, tooSlow: () => void): Release {
+  let passedMs = 0; // summed up from the timers, because the clock may be set in the meantime
+  let timer: unknown;
+  const checkIn = (ms: number): void =>
+    void (timer = clock.setTimeout(() => {
+      passedMs += ms;
+      if (received() >= (passedMs / 1_000) * minBytesPerSecond) checkIn(checkMs);
+      else tooSlow();
+    }, ms));
+  checkIn(graceMs);
+  return () => clock.clearTimeout(timer);
+}
+
+/**
  * Reads a body within limits on size, memory and rate. A rejected body is not read further.
  *
  * @returns The body, the reason to reject it, or undefined if the client closed the connection.
@@ -38,20 +57,12 @@ export function readBody(
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let received = 0;
-    let passedMs = 0; // summed up from the timers, because the clock may be set in the meantime
-    let timer: unknown;
     const finish = (result: Buffer | BodyProblem | undefined): void => {
-      clock.clearTimeout(timer);
+      stopWatch();
       request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
       request.pause();
       resolve(result);
     };
-    const checkIn = (ms: number): void =>
-      void (timer = clock.setTimeout(() => {
-        passedMs += ms;
-        if (received >= (passedMs / 1_000) * minBytesPerSecond) checkIn(checkMs);
-        else finish("request_timeout");
-      }, ms));
     const onData = (chunk: Buffer): void => {
       received += chunk.byteLength;
       if (received > maxBytes) return finish("body_too_large");
@@ -60,7 +71,8 @@ export function readBody(
     };
     const onEnd = (): void => finish(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
     const onClose = (): void => finish(undefined);
-    checkIn(graceMs);
+    const tooSlow = (): void => finish("request_timeout");
+    const stopWatch = watchRate(clock, () => received, tooSlow);
     request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
   });
 }

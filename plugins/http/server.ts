@@ -33,7 +33,7 @@ const serverLimits: ServerOptions = {
   requireHostHeader: false, // the router sends this error with the security headers
   connectionsCheckingInterval: 1_000, // with the default of 30 s, a limit of 10 s could take 40 s
   headersTimeout: 10_000,
-  requestTimeout: 300_000, // the longest of all routes; each route has its own, shorter limit
+  requestTimeout: 86_400_000, // the longest of all routes; each route has its own, shorter limit
   // Longer than the 60 s of common proxies, which would otherwise reuse closed connections.
   keepAliveTimeout: 65_000,
   ServerResponse: SecuredResponse,

@@ -20,8 +20,11 @@ function dataUrl({ type, bytes, url }: Media): string {
 }
 
 /** @returns An object only if there is a filename, because some servers expect a string. */
-function toWireMedia(media: Media): string | { readonly url: string; readonly filename: string } {
-  const { filename } = media;
+function toWireMedia(
+  media: Media,
+): string | { readonly url: string; readonly filename: string } | { readonly id: string } {
+  const { filename, id, bytes, url: given } = media;
+  if (id !== undefined && !bytes && given === undefined) return { id };
   const url = dataUrl(media);
   return filename === undefined ? url : { url, filename };
 }

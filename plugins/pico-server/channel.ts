@@ -8,6 +8,7 @@ import { AdmittedPeers } from "./admitted-peers.ts";
 import { createChannelService } from "./channel-service.ts";
 import type { PicoServerConfig } from "./config.ts";
 import type { ConnectionContext, RuntimeContext } from "./connection/context.ts";
+import { MessageFiles, mediaPath } from "./session/message-files.ts";
 import { createMemoryBudget, type MemoryBudget } from "./connection/memory-budget.ts";
 import { createBodyMemory, type BodyMemory } from "./http/body-memory.ts";
 import {
@@ -39,6 +40,8 @@ type ChannelScope = Pick<
 const upgradePaths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
 /** Seconds that a posted message may take to arrive: it may contain images. */
 const messageBodyTimeoutS = 300;
+/** Seconds that a file may take to arrive: the slowest allowed rate ends it earlier. */
+const fileBodyTimeoutS = 86_400;
 /** Smallest memory budget for unaccepted messages. Two messages of `max_payload` always fit. */
 const minBudget = 256 * 1024 * 1024;
 
@@ -55,6 +58,7 @@ export class PicoChannel {
   private readonly shutdown: Shutdown;
   private readonly admissionControl: AdmissionControl;
   private readonly context: ConnectionContext;
+  private readonly files: MessageFiles;
   private readonly sessionGuard: SessionGuard;
   private readonly peers: AdmittedPeers;
   private readonly protocols = new ProtocolHub();
@@ -102,6 +106,7 @@ export class PicoChannel {
           newId,
           ends: this.ends,
           drainMs: () => config().drain_timeout * 1_000,
+          fileUrl: (id) => http.url(mediaPath(id)),
         }),
       ),
     );
@@ -119,6 +124,7 @@ export class PicoChannel {
       retryAfterSeconds: this.shutdown.retryAfterSeconds,
     });
     this.sessionGuard = createSessionGuard(tokens);
+    this.files = new MessageFiles(uses.media, (path) => http.url(path));
     this.context = this.createContext(isBusy);
   }
 
@@ -153,6 +159,8 @@ export class PicoChannel {
       runtime,
       access: { admissionControl, sessionGuard },
       conversations: uses.conversations,
+      media: uses.media,
+      files: this.files,
       delivery: {
         isBusy: delivery.isBusy,
         body: this.body,
@@ -172,6 +180,8 @@ export class PicoChannel {
     http.request("/pico", router, route);
     http.request("/pico/messages", router, { ...route, bodySeconds });
     http.request("/pico/messages", router, { ...pageRoute, bodySeconds });
+    const files = { ...route, bodySeconds: fileBodyTimeoutS };
+    if (uses.media) http.request("/pico/media", router, files);
     for (const path of ["/pico/events", "/pico/stop"]) http.request(path, router, pageRoute);
     for (const path of upgradePaths) {
       http.upgrade(path, handshake, route);
@@ -273,6 +283,7 @@ export class PicoChannel {
         closed: (peer, event) => this.removePeer(peer, event),
       },
       sessions,
+      files: this.files,
       counters,
       ends: this.ends,
       written: memoizeLast(({ session, cursor: { epoch, seq } }) =>

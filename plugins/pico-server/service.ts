@@ -1,6 +1,7 @@
 // The service, events and shape of the pico-server plugin.
 import type { Channels } from "../channels/index.ts";
 import type { Conversations } from "../conversations/index.ts";
+import type { MediaFiles } from "../media/index.ts";
 import type { Http } from "../http/index.ts";
 import type { Settings } from "../settings/index.ts";
 import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
@@ -201,7 +202,7 @@ export type PicoServerShape = {
    * The settings service, which can turn the channel on while the kernel runs, and the log of
    * conversations. Without it, the channel keeps its sessions in memory.
    */
-  uses: { settings: Settings; conversations: Conversations };
+  uses: { settings: Settings; conversations: Conversations; media: MediaFiles };
   /** The state of the channel and control over its connections. */
   offers: { picoServer: PicoServer };
 };

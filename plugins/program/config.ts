@@ -21,6 +21,8 @@ export const handlerSchema = z.strictObject({
   cwd: argument.min(1).optional(),
   /** Environment variables added to the environment of the launcher. */
   env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument).default({}),
+  /** The folder that the program may send files from. Default: a private folder for each run. */
+  media_dir: argument.min(1).optional(),
   /** Exits after which the program is restarted. */
   restart: z.enum(["always", "on-failure", "never"]).default("always"),
   /** Seconds without activity on a message until its sender receives `no_answer`; 0 = never. */

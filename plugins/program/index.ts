@@ -4,7 +4,9 @@
 // received, `replies` passes its output to the channels.
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import type { ApplicationOptions, Message } from "../channels/index.ts";
+import { AnswerFiles, openAnswerFolder, type AnswerFolder } from "./answer-files.ts";
 import { createHistoryLines } from "./history.ts";
+import { findFiles } from "./message-media.ts";
 import { createOutputLog, type OutputLog } from "./output-log.ts";
 import { PendingMessages } from "./pending-messages.ts";
 import { intendedTarget, intendedTargetOfPrefix, parseFrame, type ReadyFrame } from "./protocol.ts";
@@ -29,9 +31,12 @@ export interface ProgramOptions {
   readonly command: readonly [string, ...string[]];
   /** Working directory. @defaultValue the working directory of this process */
   readonly cwd?: string;
-  /** The environment of the program, to which `DOORWARD_CAN` is added. `programEnvironment` makes
-   *  one without secrets. */
+  /** The environment of the program. `DOORWARD_CAN` and `DOORWARD_MEDIA` are added to it.
+   *  `programEnvironment` makes one without secrets. */
   readonly env: Readonly<Record<string, string>>;
+  /** The folder that the program may send files from: an absolute path, never the home.
+   *  @defaultValue a private folder for this run, outside of the home */
+  readonly mediaDir?: string;
   /** Exits after which the program is restarted. @defaultValue `"always"` */
   readonly restart?: "always" | "on-failure" | "never";
   /**
@@ -85,9 +90,12 @@ export function program(options: ProgramOptions): Plugin<ProgramShape> {
     name: "program",
     api: 1,
     needs: { channels: true },
+    uses: { media: true },
 
-    start(scope) {
-      const application = new ProgramApplication(scope, options);
+    async start(scope) {
+      const folder = scope.uses.media && (await openAnswerFolder(options.mediaDir));
+      if (folder) scope.onStop(() => folder.remove());
+      const application = new ProgramApplication(scope, options, folder);
       application.register();
       return {
         application: "command",
@@ -95,6 +103,15 @@ export function program(options: ProgramOptions): Plugin<ProgramShape> {
       };
     },
   };
+}
+
+/** The launcher may itself be a program of another Doorward, so these values override `env`. */
+function programVariables(
+  { DOORWARD_MEDIA: _, ...env }: ProgramOptions["env"],
+  folder: AnswerFolder | undefined,
+): Record<string, string> {
+  if (!folder) return { ...env, DOORWARD_CAN: understood };
+  return { ...env, DOORWARD_CAN: `${understood},media`, DOORWARD_MEDIA: folder.path };
 }
 
 /** Connects the process, the pending messages and the replies. */
@@ -113,10 +130,15 @@ class ProgramApplication {
   private isEventScheduled = false;
   private isPaused = false;
 
-  constructor(scope: Scope<ProgramShape>, options: ProgramOptions) {
+  constructor(
+    scope: Scope<ProgramShape>,
+    options: ProgramOptions,
+    folder: AnswerFolder | undefined,
+  ) {
     const { command, cwd, env, restart = "always", timeoutS = 120 } = options;
     const { stopGraceS = 10, suggestions, redact = (text: string) => text } = options;
-    const { needs, clock, log, after } = scope;
+    const { needs, uses, clock, log, after } = scope;
+    const files = new AnswerFiles(uses.media, folder);
     this.scope = scope;
     this.handling = {
       perSession: maxPerSession,
@@ -128,8 +150,7 @@ class ProgramApplication {
     this.outputLog = createOutputLog({ clock, log, redact });
     this.supervisor = new Supervisor({
       scope,
-      // The launcher may itself be a program of another Doorward, so this value overrides `env`.
-      command: { words: command, cwd, env: { ...env, DOORWARD_CAN: understood } },
+      command: { words: command, cwd, env: programVariables(env, folder) },
       restart,
       output: {
         line: (text) => this.onLine(text),
@@ -146,6 +167,8 @@ class ProgramApplication {
       running: () => this.supervisor.running(),
       settled: (outcome) => void (this.settled[outcome] += 1),
       closeAnswer: (request) => this.replies.closeAnswer(request),
+      findFiles: (message) => findFiles(message, uses.media),
+      knowsMedia: () => this.can("media"),
       knowsStop: () => this.can("stop"),
       stopTimeoutsChanged: () => this.emitStateChanged(),
       hung: (reason) => {
@@ -161,6 +184,7 @@ class ProgramApplication {
     });
     this.replies = new Replies({
       channels: needs.channels,
+      files,
       pendingMessages: this.pendingMessages,
       hasParts: () => this.can("parts"),
       clock,

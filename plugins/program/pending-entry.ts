@@ -1,6 +1,7 @@
 // One message that the program has received or is about to receive.
 import type { Release } from "../../kernel/index.ts";
 import type { Message } from "../channels/index.ts";
+import type { MessageFiles } from "./message-media.ts";
 
 /** A message that the program has not finished. */
 export interface PendingMessage {
@@ -41,6 +42,8 @@ export class PendingEntry implements PendingMessage {
   isWritten = false;
   isReplying = false;
   isStopped = false;
+  /** The stored files of the message, once they were found. */
+  files: MessageFiles | undefined;
   private readonly owner: PendingEntryOwner;
   private cancelTimeout: Release | undefined;
 

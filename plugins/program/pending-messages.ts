@@ -3,6 +3,7 @@ import type { Release } from "../../kernel/index.ts";
 import type { Address, Message } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
 import { PendingEntry, type PendingMessage, type PendingOutcome } from "./pending-entry.ts";
+import type { MessageFiles } from "./message-media.ts";
 import type { ProgramProcess } from "./process.ts";
 import { encodeMessage, encodeStop } from "./protocol.ts";
 import { createHangDetector, type HangDetector } from "./supervisor.ts";
@@ -22,6 +23,10 @@ interface PendingMessagesOptions {
    * @throws The error for the sender, if one of them was lost.
    */
   readonly closeAnswer: (request: PendingMessage) => Promise<void>;
+  /** Finds the stored files of a message. Undefined without any. Never rejects. */
+  readonly findFiles: (message: Message) => Promise<MessageFiles> | undefined;
+  /** @returns True if the program said that it reads files from paths. */
+  readonly knowsMedia: () => boolean;
   /** @returns True if the program said that it handles `message.stop`. */
   readonly knowsStop: () => boolean;
   /** @returns Why the program cannot receive messages now or soon, or undefined if it can. */
@@ -52,6 +57,8 @@ export class PendingMessages {
   /** Session -> messages that wait for the current one of the session. */
   private readonly sessionQueues = new Map<string, PendingEntry[]>();
   private readonly ready: PendingEntry[] = [];
+  /** Current messages of their session whose files are being found. */
+  private readonly preparing = new Set<PendingEntry>();
   /** Stopped messages that the program has not ended in time. */
   private readonly ignoredStops = new Set<string>();
   private count = 0;
@@ -100,7 +107,8 @@ export class PendingMessages {
    */
   withdraw(message: Message): boolean {
     const waiting = this.sessionQueues.get(toKey(message)) ?? [];
-    const entry = [...waiting, ...this.ready].find((each) => each.message === message);
+    const notWritten = [...waiting, ...this.preparing, ...this.ready];
+    const entry = notWritten.find((each) => each.message === message);
     if (!entry) return false;
     if (!entry.isCurrent) waiting.splice(waiting.indexOf(entry), 1);
     this.live.set(entry.id, entry);
@@ -198,14 +206,14 @@ export class PendingMessages {
 
   /** Messages that the program has received and not finished. */
   inWork(): number {
-    return this.live.size - this.ready.length;
+    return this.live.size - this.ready.length - this.preparing.size;
   }
 
   /** Messages that wait to be written. */
   queued(): number {
     return [...this.sessionQueues.values()].reduce(
       (sum, waiting) => sum + waiting.length,
-      this.ready.length,
+      this.ready.length + this.preparing.size,
     );
   }
 
@@ -216,6 +224,17 @@ export class PendingMessages {
     const reason = this.options.downReason();
     if (reason !== undefined) return entry.fail(programErrors.application_ended(reason, false));
     entry.touch();
+    const files = this.options.findFiles(entry.message);
+    if (!files) return this.makeReady(entry);
+    // The next message of the session waits, so that the order stays.
+    this.preparing.add(entry);
+    void files.then((found) => {
+      entry.files = found;
+      if (this.preparing.delete(entry)) this.makeReady(entry);
+    });
+  }
+
+  private makeReady(entry: PendingEntry): void {
     this.ready.push(entry);
     this.write();
   }
@@ -226,7 +245,8 @@ export class PendingMessages {
       const entry = this.ready.shift()!;
       entry.isWritten = true;
       entry.touch();
-      this.isFull = !program.write(encodeMessage(entry.id, entry.message));
+      const form = { files: entry.files, knowsMedia: this.options.knowsMedia() };
+      this.isFull = !program.write(encodeMessage(entry.id, entry.message, form));
     }
   }
 
@@ -265,6 +285,7 @@ export class PendingMessages {
   }
 
   private removeFromReady(entry: PendingEntry): void {
+    this.preparing.delete(entry);
     const index = this.ready.indexOf(entry);
     if (index !== -1) this.ready.splice(index, 1);
   }

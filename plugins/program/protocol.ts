@@ -10,16 +10,29 @@ import type {
   PreviousTurn,
   Usage,
 } from "../channels/index.ts";
+import type { AnswerFile } from "./answer-files.ts";
+import { toProgramMedia, type MessageFiles } from "./message-media.ts";
 import { toolCall, toToolCall } from "./tool-call.ts";
 
 const name = z.string().min(1).max(256);
 const addressFields = { channel: name.optional(), session_id: name.optional() };
-const attachment = z.object({
+const attachmentFields = {
   type: z.string().optional(),
-  url: z.string(),
   filename: z.string().max(1_024).optional(),
-  content_type: z.string().optional(),
-});
+  content_type: z.string().max(256).optional(),
+};
+/** A URL, the id of a stored file, or a path in DOORWARD_MEDIA. */
+const attachment = z
+  .object({
+    ...attachmentFields,
+    url: z.string().optional(),
+    id: z.string().max(128).optional(),
+    path: z.string().min(1).max(4_096).optional(),
+  })
+  .refine(
+    ({ url, id, path }) => [url, id, path].some((value) => value !== undefined),
+    'an attachment needs "url", "id" or "path"',
+  );
 const count = z.number().optional();
 const contextUsage = z.object({
   used_tokens: z.number(),
@@ -162,8 +175,19 @@ export function parseFrame(value: unknown): ProgramFrame | string {
   return `${path ? `"${path}": ` : ""}${issue?.message ?? "not a message"}`;
 }
 
-function toMedia({ type, url, filename, content_type }: z.output<typeof attachment>): Media {
+function toMedia({
+  type,
+  url,
+  id,
+  path,
+  filename,
+  content_type,
+}: z.output<typeof attachment>): AnswerFile {
   const named = filename === undefined ? {} : { filename };
+  if (url === undefined) {
+    const file = id === undefined ? { path: path! } : { id };
+    return { type: content_type ?? "application/octet-stream", ...file, ...named };
+  }
   const [, inline, base64] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
   if (inline !== undefined && base64 !== undefined)
     return { type: inline, bytes: Buffer.from(base64, "base64"), ...named };
@@ -227,15 +251,11 @@ export function toOutbound(payload: MessagePayload): OutboundMessage {
   };
 }
 
-function toUrl({ type, bytes, url }: Media): string | undefined {
-  return bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
-}
-
 /**
  * @returns Type and filename of each entry of `media`, in the same order. Empty if no entry has a
  * filename.
  */
-function attachmentFields(media: readonly Media[]): object {
+function mediaNames(media: readonly Media[]): object {
   if (media.every(({ filename }) => filename === undefined)) return {};
   const attachments = media.map(({ type, filename }) => ({ content_type: type, filename }));
   return { attachments };
@@ -245,15 +265,25 @@ function attachmentFields(media: readonly Media[]): object {
 const separators = /[\u2028\u2029]/g;
 const escapes: Readonly<Record<string, string>> = { "\u2028": "\\u2028", "\u2029": "\\u2029" };
 
-function mediaFields(media: readonly Media[]): object {
-  return media.length > 0 ? { media: media.map(toUrl), ...attachmentFields(media) } : {};
+/** How a message shows its files to the program. */
+interface MediaForm {
+  readonly files?: MessageFiles | undefined;
+  /** True if the program reads files from paths. */
+  readonly knowsMedia: boolean;
+}
+
+const inlineOnly: MediaForm = { knowsMedia: false };
+
+function mediaFields(media: readonly Media[], { files, knowsMedia }: MediaForm): object {
+  if (media.length === 0) return {};
+  return { media: toProgramMedia(media, files, knowsMedia), ...mediaNames(media) };
 }
 
 function toTurn({ role, content, media = [], name: author }: PreviousTurn): object {
   return {
     role,
     content,
-    ...mediaFields(media),
+    ...mediaFields(media, inlineOnly),
     ...(author !== undefined && { name: author }),
   };
 }
@@ -263,7 +293,7 @@ export const encodeLine = (frame: object): string =>
   JSON.stringify(frame).replace(separators, (separator) => escapes[separator]!);
 
 /** @returns The message as a line for the program, which refers to it by `id`. */
-export function encodeMessage(id: string, message: Message): string {
+export function encodeMessage(id: string, message: Message, form: MediaForm = inlineOnly): string {
   const { channel, session, at, content, media, sender, hops } = message;
   const { replaces, protocol, previous = [], metadata } = message;
   return encodeLine({
@@ -274,7 +304,7 @@ export function encodeMessage(id: string, message: Message): string {
     timestamp: at,
     payload: {
       content,
-      ...mediaFields(media),
+      ...mediaFields(media, form),
       client_id: message.id,
       ...(replaces !== undefined && { replaces }),
       ...(sender !== undefined && { sender: { id: sender.id, name: sender.name } }),

@@ -2,6 +2,7 @@
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
+import type { AnswerFiles } from "./answer-files.ts";
 import { plainText } from "./output-log.ts";
 import type { PendingMessage } from "./pending-entry.ts";
 import type { PendingMessages } from "./pending-messages.ts";
@@ -28,6 +29,8 @@ const maxTextLength = 512 * 1_024;
 
 interface RepliesOptions {
   readonly channels: Channels;
+  /** Stores the files that the program names. */
+  readonly files: AnswerFiles;
   readonly pendingMessages: PendingMessages;
   /** @returns True if the program answers in parts: no text ends its answers. */
   readonly hasParts: () => boolean;
@@ -223,11 +226,11 @@ export class Replies {
       ...repeated,
       ...(request && endsAnswer && { finishReason: "stop" as const, ...toEnd(payload) }),
     };
-    const sent = this.enqueue(target.address, () =>
-      request
-        ? request.message.reply(message)
-        : this.options.channels.send(target.address, message),
-    );
+    const sent = this.enqueue(target.address, async () => {
+      const { files, channels } = this.options;
+      const resolved = await files.resolve(target.address, message);
+      return request ? request.message.reply(resolved) : channels.send(target.address, resolved);
+    });
     this.settle(final && kind === undefined ? request : undefined, sent, endsAnswer);
     this.sentMessages.add(target, name, sent, {
       repeated,

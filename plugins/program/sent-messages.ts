@@ -1,6 +1,7 @@
 // Keeps the messages that the program created and may still update, and sends their updates.
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { Address, Channels, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
+import type { AnswerFiles } from "./answer-files.ts";
 import type { PendingMessage } from "./pending-entry.ts";
 import type { SendQueue } from "./reply-order.ts";
 import type { DroppedLines, ReplyTarget } from "./reply-target.ts";
@@ -37,6 +38,7 @@ export interface SentMessage {
 
 interface SentMessagesOptions {
   readonly channels: Channels;
+  readonly files: AnswerFiles;
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;
   readonly enqueue: SendQueue;
@@ -139,13 +141,13 @@ export class SentMessages {
     message: SentMessage,
     update: OutboundMessage & { readonly final?: boolean },
   ): Promise<Receipt | undefined> {
-    const { channels, clock } = this.options;
+    const { channels, clock, files } = this.options;
     message.cancelTimer?.();
     message.cancelTimer = message.nextUpdate = undefined;
     message.updatedAt = clock.now();
     const { address, repeated } = message;
-    return this.enqueueFor(message, (id) =>
-      channels.update(address, id, { ...update, ...repeated }),
+    return this.enqueueFor(message, async (id) =>
+      channels.update(address, id, await files.resolve(address, { ...update, ...repeated })),
     );
   }
 

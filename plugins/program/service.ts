@@ -1,5 +1,6 @@
 // The service of the program plugin, its status and its event.
 import type { Channels, ChannelsEvents } from "../channels/index.ts";
+import type { MediaFiles } from "../media/index.ts";
 
 /**
  * State of the program. `waiting`: it ended and will be restarted; `ended`: it ended and will not
@@ -81,6 +82,8 @@ export type ProgramShape = {
   >;
   /** The channels service, whose messages the program receives. */
   needs: { channels: Channels };
+  /** Files of messages, which the program reads and answers with. */
+  uses: { media: MediaFiles };
   /** The status of the program, and the mark of the one application of a kernel. */
   offers: { program: Program; application: string };
 };

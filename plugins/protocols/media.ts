@@ -24,9 +24,14 @@ export function readImage(url: string): Media | undefined {
 
 const plainName = (name: string): string => name.replace(/[\p{Cc}[\]\\]/gu, " ").trim();
 
-/** Returns the address of a file, with its bytes if it has them. */
-export const toDataUrl = ({ type, bytes, url = "" }: Media): string =>
-  bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
+/**
+ * Returns the address of a file, with its bytes if it has them. A stored file has a path on this
+ * server, which needs the channel token.
+ */
+export function toDataUrl({ type, bytes, url, id }: Media): string {
+  if (bytes) return `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
+  return url ?? (id === undefined ? "" : `/pico/media/${id}`);
+}
 
 /** Formats an attachment as a Markdown image or link. */
 export function toMarkdown(media: Media): string {

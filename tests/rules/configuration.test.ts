@@ -14,6 +14,7 @@ import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
 import { agUi } from "../../plugins/protocols/ag-ui/index.ts";
 import { aiSdk } from "../../plugins/protocols/ai-sdk/index.ts";
+import { media } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
@@ -29,6 +30,7 @@ const plugins: readonly AnyPlugin[] = [
   agUi({ enabled: false }),
   dashboard(),
   conversations({ home: "" }),
+  media({ home: "" }),
 ];
 const samples = join(root, "config", "samples");
 let home: string;

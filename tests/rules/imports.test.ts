@@ -25,7 +25,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
   zod: new RegExp(
     "^plugins/((protocols/|dashboard/)?[^/]+/config|" +
-      "dashboard/server/(request|auth/sign-in-keeper)|program/(protocol|tool-call))\\.ts$",
+      "dashboard/server/(request|auth/sign-in-keeper)|program/(protocol|tool-call)|media/file-id)\\.ts$",
   ),
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
@@ -97,6 +97,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
     "pico-client",
     "dashboard",
     "conversations",
+    "media",
   ]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",

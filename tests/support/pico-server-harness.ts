@@ -41,6 +41,8 @@ export interface PicoTestServerOptions {
   readonly app?: Application | null;
   /** Started before `channels`. */
   readonly first?: AnyPlugin;
+  /** Further sections of the configuration. */
+  readonly section?: Readonly<Record<string, object>>;
   /** Started last. */
   readonly plugins?: readonly AnyPlugin[];
   readonly random?: (bytes: number) => Uint8Array;
@@ -117,7 +119,11 @@ export async function startPicoServer(options: PicoTestServerOptions = {}) {
       ],
       clock: wall,
       log,
-      config: { "channels.pico": pico, ...(options.gateway && { gateway: { port: 0 } }) },
+      config: {
+        ...options.section,
+        "channels.pico": pico,
+        ...(options.gateway && { gateway: { port: 0 } }),
+      },
       ...(options.random && { random: options.random }),
     },
   );

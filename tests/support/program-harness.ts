@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isAlive as isThere } from "../../lib/files/lock.ts";
-import { createKernel, type Clock } from "../../kernel/index.ts";
+import { createKernel, type AnyPlugin, type Clock } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
 import {
   channels,
@@ -35,6 +35,8 @@ export async function startProgram(
   options: Partial<ProgramOptions> = {},
   port: Partial<ChannelAdapter> = {},
   clock?: Clock,
+  /** Started before `channels`. */
+  before: readonly AnyPlugin[] = [],
 ) {
   const folder = await mkdtemp(join(tmpdir(), "doorward-command-"));
   const file = join(folder, "agent.cjs");
@@ -66,7 +68,8 @@ export async function startProgram(
     env: { PATH },
     ...options,
   });
-  const kernel = createKernel([channels(), channel.plugin, plugin], {
+  const own = [channels(), channel.plugin, plugin] as const;
+  const kernel = createKernel([...before, ...own] as unknown as typeof own, {
     log,
     ...(clock && { clock }),
   });

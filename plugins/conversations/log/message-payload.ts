@@ -10,16 +10,33 @@ import type {
 
 const mediaKinds = ["image", "audio", "video"];
 
-/** @returns Undefined if the file has neither bytes nor an `https:` or `data:` URL. */
-export function toAttachment({ type, bytes, url, filename }: Media): Attachment | undefined {
+const pathOf = (id: string): string => `/pico/media/${id}`;
+
+/** @returns Undefined if clients cannot open the address. */
+function addressOf(
+  { type, bytes, url, id }: Media,
+  fileUrl: (id: string) => string,
+): string | undefined {
+  if (bytes) return `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
+  if (id !== undefined) return fileUrl(id);
+  return url !== undefined && /^(?:https|data):/i.test(url) ? url : undefined;
+}
+
+/**
+ * @param fileUrl - Returns the path of a stored file. @defaultValue the path without a base path
+ * @returns Undefined unless the file is stored, or has bytes or an `https:` or `data:` URL.
+ */
+export function toAttachment(media: Media, fileUrl = pathOf): Attachment | undefined {
+  const { type, filename, size } = media;
   const major = type.split("/")[0] ?? "";
-  const address = bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
-  if (address === undefined || !/^(?:https|data):/i.test(address)) return undefined;
+  const address = addressOf(media, fileUrl);
+  if (address === undefined) return undefined;
   return {
     type: mediaKinds.includes(major) ? major : "file",
     url: address,
     ...(filename !== undefined && { filename }),
     ...(type.includes("/") && { content_type: type }),
+    ...(size !== undefined && { size }),
   };
 }
 

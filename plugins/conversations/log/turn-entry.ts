@@ -22,12 +22,13 @@ const urlOf = ({ type, bytes, url }: Media): string | undefined =>
   bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
 
 function toTurnMedia(media: Media, hasUrl: boolean): TurnMedia {
-  const { type, filename } = media;
-  const url = hasUrl ? urlOf(media) : undefined;
+  const { type, filename, size, id } = media;
+  const url = hasUrl || id !== undefined ? urlOf(media) : undefined;
   return {
     content_type: type,
     ...(url !== undefined && { url }),
     ...(filename !== undefined && { filename }),
+    ...(size !== undefined && { size }),
   };
 }
 
@@ -84,10 +85,11 @@ export class TurnEntry implements LogEntry {
   }
 }
 
-const withoutData = ({ type, filename }: Media): Media => ({
-  type,
-  ...(filename !== undefined && { filename }),
-});
+/** A stored file has a path, and no bytes in the message. */
+const withoutData = (media: Media): Media => {
+  const { type, filename, id } = media;
+  return id === undefined ? { type, ...(filename !== undefined && { filename }) } : media;
+};
 
 /**
  * Cuts the text until the frame has at most 512 KiB. A cut divides no surrogate pair.

@@ -8,6 +8,7 @@ import type { Clock, LauncherState, Log } from "../../../kernel/index.ts";
 import type { Channels } from "../../channels/index.ts";
 import type { Conversations } from "../../conversations/index.ts";
 import type { Http, Limiter } from "../../http/index.ts";
+import type { MediaFiles } from "../../media/index.ts";
 import type { PicoServer } from "../../pico-server/index.ts";
 import type { Program } from "../../program/index.ts";
 import type { Settings } from "../../settings/index.ts";
@@ -59,6 +60,8 @@ export interface ServiceContext {
   readonly picoServer: PicoServer | undefined;
   /** Undefined in a deployment without the plugin `conversations`. */
   readonly conversations: Conversations | undefined;
+  /** Undefined in a deployment without the plugin `media`. */
+  readonly media: MediaFiles | undefined;
   /** Undefined in a deployment without channels. */
   readonly channels: Channels | undefined;
   /** The application, if it is a program. */

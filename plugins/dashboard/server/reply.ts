@@ -70,6 +70,19 @@ const serviceErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   FILE_EDIT_REFUSED: "store_unavailable",
   FILE_UNREADABLE: "store_unavailable",
   PICO_TOKEN_MISSING: "invalid_setting",
+  file_too_large: "file_too_large",
+  media_full: "media_full",
+  disk_full: "media_full",
+  checksum_mismatch: "invalid_file",
+  file_rejected: "invalid_file",
+  upload_invalid: "invalid_file",
+  upload_slow: "upload_slow",
+  upload_incomplete: "aborted_request",
+  upload_unauthorized: "unauthorized",
+  uploads_busy: "unavailable",
+  downloads_busy: "unavailable",
+  media_unavailable: "unavailable",
+  unknown_media: "not_found",
 };
 /** Error codes of Fastify, mapped to codes of the dashboard. */
 const fastifyErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
@@ -90,7 +103,8 @@ export function toHttpError(error: unknown, log: Log, during: string): HttpError
   if (error instanceof HttpError) return error;
   const mapped = serviceErrorCodes[codeOf(error)];
   if (mapped) {
-    const retry = mapped === "store_unavailable" ? { retryAfterSeconds: 5 } : {};
+    const isTemporary = mapped === "store_unavailable" || mapped === "unavailable";
+    const retry = isTemporary ? { retryAfterSeconds: 5 } : {};
     return new HttpError(mapped, { message: (error as Error).message, ...retry });
   }
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };

@@ -77,6 +77,7 @@ export const conversationListQuery = z.object({
 });
 export const searchQuery = z.object({ q: z.string().min(1).max(200), limit: pageLimit });
 export const turnsQuery = z.object({ before: cursorText, after: cursorText, limit: pageLimit });
+export const fileQuery = z.object({ session: z.string().min(1).max(256) });
 export const exportQuery = z.object({ format: z.enum(["json", "markdown"]).default("json") });
 /** `id`: only the request with this id. */
 export const requestsQuery = z.object({

@@ -4,6 +4,7 @@ import type { Awaitable, Release } from "../../../kernel/index.ts";
 import type { AttachedChannel, Channels } from "../../channels/index.ts";
 import type { Conversations, StoreHealth } from "../../conversations/index.ts";
 import type { Http, Identity } from "../../http/index.ts";
+import type { MediaFiles } from "../../media/index.ts";
 import type { PicoServer } from "../../pico-server/index.ts";
 import type { Program } from "../../program/index.ts";
 import type { Settings } from "../../settings/index.ts";
@@ -204,6 +205,7 @@ export type DashboardShape = {
     picoServer: PicoServer;
     program: Program;
     conversations: Conversations;
+    media: MediaFiles;
   };
   /** Routes below the dashboard for other plugins, and one-time sign-in links. */
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };

@@ -10,6 +10,7 @@ import type { RecentEnds } from "../session/channel-adapter.ts";
 import type { Rate } from "./rate-limit.ts";
 import type { SequencedEntry, SessionLog } from "../../conversations/index.ts";
 import type { CheckClock } from "./liveness.ts";
+import type { MessageFiles } from "../session/message-files.ts";
 
 export type DeliverMessage = ChannelHandle["hand"];
 type DisconnectedEvent = PicoServerEvents["pico-server:disconnected"];
@@ -53,6 +54,7 @@ export interface ConnectionContext {
   readonly delivery: DeliveryContext;
   readonly registry: RegistryContext;
   readonly sessions: SessionLog;
+  readonly files: MessageFiles;
   readonly counters: Counters;
   readonly ends: RecentEnds;
   /**

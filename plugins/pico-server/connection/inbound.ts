@@ -10,6 +10,7 @@ import type { InboundMessage, StopResult } from "../../channels/index.ts";
 import {
   decodeFrame,
   DeliveryAck,
+  namesFiles,
   storeErrorOf,
   toChannelMedia,
   toMessageError,
@@ -17,6 +18,7 @@ import {
   toStoppedMessages,
   unknownTypeError,
 } from "../session/mapping.ts";
+import type { FoundFiles } from "../session/message-files.ts";
 import { sessionForbiddenError } from "../session/session-scope.ts";
 import type { ConnectionContext } from "./context.ts";
 import { findRejection } from "./frame-checks.ts";
@@ -198,12 +200,13 @@ export class Inbound implements BudgetMember {
     givenId: string | undefined,
     session: string,
     payload: MessagePayload,
+    files: FoundFiles | undefined,
   ): void {
     const { owner } = this;
     const { runtime, delivery } = this.context;
     const { content, hops, skipped, replaces } = payload;
     const id = givenId ?? runtime.newId();
-    const media = toChannelMedia(payload.media);
+    const media = toChannelMedia(payload.media, files);
     const at = runtime.clock.now();
     const { sender } = owner;
     const plain = { channel: "pico", session, id, content, media, sender, at, hops };
@@ -226,7 +229,11 @@ export class Inbound implements BudgetMember {
     const { session_id: name = own } = frame;
     const session = scope === undefined ? name : scope.resolve(name);
     if (session === undefined) this.rejectFrame(sessionForbiddenError(frame));
-    else if (this.owner.usesSession(session) && replacedBy(frame) === undefined)
+    else if (
+      this.owner.usesSession(session) &&
+      replacedBy(frame) === undefined &&
+      !namesFiles(frame)
+    )
       this.process(frame, session, data.byteLength);
     else void this.processChecked(frame, session, data.byteLength);
   }
@@ -249,21 +256,31 @@ export class Inbound implements BudgetMember {
     budget.grow(this, bytes);
     try {
       const error = await findRejection(context, frame, session, owner, replacedBy(frame));
+      const files = error ? undefined : await this.claimFiles(frame, session);
       this.isChecking = false;
       if (this.isStopped) return;
       if (error) this.rejectFrame(error);
-      else this.process(frame, session, bytes);
+      else this.process(frame, session, bytes, files);
     } catch (error) {
       this.isChecking = false;
+      if (error instanceof WireError)
+        this.rejectFrame(Object.assign(error, { requestId: frame.id, sessionId: session }));
       // The tokens or the conversation cannot be read now.
-      if (storeErrorOf(error) === undefined) owner.failed(error);
+      else if (storeErrorOf(error) === undefined) owner.failed(error);
       else this.reject("busy", { requestId: frame.id });
     } finally {
       this.settled(bytes);
     }
   }
 
-  private process(frame: ClientFrame, session: string, bytes: number): void {
+  /** Without files, the frame is not delayed. */
+  private claimFiles(frame: ClientFrame, session: string): Promise<FoundFiles> | undefined {
+    if (!namesFiles(frame)) return undefined;
+    const { media } = (frame as { payload: MessagePayload }).payload;
+    return this.context.files.claim(session, media);
+  }
+
+  private process(frame: ClientFrame, session: string, bytes: number, files?: FoundFiles): void {
     const { owner, context } = this;
     const { counters, delivery } = context;
     owner.use(session);
@@ -273,7 +290,7 @@ export class Inbound implements BudgetMember {
     if (type === "ping")
       owner.respond({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
     if (type === "message.send" || type === "media.send")
-      this.deliver(bytes, id, session, frame.payload);
+      this.deliver(bytes, id, session, frame.payload, files);
     if (type === "ack" && owner.acknowledges) owner.acknowledged(frame.payload.seq);
     if (type === "message.stop") this.stopMessages(session, id, frame.payload.request_id);
     if (type === "typing.start" || type === "typing.stop")

@@ -17,6 +17,7 @@ import type { HandshakeRequest } from "../handshake/request.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
 import { tokenSessionMessage, type SessionGuard } from "../session/session-guard.ts";
 import { toChannelMedia, toMessageError } from "../session/mapping.ts";
+import type { FoundFiles, MessageFiles } from "../session/message-files.ts";
 import type { SessionLog } from "../../conversations/index.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import { readBody } from "./read-body.ts";
@@ -54,6 +55,7 @@ export interface PostMessageOptions {
   readonly delivery: PostDelivery;
   readonly connections: ConnectionRegistry;
   readonly sessions: SessionLog;
+  readonly files: MessageFiles;
   readonly ends: Pick<RecentEnds, "watch">;
 }
 
@@ -126,6 +128,7 @@ class MessagePoster {
       const { replaces } = message.payload;
       if (replaces !== undefined && !(await this.options.sessions.hasTurn(session, replaces)))
         return { code: "unknown_turn", message: messageErrors.unknown_turn.message };
+      const files = await this.options.files.claim(session, message.payload.media);
       if (seconds > 0 && connections.count() >= config().max_connections)
         return { code: "too_many_connections" };
       const { skipped } = message.payload;
@@ -136,7 +139,8 @@ class MessagePoster {
       };
       const deliver = (): Promise<DeliveryStatus> => {
         isDelivering = true;
-        return this.deliver(message, ids, admission.sender).finally(() => memory.release());
+        const delivered = this.deliver(message, ids, admission.sender, files);
+        return delivered.finally(() => memory.release());
       };
       if (seconds === 0) return { status: 202, body: { status: await deliver(), ...ids } };
       return await this.deliverAndWait(deliver, ids, { seconds, response, admission });
@@ -164,6 +168,7 @@ class MessagePoster {
     { id, payload }: MessageRequest,
     { request_id, session_id: session }: MessageIds,
     sender: Sender,
+    files: FoundFiles,
   ): Promise<DeliveryStatus> {
     const { runtime, delivery } = this.options;
     const { content, media, hops, replaces } = payload;
@@ -172,7 +177,7 @@ class MessagePoster {
       session,
       id: request_id,
       content,
-      media: toChannelMedia(media),
+      media: toChannelMedia(media, files),
       sender,
       at: runtime.clock.now(),
       hops,

@@ -24,11 +24,15 @@ import {
   type PostMessageOptions,
 } from "./post-message.ts";
 import { createStopHandler, type StopOptions } from "./post-stop.ts";
+import { fileIdOf, MediaRoutes } from "./media.ts";
+import type { MediaFiles } from "../../media/index.ts";
 import { retryLargeSeconds, sendJson, sendLargeJson } from "../../http/kit.ts";
 
 const preflightHeaders = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST",
-  "Access-Control-Allow-Headers": "authorization, content-type, last-event-id",
+  "Access-Control-Allow-Headers":
+    "authorization, content-type, content-disposition, x-doorward-sha256, range, if-range, " +
+    "last-event-id",
   "Access-Control-Max-Age": "600",
 } as const;
 
@@ -48,6 +52,8 @@ interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
   readonly access: AccessContext<AdmissionControl>;
   readonly conversations: HistoryOptions["conversations"];
   readonly ends: Pick<RecentEnds, "watch" | "recent">;
+  /** Undefined without the plugin `media`. */
+  readonly media: MediaFiles | undefined;
   readonly reportRejection: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
   /** Turns the response into an event stream. */
   readonly openStream: (
@@ -85,7 +91,10 @@ const allowedMethods: Readonly<Record<string, readonly string[]>> = {
   // Pages without an encrypted connection prove their origin only with POST.
   "/pico/events": ["GET", "POST"],
   "/pico/history": ["GET"],
+  "/pico/media": ["POST"],
 };
+const features: readonly string[] = ["messages", "events", "wait", "pico_ext", "history"];
+const fileMethods: readonly string[] = ["GET", "HEAD"];
 
 const isHandshake = ({ headers }: IncomingMessage): boolean =>
   headers["sec-websocket-key"] !== undefined;
@@ -101,6 +110,7 @@ class PicoRouter {
   private readonly post: ReturnType<typeof createPostHandler>;
   private readonly history: ReturnType<typeof createHistoryHandler>;
   private readonly stop: ReturnType<typeof createStopHandler>;
+  private readonly media: MediaRoutes;
 
   constructor(options: RouterOptions) {
     this.options = options;
@@ -108,6 +118,7 @@ class PicoRouter {
     const isWithinRate = createKeyedBuckets(messageRateOf(runtime.config));
     this.post = createPostHandler({ ...options, isWithinRate });
     this.stop = createStopHandler({ ...options, isWithinRate });
+    this.media = new MediaRoutes({ ...options, isWithinRate });
     this.history = createHistoryHandler({
       conversations,
       newId: runtime.newId,
@@ -119,7 +130,7 @@ class PicoRouter {
     const { http, access, runtime } = this.options;
     const handshakeRequest = parseHandshakeRequest(http, request, false);
     const cors = corsHeadersFor(access.admissionControl, handshakeRequest);
-    const route = this.route(handshakeRequest, response);
+    const route = this.route(handshakeRequest, response, cors);
     const result = await route.catch((error: unknown): Rejection => {
       runtime.log.error({ err: error }, "Request failed");
       return { code: "internal" };
@@ -136,10 +147,12 @@ class PicoRouter {
   private async route(
     handshakeRequest: HandshakeRequest,
     response: ServerResponse,
+    cors: HeaderMap,
   ): Promise<RouteResult> {
     const { admissionControl } = this.options.access;
     const { path, request } = handshakeRequest;
-    const methods = allowedMethods[path];
+    const file = fileIdOf(path);
+    const methods = file === undefined ? allowedMethods[path] : fileMethods;
     const closed = admissionControl.isServing(handshakeRequest);
     if (!methods || closed?.code === "not_found") return { code: "not_found" };
     if (request.method === "OPTIONS") return { status: 204, body: {} };
@@ -153,6 +166,9 @@ class PicoRouter {
     if (expired) return expired;
     if (path === "/pico/ws") return { code: "upgrade_required" };
     if (isHandshake(request)) return { code: "upgrade_required", message: missingUpgradeMessage };
+    if (file !== undefined)
+      return this.media.download(file, handshakeRequest, admission, response, cors);
+    if (path === "/pico/media") return this.media.upload(handshakeRequest, admission);
     if (path === "/pico/history") return this.history(handshakeRequest, admission);
     if (path === "/pico/events") return this.requestStream(handshakeRequest, admission);
     if (path === "/pico/stop") return this.stop(handshakeRequest, admission);
@@ -160,7 +176,7 @@ class PicoRouter {
   }
 
   private describe(): JsonResponse {
-    const { runtime, connections } = this.options;
+    const { runtime, connections, media } = this.options;
     const config = runtime.config();
     const { max_payload, max_connections, message_rate, message_burst } = config;
     const { ping_interval, read_timeout } = config;
@@ -169,11 +185,12 @@ class PicoRouter {
       body: {
         protocol: "pico",
         version: 1,
-        features: ["messages", "events", "wait", "pico_ext", "history"],
+        features: [...features, ...(media ? ["media"] : [])],
         limits: {
           max_payload,
           content: limits.content,
           medium: limits.medium,
+          ...(media && { file: media.maxFileBytes() }),
           outbound: limits.outboundFrame,
           max_connections,
           message_rate,

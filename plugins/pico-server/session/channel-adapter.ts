@@ -24,9 +24,12 @@ import { requestIdOf, toAttachment, toPayload, TurnEntry } from "../../conversat
 import type { AppendResult, SessionLog, TextGrowth } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
 
+/** Returns the path of a stored file with the base path. */
+type FileUrl = (id: string) => string;
+
 /** @throws unsupported if the file has neither bytes nor a URL that clients can open. */
-function requireAttachment(media: Media): Attachment {
-  const attachment = toAttachment(media);
+function requireAttachment(media: Media, fileUrl: FileUrl): Attachment {
+  const attachment = toAttachment(media, fileUrl);
   if (!attachment) throw picoErrors.unsupported();
   return attachment;
 }
@@ -130,6 +133,7 @@ interface ChannelAdapterOptions {
   readonly ends: RecentEnds;
   /** Milliseconds that answers may continue when the kernel stops. */
   readonly drainMs: () => number;
+  readonly fileUrl: FileUrl;
 }
 
 class PicoChannelAdapter implements ChannelAdapter {
@@ -141,11 +145,13 @@ class PicoChannelAdapter implements ChannelAdapter {
   private readonly onSent: () => void;
   private readonly newId: () => string;
   private readonly ends: RecentEnds;
+  private readonly fileUrl: FileUrl;
   private readonly texts = new GrowingTexts();
   private readonly readDrainMs: () => number;
 
-  constructor({ sessions, clock, onSent, newId, ends, drainMs }: ChannelAdapterOptions) {
+  constructor({ sessions, clock, onSent, newId, ends, drainMs, fileUrl }: ChannelAdapterOptions) {
     this.readDrainMs = drainMs;
+    this.fileUrl = fileUrl;
     this.sessions = sessions;
     this.newId = newId;
     this.ends = ends;
@@ -289,7 +295,7 @@ class PicoChannelAdapter implements ChannelAdapter {
       plain ??
       encode({
         type,
-        payload: toPayload(id, message, final, requireAttachment),
+        payload: toPayload(id, message, final, (media) => requireAttachment(media, this.fileUrl)),
         session_id: session,
         timestamp: now,
       });

@@ -7,10 +7,12 @@ import {
   type ClientFrame,
   type ErrorCode,
   type InlineImage,
+  type MessagePayload,
   type NoticeFrame,
   type SkippedAttachment,
   type StoppedMessage,
 } from "../../../lib/pico-wire/index.ts";
+import type { FoundFiles } from "./message-files.ts";
 import type { DeliveryCallbacks, InboundMessage, Media, StopResult } from "../../channels/index.ts";
 
 /** @returns The frame, or the reason to reject it. */
@@ -30,9 +32,25 @@ const decodeImage = ({ type, base64, filename }: InlineImage): Media => ({
   ...(filename !== undefined && { filename }),
 });
 
-/** Converts images of a client message to the media type of applications. */
-export const toChannelMedia = (images: readonly InlineImage[]): readonly Media[] =>
-  images.length === 0 ? noMedia : images.map(decodeImage);
+/** @returns True if the frame is a message that names uploaded files. */
+export const namesFiles = (frame: ClientFrame): boolean =>
+  (frame.type === "message.send" || frame.type === "media.send") &&
+  frame.payload.media.some((medium) => "id" in medium);
+
+/**
+ * Converts media of a client message to the type of applications.
+ *
+ * @param files - The files that the message names. They were found before.
+ */
+export const toChannelMedia = (
+  media: MessagePayload["media"],
+  files?: FoundFiles,
+): readonly Media[] =>
+  media.length === 0
+    ? noMedia
+    : media.flatMap((medium) =>
+        "id" in medium ? (files?.get(medium.id) ?? []) : decodeImage(medium),
+      );
 
 /** Creates the frame that lists the attachments that the application does not receive. */
 export const toSkippedNotice = (
@@ -44,7 +62,9 @@ export const toSkippedNotice = (
   session_id: session,
   payload: {
     code: "attachments_skipped",
-    message: "Some attachments were skipped because they are not images in data: URLs.",
+    message:
+      "Some attachments were skipped because they are neither uploaded files nor images in " +
+      "data: URLs.",
     ...(requestId !== undefined && { request_id: requestId }),
     attachments,
   },

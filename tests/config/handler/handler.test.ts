@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { resolveProgram, parseHandler, handlerSecrets } from "../../../config/handler/index.ts";
@@ -96,6 +96,19 @@ describe.skipIf(process.platform === "win32")("resolveProgram", () => {
     expect(await resolveProgram({ command: ["./agent"], cwd: "bin" }, places)).toMatchObject({
       cwd: bin,
     });
+  });
+
+  test("accepts a folder for files only outside of the home", async () => {
+    const { folder, places } = home();
+    const outside = temporaryFolder();
+    symlinkSync(folder, join(outside, "link"));
+    const mediaDir = (media_dir: string) =>
+      resolveProgram({ command: ["agent"], media_dir }, places);
+    expect(await mediaDir(outside)).toMatchObject({ mediaDir: outside });
+    for (const wrong of [".", "bin", folder, join(outside, "link"), "/", "missing", "config.json"])
+      await expect(mediaDir(wrong), wrong).rejects.toThrow(/"handler\.media_dir" must be/);
+    chmodSync(outside, 0o777);
+    await expect(mediaDir(outside)).rejects.toMatchObject({ code: "FILE_WRITABLE_BY_OTHERS" });
   });
 
   test("rejects missing and non-executable programs and missing folders", async () => {

@@ -66,6 +66,8 @@ describe("PendingMessages", () => {
       closeAnswer: async () => undefined,
       downReason: () => undefined,
       hung: () => undefined,
+      findFiles: () => undefined,
+      knowsMedia: () => false,
       knowsStop: () => false,
       stopTimeoutsChanged: () => undefined,
     });

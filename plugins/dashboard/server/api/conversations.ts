@@ -34,6 +34,23 @@ export function requireConversations({ conversations }: ServiceContext): Convers
   throw new HttpError("not_found", { message: "This deployment keeps no conversations." });
 }
 
+/**
+ * Exports a conversation, with its files in a JSON document.
+ *
+ * @throws not_found before the document begins.
+ */
+export async function exportDocument(
+  services: ServiceContext,
+  id: string,
+  format: "json" | "markdown",
+): Promise<AsyncIterable<string>> {
+  const history = requireConversations(services);
+  const conversation = await history.get(id);
+  const document = history.export(id, format);
+  const { media } = services;
+  return media && format === "json" ? media.exportWith(document, conversation) : document;
+}
+
 /** Allows ten exports, then one every six seconds: each one reads a whole conversation. */
 function createExportLimit(clock: Clock): () => void {
   let tokens = maxExports;
@@ -131,9 +148,8 @@ function exportRoute(app: FastifyInstance, context: DashboardContext): void {
     async (request: WithId, reply) => {
       const { format } = parseQuery(exportQuery, request);
       const id = idOf(request);
-      const history = requireConversations(context.services);
       // An unknown id must be answered with 404, which is impossible once the stream has begun.
-      await history.get(id);
+      const document = await exportDocument(context.services, id, format);
       takeExport();
       if (!context.http.holdResponse(reply.raw, maxExportBytes)) throw unreadError();
       const [type, extension] =
@@ -142,7 +158,7 @@ function exportRoute(app: FastifyInstance, context: DashboardContext): void {
         .header("cache-control", "no-store")
         .header("content-disposition", `attachment; filename="conversation-${id}.${extension}"`)
         .type(`${type}; charset=utf-8`)
-        .send(Readable.from(history.export(id, format)));
+        .send(Readable.from(document));
     },
   );
 }

@@ -15,6 +15,7 @@ import { eventRoutes } from "./events.ts";
 import { figuresRoute } from "./figures.ts";
 import { requestRoutes } from "./requests.ts";
 import { logRoutes } from "./log.ts";
+import { mediaRoutes } from "./media.ts";
 import { programRoutes } from "./program.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { settingsRoutes } from "./settings.ts";
@@ -57,6 +58,7 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   connectionRoutes(app, context);
   conversationRoutes(app, context);
   consoleMessageRoutes(app, context);
+  mediaRoutes(app, context);
   programRoutes(app, context);
   handshakeRoute(app, context);
   logRoutes(app, context);

@@ -267,9 +267,14 @@ export async function requireOwner(
 /** Repeats the check after the body has arrived, which may take half a minute. */
 function requireLiveSession(auth: AuthContext, request: FastifyRequest): void {
   if (request.is404 || request.routeOptions.config.access !== undefined) return;
+  if (!isLiveOwner(auth, request)) throw new HttpError("unauthorized");
+}
+
+/** @returns False if the sign-in or token of an admitted request has ended. */
+export function isLiveOwner(auth: AuthContext, request: FastifyRequest): boolean {
   const { session, bearer } = requestState(request);
   const isRotated = bearer !== undefined && bearer !== auth.tokens.info("launcher").version;
-  if (session?.endedBy !== undefined || isRotated) throw new HttpError("unauthorized");
+  return session?.endedBy === undefined && !isRotated;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Handles the requests of `doorward conversations` on the control socket. @module */
 import { unkeptChannels } from "../api/attached-channels.ts";
-import { requireConversations } from "../api/conversations.ts";
+import { exportDocument, requireConversations } from "../api/conversations.ts";
 import type { DashboardContext } from "../context.ts";
 import {
   conversationListQuery,
@@ -45,11 +45,8 @@ export const conversationHandlers: Readonly<Record<string, Handler>> = {
     return { conversation, turns: items, ...page };
   },
   "GET /local/conversations/:id/export": async ({ services }, request) => {
-    const store = requireConversations(services);
     const { format } = parseValues(exportQuery, valuesOf(request));
-    // An unknown id must be rejected before the response begins.
-    await store.get(request.id);
-    return store.export(request.id, format);
+    return exportDocument(services, request.id, format);
   },
   "DELETE /local/conversations/:id": async ({ services, runtime }, { id }) => {
     const store = requireConversations(services);

@@ -209,7 +209,9 @@ describe("cross-origin requests", () => {
       expect(headers).toMatchObject({
         ...cors,
         "access-control-allow-methods": "GET, HEAD, POST",
-        "access-control-allow-headers": "authorization, content-type, last-event-id",
+        "access-control-allow-headers":
+          "authorization, content-type, content-disposition, x-doorward-sha256, range, if-range, " +
+          "last-event-id",
       });
       expect(headers["access-control-allow-credentials"]).toBeUndefined();
     },

@@ -1,0 +1,207 @@
+/** Types of the media service: files that messages name by their id. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
+import type { Awaitable, Release } from "../../kernel/index.ts";
+import type { ChannelsEvents } from "../channels/contract.ts";
+import type { Address, Conversations } from "../conversations/contract.ts";
+import type { MediaConfig, MediaInput } from "./config.ts";
+
+/** A file of one session. Two files with the same content share its bytes. */
+export interface StoredFile extends Address {
+  /** `m_` and 48 hexadecimal digits. It cannot be guessed, but it is not a credential. */
+  readonly id: string;
+  /** SHA-256 of the content, in hexadecimal digits. */
+  readonly sha256: string;
+  /** Bytes. */
+  readonly size: number;
+  /** The type that the sender named, in lower case. Untrusted: see `inline`. */
+  readonly contentType: string;
+  /** A name for users: at most 255 bytes without control characters. Not safe as a path. */
+  readonly filename: string;
+  /** The type that browsers may show, if the content has the signature of that type. */
+  readonly inline?: string;
+  /** The sender of the file: `Sender.id`, or `application`. */
+  readonly sender: string;
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** Unix milliseconds of the latest message with this file; absent before the first one. */
+  readonly usedAt?: number;
+}
+
+/** A part of a file, in bytes. Both ends belong to it. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Content that has arrived completely and that no file names yet. */
+export interface ArrivedContent {
+  readonly sha256: string;
+  readonly size: number;
+  /** Reads the content again. */
+  open(): Readable;
+}
+
+/** Selects one file, the files of one session, or all files. */
+export type FileQuery = { readonly id: string } | Address | Readonly<Record<never, never>>;
+
+/** Selects what `sweep` examines. */
+export interface SweepOptions {
+  /** The session whose files are examined. @defaultValue all files, and leftovers */
+  readonly address?: Address;
+  /** Leftovers that are older than this are deleted: Unix milliseconds. */
+  readonly before: number;
+}
+
+/**
+ * Keeps the bytes and names of files. A folder ships (`folderStore`). All calls reject with
+ * `media_unavailable` if the store cannot be used.
+ */
+export interface MediaStore {
+  /**
+   * Stores bytes as they arrive, and then the file that `complete` returns. If the bytes end early
+   * or `complete` rejects, nothing is left behind.
+   */
+  put(
+    bytes: AsyncIterable<Uint8Array>,
+    complete: (content: ArrivedContent) => Awaitable<StoredFile>,
+  ): Promise<StoredFile>;
+  /** Opens the content, or a part of it. Rejects with `unknown_media` if it is gone. */
+  open(file: StoredFile, range?: ByteRange): Promise<Readable>;
+  /** Reads the names of files, in no order. */
+  find(query: FileQuery): AsyncIterable<StoredFile>;
+  /** Stores a file whose content is stored already, or replaces the one with this id. */
+  link(file: StoredFile): Promise<void>;
+  /** Deletes the files that are not kept, and content that no file names. Returns the files. */
+  sweep(
+    isKept: (file: StoredFile) => Awaitable<boolean>,
+    options: SweepOptions,
+  ): Promise<readonly StoredFile[]>;
+  /** The path of the content, for programs of this machine; absent if the store has no paths. */
+  path?(file: StoredFile): string;
+}
+
+/** The description of a file by its sender. */
+export interface FileDetails {
+  /** @defaultValue `application/octet-stream` */
+  readonly contentType?: string | undefined;
+  /** @defaultValue `file` */
+  readonly filename?: string | undefined;
+  /** `Sender.id`. @defaultValue `application` */
+  readonly sender?: string;
+  /** Bytes, if they are known. A limit is then checked before the first byte. */
+  readonly size?: number | undefined;
+  /** The expected SHA-256 in hexadecimal digits. */
+  readonly sha256?: string | undefined;
+}
+
+/** An upload by HTTP. */
+export interface UploadOptions {
+  /** The session that receives the file. */
+  readonly address: Address;
+  /** `Sender.id` of the client. */
+  readonly sender: string;
+  /** Limits the uploads at one time: the key of the client's address. */
+  readonly key: string;
+  /** False after the credentials of the request have ended: the upload is then discarded. */
+  readonly isCurrent: () => boolean;
+}
+
+/** A download by HTTP. */
+export interface DownloadOptions {
+  /** Reserves memory, as `Http.holdResponse` does. */
+  readonly hold: (bytes: number) => Release | undefined;
+  /** Further headers of the response. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The service of the plugin. */
+export interface MediaFiles {
+  /**
+   * Stores a file for a session. The application calls it before it sends the file.
+   *
+   * @throws file_too_large or media_full if it exceeds a limit; checked while the bytes arrive.
+   * @throws checksum_mismatch if the content is not the expected one.
+   * @throws file_rejected if the command of `media.check` rejects it.
+   */
+  put(
+    address: Address,
+    bytes: AsyncIterable<Uint8Array>,
+    details?: FileDetails,
+  ): Promise<StoredFile>;
+  /** Reads the description of a file; undefined if there is no such file. */
+  get(id: string): Promise<StoredFile | undefined>;
+  /** Lists the files of a session, oldest first. */
+  list(address: Address): Promise<readonly StoredFile[]>;
+  /**
+   * Records that a message of this session names the file, so that it lives as long as the
+   * conversation.
+   *
+   * @throws unknown_media if the session has no such file.
+   */
+  use(address: Address, id: string): Promise<StoredFile>;
+  /**
+   * Makes a file of another session a file of this one. Only the application may call it.
+   *
+   * @returns The file with its id in this session; its bytes are not copied.
+   * @throws unknown_media if there is no such file.
+   */
+  share(address: Address, id: string): Promise<StoredFile>;
+  /**
+   * Opens the content.
+   *
+   * @throws unknown_media if there is no such file.
+   */
+  open(id: string, range?: ByteRange): Promise<Readable>;
+  /** The path of the content; undefined if the store has no paths. Programs only read it. */
+  path(file: StoredFile): string | undefined;
+  /** Stores the body of a request. Rejects like `put`, and with `upload_*` codes. */
+  receive(request: IncomingMessage, options: UploadOptions): Promise<StoredFile>;
+  /**
+   * Sends the content, or the part that the request names, with all headers.
+   *
+   * @throws downloads_busy if too many large responses are unread.
+   */
+  send(
+    file: StoredFile,
+    request: IncomingMessage,
+    response: ServerResponse,
+    options: DownloadOptions,
+  ): Promise<void>;
+  /** Adds the files of a session to a JSON document of its conversation. */
+  exportWith(document: AsyncIterable<string>, address: Address): AsyncIterable<string>;
+  /**
+   * Describes a file for clients.
+   *
+   * @param url - Where this client finds the file.
+   */
+  view(file: StoredFile, url: string): FileView;
+  /** Bytes that one file may have. */
+  maxFileBytes(): number;
+}
+
+/** The description of a file as clients receive it. */
+export interface FileView {
+  readonly id: string;
+  readonly url: string;
+  readonly size: number;
+  readonly sha256: string;
+  readonly content_type: string;
+  readonly filename: string;
+  /** True if browsers show the file at its address; otherwise they download it. */
+  readonly inline: boolean;
+}
+
+/** The plugin's configuration and services. */
+export type MediaShape = {
+  /** The validated section `media`. */
+  config: MediaConfig;
+  /** The section as users write it. */
+  section: { media: MediaInput };
+  /** Tells which conversations exist, so that files end with them. */
+  uses: { conversations: Conversations };
+  /** Deleted conversations. */
+  listens: Pick<ChannelsEvents, "channels:session-cleared" | "channels:deletion-ended">;
+  /** Files of messages. */
+  offers: { media: MediaFiles };
+};

@@ -1,0 +1,291 @@
+// Files in a folder, which several nodes may mount. The bytes have the name of their hash. A file
+// is a document in the folder of its session, and an empty marker next to the bytes. The bytes are
+// deleted with the last marker.
+import { createHash } from "node:crypto";
+import { constants, createReadStream } from "node:fs";
+import {
+  access,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rmdir,
+  stat,
+  unlink,
+  writeFile,
+} from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { codeOf, type Awaitable } from "../../kernel/index.ts";
+import { createPrivateFolder, syncFolder, writeFileAtomic } from "../../lib/files/index.ts";
+import type {
+  ArrivedContent,
+  ByteRange,
+  FileQuery,
+  MediaStore,
+  StoredFile,
+  SweepOptions,
+} from "./contract.ts";
+import { mediaErrors } from "./errors.ts";
+import { isFileId, parseRecord, sessionKey, sessionKeyOf } from "./file-id.ts";
+
+const chunkBytes = 64 * 1024;
+const shaPattern = /^[0-9a-f]{64}$/;
+const markerPattern = /^([0-9a-f]{64})\.(m_[0-9a-f]{48})$/;
+/** Content that is being deleted: see `dropContent`. */
+const leavingPattern = /^([0-9a-f]{64})\.leaving-[0-9a-f]{32}$/;
+
+const errnoOf = (error: unknown): string | undefined =>
+  (error as NodeJS.ErrnoException | null)?.code;
+const ignoreMissing = (error: unknown): void => {
+  if (errnoOf(error) !== "ENOENT") throw error;
+};
+
+/** Converts errors of the file system. Others, such as those of the sender, stay as they are. */
+function toMediaError(error: unknown): unknown {
+  if (codeOf(error) !== "internal") return error;
+  const errno = errnoOf(error);
+  if (errno === "ENOSPC" || errno === "EDQUOT") return mediaErrors.disk_full({ cause: error });
+  const isSystem = (error as NodeJS.ErrnoException | null)?.syscall !== undefined;
+  return isSystem ? mediaErrors.media_unavailable({ cause: error }) : error;
+}
+
+/** Keeps files in a folder. */
+export class FolderStore implements MediaStore {
+  private readonly folder: string;
+  private readonly random: (bytes: number) => Uint8Array;
+
+  constructor(folder: string, random: (bytes: number) => Uint8Array) {
+    this.folder = folder;
+    this.random = random;
+  }
+
+  /** Creates the folder. Rejects if files cannot be stored there. */
+  async prepare(): Promise<void> {
+    await createPrivateFolder(join(this.folder, "parts"));
+    await createPrivateFolder(join(this.folder, "sessions"));
+    await access(join(this.folder, "parts"), constants.W_OK);
+  }
+
+  async put(
+    bytes: AsyncIterable<Uint8Array>,
+    complete: (content: ArrivedContent) => Awaitable<StoredFile>,
+  ): Promise<StoredFile> {
+    const part = join(this.folder, "parts", `${this.newName()}.part`);
+    try {
+      const content = await this.writePart(part, bytes);
+      const file = await complete({ ...content, open: () => createReadStream(part) });
+      await this.addMarker(file);
+      await rename(part, this.contentPath(file.sha256));
+      await syncFolder(this.shard(file.sha256));
+      await this.writeRecord(file);
+      return file;
+    } catch (error) {
+      await unlink(part).catch(() => undefined);
+      throw toMediaError(error);
+    }
+  }
+
+  async open(file: StoredFile, range?: ByteRange): Promise<Readable> {
+    const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0);
+    try {
+      const handle = await open(this.contentPath(file.sha256), flags);
+      return handle.createReadStream({ ...range, highWaterMark: chunkBytes });
+    } catch (error) {
+      if (errnoOf(error) === "ENOENT") throw mediaErrors.unknown_media({ cause: error });
+      throw toMediaError(error);
+    }
+  }
+
+  async *find(query: FileQuery): AsyncIterable<StoredFile> {
+    if ("id" in query) {
+      const found = isFileId(query.id) ? await this.readRecord(query.id) : undefined;
+      if (found) yield found;
+      return;
+    }
+    if ("session" in query) {
+      for await (const file of this.filesOf(sessionKey(query)))
+        if (file.channel === query.channel && file.session === query.session) yield file;
+      return;
+    }
+    for (const key of await this.names("sessions")) yield* this.filesOf(key);
+  }
+
+  async link(file: StoredFile): Promise<void> {
+    try {
+      await this.addMarker(file);
+      // After the marker, because content without a marker may be deleted at any time.
+      await stat(this.contentPath(file.sha256));
+      await this.writeRecord(file);
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT") throw toMediaError(error);
+      await unlink(this.markerPath(file)).catch(() => undefined);
+      throw mediaErrors.unknown_media({ cause: error });
+    }
+  }
+
+  async sweep(
+    isKept: (file: StoredFile) => Awaitable<boolean>,
+    { address, before }: SweepOptions,
+  ): Promise<readonly StoredFile[]> {
+    const removed: StoredFile[] = [];
+    try {
+      for await (const file of this.find(address ?? {})) {
+        if (await isKept(file)) continue;
+        await this.remove(file);
+        removed.push(file);
+      }
+      if (!address) await this.removeLeftovers(before);
+    } catch (error) {
+      throw toMediaError(error);
+    }
+    return removed;
+  }
+
+  path({ sha256 }: StoredFile): string {
+    return this.contentPath(sha256);
+  }
+
+  /** Hashes the bytes while it writes them, so that the content is read once. */
+  private async writePart(
+    part: string,
+    bytes: AsyncIterable<Uint8Array>,
+  ): Promise<Pick<ArrivedContent, "sha256" | "size">> {
+    const hash = createHash("sha256");
+    let size = 0;
+    async function* hashed(): AsyncIterable<Uint8Array> {
+      for await (const chunk of bytes) {
+        hash.update(chunk);
+        size += chunk.byteLength;
+        yield chunk;
+      }
+    }
+    const file = await open(part, "wx", 0o600);
+    try {
+      await writeFile(file, hashed());
+      await file.chmod(0o400);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return { sha256: hash.digest("hex"), size };
+  }
+
+  private newName(): string {
+    return Buffer.from(this.random(16)).toString("hex");
+  }
+
+  private shard(sha256: string): string {
+    return join(this.folder, sha256.slice(0, 2));
+  }
+
+  private contentPath(sha256: string): string {
+    return join(this.shard(sha256), sha256);
+  }
+
+  private markerPath({ sha256, id }: Pick<StoredFile, "sha256" | "id">): string {
+    return join(this.shard(sha256), `${sha256}.${id}`);
+  }
+
+  private recordPath(id: string): string {
+    return join(this.folder, "sessions", sessionKeyOf(id), `${id}.json`);
+  }
+
+  private async addMarker(file: StoredFile): Promise<void> {
+    await createPrivateFolder(this.shard(file.sha256));
+    await writeFile(this.markerPath(file), "", { mode: 0o600 });
+  }
+
+  private async writeRecord(file: StoredFile): Promise<void> {
+    await createPrivateFolder(join(this.folder, "sessions", sessionKeyOf(file.id)));
+    await writeFileAtomic(this.recordPath(file.id), JSON.stringify(file));
+  }
+
+  private async readRecord(id: string): Promise<StoredFile | undefined> {
+    try {
+      return parseRecord(await readFile(this.recordPath(id), "utf8"), id);
+    } catch (error) {
+      if (errnoOf(error) === "ENOENT") return undefined;
+      throw toMediaError(error);
+    }
+  }
+
+  private async *filesOf(key: string): AsyncIterable<StoredFile> {
+    for (const name of await this.names(join("sessions", key))) {
+      const id = name.replace(/\.json$/, "");
+      const file = isFileId(id) ? await this.readRecord(id) : undefined;
+      if (file) yield file;
+    }
+  }
+
+  private async names(folder: string): Promise<string[]> {
+    try {
+      return await readdir(join(this.folder, folder));
+    } catch (error) {
+      if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return [];
+      throw toMediaError(error);
+    }
+  }
+
+  private async remove(file: StoredFile): Promise<void> {
+    const record = this.recordPath(file.id);
+    await unlink(record).catch(ignoreMissing);
+    await unlink(this.markerPath(file)).catch(ignoreMissing);
+    await this.dropContent(file.sha256);
+    await rmdir(join(record, "..")).catch(() => undefined); // other files may be left
+  }
+
+  /**
+   * Deletes content without a marker. Another node may add the first marker at the same time, so
+   * the content is renamed, and comes back if there is a marker then.
+   */
+  private async dropContent(sha256: string): Promise<void> {
+    if (await this.hasMarker(sha256)) return;
+    const leaving = `${this.contentPath(sha256)}.leaving-${this.newName()}`;
+    await rename(this.contentPath(sha256), leaving).catch(ignoreMissing);
+    await this.finishDrop(sha256, leaving);
+  }
+
+  private async finishDrop(sha256: string, leaving: string): Promise<void> {
+    if (await this.hasMarker(sha256))
+      await rename(leaving, this.contentPath(sha256)).catch(ignoreMissing);
+    else await unlink(leaving).catch(ignoreMissing);
+  }
+
+  private async hasMarker(sha256: string): Promise<boolean> {
+    const names = await this.names(sha256.slice(0, 2));
+    return names.some((name) => markerPattern.exec(name)?.[1] === sha256);
+  }
+
+  /** Deletes what killed processes have left: parts, markers without a file, and content. */
+  private async removeLeftovers(before: number): Promise<void> {
+    const isOld = async (path: string): Promise<boolean> => {
+      const found = await stat(path).catch(() => undefined);
+      return found !== undefined && found.mtimeMs < before;
+    };
+    for (const name of await this.names("parts")) {
+      const path = join(this.folder, "parts", name);
+      if (name.endsWith(".part") && (await isOld(path))) await unlink(path).catch(ignoreMissing);
+    }
+    for (const shard of await this.names("."))
+      if (/^[0-9a-f]{2}$/.test(shard)) await this.sweepShard(shard, isOld);
+  }
+
+  private async sweepShard(
+    shard: string,
+    isOld: (path: string) => Promise<boolean>,
+  ): Promise<void> {
+    for (const name of await this.names(shard)) {
+      const path = join(this.folder, shard, name);
+      const [, marked, id] = markerPattern.exec(name) ?? [];
+      const [, leaving] = leavingPattern.exec(name) ?? [];
+      if (!(await isOld(path))) continue;
+      if (leaving !== undefined) await this.finishDrop(leaving, path);
+      else if (shaPattern.test(name)) await this.dropContent(name);
+      else if (marked !== undefined && !(await this.readRecord(id!))) {
+        await unlink(path).catch(ignoreMissing);
+        await this.dropContent(marked);
+      }
+    }
+  }
+}

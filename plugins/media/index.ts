@@ -1,0 +1,98 @@
+/** Keeps the files of messages, so that a message names them and carries no bytes. */
+import { isAbsolute, join, resolve } from "node:path";
+import type { Plugin } from "../../kernel/index.ts";
+import { mediaSchema } from "./config.ts";
+import type { MediaShape, MediaStore } from "./contract.ts";
+import { mediaErrors } from "./errors.ts";
+import { FolderStore } from "./folder-store.ts";
+import { MediaService } from "./service.ts";
+import { Upkeep } from "./upkeep.ts";
+
+export type { MediaConfig } from "./config.ts";
+export { mediaErrors } from "./errors.ts";
+export type {
+  ArrivedContent,
+  ByteRange,
+  DownloadOptions,
+  FileDetails,
+  FileQuery,
+  FileView,
+  MediaFiles,
+  MediaShape,
+  MediaStore,
+  StoredFile,
+  SweepOptions,
+  UploadOptions,
+} from "./contract.ts";
+
+/** Options of {@link media}. */
+export interface MediaOptions {
+  /** Folder of the launcher: files are kept in `state/media` of it, unless `media.path` is set. */
+  readonly home?: string;
+  /** `PATH` of the command in `media.check`. @defaultValue `"/usr/bin:/bin"` */
+  readonly searchPath?: string;
+  /** Keeps the files elsewhere. @defaultValue a folder */
+  readonly store?: MediaStore;
+}
+
+/**
+ * Creates the plugin that keeps files of messages. List it after `conversations` and before
+ * `channels`; without it, messages carry images only.
+ *
+ * @param options - The folder, or another store.
+ * @throws MEDIA_PATH_MISSING at start, if there is no folder.
+ * @throws MEDIA_FOLDER at start, if the folder cannot be used.
+ * @example
+ * import { createKernel } from "doorward";
+ * import { channels } from "doorward/plugins/channels";
+ * import { echo } from "doorward/plugins/echo";
+ * import { http } from "doorward/plugins/http";
+ * import { media } from "doorward/plugins/media";
+ * import { picoServer } from "doorward/plugins/pico-server";
+ * import { memory, tokenStore } from "doorward/plugins/token-store";
+ * const tokens = tokenStore(memory({ pico: token }));
+ * const own = [tokens, media({ home: "/var/lib/bot" }), channels(), http(), picoServer()] as const;
+ * const kernel = createKernel([...own, echo()]);
+ */
+export function media({
+  home,
+  store: given,
+  searchPath = "/usr/bin:/bin",
+}: MediaOptions = {}): Plugin<MediaShape> {
+  return {
+    name: "media",
+    api: 1,
+    uses: { conversations: true },
+    config: { section: "media", schema: mediaSchema },
+    async start(scope) {
+      const { clock, log, random, after, config, uses, on, onConfig, onReady } = scope;
+      const store = given ?? (await openFolder(home, config().path, random));
+      const service = new MediaService({ store, clock, random, config, searchPath });
+      const { conversations } = uses;
+      const upkeep = new Upkeep({ store, usage: service.usage, conversations, clock, log, after });
+      on("channels:session-cleared", (address) => upkeep.clear(address));
+      on("channels:deletion-ended", (address) => upkeep.cleared(address));
+      onConfig((next, before) => (next.path === before.path ? {} : { afterRestart: ["path"] }));
+      onReady(() => upkeep.start());
+      return { media: service };
+    },
+  };
+}
+
+async function openFolder(
+  home: string | undefined,
+  path: string,
+  random: (bytes: number) => Uint8Array,
+): Promise<FolderStore> {
+  const isComplete = home !== undefined || isAbsolute(path);
+  if (!isComplete) throw mediaErrors.MEDIA_PATH_MISSING();
+  const folder = path === "" ? join(home!, "state", "media") : resolve(home ?? "/", path);
+  const store = new FolderStore(folder, random);
+  try {
+    await store.prepare();
+  } catch (error) {
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    throw mediaErrors.MEDIA_FOLDER(folder, code, { cause: error });
+  }
+  return store;
+}
