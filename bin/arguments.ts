@@ -80,6 +80,7 @@ export const exitCodeRows: readonly (readonly [code: number, meaning: string])[]
   [3, "rejected by the server"],
   [4, "server not reachable"],
   [5, "reply may be incomplete"],
+  [6, "a question waits for an answer"],
   [130, "a second Ctrl+C ended the client"],
 ];
 

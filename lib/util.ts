@@ -16,6 +16,9 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 export const formatUtc = (timestampMs: number): string =>
   `${new Date(timestampMs).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
+/** Replaces control characters and runs of white space by one space. */
+export const toLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+
 /**
  * Markup of markdown and what remains of it, in this order. The content of a pair of marks cannot
  * contain its opening mark, so that no part of a text is read twice.

@@ -7,7 +7,7 @@ import { createConverter, isElement, plain } from "./docs-nodes.mjs";
 
 /** Every page by task. The build fails if one is missing. */
 const contents = [
-  ["Start", ["concepts", "dashboard", "programs", "client", "tray"]],
+  ["Start", ["concepts", "dashboard", "programs", "questions", "client", "tray"]],
   ["Connect", ["pico", "files", "doors", "delivery", "errors"]],
   [
     "Run",

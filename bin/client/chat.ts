@@ -2,11 +2,17 @@
 import { randomUUID } from "node:crypto";
 import type { ChatStateChange } from "../../lib/pico-link/index.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
+import { ChatQuestions } from "./chat-questions.ts";
 import { Stopper } from "./answer-stop.ts";
 import { exitStatusOf, interrupted, linkAdvice } from "./exit-status.ts";
 import { assumedSentence } from "./incomplete.ts";
 import { replyText, sanitizeLine, toMedia } from "./text.ts";
-import { openClientSession, type ClientArguments, type ClientSession } from "./session.ts";
+import {
+  openClientSession,
+  type ClientArguments,
+  type ClientSession,
+  type SessionOptions,
+} from "./session.ts";
 import { Screen } from "./screen.ts";
 
 /** Messages that are being delivered when the user leaves get this long. */
@@ -33,7 +39,14 @@ export async function chat(context: CommandContext, options: ClientArguments): P
     output: process.stdout,
     onEnd: () => leave(),
     onInterrupt: () => stopper.interrupt(),
-    onLine: (text) => (text.trimEnd() === "/stop" ? stopper.command() : void outbox.send(text)),
+    onLine(text) {
+      if (text.trimEnd() === "/stop") return stopper.command();
+      if (!questions.choose(text)) void outbox.send(text);
+    },
+  });
+  const questions = new ChatQuestions({
+    note: (text) => screen.note(text),
+    link: () => stopper.link,
   });
   const status = createStatusLine(screen);
   const stopper = new Stopper({
@@ -48,25 +61,7 @@ export async function chat(context: CommandContext, options: ClientArguments): P
     const opening = openClientSession(context, {
       ...options,
       notice: (text) => screen.note(text),
-      onReply(message) {
-        screen.updateReply(message.id, undefined);
-        screen.print(replyText(message));
-        stopper.replied(message.inReplyTo);
-      },
-      handlers: {
-        onEnd: stopper.ended,
-        onUpdate({ id, kind, content, attachments, final, assumed, requestId }) {
-          if (kind !== "text") return;
-          status.typing(false);
-          if (!final)
-            screen.updateReply(id, replyText({ content, media: attachments.map(toMedia) }));
-          if (!final && requestId !== undefined) stopper.started(requestId);
-          if (assumed) screen.note(assumedSentence(options.silenceMs));
-        },
-        onRemoved: ({ id }) => screen.updateReply(id, undefined),
-        onTyping: ({ on }) => status.typing(on),
-        onState: status.changed,
-      },
+      ...createHandlers({ screen, stopper, status, questions, silenceMs: options.silenceMs }),
     });
     const session = await Promise.race([opening, left]);
     if (!session) return await exitDuringStart(opening, () => screen.close());
@@ -90,6 +85,47 @@ export async function chat(context: CommandContext, options: ClientArguments): P
     screen.close();
     context.stdin.destroy();
   }
+}
+
+interface HandlerOptions {
+  readonly screen: Screen;
+  readonly stopper: Stopper;
+  readonly status: ReturnType<typeof createStatusLine>;
+  readonly questions: ChatQuestions;
+  readonly silenceMs: number;
+}
+
+/** Shows what the server sends. */
+function createHandlers({
+  screen,
+  stopper,
+  status,
+  questions,
+  silenceMs,
+}: HandlerOptions): Pick<SessionOptions, "handlers" | "onReply"> {
+  return {
+    onReply(message) {
+      screen.updateReply(message.id, undefined);
+      if (questions.has(message.id)) return;
+      screen.print(replyText(message));
+      stopper.replied(message.inReplyTo);
+    },
+    handlers: {
+      onEnd: stopper.ended,
+      onQuestion: questions.changed,
+      onUpdate({ id, kind, content, attachments, final, assumed, requestId }) {
+        if (kind !== "text") return;
+        status.typing(false);
+        if (!final && !questions.has(id))
+          screen.updateReply(id, replyText({ content, media: attachments.map(toMedia) }));
+        if (!final && requestId !== undefined) stopper.started(requestId);
+        if (assumed) screen.note(assumedSentence(silenceMs));
+      },
+      onRemoved: ({ id }) => screen.updateReply(id, undefined),
+      onTyping: ({ on }) => status.typing(on),
+      onState: status.changed,
+    },
+  };
 }
 
 /** Sends typed lines and counts those that are not delivered yet. */

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import {
   decode,
   WireError,
+  type AnswerPayload,
   type ClientFrame,
   type ServerFrame,
 } from "../../lib/pico-wire/index.ts";
@@ -48,6 +49,9 @@ export async function runJson(context: CommandContext, options: ClientArguments)
   return outcome === undefined ? exitCodes.done : conversation.exitCode(outcome);
 }
 
+/** The client answers lines of its own input itself, with their ids. */
+const hiddenTypes: readonly string[] = ["pong", "question.ack", "stop.ack"];
+
 class JsonConversation {
   readonly tracker: ReplyTracker;
   readonly incomplete = createIncomplete();
@@ -70,7 +74,7 @@ class JsonConversation {
     this.tracker.activity();
     this.tracker.frame(frame);
     const isPending = frame.type === "error" && this.pending.has(frame.payload.request_id ?? "");
-    const isHidden = frame.type === "pong" || frame.type === "stop.ack" || isPending;
+    const isHidden = hiddenTypes.includes(frame.type) || isPending;
     if (!isHidden) this.print(frame);
   }
 
@@ -111,6 +115,7 @@ class JsonConversation {
     } else if (type === "message.send" || type === "media.send") return this.send(frame, session);
     else if (type === "ping") this.print({ type: "pong", ...(id !== undefined && { id }) });
     else if (type === "message.stop") return this.stop(id, frame.payload.request_id, session);
+    else if (type === "question.answer") return this.answer(id, frame.payload, session);
     else if (type !== "ack") session.link.typing(type === "typing.start");
     return undefined;
   }
@@ -154,6 +159,22 @@ class JsonConversation {
       const stopped = results.map((item) => ({ request_id: item.requestId, status: item.status }));
       const payload = { ...(id !== undefined && { request_id: id }), stopped };
       this.print({ type: "stop.ack", payload });
+    } catch (error) {
+      const { code, message } = errorReason(error);
+      this.fail(code, message, id);
+    }
+  }
+
+  /** Prints the `question.ack` with the id of the line. */
+  private async answer(
+    id: string | undefined,
+    { message_id, ...given }: AnswerPayload,
+    session: ClientSession,
+  ): Promise<void> {
+    const ids = { ...(id !== undefined && { request_id: id }), message_id };
+    try {
+      const result = await session.link.answer(message_id, given);
+      this.print({ type: "question.ack", payload: { ...ids, ...result } });
     } catch (error) {
       const { code, message } = errorReason(error);
       this.fail(code, message, id);

@@ -6,6 +6,7 @@ import { exitCodes, type CommandContext } from "../commands/command.ts";
 import { runConversation, createReplyTracker } from "./expectation.ts";
 import { assumedSentence, begunSentence, createIncomplete } from "./incomplete.ts";
 import { whenReaderGone } from "./lines.ts";
+import { ShownQuestions } from "./question-text.ts";
 import { replyText, sanitizeLine } from "./text.ts";
 
 /** Sends each input line as a message and prints the replies. */
@@ -13,22 +14,29 @@ export async function runPiped(context: CommandContext, options: ClientArguments
   const tracker = createReplyTracker(options.timeoutMs, () => session.link.reportsEnds());
   const incomplete = createIncomplete();
   const say = (text: string): void => context.say(`doorward: ${text}\n`);
+  const questions = new ShownQuestions((line) => context.say(`${line}\n`));
   let failures = 0;
   const sessionOptions: SessionOptions = {
     ...options,
     notice: say,
     onReply: (message) => {
+      if (questions.has(message.id)) return;
       context.out(`${replyText(message)}\n`);
       tracker.replied(message.inReplyTo);
     },
     handlers: {
       onFrame: tracker.frame,
       onUpdate(message) {
+        if (questions.has(message.id)) return tracker.activity();
         incomplete.update(message);
         tracker.updated(message);
         if (message.assumed) say(assumedSentence(options.silenceMs));
       },
       onRemoved: incomplete.removed,
+      onQuestion(question) {
+        tracker.activity();
+        questions.changed(question);
+      },
       onTyping: tracker.activity,
       onEnd: ({ requestId }) => tracker.ended(requestId),
       onState({ to, reason, retryInMs = 0, attempt }) {

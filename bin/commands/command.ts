@@ -35,6 +35,7 @@ export interface CommandContext {
 
 /**
  * `incomplete`: the client ended before the reply, or assumed its end after a silence.
+ * `waiting`: a question of the application waits for an answer.
  * `interrupted`: a second Ctrl+C ended the client while it stopped an answer.
  */
 export const exitCodes = {
@@ -44,6 +45,7 @@ export const exitCodes = {
   refused: 3,
   unreachable: 4,
   incomplete: 5,
+  waiting: 6,
   interrupted: 130,
 } as const;
 

@@ -62,6 +62,26 @@ export const commands: Readonly<Record<string, Command>> = {
     },
     load: async () => (await import("./conversations.ts")).conversations,
   },
+  questions: {
+    usage: [["questions", "List the questions of the application that wait for an answer"]],
+    load: async () => (await import("./questions.ts")).questions,
+  },
+  answer: {
+    usage: [
+      ["answer ID [OPTION]", "Answer a question; several options in one text: a,b"],
+      ["  -text TEXT", "Add a reason, or answer with this text"],
+      ["  -set NAME=VALUE", "Fill in a field of a form; repeat it for each field"],
+      ["  -dismiss", "Close the question without an answer"],
+      ["  -session NAME", "Required if the question is from before a restart"],
+    ],
+    options: {
+      text: { type: "string" },
+      set: { type: "string", multiple: true },
+      dismiss: { type: "boolean" },
+      session: { type: "string" },
+    },
+    load: async () => (await import("./questions.ts")).answer,
+  },
   stop: {
     usage: [
       ["stop", "Stop the running answer of a conversation; the launcher continues"],

@@ -9,6 +9,7 @@ import {
 } from "../client/incomplete.ts";
 import type { ExitStatus } from "../client/exit-status.ts";
 import { PlainTurns } from "../client/plain-turns.ts";
+import { ShownQuestions } from "../client/question-text.ts";
 import { replyText, sanitizeLine } from "../client/text.ts";
 import { clientArguments, errorReason, openClientSession } from "../client/session.ts";
 import type { Message } from "../../plugins/channels/index.ts";
@@ -54,6 +55,7 @@ export async function send(context: CommandContext): Promise<number> {
   const incomplete = createIncomplete();
   const timeout = createTimeout(timeoutMs);
   const replies: PrintedReply[] = [];
+  const questions = new ShownQuestions((line) => context.say(`${line}\n`));
   let end: ChatEnd | undefined;
   let link: PicoLink | undefined;
   let resolveAnswer: (outcome: "answered") => void;
@@ -71,11 +73,13 @@ export async function send(context: CommandContext): Promise<number> {
     const hasReply = replies.length > 0 || (end && end.outcome !== "completed");
     if (hasReply && (end || isPlainEnd())) resolveAnswer("answered");
   }
+  const isOurs = ({ requestId = id }: { requestId?: string }): boolean => requestId === id;
   const session = await openClientSession(context, {
     ...options,
     profile: "send",
     notice: output.notice,
     onReply(message) {
+      if (questions.has(message.id)) return;
       if (message.inReplyTo === undefined || message.inReplyTo === id) {
         replies.push(message);
         check();
@@ -83,9 +87,10 @@ export async function send(context: CommandContext): Promise<number> {
     },
     handlers: {
       onUpdate(message) {
-        if (message.requestId === undefined || message.requestId === id) incomplete.update(message);
+        if (isOurs(message) && !questions.has(message.id)) incomplete.update(message);
       },
       onRemoved: incomplete.removed,
+      onQuestion: (question) => (isOurs(question) ? questions.changed(question) : undefined),
       // Thoughts and tool calls are activity too.
       onFrame(frame) {
         turns.accept(frame);
@@ -115,16 +120,30 @@ export async function send(context: CommandContext): Promise<number> {
   await session.close();
   const begun = incomplete.begun().map((reply) => ({ ...reply, session: conversation }));
   const answer = joinReplies([...replies, ...begun]);
+  if (outcome === "timeout" && questions.areOpen())
+    return output.fail(exitCodes.waiting, "question_open", waitingSentence);
   if (!answer) return output.fail(...failureOf(outcome, end, timeoutMs, problem));
-  const isWhole = outcome === "answered" && (end?.outcome ?? "completed") === "completed";
-  output.reply(answer, isWhole && !incomplete.assumed());
-  if (isWhole && !incomplete.assumed()) return exitCodes.done;
-  const isRejected = typeof outcome === "object" && "message" in outcome;
-  if (isWhole) output.notice(assumedSentence(silenceMs));
-  else if (isRejected) output.notice(sanitizeLine(outcome.message));
-  else output.notice(end ? endedSentence(end) : begunSentence);
-  return exitCodes.incomplete;
+  const reason = incompleteReason(outcome, end, incomplete.assumed() ? silenceMs : undefined);
+  return output.reply(answer, reason);
 }
+
+/**
+ * @param silenceMs - Set if a silence ended the reply.
+ * @returns Why the printed reply may be incomplete; undefined if it is whole.
+ */
+function incompleteReason(
+  outcome: Outcome,
+  end: ChatEnd | undefined,
+  silenceMs: number | undefined,
+): string | undefined {
+  const isComplete = (end?.outcome ?? "completed") === "completed";
+  if (outcome === "answered" && isComplete)
+    return silenceMs === undefined ? undefined : assumedSentence(silenceMs);
+  if (typeof outcome === "object" && "message" in outcome) return sanitizeLine(outcome.message);
+  return end ? endedSentence(end) : begunSentence;
+}
+
+const waitingSentence = "The question was not answered in time. It is still open.";
 
 type Outcome = "answered" | "timeout" | ExitStatus | { code: string; message: string };
 
@@ -176,10 +195,14 @@ function createOutput(context: CommandContext) {
       else notice(sanitizeLine(message));
       return exitCode;
     },
-    reply({ id, session, content, media }: PrintedReply, complete: boolean): void {
-      if (!context.json) return context.out(`${replyText({ content, media })}\n`);
+    /** @param incomplete - Why it may be incomplete. */
+    reply({ id, session, content, media }: PrintedReply, incomplete: string | undefined): number {
+      const complete = incomplete === undefined;
       const files = media.map(({ type, url, filename }) => ({ type, url, filename }));
-      printJson(context, { id, session_id: session, content, media: files, complete });
+      if (!context.json) context.out(`${replyText({ content, media })}\n`);
+      else printJson(context, { id, session_id: session, content, media: files, complete });
+      if (incomplete !== undefined) notice(incomplete);
+      return complete ? exitCodes.done : exitCodes.incomplete;
     },
   };
 }

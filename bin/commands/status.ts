@@ -21,6 +21,8 @@ interface Status {
     readonly command: string;
     readonly restarts: number;
   };
+  /** Open questions of the application. */
+  readonly questions?: number;
   readonly refusedEdits: readonly string[];
   readonly channelUrl?: string;
   readonly channel?: {
@@ -75,6 +77,8 @@ export async function status(context: CommandContext): Promise<number> {
   for (const { title, enabled, url } of answer.body.protocols ?? [])
     if (enabled) row(title, ["on", url].filter(Boolean).join(": "));
   if (program) row("Program", `${program.state}, restarts ${program.restarts}: ${program.command}`);
+  const open = answer.body.questions ?? 0;
+  if (open > 0) row("Questions", `${open} waiting for an answer: doorward questions`);
   for (const { name, state: how, reason } of plugins)
     row("Plugin", [name, how, reason].filter(Boolean).join(": "));
   for (const node of answer.body.store?.nodes ?? []) row("Node", describeNode(node));

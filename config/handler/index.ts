@@ -198,6 +198,7 @@ export async function resolveProgram(
     restart: read.restart,
     timeoutS: read.timeout_s,
     stopGraceS: read.stop_grace_s,
+    questionMaxS: read.question_max_s,
     ...(read.suggestions && { suggestions: read.suggestions }),
   };
 }

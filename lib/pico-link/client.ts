@@ -8,6 +8,7 @@ export type { ChatError } from "./errors.ts";
 export type { SocketConstructor } from "./dial.ts";
 export type { HistoryOptions, HistoryPage, HistoryTurn } from "./history.ts";
 export type { MediaLimits } from "./media.ts";
+export type { ChatAnswer, ChatAnswered, ChatQuestion } from "./questions.ts";
 export type { ChatEnd, ChatTurn, ChatUsage, StoppedAnswer } from "./answer-types.ts";
 export type { ChatFrame } from "./text-types.ts";
 export type {

@@ -3,6 +3,7 @@ import { createDialer, httpUrl, type Dial, type SocketConstructor } from "./dial
 import { readHistory, type HistoryOptions, type HistoryPage } from "./history.ts";
 import { createLink } from "./link.ts";
 import { fetchMedia, type MediaLimits, type MediaSource } from "./media.ts";
+import type { ChatAnswer, ChatAnswered } from "./questions.ts";
 import type { StoppedAnswer } from "./answer-types.ts";
 import type {
   ChatHandlers,
@@ -66,6 +67,15 @@ export interface Client {
    * @throws ChatError `unsupported` (the server cannot stop messages), `expired` or `closed`.
    */
   stop(requestId?: string): Promise<readonly StoppedAnswer[]>;
+  /**
+   * Answers a question. Nothing is kept while the link is not open.
+   *
+   * @param questionId - The `id` that `onQuestion` reported.
+   * @returns The effect: also `already`, if another person was faster.
+   * @throws ChatError `not_sent` (the link is not open), `unconfirmed` (the connection ended; the
+   * answer may count), `unsupported`, or a code of the server.
+   */
+  answer(questionId: string, answer: ChatAnswer): Promise<ChatAnswered>;
   /**
    * Shows or hides the typing indicator at the application. A loss is harmless; without a
    * connection, nothing is sent.

@@ -7,6 +7,7 @@ export * as bounds from "./limits.ts";
 export * as timing from "./limits.ts";
 export { createLink } from "./link.ts";
 export { initialData } from "./step-context.ts";
+export type { ChatAnswer, ChatAnswered, ChatQuestion } from "./questions.ts";
 export type { ChatEnd, StoppedAnswer } from "./answer-types.ts";
 export type {
   Driver,

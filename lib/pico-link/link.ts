@@ -100,12 +100,15 @@ function createSenders() {
       else sender.reject(chatError("id_reused"));
       return false;
     },
-    settle(effect: Extract<Effect, { type: "confirmed" | "halted" | "refused" }>): void {
+    settle(
+      effect: Extract<Effect, { type: "answered" | "confirmed" | "halted" | "refused" }>,
+    ): void {
       const { id } = effect;
       const { senders = [] } = messages.get(id) ?? {};
       messages.delete(id);
       for (const { resolve, reject } of senders) {
         if (effect.type === "confirmed") resolve({ id, status: effect.status } as never);
+        else if (effect.type === "answered") resolve(effect.result as never);
         else if (effect.type === "halted") resolve(effect.stopped as never);
         else reject(chatError(effect.code, effect.message));
       }
@@ -118,7 +121,7 @@ function createCalls(
   senders: ReturnType<typeof createSenders>,
   newId: () => string,
   dispatch: (event: LinkEvent) => void,
-): Pick<Link, "send" | "stop"> {
+): Pick<Link, "answer" | "send" | "stop"> {
   return {
     send(message) {
       const { id = newId(), ...payload }: ChatOutgoing =
@@ -131,6 +134,17 @@ function createCalls(
       accepted.catch(() => undefined); // A caller that does not wait for it must not crash.
       return { id, accepted };
     },
+    answer: (questionId, answer) =>
+      new Promise((resolve, reject) => {
+        const id = newId();
+        const payload = { message_id: questionId, ...answer };
+        senders.add(id, "", { resolve, reject });
+        dispatch({
+          type: "answer",
+          id,
+          text: JSON.stringify({ type: "question.answer", id, payload }),
+        });
+      }),
     stop: (requestId) =>
       new Promise((resolve, reject) => {
         const id = newId();
@@ -266,6 +280,7 @@ export function createLink(options: LinkOptions): Link {
         return socket?.write(effect.text);
       case "notify":
         return (options[effect.handler] as Handler | undefined)?.(effect.payload);
+      case "answered":
       case "halted":
       case "confirmed":
       case "refused":

@@ -3,6 +3,7 @@ import type { ErrorPayload, ReceivedFrame } from "../pico-wire/index.ts";
 import { readGrowth, rememberText } from "./growing-texts.ts";
 import { assemble, completeBefore, dropPartial } from "./message-assembly.ts";
 import { reject, confirm } from "./outbox.ts";
+import { handleQuestion, handleQuestionAck, rejectAnswer } from "./questions.ts";
 import { updateConnection, update, notify, type StepContext } from "./step-context.ts";
 import { handleGap, startStream, handleHello, acceptNumbered } from "./stream.ts";
 import { failStops, handleEnd, handleStopAck, handleTurn } from "./stops.ts";
@@ -45,6 +46,7 @@ function handleFrame(context: StepContext, frame: ChatFrame): void {
     case "message.create":
     case "message.update":
     case "media.create":
+      handleQuestion(context, frame.payload);
       return assemble(context, frame, isExtension);
     case "message.delete":
       dropPartial(context, frame.payload.message_id);
@@ -57,6 +59,8 @@ function handleFrame(context: StepContext, frame: ChatFrame): void {
       return handleEnd(context, frame.payload);
     case "stop.ack":
       return handleStopAck(context, frame.payload);
+    case "question.ack":
+      return handleQuestionAck(context, frame.payload);
     case "gap":
       return handleGap(context, frame.payload);
     case "typing.start":
@@ -71,7 +75,9 @@ function handleFrame(context: StepContext, frame: ChatFrame): void {
   }
 }
 
-function handleError(context: StepContext, { code, message, request_id: id }: ErrorPayload): void {
+function handleError(context: StepContext, error: ErrorPayload): void {
+  const { code, message, request_id: id } = error;
+  if (rejectAnswer(context, error)) return;
   const isOurs = id !== undefined && context.core.outbox.some((entry) => entry.id === id);
   if (isOurs && (code === "busy" || code === "not_stored")) return scheduleRetry(context, code);
   if (isOurs) return reject(context, id, code, message);

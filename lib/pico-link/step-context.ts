@@ -29,6 +29,7 @@ export const initialData: LinkData = {
   outbox: [],
   parts: [],
   stops: [],
+  answers: [],
   ownIds: [],
   completedIds: [],
   isPlain: false,

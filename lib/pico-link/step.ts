@@ -11,6 +11,7 @@ import {
   update,
   type StepContext,
 } from "./step-context.ts";
+import { failAnswers, sendAnswer } from "./questions.ts";
 import { ackDeadline, acknowledge } from "./stream.ts";
 import { expireStops, nextExpiryAt, requestStop, sendStops } from "./stops.ts";
 import type { ConnectionData, LinkData, Effect, LinkEvent } from "./types.ts";
@@ -30,6 +31,7 @@ export function step(
   const silenceMs = Math.min(moment.silenceMs || timing.messageIdleMs, timing.maxServerDelayMs);
   const context: StepContext = { core: linkData, ...moment, silenceMs, effects: [] };
   handleEvent(context, event);
+  failAnswers(context);
   sendQueued(context);
   // Messages that were sent before are repeated first.
   if (context.core.outbox.every(({ sent, attempted }) => sent || !attempted)) {
@@ -56,6 +58,8 @@ function handleEvent(context: StepContext, event: LinkEvent): void {
       return enqueue(context, event);
     case "halt":
       return requestStop(context, event.id, event.requestId);
+    case "answer":
+      return sendAnswer(context, event.id, event.text);
     case "typing":
       return sendTyping(context, event.on);
     case "opened":

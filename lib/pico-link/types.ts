@@ -1,4 +1,5 @@
 // Types of the link.
+import type { ChatAnswer, ChatAnswered, ChatQuestion } from "./questions.ts";
 import type { ChatEnd, ChatTurn, StopRequest, StoppedAnswer } from "./answer-types.ts";
 import type { Attachment, Cursor, Hello, ReceivedFrame } from "../pico-wire/index.ts";
 import type { Dial } from "./dial.ts";
@@ -194,6 +195,8 @@ export interface LinkData {
   readonly outbox: readonly OutboxEntry[];
   readonly parts: readonly PartialMessage[];
   readonly stops: readonly StopRequest[];
+  /** The frame ids of answers that the server has not confirmed. */
+  readonly answers: readonly string[];
   /** The latest ids of messages sent by this link. */
   readonly ownIds: readonly string[];
   /** The latest ids passed to `onMessage`. Later updates of these messages do not call it again. */
@@ -217,6 +220,7 @@ export type LinkEvent =
   | { readonly type: "send"; readonly id: string; readonly text: string; readonly bytes: number }
   | { readonly type: "typing"; readonly on: boolean }
   | { readonly type: "halt"; readonly id: string; readonly requestId?: string | undefined }
+  | { readonly type: "answer"; readonly id: string; readonly text: string }
   | (Exclude<SocketEvent, { type: "message" }> & { readonly generation: number })
   | { readonly type: "flushed"; readonly generation: number }
   | {
@@ -241,6 +245,7 @@ export type Effect =
   | { readonly type: "drop" }
   | { readonly type: "write"; readonly text: string }
   | { readonly type: "halted"; readonly id: string; readonly stopped: readonly StoppedAnswer[] }
+  | { readonly type: "answered"; readonly id: string; readonly result: ChatAnswered }
   | { readonly type: "confirmed"; readonly id: string; readonly status: ChatReceipt["status"] }
   | {
       readonly type: "refused";
@@ -256,6 +261,8 @@ export interface ChatNotifications {
   readonly onMessage: ChatMessage;
   /** Every update of a message of any kind, including the complete one, for display. */
   readonly onUpdate: ChatMessage;
+  /** A question of the application: when it is asked, and again when it is settled. */
+  readonly onQuestion: ChatQuestion;
   /** The server removed a message. */
   readonly onRemoved: { readonly id: string };
   /** A message that a person sent from another device. Only from servers with `turns`. */
@@ -365,6 +372,15 @@ export interface Link {
   start(): void;
   send(message: string | ChatOutgoing): SentMessage;
   stop(requestId?: string): Promise<readonly StoppedAnswer[]>;
+  /**
+   * Answers a question. Nothing is kept while the link is not open.
+   *
+   * @param questionId - The `id` that `onQuestion` reported.
+   * @returns The effect: also `already`, if another person was faster.
+   * @throws ChatError `not_sent` (the link is not open), `unconfirmed` (the connection ended; the
+   * answer may count), `unsupported`, or a code of the server.
+   */
+  answer(questionId: string, answer: ChatAnswer): Promise<ChatAnswered>;
   typing(on: boolean): void;
   state(): LinkState;
   /** True if the server reports the ends of answers. Otherwise, a complete text is the answer. */

@@ -2,7 +2,7 @@
 import type { Attachment, Envelope, StreamPosition } from "./messages.ts";
 
 /** Names of `pico_can`: additions to extension 1 that a client asks for. */
-export type Capability = "append" | "stop" | "turns";
+export type Capability = "append" | "questions" | "stop" | "turns";
 
 /** The message of a person, as the other clients of the session receive it. */
 export interface UserTurn {

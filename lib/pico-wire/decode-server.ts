@@ -10,6 +10,7 @@ import {
   type JsonObject,
 } from "./json.ts";
 import { readAttachments } from "./media.ts";
+import { readQuestion, readQuestionAck } from "./question.ts";
 import type { AnswerEndPayload, AppendPayload, StopAckFrame, UserTurn } from "./capabilities.ts";
 import type {
   Envelope,
@@ -79,6 +80,8 @@ function decodeBody(
       return { type, ...envelope, ...readPosition(object), payload: readTurn(payload, base) };
     case "stop.ack":
       return { type, ...envelope, payload: readStopAck(payload) };
+    case "question.ack":
+      return { type, ...envelope, payload: readQuestionAck(payload) };
     case "answer.end":
       return { type, ...envelope, payload: readEnd(payload) };
     case "gap":
@@ -242,6 +245,7 @@ function readServerMessage(payload: JsonObject, base: string | undefined): Serve
   const usage = ownValue(payload, "context_usage");
   const attachments = readAttachments(ownValue(payload, "attachments"), base);
   const model_name = readText(payload, "model_name");
+  const question = readQuestion(ownValue(payload, "question"));
   return {
     message_id: readName(payload, "message_id", isId) ?? "",
     content: readText(payload, "content"),
@@ -254,5 +258,6 @@ function readServerMessage(payload: JsonObject, base: string | undefined): Serve
     ...(attachments.length > 0 && { attachments }),
     ...(model_name !== "" && { model_name }),
     ...(usage !== undefined && { context_usage: withoutPrototypeKeys(usage) }),
+    ...(question && { question }),
   };
 }

@@ -6,6 +6,7 @@ import { WireError, wireError } from "./errors.ts";
 import { ownValue, decodeUtf8, fitsInBytes, isId, isSessionId, type JsonObject } from "./json.ts";
 import { limits } from "./limits.ts";
 import { emptyMedia, readMedia } from "./media.ts";
+import { readAnswer, type AnswerPayload } from "./question.ts";
 import type {
   ClientFrame,
   Envelope,
@@ -80,6 +81,19 @@ export function decodeStopRequest(body: string | Uint8Array): {
 }
 
 /**
+ * Decodes the body of `POST /pico/answer`.
+ *
+ * @throws WireError and nothing else, whatever the input.
+ */
+export function decodeAnswerRequest(
+  body: string | Uint8Array,
+): AnswerPayload & { readonly session_id?: string } {
+  const object = readObject(body, "The body");
+  const { session_id } = readEnvelope(object);
+  return { ...(session_id !== undefined && { session_id }), ...readAnswer(object) };
+}
+
+/**
  * Decodes a frame of a client. Unknown keys are ignored.
  *
  * @throws WireError and nothing else, whatever the input.
@@ -135,6 +149,8 @@ function decodeBody(type: string, envelope: Envelope, payload: JsonObject): Clie
       return completeFrame(envelope, type, { seq: readAck(payload) });
     case "message.stop":
       return completeFrame(envelope, type, readStop(payload));
+    case "question.answer":
+      return completeFrame(envelope, type, readAnswer(payload));
     case "ping":
     case "typing.start":
     case "typing.stop":

@@ -1,12 +1,22 @@
 // The codec of the Pico Protocol: frame types, encoding, decoding, limits and codes. It uses no
 // sockets, timers or dependencies, and runs in browsers.
 export { formatCursor, parseCursor, type Cursor } from "./cursor.ts";
-export { decode, decodeRequest, decodeStopRequest } from "./decode.ts";
+export { decode, decodeAnswerRequest, decodeRequest, decodeStopRequest } from "./decode.ts";
 export { decodeServer } from "./decode-server.ts";
 export { encode } from "./encode.ts";
 export { WireError } from "./errors.ts";
 export { frameLimits } from "./frame-limits.ts";
 export { limits } from "./limits.ts";
+export { askedText, questionContent, readQuestion } from "./question.ts";
+export type {
+  AnswerPayload,
+  QuestionAck,
+  QuestionAckFrame,
+  QuestionAnswerFrame,
+  WireOption,
+  WireQuestion,
+  WireSettlement,
+} from "./question.ts";
 export {
   interpretClose,
   closeReason,

@@ -7,6 +7,7 @@ import type {
   UnknownFrame,
   UserTurnFrame,
 } from "./capabilities.ts";
+import type { QuestionAckFrame, QuestionAnswerFrame, WireQuestion } from "./question.ts";
 
 /** The sender of a frame. */
 export type Role = "client" | "server";
@@ -128,6 +129,8 @@ export interface ServerMessage {
    * "summarize_at_tokens"?, "used_percent"?}`. Not validated by the decoder.
    */
   readonly context_usage?: unknown;
+  /** The question that the message asks. Its last update settles it. */
+  readonly question?: WireQuestion;
 }
 
 /** The content of an `error` frame. */
@@ -297,6 +300,7 @@ export interface ServerMessageFrame extends Envelope, StreamPosition {
 
 /** A frame that a client sends. */
 export type ClientFrame =
+  | QuestionAnswerFrame
   | (Envelope & { readonly type: "message.send" | "media.send"; readonly payload: MessagePayload })
   | (Envelope & { readonly type: "ping" })
   | AckFrame
@@ -314,6 +318,7 @@ export type ServerFrame =
   | GapFrame
   | UserTurnFrame
   | StopAckFrame
+  | QuestionAckFrame
   | AnswerEndFrame
   | ErrorFrame
   | PongFrame

@@ -7,26 +7,52 @@ import type {
   GrowingMessage,
   HistoryOptions,
   InboundMessage,
+  AnswerResult,
+  OpenQuestion,
   OutboundMessage,
   Page,
+  Question,
+  QuestionAnswer,
+  QuestionSettlement,
+  QuestionVia,
   Sender,
   StopResult,
   Turn,
   Usage,
 } from "../conversations/contract.ts";
+import type {
+  Ask,
+  DurableQuestionInput,
+  QuestionCounts,
+  QuestionInput,
+  QuestionResult,
+} from "./question-contract.ts";
 
+export type * from "./question-contract.ts";
 export type {
   Address,
   AnswerEnd,
+  AnswerResult,
   ContextUsage,
+  DurableAnswer,
   EndOptions,
   FinishReason,
   GrowingMessage,
+  FormProperty,
+  FormSchema,
   HistoryOptions,
   InboundMessage,
   Media,
+  OpenQuestion,
   OutboundMessage,
   PreviousTurn,
+  Question,
+  QuestionAnswer,
+  QuestionKind,
+  QuestionOption,
+  QuestionOutcome,
+  QuestionSettlement,
+  QuestionVia,
   Sender,
   StopResult,
   StopStatus,
@@ -57,6 +83,8 @@ export interface Message extends InboundMessage {
   reply(message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt>;
   /** Opens a reply that grows. It names this message as `inReplyTo`. */
   stream(options?: StreamOptions): ReplyStream;
+  /** Asks the people of this session, and waits for their answer. */
+  readonly ask: Ask;
   /**
    * Aborts when a client stops this message (`stopped`), and when the kernel stops (`not_running`).
    * Pass it to the text generator. Replies after a stop reject with `stopped`.
@@ -200,6 +228,31 @@ export interface Channels {
   /** Resolves when the application works on no message of any channel. While the kernel stops, that
    *  is when the answers have ended, or were cut at the end of their time. */
   drained(): Promise<void>;
+  /** Asks the people of a session, without a message of theirs: see `Message.ask`. */
+  ask(to: Address, question: DurableQuestionInput): Promise<{ readonly id: string }>;
+  ask(to: Address, question: QuestionInput): Promise<QuestionResult>;
+  /**
+   * Answers a question. The first valid answer counts.
+   *
+   * @param id - Id of the question.
+   * @param by - The person who answers, as the server knows them.
+   * @param via - Where the answer came from.
+   * @throws store_unavailable if the answer could not be stored; the question stays open.
+   */
+  answer(
+    to: Address,
+    id: string,
+    answer: QuestionAnswer,
+    by: Sender | undefined,
+    via: QuestionVia,
+  ): Promise<AnswerResult>;
+  /** Lists the open questions, oldest first. */
+  questions(filter?: Partial<Address>): readonly OpenQuestion[];
+  /** Finds the session of a question that is open, or was settled recently. */
+  findQuestion(id: string): Address | undefined;
+  /** Delivers the answers of durable questions that no application has accepted, in order. Called
+   *  by an application that starts again. */
+  deliverAnswers(): void;
   /** Lists the sessions of a channel in which a message of a client runs or waits. */
   busySessions(channel: string): readonly string[];
   /** Lists the attached channels, in the order in which they were attached. */
@@ -233,6 +286,8 @@ export interface Channels {
   times(): readonly RequestTimes[];
   /** Counts the messages of all channels. */
   traffic(): ChannelTraffic;
+  /** Counts the questions. */
+  questionCounts(): QuestionCounts;
 }
 
 /** The times of one message of a client. `…Ms` are milliseconds since it arrived. */
@@ -366,6 +421,15 @@ export interface ChannelHandle {
   sessionIdle(session: string): void;
   /** Stops a message of the session, or all of them, as `Channels.stop` does. */
   stop(session: string, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
+  /** Answers a question of the session, as `Channels.answer` does, for channels with buttons.
+   *  @defaultValue `"pico"` for `via` */
+  answer(
+    session: string,
+    id: string,
+    answer: QuestionAnswer,
+    by?: Sender,
+    via?: QuestionVia,
+  ): Promise<AnswerResult>;
   /** Returns true while the application processes a message of this session (default: of any
    *  session), even after it has acknowledged the message. */
   isBusy(session?: string): boolean;
@@ -479,6 +543,23 @@ export type ChannelsEvents = {
       readonly ms: number;
       /** Unix milliseconds. */
       readonly at: number;
+    };
+  /** The application asked a question. Without content. */
+  "channels:question-asked": Address & {
+    /** Id of the question. */
+    readonly id: string;
+    /** Its kind. */
+    readonly kind: Question["kind"];
+  };
+  /** A question was settled. Without content. */
+  "channels:question-settled": Address &
+    Pick<QuestionSettlement, "outcome" | "via"> & {
+      /** Id of the question. */
+      readonly id: string;
+      /** Id of the person, if known. */
+      readonly by?: string;
+      /** Milliseconds since it was asked. */
+      readonly ms: number;
     };
   /** A client asked to stop a message. */
   "channels:stop-asked": Address & {

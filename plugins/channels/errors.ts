@@ -26,6 +26,10 @@ export const channelsErrors = errorTable({
   not_running: "Messages can be sent and received only while Doorward is running.",
   unsupported: (channel: string, action: string) =>
     `The channel "${channel}" cannot ${action} messages.`,
+  invalid_question: (problem: string) => `The question is not valid: ${problem}.`,
+  unsupported_question: (problem: string) => `Questions cannot ask for this: ${problem}.`,
+  too_many_questions: (count: number, where: string) =>
+    `${count} questions are open in ${where}; wait until some are answered.`,
   not_owner: "Another node has taken over this session.",
   stopped: "The message was stopped; send it again as a new message if you need it.",
   stream_ended: "The reply has ended; call write() before end().",

@@ -240,12 +240,23 @@ export class Inbound {
       results.push({ id: message.id, status: "removed" });
     }
     for (const run of running) {
-      this.options.stopAsked(run.message, by);
-      run.stop();
+      this.stopRun(run, by);
       results.push({ id: run.message.id, status: "stopping" });
     }
     if (id === undefined || results.length > 0) return results;
     return [{ id, status: this.dedupe.find({ channel, session, id }) ? "over" : "unknown" }];
+  }
+
+  /** Clients see that the questions of a message are settled before its application stops. */
+  private stopRun(run: Run, by: Sender | undefined): void {
+    const stop = (): void => {
+      this.options.stopAsked(run.message, by);
+      run.stop();
+    };
+    const closing = run.closeQuestions(by);
+    // The application learns the outcome of its questions first.
+    if (closing) void closing.then(() => setImmediate(stop));
+    else stop();
   }
 
   /**

@@ -23,7 +23,9 @@ import { Recording } from "./recording.ts";
 import type { RunOptions } from "./run-options.ts";
 import { OpenReplies } from "./open-replies.ts";
 import { addAnswer, createTrafficCounts, recordTimes, type TrafficCounts } from "./traffic.ts";
+import { SessionQuestions } from "./session-questions.ts";
 import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
+import { isAnswerId } from "./durable-answers.ts";
 
 export { application } from "./application.ts";
 export {
@@ -63,7 +65,24 @@ export type {
   ChannelHandle,
   Media,
   Message,
+  Ask,
+  AnswerResult,
   DeliveryCallbacks,
+  DurableAnswer,
+  DurableQuestionInput,
+  FormProperty,
+  FormSchema,
+  OpenQuestion,
+  Question,
+  QuestionAnswer,
+  QuestionCounts,
+  QuestionInput,
+  QuestionKind,
+  QuestionOption,
+  QuestionOutcome,
+  QuestionResult,
+  QuestionSettlement,
+  QuestionVia,
   OutboundMessage,
   AdapterReceipt,
   Receipt,
@@ -116,6 +135,7 @@ interface HandleOptions {
   readonly inbound: InboundRoute;
   readonly drained: Inbound["drained"];
   readonly drainMs: () => number | undefined;
+  readonly answer: Channels["answer"];
   readonly receipts: ReceiptTracker;
   readonly streams: ReplyStreams;
   readonly emit: ChannelsScope["emit"];
@@ -145,6 +165,8 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
   const { name, attached, isAttached, detach, inbound, drained, receipts, streams, emit } = options;
   const hand: ChannelHandle["hand"] = (message, outcome, deliverOptions) => {
     if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
+    // A client must not take the place of an answer that the application waits for.
+    if (isAnswerId(message.id ?? "")) return outcome.rejected(channelsErrors.id_reused());
     let complete: InboundMessage;
     try {
       complete = toInbound(options, message);
@@ -177,6 +199,10 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
     },
     stop: (session, id, by) =>
       isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : [],
+    async answer(session, id, answer, by, via = "pico") {
+      if (!isAttached()) throw channelsErrors.not_running();
+      return options.answer({ channel: name, session }, id, answer, by, via);
+    },
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
     drained,
     stopTimes: (stopMs) => stopTimes(stopMs, options.drainMs()),
@@ -188,21 +214,28 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
 }
 
 /** Without a shared store, this adds no step to the way of a message. */
-function createRoute({ uses, log, after }: ChannelsScope, inbound: Inbound): InboundRoute {
+function createRoute(
+  { uses, log, after }: ChannelsScope,
+  inbound: Inbound,
+  questions: SessionQuestions,
+): { readonly route: InboundRoute; readonly answer: Channels["answer"] } {
   const ownership = uses.conversations?.ownership;
-  return ownership ? new OwnershipQueue({ ownership, inbound, log, after }) : inbound;
+  if (!ownership) return { route: inbound, answer: questions.answer };
+  const route = new OwnershipQueue({ ownership, inbound, questions, log, after });
+  return { route, answer: (...given) => route.answer(...given) };
 }
 
 interface SendingOptions {
   readonly adapters: AttachedChannels;
   readonly isRunning: () => boolean;
   readonly counts: TrafficCounts;
+  readonly isAsking: (to: Address) => boolean;
 }
 
 /** Creates the objects that pass messages and replies to the channels. */
 function createSending(
   { clock, random, emit, after }: ChannelsScope,
-  { adapters, isRunning, counts }: SendingOptions,
+  { adapters, isRunning, counts, isAsking }: SendingOptions,
 ) {
   const receipts = new ReceiptTracker((channel, session, { id, status, reason }) => {
     const optional = reason === undefined ? {} : { reason };
@@ -225,17 +258,55 @@ function createSending(
   const streams = createReplyStreams({
     ...outbound,
     updates: ({ channel }) => adapters.get(channel)?.update !== undefined,
+    isAsking,
     resumeMs: ({ channel }) => adapters.get(channel)?.resumeMs ?? 0,
     clock,
     after,
   });
-  return { outbound, streams, receipts, deletions };
+  const calls = { send: outbound.send, stream: streams.open, deletions };
+  return { outbound, streams, receipts, deletions, calls };
+}
+
+interface AskingOptions {
+  readonly sending: ReturnType<typeof createSending>;
+  readonly adapters: AttachedChannels;
+  readonly isRunning: () => boolean;
+  readonly history: Channels["history"];
+  readonly deliver: ConstructorParameters<typeof SessionQuestions>[0]["deliver"];
+}
+
+/** Creates the questions of the application, and emits the events about them. */
+function createQuestions(
+  { clock, log, emit, after, uses }: ChannelsScope,
+  { sending: { outbound, streams }, adapters, isRunning, history, deliver }: AskingOptions,
+): SessionQuestions {
+  return new SessionQuestions({
+    ...{ clock, log, after, isRunning, history, deliver },
+    newId: outbound.newId,
+    send: outbound.sendAs,
+    update: outbound.update,
+    canUpdate(channel) {
+      const adapter = adapters.get(channel);
+      return adapter && adapter.update !== undefined;
+    },
+    asked(event) {
+      streams.questionsChanged(event);
+      emit("channels:question-asked", event);
+    },
+    settled: (event) => emit("channels:question-settled", event),
+    cleared: (address) => streams.questionsChanged(address),
+    store: uses.conversations?.questions,
+    ownership: uses.conversations?.ownership,
+  });
 }
 
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
   { clock, log, emit, after, uses }: ChannelsScope,
-  calls: Pick<RunOptions, "send" | "openReplies" | "history" | "stream" | "deletions">,
+  calls: Pick<
+    RunOptions,
+    "send" | "openReplies" | "history" | "stream" | "deletions" | "questions"
+  >,
   adapters: AttachedChannels,
   counts: TrafficCounts,
 ): Inbound {
@@ -307,15 +378,17 @@ function createInbound(
 interface DeletionTargets {
   readonly adapters: AttachedChannels;
   readonly deletions: Deletions;
+  readonly questions: SessionQuestions;
   readonly route: InboundRoute;
   readonly streams: ReplyStreams;
 }
 
 /** Ends everything of a session whose conversation is deleted. */
 function watchDeletions({ uses, emit }: ChannelsScope, targets: DeletionTargets): void {
-  const { adapters, deletions, route, streams } = targets;
+  const { adapters, deletions, questions, route, streams } = targets;
   uses.conversations?.watchDeletions?.((address) => {
     deletions.add(address);
+    questions.deleted(address);
     const release = route.forget(address);
     streams.forget(address);
     adapters.get(address.channel)?.forgotten?.(address.session);
@@ -348,6 +421,8 @@ interface ServiceParts {
   readonly openReplies: OpenReplies;
   readonly inbound: Inbound;
   readonly route: InboundRoute;
+  readonly answer: Channels["answer"];
+  readonly questions: SessionQuestions;
   readonly streams: ReplyStreams;
   readonly receipts: ReceiptTracker;
   readonly history: Channels["history"];
@@ -359,16 +434,17 @@ interface ServiceParts {
 function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
   const { clock, emit } = scope;
   const { outbound, openReplies, inbound, route, streams, receipts } = parts;
-  const { history, adapters, recording, counts } = parts;
+  const { history, adapters, recording, counts, answer, questions } = parts;
   const drained = (): Promise<void> => inbound.drained();
   return {
-    ...outbound,
+    typing: outbound.typing,
+    answer,
+    ...questions.calls((to, id) => openReplies.remove(to, id)),
     send(to, message) {
       if (message.inReplyTo !== undefined) inbound.beginAnswer(to, message.inReplyTo);
       return openReplies.send(to, message);
     },
     update: (to, id, message) => openReplies.update(to, id, message),
-    remove: (to, id) => openReplies.remove(to, id),
     drained,
     handle: (application, options) => inbound.handle(application, options),
     stream: (to, options) => streams.open(to, options),
@@ -387,12 +463,13 @@ function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
       if (adapters.get(name)) throw channelsErrors.channel_taken(name);
       const observed = recording.observe(adapter);
       adapters.add(observed, recording.isKept(adapter));
+      questions.attached();
       const isAttached = (): boolean => adapters.get(name) === observed;
       const detach = (): void => adapters.delete(name);
       const now = (): number => clock.now();
       const drainMs = (): number | undefined => adapter.drainMs;
       const own = { name, attached: adapters, now, isAttached, detach };
-      const handle = { ...own, inbound: route, drained, drainMs };
+      const handle = { ...own, inbound: route, answer, drained, drainMs };
       return createChannelHandle({ ...handle, receipts, streams, emit });
     },
   };
@@ -429,39 +506,46 @@ export function channels(): Plugin<ChannelsShape> {
       let sending = false;
 
       const counts = createTrafficCounts();
-      const { outbound, streams, receipts, deletions } = createSending(scope, {
-        adapters,
-        isRunning: () => sending,
-        counts,
-      });
-      const stream = streams.open;
+      const isRunning = (): boolean => sending;
+      const isAsking = (to: Address): boolean => questions.isOpen(to);
+      const sendingParts = createSending(scope, { adapters, isRunning, counts, isAsking });
+      const { outbound, streams, receipts, deletions } = sendingParts;
       const openReplies = new OpenReplies(outbound);
       const send: Channels["send"] = (to, message) => openReplies.send(to, message);
       const history = createHistory(uses.conversations);
+      const questions = createQuestions(scope, {
+        sending: sendingParts,
+        adapters,
+        isRunning,
+        history,
+        deliver: (...delivery) => route.deliver(...delivery),
+      });
       const inbound = createInbound(
         scope,
-        { send, openReplies, stream, history, deletions },
+        { ...sendingParts.calls, send, openReplies, history, questions: questions.questions },
         adapters,
         counts,
       );
       const answers = new AnswerStop({ inbound, adapters: () => adapters.all() });
       scope.on("kernel:stop-begun", ({ timeoutMs }) => answers.begin(timeoutMs));
 
-      const route = createRoute(scope, inbound);
+      const { route, answer } = createRoute(scope, inbound, questions);
 
-      watchDeletions(scope, { adapters, deletions, route, streams });
+      watchDeletions(scope, { adapters, deletions, questions, route, streams });
 
       onStop(() => void (sending = false));
       onReady(() => {
         sending = true;
         inbound.start();
+        questions.start();
         // A host may register its application after the start.
         after(applicationWaitMs, () => {
           if (adapters.size > 0) inbound.warnOfMissingApplication();
         });
         return async () => {
+          const asked = questions.stop();
           await answers.finish();
-          await streams.stop();
+          await Promise.all([asked, streams.stop()]);
         };
       });
 
@@ -470,6 +554,8 @@ export function channels(): Plugin<ChannelsShape> {
         openReplies,
         inbound,
         route,
+        answer,
+        questions,
         streams,
         receipts,
         adapters,

@@ -60,9 +60,19 @@ function toReceipt({ channel, id }: TrackedMessage, method: Method, returned: un
 const toDeletedReceipt = (id: string): Promise<Receipt> =>
   Promise.resolve({ id, status: "undelivered", reason: "deleted" });
 
-export function createOutbound(
-  options: OutboundOptions,
-): Pick<Channels, "send" | "update" | "remove" | "typing"> {
+type Sending = Pick<Channels, "send" | "update" | "remove" | "typing">;
+
+interface Outbound extends Sending {
+  /** Sends a message under an id of `newId`. */
+  readonly sendAs: (
+    to: Address,
+    id: string,
+    message: Parameters<Channels["send"]>[1],
+  ) => Promise<Receipt>;
+  readonly newId: (channel: string) => string;
+}
+
+export function createOutbound(options: OutboundOptions): Outbound {
   const { adapter, running, receipts, counts, newId, deletions } = options;
 
   function adapterFor({ channel }: Address): ChannelAdapter {
@@ -107,15 +117,17 @@ export function createOutbound(
     }
   }
 
+  const sendAs: Outbound["sendAs"] = (to, id, message) =>
+    ask("send", to, id, (channel) => {
+      if ((message.hops ?? 0) > maxHops) throw channelsErrors.loop();
+      counts.recorder?.sent(to, id, message);
+      return channel.send(to.session, id, message);
+    });
+
   return {
-    send(to, message) {
-      const id = newId(to.channel);
-      return ask("send", to, id, (channel) => {
-        if ((message.hops ?? 0) > maxHops) throw channelsErrors.loop();
-        counts.recorder?.sent(to, id, message);
-        return channel.send(to.session, id, message);
-      });
-    },
+    sendAs,
+    newId,
+    send: (to, message) => sendAs(to, newId(to.channel), message),
     update: (to, id, message) =>
       change("update", to, id, (channel) => {
         if (!channel.update) throw channelsErrors.unsupported(to.channel, "update");

@@ -5,6 +5,8 @@ import { channelsErrors } from "./errors.ts";
 import type { Inbound } from "./inbound.ts";
 import type {
   Address,
+  AnswerResult,
+  Channels,
   DeliveryCallbacks,
   InboundMessage,
   RunningMessage,
@@ -15,8 +17,20 @@ import type {
 interface OwnershipQueueOptions {
   readonly ownership: SessionOwnership;
   readonly inbound: Inbound;
+  readonly questions: OwnedQuestions;
   readonly log: Log;
   readonly after: (ms: number, run: () => void) => Release;
+}
+
+/** The questions of the sessions that this node has. */
+interface OwnedQuestions {
+  /** True while a question of the session is open here. */
+  isOpen(address: Address): boolean;
+  answer: Channels["answer"];
+  /** The session is this node's from now on. */
+  taken(address: Address): void;
+  /** Another node has the session. */
+  lost(address: Address): void;
 }
 
 interface WaitingMessage {
@@ -44,6 +58,8 @@ interface ClaimQueue {
 
 /** Milliseconds before a message is handed over again. */
 const retryMs = 250;
+/** How often the node of a session is asked to answer while the session moves. */
+const maxAnswerAttempts = 3;
 /** The message must be handed to another node, and reached no application or a former owner. */
 const isMoved = (error: unknown): boolean => ["not_owner", "node_gone"].includes(codeOf(error));
 
@@ -68,15 +84,20 @@ export class OwnershipQueue {
   private readonly returned = new Set<WaitingMessage>();
 
   constructor(options: OwnershipQueueOptions) {
-    const { ownership, inbound } = options;
+    const { ownership, inbound, questions } = options;
     this.options = options;
     ownership.listen({
       passed: (message, outcome, deliverOptions) =>
         inbound.deliver(message, outcome, deliverOptions),
       stopped: (address, id, by) => this.stopHere(address, id, by),
       lost: (address) => this.lost(address),
-      isBusy: (address) => inbound.isBusy(address.channel, address.session),
-      taken: (address) => inbound.forgetIds(address),
+      answered: (...given) => questions.answer(...given),
+      isBusy: (address) =>
+        inbound.isBusy(address.channel, address.session) || questions.isOpen(address),
+      taken: (address) => {
+        inbound.forgetIds(address);
+        questions.taken(address);
+      },
     });
   }
 
@@ -129,6 +150,20 @@ export class OwnershipQueue {
     const results = [...removed, ...stopped];
     const isComplete = id === undefined ? stopped.length > 0 : results.length > 0;
     return isComplete ? results : this.stopAnywhere(to, { id, by, removed });
+  }
+
+  /** Answers a question at the node that has its session. */
+  async answer(...given: Parameters<Channels["answer"]>): Promise<AnswerResult> {
+    const { ownership, questions } = this.options;
+    for (let attempt = 1; ; attempt += 1) {
+      const owner = await ownership.claim(given[0]);
+      try {
+        if (owner === "own") return await questions.answer(...given);
+        return await ownership.answer(owner.node, ...given);
+      } catch (error) {
+        if (!isMoved(error) || attempt === maxAnswerAttempts) throw error;
+      }
+    }
   }
 
   /** Ends the messages of a session whose conversation is deleted. */
@@ -270,6 +305,7 @@ export class OwnershipQueue {
       { ...address },
       "another node has taken over a session while this one did not respond",
     );
+    this.options.questions.lost(address);
     inbound.abandon(address);
     const forget = (): void => {
       if (inbound.isBusy(address.channel, address.session)) after(retryMs, forget);

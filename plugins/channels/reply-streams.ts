@@ -25,6 +25,8 @@ const transientCodes: readonly string[] = [
 interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
   /** Returns whether the channel can update a sent message. */
   readonly updates: (to: Address) => boolean;
+  /** Returns whether a question of the session is open: `cancelWhenAlone` pauses. */
+  readonly isAsking: (to: Address) => boolean;
   /** Returns how long the channel lets clients of a session resume. */
   readonly resumeMs: (to: Address) => number;
   readonly clock: Clock;
@@ -47,6 +49,8 @@ export interface ReplyStreams {
   sessionIdle(to: Address): void;
   /** A client of the session is connected again. */
   sessionActive(to: Address): void;
+  /** A question of the session was asked, or the last one was settled. */
+  questionsChanged(to: Address): void;
   /** Aborts the streams of a session whose conversation is deleted. */
   forget(to: Address): void;
   /** Aborts all streams. Resolves when their text so far was sent, as far as possible. */
@@ -73,6 +77,9 @@ export function createReplyStreams(options: ReplyStreamOptions): ReplyStreams {
     },
     sessionActive(to) {
       for (const writer of writers) if (writer.isFor(to)) writer.returned();
+    },
+    questionsChanged(to) {
+      for (const writer of [...writers]) if (writer.isFor(to)) writer.questionsChanged();
     },
     forget(to) {
       for (const writer of [...writers])
@@ -124,6 +131,8 @@ class ReplyWriter {
   private shownAt = -Infinity;
   private cancelTimer: Release | undefined;
   private cancelAloneTimer: Release | undefined;
+  /** True if no client of the session is connected. */
+  private isAlone = false;
   /** The current call to the channel; never rejects. */
   private pending: Promise<void> | undefined;
   private failure: unknown;
@@ -166,14 +175,24 @@ class ReplyWriter {
   left(): void {
     const { aloneMs, options } = this;
     if (aloneMs === undefined || this.cancelAloneTimer || this.ended) return;
+    this.isAlone = true;
+    if (options.isAsking(this.to)) return;
     const abort = (): void => this.abort(channelsErrors.no_client());
     if (aloneMs === 0) abort();
     else this.cancelAloneTimer = options.after(aloneMs, abort);
   }
 
   returned(): void {
+    this.isAlone = false;
     this.cancelAloneTimer?.();
     this.cancelAloneTimer = undefined;
+  }
+
+  /** The time alone begins again after a question. */
+  questionsChanged(): void {
+    if (!this.isAlone) return;
+    this.returned();
+    this.left();
   }
 
   /** Resolves when the final update was sent or failed. */

@@ -2,6 +2,7 @@
 import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
 import type { Deletions } from "./deletions.ts";
 import type { OpenReplies } from "./open-replies.ts";
+import type { Questions } from "./questions.ts";
 import type { ReplyStreams } from "./reply-streams.ts";
 import type {
   AnswerEnd,
@@ -38,6 +39,7 @@ export interface RunOptions {
   readonly history: Channels["history"];
   /** Opens a stored file of a message; absent if this deployment keeps no files. */
   readonly openFile?: ((id: string) => Promise<AsyncIterable<Uint8Array>>) | undefined;
+  readonly questions: Pick<Questions, "ask" | "closeRun">;
   readonly deliveries: PendingDeliveries;
   readonly deletions: Deletions;
   readonly current: () => ActiveApplication | undefined;

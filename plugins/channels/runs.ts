@@ -6,13 +6,17 @@ import { toReply, type GrowingReply } from "./outbound.ts";
 import type { ActiveApplication, RunOptions } from "./run-options.ts";
 import type {
   AnswerEnd,
+  Ask,
   EndOptions,
   InboundMessage,
   Media,
   Message,
+  QuestionInput,
   ReplyStream,
   RunningMessage,
+  Sender,
 } from "./contract.ts";
+import type { Asker } from "./questions.ts";
 import type { PendingDelivery, Slot, Task } from "./session-queues.ts";
 
 /** The message that the application receives. `signal` and `end` are made when they are read. */
@@ -33,11 +37,12 @@ class ReceivedMessage implements Message {
   declare readonly protocol?: string;
   declare readonly previous?: NonNullable<InboundMessage["previous"]>;
   declare readonly metadata?: NonNullable<InboundMessage["metadata"]>;
+  declare readonly answer?: NonNullable<InboundMessage["answer"]>;
   readonly #run: Run;
 
   constructor(run: Run, message: InboundMessage) {
     const { channel, session, id, content, media, at, hops } = message;
-    const { sender, inReplyTo, replaces, protocol, previous, metadata } = message;
+    const { sender, inReplyTo, replaces, protocol, previous, metadata, answer } = message;
     this.#run = run;
     this.channel = channel;
     this.session = session;
@@ -55,6 +60,11 @@ class ReceivedMessage implements Message {
     if (protocol !== undefined) this.protocol = protocol;
     if (previous !== undefined) this.previous = previous;
     if (metadata !== undefined) this.metadata = metadata;
+    if (answer !== undefined) this.answer = answer;
+  }
+
+  get ask(): Ask {
+    return this.#run.ask;
   }
 
   get signal(): AbortSignal {
@@ -96,6 +106,8 @@ export class Run implements Task {
   /** Settles with the acceptance of a message whose turn is being stored. */
   private accepting: Promise<void> | undefined;
   private isStopped = false;
+  /** A client has stopped the message. Its questions are settled before the application stops. */
+  private isClosing = false;
   /** Set when the application receives the message. */
   private received: ReceivedMessage | undefined;
   /** Conversations that were deleted before this message arrived. */
@@ -110,6 +122,9 @@ export class Run implements Task {
   /** True once the handler has settled and all its streams have ended. */
   isOver = false;
 
+  /** Identifies this run as the asker of its questions. */
+  private readonly asker: Asker;
+
   /** @param isRepeated - An earlier process ended before the application accepted the message. */
   constructor(
     options: RunOptions,
@@ -120,6 +135,7 @@ export class Run implements Task {
     this.options = options;
     this.isRepeated = isRepeated;
     this.message = message;
+    this.asker = { request: message.id };
     this.delivery = delivery;
     this.deletedBefore = options.deletions.count;
   }
@@ -195,6 +211,16 @@ export class Run implements Task {
     this.release();
     this.slot!.forget(this);
     return true;
+  }
+
+  /**
+   * Settles the questions of the message before it is stopped.
+   *
+   * @returns A promise that never rejects; undefined if the message has no open question.
+   */
+  closeQuestions(by: Sender | undefined): Promise<unknown> | undefined {
+    this.isClosing = true;
+    return this.options.questions.closeRun(this.asker, "stopped", by);
   }
 
   /** Asks the application to stop. Does nothing the second time. */
@@ -303,6 +329,14 @@ export class Run implements Task {
     return this.options.send(this.message, toReply(this.message.id, message));
   }
 
+  readonly ask = ((question: QuestionInput) => {
+    if (this.isClosing || this.isStopping || this.isSilenced() || this.isOver)
+      return Promise.reject(channelsErrors.stopped());
+    this.messages += 1;
+    void this.addTurn();
+    return this.options.questions.ask(this.message, question, this.asker);
+  }) as Ask;
+
   openStream(options: Parameters<Message["stream"]>[0]): ReplyStream {
     const inReplyTo = this.message.id;
     const opened = this.options.stream(
@@ -359,7 +393,15 @@ export class Run implements Task {
     }
     this.hasSettled = true;
     this.release();
-    this.endIfDone();
+    this.endAfterQuestions();
+  }
+
+  /** The application needs no answer any more, so open questions are settled first. */
+  private endAfterQuestions(): void {
+    const outcome = this.failureCode === "application_ended" ? "lost" : "withdrawn";
+    const closing = this.options.questions.closeRun(this.asker, outcome);
+    if (closing) void closing.then(() => this.endIfDone());
+    else this.endIfDone();
   }
 
   private release(): void {

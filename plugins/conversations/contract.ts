@@ -1,13 +1,26 @@
 /** Types of the conversations service: history for pages, commands and applications. */
 import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
-import type { Address, GrowingMessage, InboundMessage, Page, Turn } from "./messages.ts";
+import type {
+  Address,
+  GrowingMessage,
+  InboundMessage,
+  Page,
+  StoredQuestions,
+  Turn,
+} from "./messages.ts";
 import type { TokenSync } from "../token-store/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
 import type { SessionOwnership } from "./ownership.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
 
 export type * from "./messages.ts";
-export type { SessionOwnership, OwnershipListener, PassOptions, PassOutcome } from "./ownership.ts";
+export type {
+  GivenAnswer,
+  SessionOwnership,
+  OwnershipListener,
+  PassOptions,
+  PassOutcome,
+} from "./ownership.ts";
 
 /**
  * Identifies a conversation for the lifetime of its store: 1 to 64 characters of `A-Z a-z 0-9 _ -`,
@@ -271,6 +284,8 @@ export interface Conversations extends ConversationHistory {
    * store. Other nodes receive a keyed digest.
    */
   announce?(settings: string): void;
+  /** Open questions of earlier processes; absent if the store keeps none. */
+  readonly questions?: StoredQuestions;
   /** Hands sessions to nodes; absent unless several nodes share the store. */
   readonly ownership?: SessionOwnership;
   /** Sets the listener for deletions, once; absent if conversations cannot be deleted. */

@@ -1,22 +1,9 @@
 /** Messages, turns and addresses: the words that channels and conversations share. */
+import type { Address, Sender } from "./address.ts";
+import type { DurableAnswer, Question } from "./question.ts";
 
-/** The destination of a message: a session of a channel. */
-export interface Address {
-  /** Name of an attached channel, as its adapter declares it: `pico`. */
-  readonly channel: string;
-  /** Session id within the channel, chosen by the client or the channel. At most 256 bytes of
-   *  UTF-8 without control characters on `pico`; other channels may use other forms. */
-  readonly session: string;
-}
-
-/** The person or program that wrote a message, as the server knows it. Clients cannot set it. */
-export interface Sender {
-  /** `owner`: a sign-in of the dashboard. `token:NAME`: a client with that token. `host:ID`: the
-   *  person that the host's `identify` named. */
-  readonly id: string;
-  /** Name for people, if the host knows one. */
-  readonly name?: string;
-}
+export type * from "./address.ts";
+export type * from "./question.ts";
 
 /** A file or image of a message. */
 export interface Media {
@@ -177,6 +164,8 @@ export interface InboundMessage extends Address {
   readonly previous?: readonly PreviousTurn[];
   /** Data of the client's protocol, at most 64 KiB as JSON. Doorward never interprets it. */
   readonly metadata?: Readonly<Record<string, unknown>>;
+  /** The answer to a durable question that this message delivers. Clients cannot set it. */
+  readonly answer?: DurableAnswer;
   /** Unix milliseconds. */
   readonly at: number;
   /** Bridges the message has crossed; more than 4 is rejected as `loop`. */
@@ -207,6 +196,9 @@ export interface OutboundMessage {
   readonly usage?: Usage;
   /** Why the answer ended. Read from replies only. */
   readonly finishReason?: FinishReason;
+  /** The question that the message asks or settles. Set by `ask`. A channel that does not know
+   *  questions shows `content`. */
+  readonly question?: Question;
   /** Bridges the message has crossed. A bridge sets the received number plus one. More than 4 is
    *  rejected as `loop`. A channel transmits the number if its protocol allows it. */
   readonly hops?: number;
@@ -271,6 +263,8 @@ export interface Turn {
   readonly attachments?: readonly Media[];
   /** Name of the language model. */
   readonly model?: string;
+  /** The question that the turn asks, with its settlement. */
+  readonly question?: Question;
   /** Unix milliseconds of the first entry of this turn. */
   readonly at: number;
 }

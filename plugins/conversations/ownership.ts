@@ -1,6 +1,14 @@
 // The interface of a ownership: which node hands the messages of a session to its application.
 import type { Awaitable } from "../../kernel/index.ts";
-import type { Address, InboundMessage, Sender, StopResult } from "./messages.ts";
+import type {
+  Address,
+  AnswerResult,
+  InboundMessage,
+  QuestionAnswer,
+  QuestionVia,
+  Sender,
+  StopResult,
+} from "./messages.ts";
 
 /** Receives the outcome of a message that another node has passed on. */
 export interface PassOutcome {
@@ -18,6 +26,15 @@ export interface PassOptions {
   readonly stopped?: boolean;
 }
 
+/** The session and id of a question, its answer, who gave it, and where. */
+export type GivenAnswer = [
+  address: Address,
+  id: string,
+  answer: QuestionAnswer,
+  by: Sender | undefined,
+  via: QuestionVia,
+];
+
 /** The calls of a ownership to the node that it belongs to. */
 export interface OwnershipListener {
   /** Another node passes a message to the application of this one. */
@@ -28,6 +45,8 @@ export interface OwnershipListener {
     id: string | undefined,
     by: Sender | undefined,
   ): Awaitable<readonly StopResult[]>;
+  /** Another node passes an answer to a question of a session of this one. */
+  answered(...answer: GivenAnswer): Promise<AnswerResult>;
   /**
    * Another node has taken the session: its messages must stop here. Call `forget` when they have.
    */
@@ -66,6 +85,13 @@ export interface SessionOwnership {
    * @throws node_gone if that node does not answer; store_unavailable if the store is away.
    */
   stop(address: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[] | undefined>;
+  /**
+   * Passes an answer to the node that has the session.
+   *
+   * @throws not_owner if it does not have the session any more; node_gone if it does not answer;
+   *   store_unavailable if the answer could not be stored.
+   */
+  answer(node: string, ...answer: GivenAnswer): Promise<AnswerResult>;
   /** A session that was lost is no longer worked on here. */
   forget(address: Address): void;
 }

@@ -1,6 +1,7 @@
 // Reads turns from Pico server frames.
-import { withoutMarkdown } from "../../lib/util.ts";
+import { toLine, withoutMarkdown } from "../../lib/util.ts";
 import type { Media, Sender } from "./messages.ts";
+import { questionOf } from "./question-frames.ts";
 import type { Turn } from "./contract.ts";
 
 /** The entry that begins a turn, with the latest frame of the turn. */
@@ -84,6 +85,7 @@ export function toTurn(source: TurnSource): Turn | undefined {
   const door = source.isUser ? textOf(payload.door) : undefined;
   const replaces = source.isUser ? textOf(payload.replaces) : undefined;
   const model = textOf(payload.model_name);
+  const question = source.isUser ? undefined : questionOf(payload);
   const attachments = [...listOf(payload.media), ...listOf(payload.attachments)].flatMap(mediaOf);
   return {
     id: source.message ?? textOf(payload.message_id) ?? "",
@@ -99,6 +101,7 @@ export function toTurn(source: TurnSource): Turn | undefined {
     ...(door !== undefined && { door }),
     ...(attachments.length > 0 && { attachments }),
     ...(model !== undefined && { model }),
+    ...(question && { question }),
     at: source.at,
   };
 }
@@ -124,6 +127,3 @@ export function toTitle(text: string): string {
   const space = cut.lastIndexOf(" ");
   return `${space > maxTitle / 2 ? cut.slice(0, space) : cut}…`;
 }
-
-/** Replaces control characters and runs of white space by one space. */
-export const toLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, " ").trim();

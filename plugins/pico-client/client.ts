@@ -193,6 +193,7 @@ export class Client {
         this.notify("onError", error);
       },
       onUpdate: (message) => this.notify("onUpdate", message),
+      onQuestion: (question) => this.notify("onQuestion", question),
       onRemoved: (removed) => this.notify("onRemoved", removed),
       onTurn: (turn) => this.notify("onTurn", turn),
       onEnd: (end) => this.notify("onEnd", end),
@@ -260,6 +261,10 @@ export class Client {
       stop: async (requestId) => {
         if (!this.link) throw picoClientErrors.not_running();
         return this.link.stop(requestId);
+      },
+      answer: async (questionId, answer) => {
+        if (!this.link) throw picoClientErrors.not_running();
+        return this.link.answer(questionId, answer);
       },
       typing: (on) => this.link?.typing(on),
       listen: (handlers) => {

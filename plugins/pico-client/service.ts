@@ -1,6 +1,12 @@
 // The service, options and events of the pico client.
 import type { Release } from "../../kernel/index.ts";
-import type { ChatHandlers, ChatState, StoppedAnswer } from "../../lib/pico-link/index.ts";
+import type {
+  ChatAnswer,
+  ChatAnswered,
+  ChatHandlers,
+  ChatState,
+  StoppedAnswer,
+} from "../../lib/pico-link/index.ts";
 import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
 import type { TokenSecrets, TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { PicoClientConfig, PicoClientInput } from "./config.ts";
@@ -35,6 +41,13 @@ export interface PicoLink {
    * @throws not_running if the client is off.
    */
   stop(requestId?: string): Promise<readonly StoppedAnswer[]>;
+  /**
+   * Answers a question of the server, as `answer` of the client library.
+   *
+   * @throws ChatError `not_sent`, `unconfirmed` or `unsupported`.
+   * @throws not_running if the client is off.
+   */
+  answer(questionId: string, answer: ChatAnswer): Promise<ChatAnswered>;
   /** Shows or hides the typing indicator at the server. */
   typing(on: boolean): void;
   /** Subscribes to messages, updates, typing, gaps and state changes of the link. */

@@ -166,6 +166,7 @@ export class PicoChannel {
         body: this.body,
         deliver: this.deliver,
         stop: this.channel.stop,
+        answer: this.channel.answer,
       },
       connections,
       sessions,
@@ -182,7 +183,8 @@ export class PicoChannel {
     http.request("/pico/messages", router, { ...pageRoute, bodySeconds });
     const files = { ...route, bodySeconds: fileBodyTimeoutS };
     if (uses.media) http.request("/pico/media", router, files);
-    for (const path of ["/pico/events", "/pico/stop"]) http.request(path, router, pageRoute);
+    for (const path of ["/pico/answer", "/pico/events", "/pico/stop"])
+      http.request(path, router, pageRoute);
     for (const path of upgradePaths) {
       http.upgrade(path, handshake, route);
       http.upgrade(path, handshake, pageRoute);
@@ -271,6 +273,7 @@ export class PicoChannel {
         },
         typing: channel.typing,
         stop: channel.stop,
+        answer: channel.answer,
         isBusy,
         running: channel.running,
         isToken: this.sessionGuard.isToken,

@@ -73,6 +73,16 @@ export const picoSchema = z.strictObject({
         "Only web pages of these origins can connect. An empty list allows all origins.",
       ),
     ),
+  answers: z
+    .enum(["all", "owner"])
+    .default("all")
+    .meta(
+      pageMeta(
+        "access",
+        "Answers to questions",
+        "All clients, or only signed-in pages, can answer questions of the application.",
+      ),
+    ),
   ping_interval: secondsSetting(30, "Ping interval", "Time between two pings to a client."),
   read_timeout: secondsSetting(
     60,

@@ -7,6 +7,7 @@ import type {
   Cursor,
   EncodedFrame,
   LogEntry,
+  QuestionMark,
   SequencedEntry,
   TextGrowth,
 } from "../conversations/index.ts";
@@ -229,6 +230,7 @@ export class EncodedEntry implements LogEntry {
   readonly final: boolean;
   growth: TextGrowth | undefined = undefined;
   answers: string | undefined = undefined;
+  question: QuestionMark | undefined = undefined;
 
   constructor(
     type: ServerFrame["type"],

@@ -32,6 +32,7 @@ const inboundFrameCounts: CountByName<InboundFrameType> = {
   ping: 0,
   ack: 0,
   "message.stop": 0,
+  "question.answer": 0,
   invalid: 0,
 };
 const outboundFrameCounts: CountByName<OutboundFrameType> = {
@@ -50,6 +51,7 @@ const outboundFrameCounts: CountByName<OutboundFrameType> = {
   gap: 0,
   "message.user": 0,
   "stop.ack": 0,
+  "question.ack": 0,
   "answer.end": 0,
 };
 

@@ -29,6 +29,8 @@ export const handlerSchema = z.strictObject({
   timeout_s: z.number().min(0).max(86_400).default(120),
   /** Seconds after a stop in which the program must end its reply. */
   stop_grace_s: z.number().min(1).max(3_600).default(10),
+  /** Seconds after which each question of the program expires; 0 = when the program says. */
+  question_max_s: z.number().min(0).max(604_800).default(0),
   /** Messages that the chat page offers to begin with. Default: those of the page. */
   suggestions: z
     .array(z.string().refine((text) => /^(?=.*\S).{1,80}$/.test(text), suggestionRule))

@@ -10,6 +10,7 @@ import { findFiles } from "./message-media.ts";
 import { createOutputLog, type OutputLog } from "./output-log.ts";
 import { PendingMessages } from "./pending-messages.ts";
 import { intendedTarget, intendedTargetOfPrefix, parseFrame, type ReadyFrame } from "./protocol.ts";
+import { ProgramQuestions } from "./questions.ts";
 import { Replies } from "./replies.ts";
 import type { ProgramShape, ProgramStatus } from "./service.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -49,6 +50,9 @@ export interface ProgramOptions {
    * its later output about the message is dropped. @defaultValue 10
    */
   readonly stopGraceS?: number;
+  /** Seconds after which each question of the program expires; 0 = when the program says.
+   *  @defaultValue 0 */
+  readonly questionMaxS?: number;
   /** Messages that chat pages offer to begin with: at most four. @defaultValue those of the page */
   readonly suggestions?: readonly string[];
   /**
@@ -59,7 +63,7 @@ export interface ProgramOptions {
 }
 
 /** Parts of the protocol that this version understands, for programs. */
-const understood = "stop,append,parts";
+const understood = "stop,append,parts,questions";
 /** Accepted and unfinished messages of one session. */
 const maxPerSession = 64;
 /** Minimum time between two events about lines on standard error. */
@@ -122,6 +126,7 @@ class ProgramApplication {
   private readonly supervisor: Supervisor;
   private readonly pendingMessages: PendingMessages;
   private readonly replies: Replies;
+  private readonly questions: ProgramQuestions;
   private readonly handling: ApplicationOptions;
   private readonly settled = { answered: 0, failed: 0, stopped: 0 };
   /** Undefined until the running program says what it can do. */
@@ -136,7 +141,12 @@ class ProgramApplication {
     folder: AnswerFolder | undefined,
   ) {
     const { command, cwd, env, restart = "always", timeoutS = 120 } = options;
-    const { stopGraceS = 10, suggestions, redact = (text: string) => text } = options;
+    const {
+      stopGraceS = 10,
+      questionMaxS = 0,
+      suggestions,
+      redact = (text: string) => text,
+    } = options;
     const { needs, uses, clock, log, after } = scope;
     const files = new AnswerFiles(uses.media, folder);
     this.scope = scope;
@@ -175,6 +185,7 @@ class ProgramApplication {
         // While reading is paused, Doorward itself does not see the output.
         if (!this.isPaused) this.supervisor.restartHung(reason);
       },
+      isAsking: () => this.questions.isAsking(),
       downReason: () => this.downReason(),
     });
     this.answerHistory = createHistoryLines({
@@ -194,6 +205,19 @@ class ProgramApplication {
         this.isPaused = isPaused;
         this.supervisor.running()?.pause(isPaused);
       },
+    });
+    this.questions = this.createQuestions(questionMaxS);
+  }
+
+  private createQuestions(maxS: number): ProgramQuestions {
+    const { replies, pendingMessages, scope } = this;
+    return new ProgramQuestions({
+      channels: scope.needs.channels,
+      pendingMessages,
+      log: scope.log,
+      enqueue: replies.enqueue,
+      maxS,
+      closeTexts: (request) => replies.closeTexts(request),
     });
   }
 
@@ -257,12 +281,14 @@ class ProgramApplication {
 
   private onStarted(): void {
     this.supervisor.running()?.pause(this.isPaused);
+    this.scope.needs.channels.deliverAnswers();
     this.pendingMessages.pump();
     this.emitStateChanged();
   }
 
   private onEnded(how: string, isDown: boolean): void {
     this.capabilities = undefined;
+    this.questions.programEnded(how);
     this.pendingMessages.programEnded(how, isDown);
     this.replies.programEnded(this.supervisor.state() === "stopped");
     this.emitStateChanged();
@@ -291,6 +317,10 @@ class ProgramApplication {
     if (typeof frame !== "string") {
       if (frame.type === "ready") return this.onReady(text, frame);
       if (frame.type === "history.get") return void this.answerHistory(frame);
+      if (frame.type === "question.ask") return this.questions.ask(frame);
+      if (frame.type === "question.withdraw") return this.questions.withdraw(frame);
+      const isDelete = frame.type === "message.delete";
+      if (isDelete && this.questions.withdrawNamed(frame.payload.message_id)) return;
       return this.replies.accept(frame);
     }
     this.outputLog.invalidLine(text, frame);

@@ -20,6 +20,8 @@ export interface PendingMessage {
   reject(error: Error): void;
   /** Restarts the timeout after activity on this message. */
   touch(): void;
+  /** Pauses the timeout while a person is asked. @returns A function that ends the pause. */
+  hold(): Release;
 }
 
 export type PendingOutcome = "answered" | "failed" | "stopped";
@@ -46,6 +48,8 @@ export class PendingEntry implements PendingMessage {
   files: MessageFiles | undefined;
   private readonly owner: PendingEntryOwner;
   private cancelTimeout: Release | undefined;
+  /** Open questions about this message. */
+  private holds = 0;
 
   constructor(id: string, message: Message, owner: PendingEntryOwner) {
     this.id = id;
@@ -91,11 +95,24 @@ export class PendingEntry implements PendingMessage {
   }
 
   touch(): void {
-    if (this.isReplying || this.isStopped) return;
+    if (this.isReplying || this.isStopped || this.holds > 0) return;
     const cancel = this.owner.startTimeout();
     if (!cancel) return;
     this.cancelTimeout?.();
     this.cancelTimeout = cancel;
+  }
+
+  hold(): Release {
+    this.cancelTimeout?.();
+    this.cancelTimeout = undefined;
+    this.holds += 1;
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      this.holds -= 1;
+      this.touch();
+    };
   }
 
   private settle(outcome: PendingOutcome): boolean {

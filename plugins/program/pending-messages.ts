@@ -29,6 +29,8 @@ interface PendingMessagesOptions {
   readonly knowsMedia: () => boolean;
   /** @returns True if the program said that it handles `message.stop`. */
   readonly knowsStop: () => boolean;
+  /** @returns True while the program waits for the answer to a question. */
+  readonly isAsking: () => boolean;
   /** @returns Why the program cannot receive messages now or soon, or undefined if it can. */
   readonly downReason: () => string | undefined;
   /** Called if the program has stopped responding. */
@@ -235,7 +237,10 @@ export class PendingMessages {
   }
 
   private makeReady(entry: PendingEntry): void {
-    this.ready.push(entry);
+    // The answers to questions of earlier programs come first.
+    const isLater = (other: PendingEntry): boolean => other.message.answer === undefined;
+    const at = entry.message.answer ? this.ready.findIndex(isLater) : -1;
+    this.ready.splice(at === -1 ? this.ready.length : at, 0, entry);
     this.write();
   }
 
@@ -296,7 +301,8 @@ export class PendingMessages {
     const round = this.hangDetector.currentRound();
     return after(timeoutS * 1_000, () => {
       entry.fail(programErrors.no_answer(timeoutS));
-      this.hangDetector.timedOut(round);
+      // Silence of a program with an open question proves nothing.
+      if (!this.options.isAsking()) this.hangDetector.timedOut(round);
     });
   }
 }

@@ -125,6 +125,17 @@ const readySchema = z.object({
   payload: z.object({ can: z.array(z.string().max(64)).max(64).default([]) }).prefault({}),
 });
 
+/** The channels check the question itself, so that the program learns what is wrong with it. */
+const askSchema = z.object({
+  type: z.literal("question.ask"),
+  ...addressFields,
+  payload: z.looseObject({ message_id: name, request_id: name.optional() }),
+});
+const withdrawSchema = z.object({
+  type: z.literal("question.withdraw"),
+  payload: z.object({ message_id: name }),
+});
+
 const pageFields = { limit: z.int().min(1).max(200).optional(), before: name.optional() };
 const historySchema = z.object({
   type: z.literal("history.get"),
@@ -143,12 +154,17 @@ const frameSchema = z.discriminatedUnion("type", [
   typingSchema,
   readySchema,
   historySchema,
+  askSchema,
+  withdrawSchema,
 ]);
 type ProgramFrame = z.output<typeof frameSchema>;
 export type ReadyFrame = z.output<typeof readySchema>;
 export type HistoryFrame = z.output<typeof historySchema>;
+export type AskFrame = z.output<typeof askSchema>;
+export type WithdrawFrame = z.output<typeof withdrawSchema>;
+type QuestionFrame = AskFrame | WithdrawFrame;
 /** A line about a message. */
-export type MessageFrame = Exclude<ProgramFrame, ReadyFrame | HistoryFrame>;
+export type MessageFrame = Exclude<ProgramFrame, ReadyFrame | HistoryFrame | QuestionFrame>;
 export type AppendPayload = z.output<typeof appendSchema>["payload"];
 export type CreateFrame = z.output<typeof createSchema>;
 export type MessagePayload = CreateFrame["payload"] | z.output<typeof updateSchema>["payload"];
@@ -292,10 +308,15 @@ function toTurn({ role, content, media = [], name: author }: PreviousTurn): obje
 export const encodeLine = (frame: object): string =>
   JSON.stringify(frame).replace(separators, (separator) => escapes[separator]!);
 
+/** @returns The answer to a durable question, with the names of the lines. */
+function toAnswer({ messageId, ...answer }: NonNullable<Message["answer"]>): object {
+  return { message_id: messageId, ...answer };
+}
+
 /** @returns The message as a line for the program, which refers to it by `id`. */
 export function encodeMessage(id: string, message: Message, form: MediaForm = inlineOnly): string {
   const { channel, session, at, content, media, sender, hops } = message;
-  const { replaces, protocol, previous = [], metadata } = message;
+  const { replaces, protocol, previous = [], metadata, answer } = message;
   return encodeLine({
     type: "message.send",
     id,
@@ -312,6 +333,7 @@ export function encodeMessage(id: string, message: Message, form: MediaForm = in
       ...(previous.length > 0 && { previous: previous.map(toTurn) }),
       ...(metadata !== undefined && Object.keys(metadata).length > 0 && { metadata }),
       ...(hops > 0 && { hops }),
+      ...(answer !== undefined && { answer: toAnswer(answer) }),
     },
   });
 }

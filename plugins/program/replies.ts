@@ -45,7 +45,8 @@ export class Replies {
   private readonly options: RepliesOptions;
   private readonly sentMessages: SentMessages;
   private readonly dropped = new DroppedLines();
-  private readonly enqueue: SendQueue;
+  /** Runs the sends of a session in order. */
+  readonly enqueue: SendQueue;
   private readonly typing: TypingState;
   /** The latest unknown `message_id` of an update. */
   private lastUnknown: string | undefined;
@@ -100,6 +101,11 @@ export class Replies {
         );
       }
     }
+  }
+
+  /** Ends the open texts of an answer, because a question follows. */
+  closeTexts(request: PendingMessage): void {
+    void this.sentMessages.closeAll(request);
   }
 
   /** Shows the text so far of a stopped reply as final. Later lines about it are dropped. */

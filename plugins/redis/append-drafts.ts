@@ -5,6 +5,7 @@ import type { ScriptCall } from "./call-queue.ts";
 import type { SessionPlace } from "./keys.ts";
 import type { EntryHead } from "./live-session.ts";
 import type { RedisLogContext } from "./log-context.ts";
+import { toMark } from "./question-index.ts";
 
 export interface AppendDraft {
   readonly entry: LogEntry;
@@ -64,7 +65,7 @@ export class AppendDrafts {
     const counter = (node.appends += 1);
     const head = this.headOf(entry, counter);
     const { numbered, frame } = entry;
-    const op = operations[entry.type ?? ""] ?? "other";
+    const op = entry.question?.isQuiet ? "quiet" : (operations[entry.type ?? ""] ?? "other");
     const isRequested = op === "end" && this.tops.get(sk)?.wantsEnds === true;
     const message = isRequested ? "requested" : (entry.message ?? "");
     const needsTitle = op === "user" && !this.tops.get(sk)?.hasTitle;
@@ -73,8 +74,9 @@ export class AppendDrafts {
     const text = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
     const fields = JSON.stringify(head).slice(1, -1);
     const about = [sk, numbered ? 1 : 0, op, message, fields, text, title, address];
-    const values = [...about, fresh, epoch, seq, fence, counter];
-    values.push(entry.answers ?? (op === "user" ? (entry.request ?? "") : ""));
+    const known = entry.answers ?? (op === "user" ? (entry.request ?? "") : "");
+    const mark = entry.question ? toMark(entry.question, address, head.a) : "";
+    const values = [...about, fresh, epoch, seq, fence, counter, known, mark];
     const bytes = frame.byteLength;
     const repeats = numbered || op === "end";
     return {

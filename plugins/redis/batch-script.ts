@@ -72,6 +72,26 @@ local function repeated(m, h, counter, last)
   return redis.error_reply('REPEATED')
 end
 
+-- Notes a question and its settlement, so that every node finds open ones: see question-index.ts.
+local function ask(sk, message, frame, mark)
+  local q, field = base .. 'q', sk .. ':' .. message
+  if mark == 'settled' then
+    redis.call('HDEL', q, field)
+  elseif mark == 'undelivered' then
+    local asked = redis.call('HGET', q, field)
+    if asked then redis.call('HSET', q, field, asked .. '\\n' .. frame) end
+  else
+    redis.call('HSET', q, field, mark .. '\\n' .. frame)
+  end
+end
+
+-- The application has accepted a message, or a client stopped it: it may deliver an answer.
+local function delivered(sk, id)
+  if string.sub(id, 1, 7) == 'answer:' then
+    redis.call('HDEL', base .. 'q', sk .. ':' .. string.sub(id, 8))
+  end
+end
+
 local function number(m, h, sk, top, v, a)
   local op, head, frame, title = ARGV[a + 2], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6]
   redis.call('XADD', h, top .. '-0', 'x', head, 'd', frame)
@@ -98,7 +118,7 @@ local function number(m, h, sk, top, v, a)
 end
 
 -- sk, numbered, op, message, head, frame, title, address, fresh, seen epoch, seen number, fence,
--- counter, id of the message that the entry is or answers, here
+-- counter, id of the message that the entry is or answers, mark of a question, here
 local function append(a)
   local sk, numbered, op, message = ARGV[a], ARGV[a + 1] == '1', ARGV[a + 2], ARGV[a + 3]
   local own = base .. '{' .. sk .. '}:'
@@ -109,7 +129,7 @@ local function append(a)
   local isUnwanted = op == 'end' and not v[9] and message == ''
   if isUnwanted or not numbered and not v[1] then return {false} end
   -- A new conversation does not begin with a change to a message.
-  local isChange = v[16] and not v[1] and (op == 'update' or op == 'delete')
+  local isChange = v[16] and not v[1] and (op == 'update' or op == 'quiet' or op == 'delete')
   if isChange or isForgotten(v[16], ARGV[a + 11]) then return redis.error_reply('FORGOTTEN') end
   if not isOwner(m, v[4], v[5], node, ARGV[a + 11]) then return redis.error_reply('NOTOWNER') end
   if numbered and v[6] then
@@ -133,7 +153,9 @@ local function append(a)
       if before and string.sub(before, -2) == 'b:' then redis.call('HDEL', i, ARGV[a + 13]) end
       redis.call('HSETNX', i, ARGV[a + 13], string.format('%d', time) .. (isBegun and 'b:' or ':'))
       redis.call('PEXPIRE', i, ${takenMs + 2 * trimEveryMs})
+      delivered(sk, ARGV[a + 13])
     end
+    if ARGV[a + 14] ~= '' then ask(sk, message, ARGV[a + 5], ARGV[a + 14]) end
     if message ~= '' and v[12] then
       redis.call('HDEL', w, message)
       if redis.call('HLEN', w) == 0 then redis.call('HDEL', m, 'pw') end
@@ -154,7 +176,7 @@ local function append(a)
   end
   if not publishes then return {epoch, top, 0, v[9] and 1 or 0, 0} end
   local channel, heard, quiet = own .. 'l', nil, 0
-  if ARGV[a + 14] == '1' then
+  if ARGV[a + 15] == '1' then
     heard = redis.call('PUBSUB', 'SHARDNUMSUB', channel)[2]
     if heard == 1 and isListening() then quiet = 1 end
   end
@@ -190,6 +212,7 @@ local function settle(a)
   if isForgotten(v[4], ARGV[a + 1]) then return redis.error_reply('FORGOTTEN') end
   if not isOwner(m, v[1], v[2], node, ARGV[a + 1]) then return redis.error_reply('NOTOWNER') end
   local record = string.format('%d', time) .. ARGV[a + 3]
+  delivered(ARGV[a], ARGV[a + 2])
   if redis.call('HSETNX', i, ARGV[a + 2], record) == 0 then
     -- A record without a digest was made by the answer.
     local before = redis.call('HGET', i, ARGV[a + 2])
@@ -248,7 +271,7 @@ end
 `;
 
 /** The number of values of each operation. */
-export const arity = { append: 15, settle: 4, note: 5 } as const;
+export const arity = { append: 16, settle: 4, note: 5 } as const;
 
 /** An operation of the batch. */
 export type Operation = keyof typeof arity;

@@ -65,6 +65,7 @@ const digests = Object.fromEntries(
 const reads: ReadonlySet<string> = new Set([
   "leave",
   "known",
+  "questions",
   "summary",
   "owner",
   "list",

@@ -24,6 +24,7 @@ import { RedisLink } from "./link.ts";
 import { Nodes } from "./nodes.ts";
 import type { RedisLogContext } from "./log-context.ts";
 import { RedisSessionLog, replayWindow } from "./session-log.ts";
+import { QuestionIndex } from "./question-index.ts";
 import { TokenExchange } from "./tokens.ts";
 import type {
   ConversationRecord,
@@ -74,6 +75,7 @@ function toHead(
 export class RedisConversations implements OpenConversations {
   readonly ownership: RedisOwnership;
   readonly peers: Nodes;
+  readonly questions: QuestionIndex;
   readonly link: RedisLink;
   readonly space: KeySpace;
   readonly taken: TakenIds = {
@@ -115,6 +117,7 @@ export class RedisConversations implements OpenConversations {
     this.settings = settings;
     this.space = space;
     this.link = link;
+    this.questions = new QuestionIndex(link, space);
     const describe = () => ({ sessions: this.liveCount() });
     this.peers = new Nodes({ link, space, clock, log, after, random, name: node, describe });
     this.ownership = new RedisOwnership({ link, space, nodes: this.peers, clock, after, keepMs });

@@ -12,7 +12,8 @@ import type {
 } from "../conversations/contract.ts";
 import { isObject } from "../../lib/util.ts";
 import { exportConversation } from "../conversations/document.ts";
-import { toLine, toPreview, toTurn } from "../conversations/turn-frames.ts";
+import { toLine } from "../../lib/util.ts";
+import { toPreview, toTurn } from "../conversations/turn-frames.ts";
 import type { Reply } from "./driver.ts";
 import type { KeySpace, SessionPlace } from "./keys.ts";
 import type { RedisLink } from "./link.ts";
@@ -180,7 +181,7 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
     const { link, space, keepMs } = this.options;
     const { place, creation } = this.placeOf(id);
     const { sk, keys } = place;
-    const values = [creation, sk, node, keepMs, space.all];
+    const values = [creation, sk, node, keepMs, space.all, space.questions];
     const fence = Number(await link.run({ script: "forget", keys, values, repeats: true }));
     if (fence === 0) throw conversationsErrors.not_found();
     return { sk, fence };

@@ -30,6 +30,8 @@ export class KeySpace {
   readonly lineage: string;
   readonly tokens: string;
   readonly index: string;
+  /** Hash of open questions and undelivered answers. */
+  readonly questions: string;
   private readonly secret: string;
   private readonly places = new Map<string, SessionPlace>();
 
@@ -41,6 +43,7 @@ export class KeySpace {
     this.lineage = `${this.base}g`;
     this.tokens = `${this.base}t`;
     this.index = `${this.base}z`;
+    this.questions = `${this.base}q`;
     this.secret = secret;
   }
 

@@ -1,8 +1,15 @@
 // Hands sessions to nodes in Redis, with a fence that refuses what a former owner still does.
 import { codeOf, type Awaitable, type Clock, type Release } from "../../kernel/index.ts";
 import { conversationsErrors } from "../conversations/errors.ts";
-import type { Address, Sender, StopResult } from "../conversations/contract.ts";
-import type { SessionOwnership, OwnershipListener } from "../conversations/contract.ts";
+import type {
+  Address,
+  AnswerResult,
+  GivenAnswer,
+  OwnershipListener,
+  Sender,
+  SessionOwnership,
+  StopResult,
+} from "../conversations/contract.ts";
 import type { Reply } from "./driver.ts";
 import type { KeySpace } from "./keys.ts";
 import type { RedisLink } from "./link.ts";
@@ -54,6 +61,7 @@ export class RedisOwnership implements SessionOwnership {
       after,
       passed: (...passed) => this.accept(...passed),
       stopped: (...stopped) => this.stopped(...stopped),
+      answered: (...answer) => this.answered(...answer),
     });
     nodes.handle("taken", ({ k }) => {
       if (typeof k === "string") this.lost(k);
@@ -92,6 +100,10 @@ export class RedisOwnership implements SessionOwnership {
   stop(address: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[] | undefined> {
     const owned = this.owned.get(keyOf(address));
     return owned && !owned.isLost ? undefined : this.stopElsewhere(address, id, by);
+  }
+
+  answer(node: string, ...answer: GivenAnswer): Promise<AnswerResult> {
+    return this.passes.answer(node, answer);
   }
 
   /** The store has refused this node's fence, or another node has said that it took the session. */
@@ -200,6 +212,14 @@ export class RedisOwnership implements SessionOwnership {
     const owner = await (this.owned.has(keyOf(address)) ? this.claim(address) : undefined);
     if (owner !== "own" || !this.listener) throw conversationsErrors.not_owner();
     return this.listener.stopped(address, id, by);
+  }
+
+  /** Answers a question for another node. */
+  private async answered(...answer: GivenAnswer): Promise<AnswerResult> {
+    const [address] = answer;
+    const owner = await (this.owned.has(keyOf(address)) ? this.claim(address) : undefined);
+    if (owner !== "own" || !this.listener) throw conversationsErrors.not_owner();
+    return this.listener.answered(...answer);
   }
 
   private async ask(sk: string, gone: string): Promise<[isMine: boolean, value: string]> {

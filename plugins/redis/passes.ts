@@ -4,12 +4,16 @@ import { isObject } from "../../lib/util.ts";
 import { conversationsErrors } from "../conversations/errors.ts";
 import type {
   Address,
+  AnswerResult,
+  GivenAnswer,
   InboundMessage,
   Media,
+  OwnershipListener,
+  PassOptions,
+  PassOutcome,
   Sender,
   StopResult,
 } from "../conversations/contract.ts";
-import type { OwnershipListener, PassOptions, PassOutcome } from "../conversations/contract.ts";
 import type { Nodes } from "./nodes.ts";
 
 interface PassesOptions {
@@ -17,11 +21,13 @@ interface PassesOptions {
   readonly after: (ms: number, run: () => void) => Release;
   readonly passed: OwnershipListener["passed"];
   readonly stopped: OwnershipListener["stopped"];
+  readonly answered: OwnershipListener["answered"];
 }
 
-interface SentStop {
+/** A request to another node, until its reply. */
+interface SentRequest<T = unknown> {
   readonly node: string;
-  readonly resolve: (results: readonly StopResult[]) => void;
+  readonly resolve: (result: T) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -35,8 +41,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** A message or its outcome may get lost while a node is away, so it is sent again. */
 const repeatMs = 5_000;
-/** Milliseconds in which another node must report the effect of a stop. */
-const stopTimeoutMs = 5_000;
+/** Milliseconds in which another node must report the effect of a stop or an answer. */
+const requestTimeoutMs = 5_000;
 /** Received messages whose outcome is remembered, for a node that sends them again. */
 const maxReceived = 4_096;
 
@@ -79,6 +85,8 @@ const toError = (code: unknown, message: unknown): Error =>
 
 const stopStatuses: readonly unknown[] = ["stopping", "removed", "over", "unknown"];
 
+const answerStatuses: readonly unknown[] = ["settled", "already", "unknown", "invalid"];
+
 function decodeStopResults(given: unknown): readonly StopResult[] | undefined {
   if (!Array.isArray(given)) return undefined;
   return given.flatMap((result: unknown): StopResult[] => {
@@ -92,7 +100,7 @@ export class Passes {
   count = 0;
   private readonly options: PassesOptions;
   private readonly sent = new Map<number, SentPass>();
-  private readonly stops = new Map<number, SentStop>();
+  private readonly requests = new Map<number, SentRequest>();
   /** Node and number of a received message -> its outcome, once that is known. */
   private readonly received = new Map<string, Fields | undefined>();
   private next = 0;
@@ -105,10 +113,16 @@ export class Passes {
     nodes.handle("outcome", (fields) => this.settle(fields));
     nodes.handle("stop", (fields, from) => void this.stopped(fields, from));
     nodes.handle("stopped", ({ i, results }) => {
-      const stop = this.stops.get(Number(i));
+      const stop = this.requests.get(Number(i));
       const decoded = decodeStopResults(results);
       if (decoded) stop?.resolve(decoded);
       else stop?.reject(conversationsErrors.not_owner());
+    });
+    nodes.handle("answer", (fields, from) => void this.answered(fields, from));
+    nodes.handle("answered", ({ i, result, code, text }) => {
+      const answer = this.requests.get(Number(i));
+      if (isObject(result) && answerStatuses.includes(result.status)) answer?.resolve(result);
+      else answer?.reject(toError(code, text));
     });
     nodes.watchGone((node) => this.giveUp(node));
   }
@@ -141,25 +155,39 @@ export class Passes {
    *
    * @throws not_owner if it does not have the session; node_gone if it does not answer.
    */
-  async stop(
+  stop(
     node: string,
     { channel, session }: Address,
     { id, by }: { readonly id: string | undefined; readonly by: Sender | undefined },
   ): Promise<readonly StopResult[]> {
+    return this.request(node, { t: "stop", channel, session, id, by });
+  }
+
+  /**
+   * Asks a node to answer a question.
+   *
+   * @throws not_owner if it does not have the session; node_gone if it does not answer; its error.
+   */
+  answer(node: string, [address, id, answer, by, via]: GivenAnswer): Promise<AnswerResult> {
+    const { channel, session } = address;
+    return this.request(node, { t: "answer", channel, session, id, answer, by, via });
+  }
+
+  private async request<T>(node: string, fields: Fields): Promise<T> {
     const { nodes, after } = this.options;
     const i = (this.next += 1);
     let cancel: Release | undefined;
     try {
-      return await new Promise((resolve, reject) => {
+      return await new Promise<T>((resolve, reject) => {
         const gone = (): void => reject(conversationsErrors.node_gone());
-        this.stops.set(i, { node, resolve, reject });
-        cancel = after(stopTimeoutMs, gone);
-        const sent = nodes.send(node, { t: "stop", i, channel, session, id, by });
+        this.requests.set(i, { node, resolve: resolve as SentRequest["resolve"], reject });
+        cancel = after(requestTimeoutMs, gone);
+        const sent = nodes.send(node, { ...fields, i });
         sent.then((isThere) => void (isThere || gone()), reject);
       });
     } finally {
       cancel?.();
-      this.stops.delete(i);
+      this.requests.delete(i);
     }
   }
 
@@ -179,8 +207,8 @@ export class Passes {
   private giveUp(node: string): void {
     for (const [number, pass] of [...this.sent])
       if (pass.node === node) this.reject(number, conversationsErrors.node_gone());
-    for (const stop of this.stops.values())
-      if (stop.node === node) stop.reject(conversationsErrors.node_gone());
+    for (const request of this.requests.values())
+      if (request.node === node) request.reject(conversationsErrors.node_gone());
   }
 
   private settle({ i, s, code, text }: Fields): void {
@@ -198,7 +226,7 @@ export class Passes {
     const key = `${from} ${i}`;
     if (this.received.has(key)) {
       const outcome = this.received.get(key);
-      if (outcome) this.answer(from, outcome);
+      if (outcome) this.reply(from, outcome);
       return;
     }
     this.received.set(key, undefined);
@@ -206,7 +234,7 @@ export class Passes {
     const settle = (fields: Fields): void => {
       const outcome = { t: "outcome", i, ...fields };
       if (this.received.has(key)) this.received.set(key, outcome);
-      this.answer(from, outcome);
+      this.reply(from, outcome);
     };
     const outcome: PassOutcome = {
       accepted: (s) => settle({ s }),
@@ -229,14 +257,32 @@ export class Passes {
     const address = { channel, session };
     try {
       const results = await this.options.stopped(address, wanted, person);
-      this.answer(from, { t: "stopped", i, results });
+      this.reply(from, { t: "stopped", i, results });
     } catch {
       // The session has moved, so the other node asks again.
-      this.answer(from, { t: "stopped", i });
+      this.reply(from, { t: "stopped", i });
     }
   }
 
-  private answer(node: string, outcome: Fields): void {
+  private async answered(
+    { i, channel, session, id, answer, by, via }: Fields,
+    from: string | undefined,
+  ): Promise<void> {
+    const isValid = typeof i === "number" && from !== undefined && typeof id === "string";
+    if (!isValid || typeof channel !== "string" || typeof session !== "string") return;
+    if (!isObject(answer)) return;
+    const person = isObject(by) ? (by as unknown as Sender) : undefined;
+    const given = [{ channel, session }, id, answer, person, String(via)] as unknown;
+    try {
+      const result = await this.options.answered(...(given as GivenAnswer));
+      this.reply(from, { t: "answered", i, result });
+    } catch (error) {
+      const { message: text } = error as Error;
+      this.reply(from, { t: "answered", i, code: codeOf(error), text });
+    }
+  }
+
+  private reply(node: string, outcome: Fields): void {
     this.options.nodes.send(node, outcome).catch(() => undefined);
   }
 }

@@ -50,7 +50,8 @@ return 1
 `;
 
 /**
- * ARGV: creation id, sk, this node, milliseconds that a session is kept, channel of all nodes. The
+ * ARGV: creation id, sk, this node, milliseconds that a session is kept, channel of all nodes, hash
+ * of questions. The
  * owner keeps the session with a new fence, and what it still writes with the old one is refused.
  *
  * @returns The new fence; 0 if there is no such conversation.
@@ -61,6 +62,11 @@ local v = redis.call('HMGET', m, 'c', 'ca', 'o', 'f', 'ad')
 if v[1] ~= ARGV[1] or not v[2] then return 0 end
 redis.call('DEL', m, KEYS[2], KEYS[3], KEYS[4], key(m, 'e'))
 redis.call('ZREM', KEYS[6], ARGV[2])
+for _, field in ipairs(redis.call('HKEYS', ARGV[6])) do
+  if string.sub(field, 1, #ARGV[2] + 1) == ARGV[2] .. ':' then
+    redis.call('HDEL', ARGV[6], field)
+  end
+end
 local former = tonumber(v[4] or '0')
 redis.call('HSET', m, 'o', v[3] or '', 'f', former + 1, 'd', former)
 redis.call('PEXPIRE', m, ARGV[4])
@@ -167,8 +173,21 @@ if notice ~= '' then redis.call('SPUBLISH', KEYS[2], notice) end
 return {record.version, sealed, 1}
 `;
 
+/** Keys: questions. ARGV: the session of the questions, or empty for all. */
+const questions = `
+if ARGV[1] == '' then return redis.call('HGETALL', KEYS[1]) end
+local rows = {}
+for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if string.sub(field, 1, #ARGV[1] + 1) == ARGV[1] .. ':' then
+    rows[#rows + 1], rows[#rows + 2] = field, redis.call('HGET', KEYS[1], field)
+  end
+end
+return rows
+`;
+
 export const scripts = {
   ...sessionScripts,
+  questions,
   batch,
   claim,
   release,

@@ -25,7 +25,9 @@ const packages: Readonly<Record<string, RegExp>> = {
   ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
   zod: new RegExp(
     "^plugins/((protocols/|dashboard/)?[^/]+/config|" +
-      "dashboard/server/(request|auth/sign-in-keeper)|program/(protocol|tool-call)|media/file-id)\\.ts$",
+      "dashboard/server/(request|auth/sign-in-keeper)|program/(protocol|tool-call)|media/file-id|" +
+      // The form of questions is checked where an application asks them.
+      "channels/question-schema)\\.ts$",
   ),
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
@@ -124,7 +126,7 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
 /** Rooms that conversations and Redis share: one store has several forms. */
 const storeParts = new RegExp(
   "^plugins/conversations/(contract|messages|errors|config|document|ownership|" +
-    "turn-frames|find-replies|commit-metrics|log/[\\w-]+)\\.ts$",
+    "question|question-frames|turn-frames|find-replies|commit-metrics|log/[\\w-]+)\\.ts$",
 );
 /** The one part of the pages that the server loads: it renders them. */
 const renderer = "plugins/dashboard/pages/render.tsx";
@@ -182,7 +184,7 @@ const layers: Readonly<Record<string, { order: readonly (readonly string[])[]; s
     conversations: {
       order: [["sqlite"], ["log"]],
       shared:
-        /^(errors|config|contract|messages|document|turn-frames|find-replies|commit-metrics)\.ts$/,
+        /^(errors|config|contract|messages|document|(question|turn)-frames|find-replies|commit-metrics)\.ts$/,
     },
     protocols: { order: [["ag-ui", "ai-sdk", "openai"]], shared: /^[^/]+\.ts$/ },
     "dashboard/server": {

@@ -1,5 +1,10 @@
 // A message of the application as the payload of a frame.
-import { isId, type Attachment, type ServerMessage } from "../../../lib/pico-wire/index.ts";
+import {
+  askedText,
+  isId,
+  type Attachment,
+  type ServerMessage,
+} from "../../../lib/pico-wire/index.ts";
 import type {
   ContextUsage,
   GrowingMessage,
@@ -7,6 +12,7 @@ import type {
   OutboundMessage,
   ToolCall,
 } from "../messages.ts";
+import { toWireQuestion } from "../question-frames.ts";
 
 const mediaKinds = ["image", "audio", "video"];
 
@@ -72,11 +78,11 @@ export function toPayload(
   attachment: (media: Media) => Attachment,
 ): ServerMessage {
   const { content, kind, placeholder, attachments = noAttachments } = message;
-  const { toolCalls, contextUsage, model } = message;
+  const { toolCalls, contextUsage, model, question } = message;
   const request = requestIdOf(message);
   return {
     message_id: id,
-    content,
+    content: question?.state === "open" ? askedText(content) : content,
     ...(request !== undefined && { request_id: request }),
     ...(kind && { kind }),
     ...(kind === "thought" && { thought: true }),
@@ -87,5 +93,6 @@ export function toPayload(
     ...(contextUsage && { context_usage: usage(contextUsage) }),
     ...(model !== undefined && { model_name: model }),
     ...(attachments.length > 0 && { attachments: attachments.map(attachment) }),
+    ...(question && { question: toWireQuestion(question) }),
   };
 }

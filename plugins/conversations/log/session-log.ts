@@ -1,6 +1,7 @@
 // The interface of the session log: every message to a session passes through it.
 import type { Awaitable } from "../../../kernel/index.ts";
 import type { Cursor, ServerFrame } from "../../../lib/pico-wire/index.ts";
+import type { QuestionMark } from "../question.ts";
 
 export type { Cursor } from "../../../lib/pico-wire/index.ts";
 
@@ -55,6 +56,8 @@ export interface LogEntry {
   readonly bytes?: number | undefined;
   /** True for the complete text of a message. */
   readonly final?: boolean | undefined;
+  /** Set if the entry asks or settles a question: a store keeps an index of them. */
+  readonly question?: QuestionMark | undefined;
   /** Present while the entry is delivered to its subscribers. */
   readonly growth?: TextGrowth | undefined;
 }

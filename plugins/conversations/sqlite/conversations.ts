@@ -16,6 +16,7 @@ import type {
   SearchHit,
   StoreHealth,
   StoreMetrics,
+  StoredQuestions,
   StoreScope,
   TakenIds,
   Turn,
@@ -59,6 +60,7 @@ export class SqliteConversations implements OpenConversations {
         });
       }),
   };
+  readonly questions: StoredQuestions = { list: (address) => this.store.questions(address) };
   private readonly store: SqliteStore;
   private readonly scope: Scope;
   /** Limits of the streams in memory, for tests. */

@@ -8,7 +8,8 @@ import type {
   SearchHit,
   Turn,
 } from "../contract.ts";
-import { toLine, toPreview, toTitle, toTurn } from "../turn-frames.ts";
+import { toLine } from "../../../lib/util.ts";
+import { toPreview, toTitle, toTurn } from "../turn-frames.ts";
 import { resultCode, type Connection, type Row } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { kinds } from "./schema.ts";

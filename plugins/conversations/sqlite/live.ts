@@ -1,5 +1,6 @@
 // A conversation in use, its new entries, and how its row reads.
 import type { Address } from "../messages.ts";
+import type { QuestionMark } from "../question.ts";
 import type { StreamPositions } from "../log/stored-stream.ts";
 import type { Row } from "./driver.ts";
 import type { kinds } from "./schema.ts";
@@ -15,6 +16,8 @@ export interface NewEntry {
   readonly request?: string | undefined;
   /** The message of a person that this entry answers completely: the application has taken it. */
   readonly answers?: string | undefined;
+  /** Set if the entry asks or settles a question. */
+  readonly question?: QuestionMark | undefined;
   /** A complete Pico server frame: a JSON object in UTF-8, without its `seq` and `epoch`. */
   readonly frame: Uint8Array;
 }

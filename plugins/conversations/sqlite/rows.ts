@@ -19,6 +19,7 @@ import {
   type Taken,
 } from "./live.ts";
 import { getMeta, setMeta } from "./recovery.ts";
+import { QuestionIndex } from "./question-index.ts";
 import { RetentionClock } from "./retention.ts";
 import { kinds } from "./schema.ts";
 
@@ -60,6 +61,7 @@ export class Rows {
   /** The latest text of messages that grow, until it is stored. */
   readonly growth = new Map<Live, Growth>();
   readonly retentionClock: RetentionClock;
+  readonly questions: QuestionIndex;
   /** Conversations with entries. */
   count: number;
   /** Unix milliseconds of the first entry of the least recently used conversation, or 0. */
@@ -72,6 +74,7 @@ export class Rows {
   constructor(connection: Connection, options: RowsOptions) {
     this.connection = connection;
     this.options = options;
+    this.questions = new QuestionIndex(connection);
     const last = connection.number("SELECT max(id) FROM entry");
     const lastUsed = connection.number("SELECT max(last) FROM conversation");
     // No id is used twice, also if its entry was forgotten.
@@ -163,8 +166,9 @@ export class Rows {
   }
 
   private summarize(live: Live, { id, seq, at, kind, turn, frame }: SummarizedEntry): void {
-    if (live.last === 0) this.count += 1;
     live.committed = seq;
+    if (kind === kinds.quiet) return void this.unsaved.add(live);
+    if (live.last === 0) this.count += 1;
     live.last = id;
     live.createdAt ||= at;
     live.usedAt = Math.max(live.usedAt, at);
@@ -314,7 +318,7 @@ export class Rows {
 
   insert(live: Live, seq: number, at: number, entry: NewEntry, taken: Taken | undefined): void {
     this.ensureRow(live);
-    const { kind, message, final, request, answers, frame } = entry;
+    const { kind, message, final, request, answers, question, frame } = entry;
     const turn = message === undefined ? null : this.turnOf(live, seq, kind, final, message);
     const id = this.nextId++;
     this.connection.run(
@@ -337,6 +341,8 @@ export class Rows {
       this.endGrowth(live, message);
     if (request !== undefined) this.remember(live, request, id, taken !== undefined);
     if (answers !== undefined) this.takeAnswered(live, answers);
+    if (taken !== undefined) this.questions.taken(live.id, request!);
+    if (question !== undefined) this.questions.note(live.id, message!, seq, question);
     this.summarize(live, { id, seq, at, kind: kinds[kind], turn, frame });
   }
 
@@ -350,8 +356,7 @@ export class Rows {
   ): number | null {
     const isOpen = !final && kind !== "delete";
     const known = live.open.get(message);
-    const opener =
-      known ?? (kind === "update" || kind === "delete" ? this.findTurn(live, message) : null);
+    const opener = known ?? (isChange(kind) ? this.findTurn(live, message) : null);
     if (!isOpen) live.open.delete(message);
     else if (opener === null && kind !== "user") live.open.set(message, seq);
     return kind === "user" ? null : opener;
@@ -386,6 +391,7 @@ export class Rows {
     const entry = known?.entry ?? this.findRequest(live, request);
     if (entry === undefined) return;
     this.remember(live, request, entry, true);
+    this.questions.taken(live.id, request);
     this.connection.run(
       "UPDATE entry SET taken = ? WHERE id = ? AND taken IS NULL",
       this.takenAt(false),
@@ -395,6 +401,7 @@ export class Rows {
 
   take(live: Live, request: string, taken: Taken): void {
     this.ensureRow(live);
+    this.questions.taken(live.id, request);
     const entry = live.requests.get(request)?.entry ?? this.findRequest(live, request);
     if (entry === undefined) return this.takeAlone(live, request, taken);
     this.remember(live, request, entry, true);
@@ -502,6 +509,7 @@ export class Rows {
       }
       this.connection.run("INSERT INTO removal VALUES (?)", id);
       this.connection.run("DELETE FROM growing WHERE conversation = ?", id);
+      this.questions.forget(id);
       this.connection.run("DELETE FROM conversation WHERE id = ?", id);
       if (Number(row.last) > 0) this.count -= 1;
     }
@@ -512,7 +520,8 @@ export class Rows {
     const sql =
       "SELECT * FROM conversation WHERE last > 0 AND id NOT IN (SELECT value FROM json_each(?)) " +
       "ORDER BY last LIMIT ?";
-    const skipped = JSON.stringify(skip);
+    // A conversation with an open question is in use.
+    const skipped = JSON.stringify([...skip, ...this.questions.conversations()]);
     const before = keepDays > 0 ? this.retentionClock.read() - keepDays * dayMs : -Infinity;
     const old = this.connection
       .all(sql, skipped, retained)
@@ -537,6 +546,10 @@ export class Rows {
     return pages * 4_096;
   }
 }
+
+/** True for entries of a message that an earlier entry has created. */
+const isChange = (kind: NewEntry["kind"]): boolean =>
+  kind === "update" || kind === "quiet" || kind === "delete";
 
 interface SummarizedEntry {
   readonly id: number;

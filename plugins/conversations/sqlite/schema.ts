@@ -21,7 +21,8 @@ export const version = 5;
  * `entry.id` is the order of writing and is never used twice. `turn` is the `seq` of the entry that
  * opened the turn; null for an entry that opens one. `taken`: when the application accepted the
  * message of a person; negative if its client stopped it. An entry without a `seq` is only that.
- * `removal`: deleted conversations with entries left.
+ * `removal`: deleted conversations with entries left. `meta` also has a row for each open question
+ * and each undelivered answer, `question:CONVERSATION:MESSAGE`.
  */
 export const tables = `
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -83,7 +84,15 @@ INSERT INTO words(words, rank) VALUES ('secure-delete', 1), ('automerge', 0), ('
 `;
 
 /** Values of `entry.kind`. */
-export const kinds = { other: 0, user: 1, create: 2, update: 3, delete: 4 } as const;
+export const kinds = {
+  other: 0,
+  user: 1,
+  create: 2,
+  update: 3,
+  delete: 4,
+  /** The end of a lost question, which does not count as a use of the conversation. */
+  quiet: 5,
+} as const;
 
 const header = "SQLite format 3\0";
 const broken = storeErrors.STORE_BROKEN;

@@ -46,13 +46,15 @@ const toNewEntry = ({
   final = false,
   request,
   answers,
+  question,
   frame,
 }: LogEntry): NewEntry => ({
-  kind: kinds[type ?? ""] ?? "other",
+  kind: question?.isQuiet ? "quiet" : (kinds[type ?? ""] ?? "other"),
   message,
   final,
   request,
   answers,
+  question,
   frame,
 });
 

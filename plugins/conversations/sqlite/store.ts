@@ -5,7 +5,7 @@
 import fs from "node:fs";
 import { promisify } from "node:util";
 import type { Clock, Log } from "../../../kernel/index.ts";
-import type { Address } from "../messages.ts";
+import type { Address, StoredQuestion } from "../messages.ts";
 import { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stored-stream.ts";
 import type { StoreHealth, StoreMetrics, TakenId } from "../contract.ts";
@@ -215,12 +215,15 @@ export class SqliteStore {
     return { epoch, seq, ...positions, frames: this.reading(() => this.rows.latestFrames(live)) };
   }
 
+  questions(address?: Address): readonly StoredQuestion[] {
+    this.flush();
+    return this.reading(() => this.rows.questions.list(address));
+  }
+
   /** Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. */
   knownIds(address: Address): readonly TakenId[] {
-    return this.reading(() => {
-      this.flush();
-      return this.rows.knownIds(address);
-    });
+    this.flush();
+    return this.reading(() => this.rows.knownIds(address));
   }
 
   /** True if one of the newest 2,048 entries is the message of a client with this id. */

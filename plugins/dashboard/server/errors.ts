@@ -16,7 +16,9 @@ export const httpErrors = {
   host_not_allowed: [403, "This host name is not allowed."],
   origin_not_allowed: [403, "This request comes from a page of another site."],
   not_found: [404, "Nothing exists at this address."],
+  unknown_question: [404, "There is no such question. It may be from before a restart."],
   method_not_allowed: [405, "This address does not support this method."],
+  already_settled: [409, "Another answer came first."],
   already_set_up: [409, "Setup is already finished."],
   token_managed_by_env: [409, "This token comes from an environment variable; change it there."],
   rotation_in_progress: [
@@ -36,6 +38,7 @@ export const httpErrors = {
   media_full: [507, "There is no room for the file: a limit is reached."],
   invalid_file: [422, "The file was not stored: its headers or checksum are wrong."],
   unsupported_media_type: [415, "Send JSON (application/json) or a form."],
+  invalid_answer: [422, "The answer does not fit the question."],
   weak_token: [422, "Choose 16 to 256 printable ASCII characters without spaces."],
   token_mismatch: [422, "The two tokens differ."],
   invalid_setting: [422, "This setting is not valid."],

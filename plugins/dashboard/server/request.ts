@@ -84,6 +84,29 @@ export const requestsQuery = z.object({
   session: z.string().min(1).max(256).exactOptional(),
   id: z.string().min(1).max(256).exactOptional(),
 });
+const answerFields = {
+  option: z.string().max(64).exactOptional(),
+  options: z.array(z.string().max(64)).max(8).exactOptional(),
+  values: z.record(z.string().max(64), z.unknown()).exactOptional(),
+  text: z.string().max(4_096).exactOptional(),
+  dismiss: z.boolean().exactOptional(),
+};
+/** `state`: only `open` ones are known. `session`: only those of this session. */
+export const questionsQuery = z.object({
+  state: z.literal("open").exactOptional(),
+  session: z.string().min(1).max(256).exactOptional(),
+});
+/** An answer to a question. The question checks the values. */
+export const answerBody = z.object({
+  channel: z.string().min(1).max(64).default("pico"),
+  session: z.string().min(1).max(256),
+  ...answerFields,
+});
+/** For the control socket, which finds the session of the question. */
+export const controlAnswerBody = z.object({
+  session: z.string().min(1).max(256).exactOptional(),
+  ...answerFields,
+});
 /** A message of the owner to a session of another channel. */
 export const messageBody = z.object({
   id: z.string().regex(/^[\w-]{1,64}$/),

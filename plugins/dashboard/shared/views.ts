@@ -205,6 +205,8 @@ export interface StatusView {
   readonly refusals: readonly RejectionView[];
   /** Problems that the owner should fix, each with the fix. */
   readonly warnings: readonly WarningView[];
+  /** Open questions of the application. */
+  readonly questions?: number;
   /** Channels of other authors; absent if there are none. */
   readonly otherChannels?: readonly AttachedChannel[];
   /** The application, if it is a program. */

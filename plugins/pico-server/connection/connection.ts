@@ -15,6 +15,7 @@ import { pingEveryMs } from "../config.ts";
 import { frameBytes, frameText, pingFrame } from "../frame-encoding.ts";
 import { noFeatures, type Features } from "../session/features.ts";
 import type { Admission } from "../handshake/admission.ts";
+import { viaOf } from "../session/answers.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
 import { ByteCounter, countResume } from "../metrics.ts";
@@ -51,6 +52,7 @@ export class Connection
   readonly session: string;
   readonly tokenVersion: number | undefined;
   readonly sender: Sender;
+  readonly via: InboundOwner["via"];
   readonly scope: SessionScope | undefined;
   readonly acknowledges: boolean;
   readonly features: Features;
@@ -85,6 +87,7 @@ export class Connection
     this.session = session;
     this.tokenVersion = admission.version;
     this.sender = admission.sender;
+    this.via = viaOf(admission.method);
     this.scope = admission.scope;
     this.acknowledges = extension !== undefined;
     this.features = extension?.features ?? noFeatures;

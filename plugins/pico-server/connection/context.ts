@@ -29,6 +29,7 @@ interface DeliveryContext {
   /** Reports that a user of this session started or stopped typing. */
   readonly typing: ChannelHandle["typing"];
   readonly stop: ChannelHandle["stop"];
+  readonly answer: ChannelHandle["answer"];
   /** True while the application processes a message of this session. */
   readonly isBusy: (session: string) => boolean;
   readonly running: ChannelHandle["running"];

@@ -1,6 +1,6 @@
 // The connection, as its inbound frames use it. Types only.
 import type { CloseName, ServerFrame } from "../../../lib/pico-wire/index.ts";
-import type { Sender } from "../../channels/index.ts";
+import type { QuestionVia, Sender } from "../../channels/index.ts";
 import type { Features } from "../session/features.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { Subscriptions } from "../session/subscriptions.ts";
@@ -11,6 +11,8 @@ export interface InboundOwner {
   /** The session of frames that have no `session_id`. */
   readonly session: string;
   readonly sender: Sender;
+  /** Where its answers to questions come from; undefined if it cannot answer. */
+  readonly via: QuestionVia | undefined;
   /** Undefined if a sign-in authenticated the client instead of the channel token. */
   readonly tokenVersion: number | undefined;
   /** Undefined: every session. */

@@ -2,6 +2,7 @@
 import {
   WireError,
   messageErrors,
+  type AnswerPayload,
   type ClientFrame,
   type ErrorCode,
   type MessagePayload,
@@ -19,6 +20,7 @@ import {
   unknownTypeError,
 } from "../session/mapping.ts";
 import type { FoundFiles } from "../session/message-files.ts";
+import { answerQuestion } from "../session/answers.ts";
 import { sessionForbiddenError } from "../session/session-scope.ts";
 import type { ConnectionContext } from "./context.ts";
 import { findRejection } from "./frame-checks.ts";
@@ -223,8 +225,7 @@ export class Inbound implements BudgetMember {
   private handle(data: Uint8Array): void {
     const frame = decodeFrame(data);
     if (frame instanceof WireError) return this.rejectFrame(frame);
-    if (frame.type === "message.stop" && !this.owner.features.stop)
-      return this.rejectFrame(unknownTypeError(frame));
+    if (!this.knows(frame.type)) return this.rejectFrame(unknownTypeError(frame));
     const { session: own, scope } = this.owner;
     const { session_id: name = own } = frame;
     const session = scope === undefined ? name : scope.resolve(name);
@@ -236,6 +237,13 @@ export class Inbound implements BudgetMember {
     )
       this.process(frame, session, data.byteLength);
     else void this.processChecked(frame, session, data.byteLength);
+  }
+
+  /** True unless the client must ask for frames of this type with `pico_can`. */
+  private knows(type: ClientFrame["type"]): boolean {
+    const { features } = this.owner;
+    if (type === "message.stop") return features.stop;
+    return type !== "question.answer" || features.questions;
   }
 
   private rejectFrame(error: WireError): void {
@@ -293,6 +301,7 @@ export class Inbound implements BudgetMember {
       this.deliver(bytes, id, session, frame.payload, files);
     if (type === "ack" && owner.acknowledges) owner.acknowledged(frame.payload.seq);
     if (type === "message.stop") this.stopMessages(session, id, frame.payload.request_id);
+    if (type === "question.answer") void this.answer(session, id, frame.payload);
     if (type === "typing.start" || type === "typing.stop")
       delivery.typing(session, type === "typing.start");
   }
@@ -307,6 +316,24 @@ export class Inbound implements BudgetMember {
     const results = context.delivery.stop(session, id, owner.sender);
     if (results instanceof Promise) void results.then(acknowledge);
     else acknowledge(results);
+  }
+
+  private async answer(
+    session: string,
+    frameId: string | undefined,
+    payload: AnswerPayload,
+  ): Promise<void> {
+    const { owner, context } = this;
+    const { delivery, runtime } = context;
+    const options = { answer: delivery.answer, config: runtime.config };
+    try {
+      const ack = await answerQuestion(options, session, payload, owner);
+      if (this.isStopped) return;
+      const ids = frameId === undefined ? {} : { request_id: frameId };
+      owner.respond({ type: "question.ack", session_id: session, payload: { ...ids, ...ack } });
+    } catch (error) {
+      owner.failed(error);
+    }
   }
 
   private hasQueued(): boolean {

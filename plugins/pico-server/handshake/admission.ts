@@ -74,7 +74,12 @@ interface OfferedMatch extends TokenMatch {
  */
 const trustedIdentityKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
 /** Paths for pages of the dashboard whose WebSocket a proxy blocks. */
-const pagePaths: ReadonlySet<string> = new Set(["/pico/events", "/pico/messages", "/pico/stop"]);
+const pagePaths: ReadonlySet<string> = new Set([
+  "/pico/answer",
+  "/pico/events",
+  "/pico/messages",
+  "/pico/stop",
+]);
 /** Kinds that may send requests to all paths. */
 export const hostIdentityKinds: ReadonlySet<string> = new Set(["host", "owner"]);
 

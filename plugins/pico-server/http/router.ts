@@ -23,6 +23,7 @@ import {
   type JsonResponse,
   type PostMessageOptions,
 } from "./post-message.ts";
+import { createAnswerHandler, type AnswerOptions } from "./post-answer.ts";
 import { createStopHandler, type StopOptions } from "./post-stop.ts";
 import { fileIdOf, MediaRoutes } from "./media.ts";
 import type { MediaFiles } from "../../media/index.ts";
@@ -48,7 +49,9 @@ export interface EventStreamRequest {
 
 interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
   readonly http: Http;
-  readonly delivery: PostMessageOptions["delivery"] & StopOptions["delivery"];
+  readonly delivery: PostMessageOptions["delivery"] &
+    StopOptions["delivery"] &
+    AnswerOptions["delivery"];
   readonly access: AccessContext<AdmissionControl>;
   readonly conversations: HistoryOptions["conversations"];
   readonly ends: Pick<RecentEnds, "watch" | "recent">;
@@ -88,6 +91,7 @@ const allowedMethods: Readonly<Record<string, readonly string[]>> = {
   "/pico/ws": ["GET", "HEAD"],
   "/pico/messages": ["POST"],
   "/pico/stop": ["POST"],
+  "/pico/answer": ["POST"],
   // Pages without an encrypted connection prove their origin only with POST.
   "/pico/events": ["GET", "POST"],
   "/pico/history": ["GET"],
@@ -111,6 +115,7 @@ class PicoRouter {
   private readonly history: ReturnType<typeof createHistoryHandler>;
   private readonly stop: ReturnType<typeof createStopHandler>;
   private readonly media: MediaRoutes;
+  private readonly answer: ReturnType<typeof createAnswerHandler>;
 
   constructor(options: RouterOptions) {
     this.options = options;
@@ -119,6 +124,7 @@ class PicoRouter {
     this.post = createPostHandler({ ...options, isWithinRate });
     this.stop = createStopHandler({ ...options, isWithinRate });
     this.media = new MediaRoutes({ ...options, isWithinRate });
+    this.answer = createAnswerHandler({ ...options, isWithinRate });
     this.history = createHistoryHandler({
       conversations,
       newId: runtime.newId,
@@ -172,6 +178,7 @@ class PicoRouter {
     if (path === "/pico/history") return this.history(handshakeRequest, admission);
     if (path === "/pico/events") return this.requestStream(handshakeRequest, admission);
     if (path === "/pico/stop") return this.stop(handshakeRequest, admission);
+    if (path === "/pico/answer") return this.answer(handshakeRequest, admission);
     return path === "/pico" ? this.describe() : this.post(handshakeRequest, response, admission);
   }
 

@@ -20,6 +20,7 @@ import {
 import { picoErrors } from "../errors.ts";
 import { GrowingTexts } from "./growing-texts.ts";
 import { toFailureCode, toMessageError } from "./mapping.ts";
+import { toMark } from "./question-mapping.ts";
 import { requestIdOf, toAttachment, toPayload, TurnEntry } from "../../conversations/log/index.ts";
 import type { AppendResult, SessionLog, TextGrowth } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
@@ -124,6 +125,13 @@ export class RecentEnds {
   }
 }
 
+/** @throws too_large */
+function assertSize(text: string): void {
+  const byteLength = Buffer.byteLength(text);
+  if (byteLength > limits.outboundFrame)
+    throw picoErrors.too_large(byteLength, limits.outboundFrame);
+}
+
 interface ChannelAdapterOptions {
   readonly sessions: SessionLog;
   readonly clock: Clock;
@@ -226,9 +234,7 @@ class PicoChannelAdapter implements ChannelAdapter {
     growth?: TextGrowth,
     answers?: string,
   ): Awaitable<AppendResult> {
-    const byteLength = Buffer.byteLength(text);
-    if (byteLength > limits.outboundFrame)
-      throw picoErrors.too_large(byteLength, limits.outboundFrame);
+    assertSize(text);
     const entry = new EncodedEntry(type, text, numbered, message, final);
     entry.answers = answers;
     if (!growth) return this.sessions.append(session, entry);
@@ -276,6 +282,7 @@ class PicoChannelAdapter implements ChannelAdapter {
     final: boolean | undefined,
     numbered: boolean,
   ): Awaitable<AdapterReceipt> {
+    if (message.question) return this.writeQuestion(type, session, id, message, final);
     const now = this.clock.now();
     const { content } = message;
     const request = requestIdOf(message);
@@ -300,6 +307,27 @@ class PicoChannelAdapter implements ChannelAdapter {
         timestamp: now,
       });
     return this.write(type, session, id, text, numbered, final, growth, answers);
+  }
+
+  /** The text of a question never grows, and answers no message. */
+  private writeQuestion(
+    type: TextMessage["type"],
+    session: string,
+    id: string,
+    message: GrowingMessage,
+    final: boolean | undefined,
+  ): Awaitable<AdapterReceipt> {
+    const payload = toPayload(id, message, final, (media) =>
+      requireAttachment(media, this.fileUrl),
+    );
+    const text = encode({ type, payload, session_id: session, timestamp: this.clock.now() });
+    assertSize(text);
+    const entry = new EncodedEntry(type, text, true, id, final);
+    entry.question = toMark(message.question!);
+    const appended = this.sessions.append(session, entry);
+    return appended instanceof Promise
+      ? appended.then((result) => this.toReceipt(id, true, result))
+      : this.toReceipt(id, true, appended);
   }
 
   /** Sends a frame to the current subscribers. A failure is ignored: the frame may be lost. */

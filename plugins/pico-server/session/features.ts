@@ -7,6 +7,8 @@ export interface Features {
   readonly names: readonly Capability[] | undefined;
   /** The client receives the text that a message has grown by instead of the whole text. */
   readonly append: boolean;
+  /** The client may answer questions. */
+  readonly questions: boolean;
   /** The client may stop messages. */
   readonly stop: boolean;
   /** The client receives the messages of people on other devices. */
@@ -15,13 +17,14 @@ export interface Features {
   readonly ends: boolean;
 }
 
-const known: readonly Capability[] = ["append", "stop", "turns"];
+const known: readonly Capability[] = ["append", "questions", "stop", "turns"];
 /** Longest list that is read, in characters. */
 const maxListLength = 256;
 
 const createFeatures = (names: readonly Capability[] | undefined): Features => ({
   names,
   append: names?.includes("append") ?? false,
+  questions: names?.includes("questions") ?? false,
   stop: names?.includes("stop") ?? false,
   turns: names?.includes("turns") ?? false,
   ends: names !== undefined && names.length > 0,

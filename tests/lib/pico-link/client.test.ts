@@ -90,7 +90,7 @@ describe("connect", () => {
     expect(Object.fromEntries(new URL(url!, peer.url).searchParams)).toEqual({
       session_id: "mine",
       pico_ext: "1",
-      pico_can: "append,stop,turns",
+      pico_can: "append,questions,stop,turns",
     });
   });
 
@@ -226,7 +226,7 @@ describe("connect", () => {
     expect(Object.fromEntries(searchParams)).toEqual({
       session_id: "s",
       pico_ext: "1",
-      pico_can: "append,stop,turns",
+      pico_can: "append,questions,stop,turns",
       resume: "e:1",
       conn: "c1",
     });

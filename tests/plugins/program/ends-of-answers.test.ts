@@ -239,7 +239,9 @@ describe("a program with parts", () => {
       env: { PATH: process.env["PATH"] ?? "", DOORWARD_CAN: "other" },
     });
     await harness.deliver({ id: "a" });
-    expect((await harness.seen.next("the reply")).message?.content).toBe("stop,append,parts");
+    expect((await harness.seen.next("the reply")).message?.content).toBe(
+      "stop,append,parts,questions",
+    );
   });
 });
 

@@ -65,6 +65,7 @@ describe("PendingMessages", () => {
       settled: () => undefined,
       closeAnswer: async () => undefined,
       downReason: () => undefined,
+      isAsking: () => false,
       hung: () => undefined,
       findFiles: () => undefined,
       knowsMedia: () => false,
@@ -76,6 +77,9 @@ describe("PendingMessages", () => {
       ...message(),
       accept: () => undefined,
       reply: () => Promise.reject(),
+      ask: () => {
+        throw 0;
+      },
       stream: () => {
         throw 0;
       },

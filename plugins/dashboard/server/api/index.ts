@@ -13,6 +13,7 @@ import { conversationRoutes } from "./conversations.ts";
 import { handshakeRoute } from "./handshake.ts";
 import { eventRoutes } from "./events.ts";
 import { figuresRoute } from "./figures.ts";
+import { questionRoutes } from "./questions.ts";
 import { requestRoutes } from "./requests.ts";
 import { logRoutes } from "./log.ts";
 import { mediaRoutes } from "./media.ts";
@@ -57,6 +58,7 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   unblockRoute(app, context);
   connectionRoutes(app, context);
   conversationRoutes(app, context);
+  questionRoutes(app, context);
   consoleMessageRoutes(app, context);
   mediaRoutes(app, context);
   programRoutes(app, context);

@@ -174,12 +174,18 @@ export async function statusOf(
     signIns: context.observers.activity.signIns(),
     refusals: context.observers.activity.refusals(),
     warnings: await warningsOf(context, sections),
+    ...openQuestions(context.services),
     ...(context.services.program ? { program: context.services.program.status() } : {}),
     ...(context.services.conversations && { store: context.services.conversations.health() }),
     ...(context.services.pluginViews().length > 0
       ? { plugins: context.services.pluginViews() }
       : {}),
   };
+}
+
+function openQuestions({ channels }: ServiceContext): Pick<StatusView, "questions"> {
+  const open = channels?.questionCounts().open ?? 0;
+  return open > 0 ? { questions: open } : {};
 }
 
 function tokenOf({ tokens }: AuthContext, name: string): TokenView {

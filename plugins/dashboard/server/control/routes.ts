@@ -16,6 +16,7 @@ import { fileWarnings } from "../api/status.ts";
 import { type DashboardContext } from "../context.ts";
 import { unblock } from "../api/unblock.ts";
 import { conversationHandlers } from "./conversations.ts";
+import { questionHandlers } from "./questions.ts";
 import { HttpError, httpErrors } from "../errors.ts";
 import { ownerLink } from "../auth/owner-links.ts";
 import { toHttpError } from "../reply.ts";
@@ -69,9 +70,11 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     plugins: context.services.pluginViews(),
     program: context.services.program?.status(),
     store: context.services.conversations?.health(),
+    questions: context.services.channels?.questionCounts().open ?? 0,
     refusedEdits: fileWarnings(await sectionsOf(context.services)).map(({ text }) => text),
   }),
   ...conversationHandlers,
+  ...questionHandlers,
   "GET /local/tokens": ({ auth }) => tokensView(auth),
   "POST /local/token/show": (context, { body }) => {
     const { name, use = false } = tokenOf(body);
@@ -141,7 +144,7 @@ function tokenOf(body: unknown): ControlTokenBody {
   throw new HttpError("invalid_body");
 }
 
-const pathWithId = /^(\/local\/(?:sessions|conversations)\/)([\w-]{1,64})(\/export)?$/;
+const pathWithId = /^(\/local\/(?:sessions|conversations|questions)\/)([\w-]{1,64})(\/export)?$/;
 
 const isStream = (body: unknown): body is AsyncIterable<string> =>
   typeof body === "object" && body !== null && Symbol.asyncIterator in body;

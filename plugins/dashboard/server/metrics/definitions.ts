@@ -1,4 +1,5 @@
 /** Definitions of all metrics: name, type, labels and how to read the values. @module */
+import type { QuestionCounts } from "../../../channels/index.ts";
 import type { AttachedChannel } from "../../../channels/index.ts";
 import type { StoreHealth, StoreMetrics } from "../../../conversations/index.ts";
 import type { PicoMetrics } from "../../../pico-server/index.ts";
@@ -14,6 +15,8 @@ export interface MetricsSnapshot {
   readonly sessions: number;
   /** Rejections of clients by reason. */
   readonly clientFaults: CountByName;
+  /** Undefined without channels. */
+  readonly questions: QuestionCounts | undefined;
   /** Channels of other authors. */
   readonly channels: readonly AttachedChannel[];
   /** Undefined without a durable store. */
@@ -47,6 +50,14 @@ const byTwoLabels = (
   Object.entries(table).flatMap(([name, counts]) => byLabel(inner, counts, { [outer]: name }));
 /** Leaves out zeros: most pairs of labels never occur. */
 const nonZero = (samples: readonly Sample[]): Sample[] => samples.filter(([, value]) => value > 0);
+
+/** Counts within each bound, cumulative, and in total. */
+const histogram = ({ bounds, counts, count, sum }: QuestionCounts["waits"]): readonly Sample[] => [
+  ...bounds.map((le, at): Sample => [{ le: String(le) }, counts[at]!]),
+  [{ le: "+Inf" }, count],
+  [{ part: "sum" }, sum],
+  [{ part: "count" }, count],
+];
 
 const dashboardFamilies: readonly MetricFamily[] = [
   {
@@ -240,12 +251,7 @@ const storeFamilies: readonly MetricFamily[] = [
     "store_commit_seconds",
     [],
     "Time that batches took.",
-    ({ metrics: { commits } }) => [
-      ...commits.bounds.map((le, at): Sample => [{ le: String(le) }, commits.counts[at]!]),
-      [{ le: "+Inf" }, commits.count],
-      [{ part: "sum" }, commits.sum],
-      [{ part: "count" }, commits.count],
-    ],
+    ({ metrics: { commits } }) => histogram(commits),
   ),
 ];
 
@@ -276,10 +282,40 @@ const sharedStoreFamilies: readonly MetricFamily[] = [
   ),
 ];
 
+const questionFamilies: readonly MetricFamily[] = [
+  {
+    type: "gauge",
+    name: "doorward_questions_open",
+    labels: [],
+    help: "Open questions of the application.",
+    read: ({ questions }) => singleSample(questions?.open ?? 0),
+  },
+  {
+    type: "counter",
+    name: "doorward_questions_settled_total",
+    labels: ["outcome", "via"],
+    help: "Settled questions, by outcome and where the answer came from.",
+    read: ({ questions }) =>
+      (questions?.settled ?? []).map(({ outcome, via, count }) => [{ outcome, via }, count]),
+  },
+  {
+    type: "histogram",
+    name: "doorward_question_wait_seconds",
+    labels: [],
+    help: "Time that answered questions waited.",
+    read: ({ questions }) => (questions ? histogram(questions.waits) : []),
+  },
+];
+
 /** @returns All metrics; those of the channel and of the store only if they are loaded. */
-export const familiesFor = ({ pico, store }: MetricsSnapshot): readonly MetricFamily[] => [
+export const familiesFor = ({
+  pico,
+  questions,
+  store,
+}: MetricsSnapshot): readonly MetricFamily[] => [
   ...dashboardFamilies,
   ...(pico ? channelFamilies : []),
+  ...(questions ? questionFamilies : []),
   ...(store ? storeFamilies : []),
   ...(store?.metrics.shared ? sharedStoreFamilies : []),
 ];

@@ -21,6 +21,7 @@ export function metricsRoute(app: FastifyInstance, context: DashboardContext): v
     version: context.site.version,
     sessions: context.auth.sessions.list().length,
     clientFaults: context.http.clientFaults(),
+    questions: context.services.channels?.questionCounts(),
     channels: otherChannels(context.services),
     store: storeOf(context.services),
   });

@@ -1,0 +1,96 @@
+// `doorward questions` and `doorward answer`: the questions of the application.
+import { formatUtc } from "../../lib/util.ts";
+import type { AnsweredView, QuestionsView, QuestionView } from "../../plugins/dashboard/index.ts";
+import { formFields, questionLines, settledLine } from "../client/question-text.ts";
+import { sanitizeLine } from "../client/text.ts";
+import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
+
+export async function questions(context: CommandContext): Promise<number> {
+  if (context.words.length > 0) throw new UsageError('"questions" takes only options');
+  const answer = await askLauncher<QuestionsView>(context, "GET", "questions");
+  if (!answer) return reportNotRunning(context);
+  if (answer.status !== 200) return reportRejected(context, answer.body);
+  if (context.json) {
+    printJson(context, answer.body);
+    return exitCodes.done;
+  }
+  for (const { id, session, content, at, question } of answer.body.questions) {
+    context.out(`${formatUtc(at)}  ${sanitizeLine(session)}\n`);
+    for (const line of questionLines({ id, content, ...question })) context.out(`  ${line}\n`);
+  }
+  if (answer.body.questions.length === 0) context.say("no question waits for an answer\n");
+  return exitCodes.done;
+}
+
+/** Reads the value of a form field as its type says. */
+function toValue(text: string, type: unknown): unknown {
+  if (type === "number" || type === "integer") return text.trim() === "" ? text : Number(text);
+  if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
+  if (type === "array") return text === "" ? [] : text.split(",");
+  return text;
+}
+
+function toValues(pairs: readonly string[], schema: unknown): Record<string, unknown> {
+  const types = formFields(schema);
+  const values = pairs.map((pair) => {
+    const at = pair.indexOf("=");
+    if (at < 1) throw new UsageError('"-set" takes NAME=VALUE');
+    const name = pair.slice(0, at);
+    return [name, toValue(pair.slice(at + 1), types.get(name))] as const;
+  });
+  return Object.fromEntries(values);
+}
+
+/** Several options are one text: `a,b`. */
+function optionFields(option: string | undefined, question: QuestionView | undefined): object {
+  if (option === undefined) return {};
+  return question?.question.multiple ? { options: option.split(",") } : { option };
+}
+
+export async function answer(context: CommandContext): Promise<number> {
+  const [id = "", option, ...more] = context.words;
+  const { text, set, dismiss, session } = context.values;
+  const pairs = (Array.isArray(set) ? set : []).map(String);
+  const hasAnswer = option !== undefined || pairs.length > 0 || text !== undefined || dismiss;
+  if (!/^[\w-]{1,64}$/.test(id) || more.length > 0 || !hasAnswer)
+    throw new UsageError(
+      '"answer" takes the ID of a question and an OPTION, -text, -set or -dismiss',
+    );
+  const list = await askLauncher<QuestionsView>(context, "GET", "questions");
+  if (!list) return reportNotRunning(context);
+  const open = list.status === 200 ? list.body.questions : [];
+  const question = open.find((each) => each.id === id);
+  const body = {
+    ...(typeof session === "string" && { session }),
+    ...optionFields(option, question),
+    ...(pairs.length > 0 && { values: toValues(pairs, question?.question.schema) }),
+    ...(typeof text === "string" && { text }),
+    ...(dismiss === true && { dismiss }),
+  };
+  const given = await askLauncher<AnsweredView>(context, "POST", `questions/${id}`, body);
+  if (!given) return reportNotRunning(context);
+  if (given.status !== 200) return reportRejected(context, given.body);
+  return report(context, given.body, question);
+}
+
+const exits: Readonly<Record<AnsweredView["status"], number>> = {
+  settled: exitCodes.done,
+  already: exitCodes.refused,
+  unknown: exitCodes.unreachable,
+  invalid: exitCodes.failed,
+};
+
+function report(
+  context: CommandContext,
+  answered: AnsweredView,
+  question: QuestionView | undefined,
+): number {
+  const { status, settled, message = "" } = answered;
+  if (context.json) printJson(context, answered);
+  else if (settled) {
+    const late = status === "already" ? "another answer came first: " : "";
+    context.say(`${late}${settledLine(settled, question?.question.options)}\n`);
+  } else context.say(`doorward: ${sanitizeLine(message)}\n`);
+  return exits[status];
+}

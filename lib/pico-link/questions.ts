@@ -1,0 +1,102 @@
+// Questions of the application, and the answers of this client. An answer is never kept for later:
+// the question may have been settled in the meantime.
+import type { QuestionAck, ServerMessage, WireQuestion } from "../pico-wire/index.ts";
+import { questionContent } from "../pico-wire/index.ts";
+import { addEffect, notify, update, type StepContext } from "./step-context.ts";
+
+/** A question of the application, open or settled. */
+export interface ChatQuestion extends Omit<WireQuestion, "tool_call_id" | "expires_at"> {
+  /** Identifies the question: pass it to `answer`. */
+  readonly id: string;
+  /** The text as Markdown; of a settled question, with its settlement. */
+  readonly content: string;
+  /** Id of the message whose answer asks. */
+  readonly requestId?: string;
+  /** Id of the tool call behind the question. */
+  readonly toolCallId?: string;
+  /** Unix milliseconds at which the question expires; absent for never. */
+  readonly expiresAt?: number;
+}
+
+/** An answer: one of `option`, `options`, `values`, `text` alone, or `dismiss`. */
+export interface ChatAnswer {
+  /** Id of the chosen option. */
+  readonly option?: string;
+  /** Ids of the chosen options. */
+  readonly options?: readonly string[];
+  /** The values of a form. */
+  readonly values?: Readonly<Record<string, unknown>>;
+  /** Free text or a reason: at most 4 KiB. */
+  readonly text?: string;
+  /** Closes the question without a choice. */
+  readonly dismiss?: boolean;
+}
+
+/** The effect of an answer. */
+export interface ChatAnswered {
+  /**
+   * `settled`: this answer counts. `already`: an earlier one does. `unknown`: there is no such
+   * question. `invalid`: the answer does not fit. `forbidden`: this client cannot answer. `failed`:
+   * it could not be stored, and the question is still open.
+   */
+  readonly status: QuestionAck["status"];
+  /** How the question was settled, with `settled` and `already`. */
+  readonly settled?: QuestionAck["settled"];
+  /** The problem, with `invalid`, `forbidden` and `failed`. */
+  readonly problem?: string;
+}
+
+/** Reports the question of a message. */
+export function handleQuestion(context: StepContext, message: ServerMessage): void {
+  const { message_id: id, content, request_id: requestId, question } = message;
+  if (!question) return;
+  const { tool_call_id: toolCallId, expires_at: expiresAt, ...rest } = question;
+  notify(context, "onQuestion", {
+    id,
+    content: questionContent(content),
+    ...(requestId !== undefined && { requestId }),
+    ...(toolCallId !== undefined && { toolCallId }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...rest,
+  });
+}
+
+/** Sends an answer, if the link is open and its server knows questions. */
+export function sendAnswer(context: StepContext, id: string, text: string): void {
+  const { connection, hello, answers } = context.core;
+  const refuse = (code: string): void => addEffect(context, { type: "refused", id, code });
+  if (!connection?.mode) return refuse("not_sent");
+  if (connection.mode === "plain" || !hello?.can?.includes("questions"))
+    return refuse("unsupported");
+  addEffect(context, { type: "write", text });
+  update(context, { answers: [...answers, id] });
+}
+
+/** Rejects the answers of a connection that has ended: they may have been settled. */
+export function failAnswers(context: StepContext): void {
+  const { connection, answers } = context.core;
+  if (connection || answers.length === 0) return;
+  for (const id of answers) addEffect(context, { type: "refused", id, code: "unconfirmed" });
+  update(context, { answers: [] });
+}
+
+/** Reports the effect of an answer. */
+export function handleQuestionAck(context: StepContext, payload: QuestionAck): void {
+  const { request_id: id, message_id: _, ...result } = payload;
+  const { answers } = context.core;
+  if (id === undefined || !answers.includes(id)) return;
+  update(context, { answers: answers.filter((other) => other !== id) });
+  addEffect(context, { type: "answered", id, result });
+}
+
+/** The server rejected the frame, for example because of its rate. */
+export function rejectAnswer(
+  context: StepContext,
+  { code, message, request_id: id }: { code: string; message: string; request_id?: string },
+): boolean {
+  const { answers } = context.core;
+  if (id === undefined || !answers.includes(id)) return false;
+  update(context, { answers: answers.filter((other) => other !== id) });
+  addEffect(context, { type: "refused", id, code, message });
+  return true;
+}

@@ -1,0 +1,448 @@
+/**
+ * Questions of the application: asked once, answered from any device, settled exactly once.
+ *
+ * `open` → `settling` → `settled`. A question is `settling` while its settlement is being stored,
+ * and open again if that fails. The application receives nothing before it is stored.
+ */
+import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import type { StoredQuestion } from "../conversations/contract.ts";
+import { channelsErrors } from "./errors.ts";
+import { checkAnswer, effectOf } from "./question-answer.ts";
+import { QuestionCounter } from "./question-counts.ts";
+import { parseQuestion } from "./question-schema.ts";
+import { toSentence } from "./question-text.ts";
+import type {
+  Address,
+  AnswerResult,
+  ChannelsEvents,
+  DurableQuestionInput,
+  OpenQuestion,
+  OutboundMessage,
+  Question,
+  QuestionAnswer,
+  QuestionInput,
+  QuestionOutcome,
+  QuestionResult,
+  QuestionSettlement,
+  QuestionVia,
+  Receipt,
+  Sender,
+} from "./contract.ts";
+
+/** Open questions of one session, and of the process. */
+const maxPerSession = 16;
+const maxOpen = 256;
+/** Settled questions that a late answer still finds here. */
+const maxSettled = 1_024;
+/** Pause before a settlement that could not be stored is tried again. */
+const retryMs = 1_000;
+
+const lostTexts = {
+  restart: "Doorward restarted before this was answered. Ask again.",
+  application: "The application ended before this was answered. Ask again.",
+};
+
+export interface QuestionsOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly newId: (channel: string) => string;
+  readonly isRunning: () => boolean;
+  /** True if the channel can update messages; undefined if it is not attached. */
+  readonly canUpdate: (channel: string) => boolean | undefined;
+  readonly send: (to: Address, id: string, message: Outgoing) => Promise<Receipt>;
+  readonly update: (to: Address, id: string, message: Outgoing) => Promise<Receipt>;
+  readonly asked: (event: ChannelsEvents["channels:question-asked"]) => void;
+  readonly settled: (event: ChannelsEvents["channels:question-settled"]) => void;
+  /** A durable question was settled by a person or its time: its answer must be delivered. */
+  readonly answered: (question: OpenQuestion) => void;
+  /** Finds the settlement of a question in the history of its session. */
+  readonly findSettled: (to: Address, id: string) => Promise<QuestionSettlement | undefined>;
+  /** The last question of a session was settled. */
+  readonly cleared: (address: Address) => void;
+}
+
+type Outgoing = OutboundMessage & { readonly final?: boolean };
+
+/** A run that asks. Its end settles its questions. */
+export interface Asker {
+  /** Id of the client message that is answered. */
+  readonly request: string;
+}
+
+interface Entry extends OpenQuestion {
+  readonly asker: Asker | undefined;
+  /** Monotonic milliseconds. */
+  readonly startedAt: number;
+  /** Pending while the question is being sent, or its settlement stored. Never rejects. */
+  busy: Promise<void> | undefined;
+  /** Set when Doorward settles the question: no answer counts from now on. */
+  closing: { readonly outcome: QuestionOutcome; readonly by?: Sender | undefined } | undefined;
+  settled: QuestionSettlement | undefined;
+  /** Passes the outcome to the application, once. */
+  tell: ((result: QuestionResult) => void) | undefined;
+  cancelExpiry: Release | undefined;
+}
+
+const sessionKey = ({ channel, session }: Address): string => `${channel}\0${session}`;
+const keyOf = (to: Address, id: string): string => `${sessionKey(to)}\0${id}`;
+
+/** Outcomes of a durable question that its application must learn. */
+const isDelivered = ({ outcome }: QuestionSettlement): boolean =>
+  outcome === "answered" || outcome === "dismissed" || outcome === "expired";
+
+/** @returns A promise, and the function that resolves it. */
+function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => void (open = resolve));
+  return { opened, open };
+}
+
+export class Questions {
+  readonly counter = new QuestionCounter();
+  private readonly options: QuestionsOptions;
+  private readonly entries = new Map<string, Entry>();
+  /** Oldest first. */
+  private readonly settled = new Map<string, QuestionSettlement>();
+  /** Answered questions whose application has not been told. */
+  private readonly untold = new Set<Entry>();
+  private isStopped = false;
+
+  constructor(options: QuestionsOptions) {
+    this.options = options;
+  }
+
+  /** Asks a question: see `Message.ask`. */
+  async ask(
+    to: Address,
+    input: QuestionInput | DurableQuestionInput,
+    asker?: Asker,
+  ): Promise<QuestionResult | { readonly id: string }> {
+    const { clock, newId } = this.options;
+    const parsed = parseQuestion(input, clock.now());
+    this.assertPossible(to);
+    const { content, question } = parsed;
+    const id = newId(to.channel);
+    const { channel, session } = to;
+    const isDurable = question.durable !== undefined;
+    const entry = this.add({
+      channel,
+      session,
+      id,
+      content,
+      ...(asker && { inReplyTo: asker.request }),
+      at: clock.now(),
+      question,
+      asker: isDurable ? undefined : asker,
+    });
+    const result = new Promise<QuestionResult>((resolve) => void (entry.tell = resolve));
+    const unwatch = this.watch(entry, input.signal);
+    await this.send(entry).catch((error: unknown) => {
+      unwatch();
+      throw error;
+    });
+    if (!isDurable) return result.finally(unwatch);
+    unwatch();
+    return { id };
+  }
+
+  /** Answers a question: see `Channels.answer`. */
+  async answer(
+    to: Address,
+    id: string,
+    answer: QuestionAnswer,
+    by: Sender | undefined,
+    via: QuestionVia,
+  ): Promise<AnswerResult> {
+    const entry = this.entries.get(keyOf(to, id));
+    if (!entry) return this.answerLate(to, id);
+    while (entry.busy) await entry.busy;
+    if (entry.settled) return { status: "already", settled: entry.settled };
+    // It was never shown, or the store refuses its settlement at the moment.
+    if (this.entries.get(keyOf(to, id)) !== entry) return { status: "unknown" };
+    if (entry.closing) throw channelsErrors.undeliverable(to.channel);
+    const checked = checkAnswer(entry.question, answer);
+    if (typeof checked === "string") return { status: "invalid", problem: checked };
+    const at = this.options.clock.now();
+    const settlement = { ...checked, ...(by && { by }), via, at };
+    await this.settle(entry, settlement);
+    return { status: "settled", settled: settlement };
+  }
+
+  /** Lists the open questions, oldest first. */
+  list({ channel, session }: Partial<Address> = {}): readonly OpenQuestion[] {
+    const matching = [...this.entries.values()].filter(
+      (entry) =>
+        !entry.settled &&
+        !entry.closing &&
+        (channel ?? entry.channel) === entry.channel &&
+        (session ?? entry.session) === entry.session,
+    );
+    return matching.map(({ id, content, inReplyTo, at, question, ...entry }) => ({
+      channel: entry.channel,
+      session: entry.session,
+      id,
+      content,
+      ...(inReplyTo !== undefined && { inReplyTo }),
+      at,
+      question,
+    }));
+  }
+
+  /** @returns The session of a question that is open, or was settled recently. */
+  find(id: string): Address | undefined {
+    for (const key of [...this.entries.keys(), ...this.settled.keys()]) {
+      const [channel = "", session = "", own] = key.split("\0");
+      if (own === id) return { channel, session };
+    }
+    return undefined;
+  }
+
+  /** True while a question of the session is open. Durable ones block nothing. */
+  isOpen(address: Address): boolean {
+    return this.of(address).some(({ question }) => question.durable === undefined);
+  }
+
+  /**
+   * Settles the questions of a run that ends.
+   *
+   * @returns A promise that never rejects: the settlements are stored, and the application knows
+   *   them. Undefined if the run has none.
+   */
+  closeRun(
+    asker: Asker,
+    outcome: "stopped" | "withdrawn" | "lost",
+    by?: Sender,
+  ): Promise<unknown> | undefined {
+    for (const entry of this.untold) if (entry.asker === asker) this.tell(entry);
+    const own = [...this.entries.values()].filter((entry) => entry.asker === asker);
+    if (own.length === 0) return undefined;
+    return Promise.all(own.map((entry) => this.close(entry, outcome, by)));
+  }
+
+  /** Settles a question whose message is removed. @returns Undefined if there is none. */
+  withdraw(to: Address, id: string): Promise<void> | undefined {
+    const entry = this.entries.get(keyOf(to, id));
+    return entry && this.close(entry, "withdrawn");
+  }
+
+  /** The conversation is deleted, or another node has the session: nothing more is stored here. */
+  forget(address: Address, outcome: "withdrawn" | "lost"): void {
+    for (const entry of this.of(address)) {
+      const at = this.options.clock.now();
+      entry.settled = { outcome, via: "host", at };
+      this.remove(entry);
+      this.announce(entry, entry.settled);
+      this.tell(entry);
+    }
+  }
+
+  /**
+   * Continues with the questions of an earlier process: durable ones stay open, others are lost.
+   *
+   * @returns A promise that never rejects.
+   */
+  async restore(stored: readonly StoredQuestion[]): Promise<void> {
+    const closing: Promise<void>[] = [];
+    for (const each of stored) {
+      const { question } = each;
+      if (question.state === "settled") {
+        this.options.answered(each);
+        continue;
+      }
+      const key = keyOf(each, each.id);
+      // It was asked here, and perhaps settled since the store was read.
+      if (this.entries.has(key) || this.settled.has(key)) continue;
+      const entry = this.add({ ...each, asker: undefined });
+      if (question.durable === undefined) closing.push(this.close(entry, "lost"));
+      else this.startExpiry(entry);
+    }
+    await Promise.all(closing);
+  }
+
+  /** Settles all questions but durable ones, because the application ends. */
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    const open = [...this.entries.values()];
+    for (const { cancelExpiry } of open) cancelExpiry?.();
+    const ending = open.filter(({ question }) => question.durable === undefined);
+    await Promise.all(ending.map((entry) => this.close(entry, "lost")));
+    for (const entry of this.untold) this.tell(entry);
+  }
+
+  private of(address: Address): Entry[] {
+    const key = sessionKey(address);
+    return [...this.entries.values()].filter((entry) => sessionKey(entry) === key);
+  }
+
+  private assertPossible(to: Address): void {
+    const { isRunning, canUpdate } = this.options;
+    if (!isRunning() || this.isStopped) throw channelsErrors.not_running();
+    const can = canUpdate(to.channel);
+    if (can === undefined) throw channelsErrors.undeliverable(to.channel);
+    if (!can) throw channelsErrors.unsupported(to.channel, "settle");
+    if (this.entries.size >= maxOpen)
+      throw channelsErrors.too_many_questions(maxOpen, "this process");
+    if (this.of(to).length >= maxPerSession)
+      throw channelsErrors.too_many_questions(maxPerSession, "this session");
+  }
+
+  /** A client may answer before `send` returns, so the question exists before that. */
+  private add(open: OpenQuestion & Pick<Entry, "asker">): Entry {
+    const entry: Entry = {
+      ...open,
+      startedAt: this.options.clock.monotonic(),
+      busy: undefined,
+      closing: undefined,
+      settled: undefined,
+      tell: undefined,
+      cancelExpiry: undefined,
+    };
+    this.entries.set(keyOf(entry, entry.id), entry);
+    this.counter.open = this.entries.size;
+    return entry;
+  }
+
+  private remove(entry: Entry): void {
+    entry.cancelExpiry?.();
+    this.entries.delete(keyOf(entry, entry.id));
+    this.counter.open = this.entries.size;
+    if (!this.isOpen(entry)) this.options.cleared(entry);
+  }
+
+  private async send(entry: Entry): Promise<void> {
+    const { channel, session, id, content, inReplyTo, question } = entry;
+    const gate = createGate();
+    entry.busy = gate.opened;
+    try {
+      await this.options.send({ channel, session }, id, {
+        content,
+        question,
+        final: false,
+        ...(inReplyTo !== undefined && { inReplyTo }),
+      });
+    } catch (error) {
+      if (entry.settled) return; // It was forgotten in the meantime.
+      this.remove(entry);
+      throw error;
+    } finally {
+      entry.busy = undefined;
+      gate.open();
+    }
+    this.options.asked({ channel, session, id, kind: question.kind });
+    if (!entry.settled) this.startExpiry(entry);
+  }
+
+  private startExpiry(entry: Entry): void {
+    const { expiresAt } = entry.question;
+    if (expiresAt === undefined) return;
+    const ms = Math.max(0, expiresAt - this.options.clock.now());
+    entry.cancelExpiry = this.options.after(ms, () => void this.close(entry, "expired"));
+  }
+
+  /** Settles the question when the signal of the application aborts. */
+  private watch(entry: Entry, signal: AbortSignal | undefined): Release {
+    if (!signal) return () => undefined;
+    const abort = (): void => {
+      const code = codeOf(signal.reason);
+      const isLost = code === "application_ended" || code === "not_running";
+      void this.close(entry, isLost ? "lost" : "withdrawn");
+    };
+    if (signal.aborted) queueMicrotask(abort);
+    else signal.addEventListener("abort", abort, { once: true });
+    return () => signal.removeEventListener("abort", abort);
+  }
+
+  private async answerLate(to: Address, id: string): Promise<AnswerResult> {
+    const settled =
+      this.settled.get(keyOf(to, id)) ??
+      (await this.options.findSettled(to, id).catch(() => undefined));
+    return settled ? { status: "already", settled } : { status: "unknown" };
+  }
+
+  /** Settles a question without an answer. Never rejects: it repeats what the store refuses. */
+  private async close(entry: Entry, outcome: QuestionOutcome, by?: Sender): Promise<void> {
+    const isFirst = entry.closing === undefined;
+    const closing = (entry.closing ??= { outcome, by });
+    while (entry.busy) await entry.busy;
+    const isGone = this.entries.get(keyOf(entry, entry.id)) !== entry;
+    if (isGone || entry.settled) return;
+    const at = this.options.clock.now();
+    const person = closing.by && { by: closing.by };
+    try {
+      await this.settle(entry, { outcome: closing.outcome, ...person, via: "host", at });
+    } catch (error) {
+      if (!isFirst || entry.settled) return;
+      const { channel, session, id } = entry;
+      const text = "the end of a question could not be stored; it is tried again";
+      this.options.log.warn({ err: error, channel, session, id }, text);
+      if (this.isStopped) return;
+      this.options.after(retryMs, () => {
+        entry.closing = undefined;
+        void this.close(entry, closing.outcome, closing.by);
+      });
+    }
+  }
+
+  /**
+   * Stores a settlement, and tells it. Call it in the same step in which the question was found
+   * open.
+   *
+   * @throws The error of the channel or store: the question is open again.
+   */
+  private async settle(entry: Entry, settlement: QuestionSettlement): Promise<void> {
+    const gate = createGate();
+    entry.busy = gate.opened;
+    const { channel, session, id, content, inReplyTo, question, asker } = entry;
+    const isOfEarlierProcess = asker === undefined && entry.tell === undefined;
+    const lost = isOfEarlierProcess ? lostTexts.restart : lostTexts.application;
+    const sentence = toSentence(question, settlement, lost);
+    try {
+      await this.options.update({ channel, session }, id, {
+        content: `${content}\n\n${sentence}`,
+        question: { ...question, state: "settled", settled: settlement },
+        final: true,
+        ...(inReplyTo !== undefined && { inReplyTo }),
+      });
+      if (entry.settled) return; // The conversation was deleted in the meantime.
+      entry.settled = settlement;
+      this.remember(entry, settlement);
+      this.remove(entry);
+    } finally {
+      entry.busy = undefined;
+      gate.open();
+    }
+    this.announce(entry, settlement);
+    // The person who answered learns the outcome first.
+    this.untold.add(entry);
+    if (settlement.outcome === "answered" || settlement.outcome === "dismissed")
+      setImmediate(() => this.tell(entry));
+    else this.tell(entry);
+  }
+
+  private remember(entry: Entry, settlement: QuestionSettlement): void {
+    this.settled.set(keyOf(entry, entry.id), settlement);
+    if (this.settled.size > maxSettled) this.settled.delete(this.settled.keys().next().value!);
+  }
+
+  private announce(entry: Entry, { outcome, via, by }: QuestionSettlement): void {
+    const { channel, session, id } = entry;
+    const ms = Math.max(0, this.options.clock.monotonic() - entry.startedAt);
+    this.counter.settled(outcome, via, ms);
+    const person = by && { by: by.id };
+    this.options.settled({ channel, session, id, outcome, via, ...person, ms: Math.round(ms) });
+  }
+
+  private tell(entry: Entry): void {
+    this.untold.delete(entry);
+    const { settled, tell, question } = entry;
+    if (!settled) return;
+    entry.tell = undefined;
+    const effect = effectOf(question, settled);
+    tell?.({ ...settled, ...(effect && { effect }) });
+    if (question.durable === undefined || !isDelivered(settled)) return;
+    const settledQuestion: Question = { ...question, state: "settled", settled };
+    const { channel, session, id, content, at } = entry;
+    this.options.answered({ channel, session, id, content, at, question: settledQuestion });
+  }
+}

@@ -1,0 +1,60 @@
+// Reads questions from the frames of a log.
+import { questionContent, readQuestion, type WireQuestion } from "../../lib/pico-wire/index.ts";
+import type { Question, StoredQuestion } from "./question.ts";
+import type { Address } from "./address.ts";
+
+/** @returns The field `question` of a message. The key of a durable question stays here. */
+export function toWireQuestion(question: Question): WireQuestion {
+  const { toolCallId, expiresAt, durable: _, state, settled, ...rest } = question;
+  return {
+    ...rest,
+    ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    state,
+    ...(settled && { settled }),
+  };
+}
+
+/** The log holds questions that this process, or one like it, has checked. */
+function toQuestion(wire: WireQuestion, durable?: string): Question {
+  const { tool_call_id, expires_at, ...rest } = wire;
+  const question = {
+    ...rest,
+    ...(tool_call_id !== undefined && { toolCallId: tool_call_id }),
+    ...(expires_at !== undefined && { expiresAt: expires_at }),
+    ...(durable !== undefined && { durable }),
+  };
+  return question as Question;
+}
+
+type Payload = Readonly<Record<string, unknown>>;
+
+/** @returns The question of a message; undefined if it has none. */
+export function questionOf(payload: Payload): Question | undefined {
+  const wire = readQuestion(payload.question);
+  return wire && toQuestion(wire);
+}
+
+interface QuestionSource extends Address {
+  readonly id: string;
+  readonly at: number;
+  readonly durable: string | undefined;
+  /** The payload of the frame that asks. */
+  readonly asked: Payload;
+  /** The payload of the frame that settles, if the answer is undelivered. */
+  readonly settled?: Payload | undefined;
+}
+
+/** @returns The question; undefined if a frame has none. */
+export function toStoredQuestion(source: QuestionSource): StoredQuestion | undefined {
+  const { channel, session, id, at, durable, asked, settled } = source;
+  const wire = readQuestion((settled ?? asked).question);
+  if (!wire) return undefined;
+  const { content, request_id: request } = asked;
+  return {
+    ...{ channel, session, id, at },
+    content: questionContent(typeof content === "string" ? content : ""),
+    ...(typeof request === "string" && { inReplyTo: request }),
+    question: toQuestion(wire, durable),
+  };
+}

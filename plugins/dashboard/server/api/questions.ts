@@ -1,0 +1,95 @@
+/** Endpoints that list open questions of the application, and answer them. @module */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type {
+  AnswerResult,
+  Channels,
+  OpenQuestion,
+  QuestionAnswer,
+  QuestionVia,
+} from "../../../channels/index.ts";
+import type { DashboardContext, ServiceContext } from "../context.ts";
+import { HttpError, httpErrors, type HttpErrorCode } from "../errors.ts";
+import { answerBody, parseBody, parseQuery, questionsQuery } from "../request.ts";
+import type { AnsweredView, QuestionsView, QuestionView } from "../../shared/question-views.ts";
+
+/** The values of a form: 20 texts of 4 KiB, even if many characters are escaped. */
+const maxAnswerBytes = 128 * 1024;
+/** Only the owner can use these endpoints. */
+const owner = { id: "owner" } as const;
+
+/** @throws not_found if this deployment has no channels. */
+export function requireChannels({ channels }: ServiceContext): Channels {
+  if (channels) return channels;
+  throw new HttpError("not_found", { message: "This deployment has no channels." });
+}
+
+function toView({ question: { durable: _, ...question }, ...open }: OpenQuestion): QuestionView {
+  return { ...open, question };
+}
+
+/** @returns The open questions, oldest first. */
+export const questionsView = (
+  services: ServiceContext,
+  filter: { readonly session?: string } = {},
+): QuestionsView => ({ questions: requireChannels(services).questions(filter).map(toView) });
+
+/** An answer with the session of its question. */
+interface GivenAnswer {
+  readonly channel: string;
+  readonly session: string;
+  readonly id: string;
+  readonly answer: QuestionAnswer;
+  readonly via: QuestionVia;
+}
+
+/** @throws store_unavailable if the answer could not be stored. */
+export async function answerQuestion(
+  services: ServiceContext,
+  { channel, session, id, answer, via }: GivenAnswer,
+): Promise<AnswerResult> {
+  try {
+    return await requireChannels(services).answer({ channel, session }, id, answer, owner, via);
+  } catch (error) {
+    const message = "The answer could not be stored; the question is still open.";
+    if (error instanceof HttpError) throw error;
+    throw new HttpError("store_unavailable", { message });
+  }
+}
+
+const codes: Readonly<Partial<Record<AnswerResult["status"], HttpErrorCode>>> = {
+  already: "already_settled",
+  unknown: "unknown_question",
+  invalid: "invalid_answer",
+};
+
+/** @returns HTTP status and body of an answer. */
+export function toAnswered({ status, settled, problem }: AnswerResult): {
+  readonly status: number;
+  readonly body: AnsweredView;
+} {
+  const code = codes[status];
+  const view = { status, ...(settled && { settled }) };
+  if (code === undefined) return { status: 200, body: view };
+  const [httpStatus, message] = httpErrors[code];
+  return { status: httpStatus, body: { error: code, message: problem ?? message, ...view } };
+}
+
+type WithId = FastifyRequest<{ Params: { id: string } }>;
+
+/** Adds `GET /api/questions` and `POST /api/questions/:id`. */
+export function questionRoutes(app: FastifyInstance, context: DashboardContext): void {
+  app.get("/api/questions", (request, reply) => {
+    const { session } = parseQuery(questionsQuery, request);
+    const filter = session === undefined ? {} : { session };
+    return reply.header("cache-control", "no-store").send(questionsView(context.services, filter));
+  });
+
+  app.post("/api/questions/:id", { bodyLimit: maxAnswerBytes }, async (request, reply) => {
+    const { channel, session, ...answer } = parseBody(answerBody, request);
+    const { id } = (request as WithId).params;
+    const via = "dashboard";
+    const given = { channel, session, id, answer, via } as const;
+    const { status, body } = toAnswered(await answerQuestion(context.services, given));
+    return reply.code(status).header("cache-control", "no-store").send(body);
+  });
+}

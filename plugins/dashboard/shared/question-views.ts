@@ -1,0 +1,26 @@
+/** Questions as pages and commands receive them. @module */
+import type { OpenQuestion, Question, QuestionSettlement } from "../../channels/index.ts";
+
+/** An open question. */
+export interface QuestionView extends Omit<OpenQuestion, "question"> {
+  /** The question, without the key of a durable one. */
+  readonly question: Omit<Question, "durable">;
+}
+
+/** `GET /api/questions`. */
+export interface QuestionsView {
+  /** Oldest first. */
+  readonly questions: readonly QuestionView[];
+}
+
+/** The response to an answer. */
+export interface AnsweredView {
+  /** `settled`: this answer counts. `already`: an earlier one does. */
+  readonly status: "settled" | "already" | "unknown" | "invalid";
+  /** Code of the error, unless the answer counts. */
+  readonly error?: string;
+  /** The problem, for people. */
+  readonly message?: string;
+  /** How the question was settled, with `settled` and `already`. */
+  readonly settled?: QuestionSettlement;
+}

@@ -1,0 +1,73 @@
+// Answers of clients to questions of the application.
+import { codeOf } from "../../../kernel/index.ts";
+import { isId, type AnswerPayload, type QuestionAck } from "../../../lib/pico-wire/index.ts";
+import type { ChannelHandle, QuestionVia, Sender } from "../../channels/index.ts";
+import type { PicoServerConfig } from "../config.ts";
+import type { Admission } from "../handshake/admission.ts";
+import { toMessageError } from "./mapping.ts";
+import { toAnswer } from "./question-mapping.ts";
+
+/** The person of an answer, and its origin. */
+interface Answerer {
+  readonly sender: Sender;
+  /** Undefined if the token was in the URL: such a client cannot answer. */
+  readonly via: QuestionVia | undefined;
+}
+
+/** @returns Where the answers of a client come from. */
+export const viaOf = (method: Admission["method"]): QuestionVia | undefined =>
+  method === "query" ? undefined : method === "dashboard" ? "dashboard" : "pico";
+
+const forbidden: Readonly<Record<"query" | "owner", string>> = {
+  query: "A client with its token in the URL cannot answer. Send the token in a header.",
+  owner: "Only the dashboard can answer: the setting channels.pico.answers is owner.",
+};
+
+/** @returns Why this client cannot answer, whatever the question. */
+function whyForbidden(
+  { via }: Answerer,
+  { answers }: Pick<PicoServerConfig, "answers">,
+): string | undefined {
+  if (via === undefined) return forbidden.query;
+  return answers === "owner" && via !== "dashboard" ? forbidden.owner : undefined;
+}
+
+interface AnswerOptions {
+  readonly answer: ChannelHandle["answer"];
+  readonly config: () => Pick<PicoServerConfig, "answers">;
+}
+
+/**
+ * Passes the answer of a client to its question.
+ *
+ * @returns The effect, for the client. Never rejects: `failed` means that it was not stored.
+ */
+export async function answerQuestion(
+  { answer, config }: AnswerOptions,
+  session: string,
+  payload: AnswerPayload,
+  answerer: Answerer,
+): Promise<QuestionAck> {
+  const { message_id } = payload;
+  const problem = whyForbidden(answerer, config());
+  if (problem !== undefined) return { message_id, status: "forbidden", problem };
+  if (!isId(message_id))
+    return {
+      message_id: "",
+      status: "invalid",
+      problem: '"message_id": expected the id of a question',
+    };
+  try {
+    const { sender, via } = answerer;
+    const result = await answer(session, message_id, toAnswer(payload), sender, via);
+    return {
+      message_id,
+      status: result.status,
+      ...(result.settled && { settled: result.settled }),
+      ...(result.problem !== undefined && { problem: result.problem }),
+    };
+  } catch (error) {
+    if (codeOf(error) === "internal") throw error;
+    return { message_id, status: "failed", problem: toMessageError(error).message };
+  }
+}

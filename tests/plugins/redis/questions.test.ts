@@ -1,0 +1,128 @@
+// Tests questions of sessions that several nodes share.
+import { describe, expect, test } from "vitest";
+import type { Application, Message, QuestionInput } from "../../../plugins/channels/index.ts";
+import { waitFor } from "../../support/pico-server-harness.ts";
+import { openRedisNode } from "../../support/redis-nodes.ts";
+import { hasRedis } from "../../support/redis-server.ts";
+import { useChannelNodes } from "../../support/redis-channel-server.ts";
+
+const { start, server } = useChannelNodes();
+const approval: QuestionInput = { kind: "approval", content: "Go on?" };
+const asker: Application = async ({ ask, reply }) => {
+  const { outcome, effect = "none" } = await ask(approval);
+  await reply({ content: `${outcome} ${effect}` });
+};
+const by = { id: "owner", name: "Ann" };
+
+describe.skipIf(!hasRedis)("nodes that share Redis", () => {
+  test("answer a question of each other once", async () => {
+    const prefix = "once";
+    const one = await start({ prefix, app: asker });
+    const two = await start({ prefix, app: asker });
+    const client = await one.connect("/pico?session_id=ann");
+    client.send({ type: "message.send", payload: { content: "go" } });
+    const created = await waitFor(() =>
+      client.frames.find(({ type }) => type === "message.create"),
+    );
+    const id = String(created.payload!["message_id"]);
+    const to = { channel: "pico", session: "ann" };
+    const given = [one, two, two, one].map(({ services }, index) =>
+      services.channels.answer(to, id, { option: index % 2 ? "allow" : "deny" }, by, "pico"),
+    );
+    const results = await Promise.all(given);
+    expect(results.map(({ status }) => status).sort()).toEqual([
+      "already",
+      "already",
+      "already",
+      "settled",
+    ]);
+    expect(new Set(results.map(({ settled }) => settled!.option)).size).toBe(1);
+    await waitFor(() =>
+      client.frames.find(({ payload }) => String(payload?.["content"]).startsWith("answered")),
+    );
+    const updates = client.frames.filter(({ type }) => type === "message.update");
+    expect(updates).toHaveLength(1);
+    await expect(
+      two.services.channels.answer(to, "0".repeat(32), { option: "allow" }, by, "pico"),
+    ).resolves.toEqual({ status: "unknown" });
+    await expect(
+      two.services.channels.answer(to, id, { option: "allow" }, by, "pico"),
+    ).resolves.toMatchObject({ status: "already" });
+  });
+
+  test("keep a durable question open when its node ends", async () => {
+    const prefix = "durable";
+    const one = await start({ prefix });
+    const to = { channel: "pico", session: "ann" };
+    const { id } = await one.services.channels.ask(to, { ...approval, durable: "step-3" });
+    await one.stop();
+    const received: Message[] = [];
+    const two = await start({ prefix, app: (message) => void received.push(message) });
+    await expect(
+      two.services.channels.answer(to, id, { option: "allow" }, by, "cli"),
+    ).resolves.toMatchObject({ status: "settled" });
+    await waitFor(() => received.length === 1);
+    expect(received[0]).toMatchObject({
+      id: `answer:${id}`,
+      answer: { key: "step-3", option: "allow", effect: "allow" },
+    });
+    // The application has accepted it as soon as the store says so.
+    const { questions } = two.services.conversations;
+    await expect.poll(() => questions!.list()).toEqual([]);
+    await two.stop();
+    const three = await start({ prefix, app: (message) => void received.push(message) });
+    await expect(
+      three.services.channels.answer(to, id, { option: "deny" }, by, "cli"),
+    ).resolves.toMatchObject({ status: "already", settled: { option: "allow" } });
+    expect(received).toHaveLength(1);
+  });
+
+  test("close the question of a node that is gone", async () => {
+    const prefix = "gone";
+    const two = await start({ prefix });
+    const index = two.services.conversations;
+    // A node that was killed leaves an open question and no beats.
+    const gone = await openRedisNode({ url: server().url, prefix });
+    const to = { channel: "pico", session: "ann" };
+    await gone.conversations.ownership.claim(to);
+    const payload = {
+      message_id: "q",
+      content: "Go on?",
+      question: { kind: "approval", options: [{ id: "allow", label: "Allow" }], state: "open" },
+    };
+    await gone.log.append("ann", {
+      frame: Buffer.from(JSON.stringify({ type: "message.create", payload })),
+      type: "message.create",
+      numbered: true,
+      message: "q",
+      question: { state: "open" },
+    });
+    await expect(index.questions!.list()).resolves.toMatchObject([{ ...to, id: "q" }]);
+    const used = (await index.list()).items[0]!.usedAt;
+    gone.conversations.link.close();
+    await expect
+      .poll(
+        () =>
+          two.services.channels.answer(to, "q", { option: "allow" }, by, "cli").catch(() => ({})),
+        {
+          timeout: 15_000,
+        },
+      )
+      .toMatchObject({ status: "already", settled: { outcome: "lost" } });
+    const { items } = await index.list();
+    expect(items[0]!.usedAt).toBe(used);
+    await gone.close();
+  });
+
+  test("reject a question for a session of another node", async () => {
+    const prefix = "foreign";
+    const one = await start({ prefix, app: asker });
+    const two = await start({ prefix });
+    const client = await one.connect("/pico?session_id=ann");
+    client.send({ type: "message.send", payload: { content: "go" } });
+    await waitFor(() => client.frames.find(({ type }) => type === "message.create"));
+    await expect(
+      two.services.channels.ask({ channel: "pico", session: "ann" }, approval),
+    ).rejects.toMatchObject({ code: "not_owner" });
+  });
+});
