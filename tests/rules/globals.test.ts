@@ -26,7 +26,8 @@ const own =
 const kit = "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance|open-resources)";
 const http = "plugins/http/(connection-limits|line-budget|responses|listeners|server)";
 const plugins =
-  "(plugins/(program/process|channels/(answer-stop|inbound|questions)|conversations/sqlite/store|redis/(call-queue|inspect)|" +
+  "(plugins/(program/process|channels/(answer-stop|inbound|questions)|conversations/sqlite/store|" +
+  "redis/(call-queue|inspect)|" +
   "pico-server/(drain|shutdown|connection/web-socket))|lib/pico-link/connect)";
 const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 

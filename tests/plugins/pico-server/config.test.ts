@@ -87,6 +87,7 @@ describe("picoSchema", () => {
         message_burst: 200,
         drain_timeout: 5,
         reconnect_rate: 300,
+        answers: "all",
       },
     });
   });
