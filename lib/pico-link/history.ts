@@ -12,8 +12,9 @@ export interface HistoryTurn {
   readonly id: string;
   /** Position in the conversation. */
   readonly seq: number;
-  /** `user`: a client wrote it. `assistant`: the application wrote it. */
-  readonly role: "user" | "assistant";
+  /** `user`: a client wrote it. `assistant`: the application wrote it. `tool`: a client sent the
+   *  results of tools. */
+  readonly role: "user" | "assistant" | "tool";
   /** The latest text. Empty if the turn has only attachments. */
   readonly content: string;
   /** The kind of its content, as in a message. A turn of the role `user` is `text`. */
@@ -37,6 +38,13 @@ export interface HistoryTurn {
   readonly inReplyTo?: string;
   /** The calls of a turn of the kind `tool_calls`; empty without any. */
   readonly toolCalls: readonly ChatToolCall[];
+  /** The results of a turn of the role `tool`, by the ids of their calls. */
+  readonly toolResults?: readonly {
+    readonly id: string;
+    readonly name?: string;
+    readonly content: string;
+    readonly isError?: boolean;
+  }[];
   /** The author of a turn of the role `user`, as the server knows it. */
   readonly sender?: { readonly id: string; readonly name?: string };
   /** Files of the turn; absent without any. */

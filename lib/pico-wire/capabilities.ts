@@ -22,6 +22,8 @@ export interface UserTurn {
   readonly door: string;
   /** `request_id` of the turn that this one is a new version of. */
   readonly replaces?: string;
+  /** Results of calls that an answer asked a client to run. Not validated by the decoder. */
+  readonly tool_results?: readonly unknown[];
 }
 
 /** An image or file of a turn. `decodeServer` omits those without `url`. */

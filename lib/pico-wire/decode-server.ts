@@ -148,6 +148,7 @@ function readAppend(payload: JsonObject): AppendPayload {
 function readTurn(payload: JsonObject, base: string | undefined): UserTurn {
   const sender = asObject(ownValue(payload, "sender"));
   const replaces = readName(payload, "replaces", isId);
+  const results = ownValue(payload, "tool_results");
   return {
     message_id: requireName(payload, "message_id"),
     request_id: requireName(payload, "request_id"),
@@ -157,6 +158,7 @@ function readTurn(payload: JsonObject, base: string | undefined): UserTurn {
     ...(sender && { sender: { id: readDisplayText(sender, "id"), ...readTexts(sender, "name") } }),
     door: readDisplayText(payload, "door"),
     ...(replaces !== undefined && { replaces }),
+    ...(Array.isArray(results) && { tool_results: withoutPrototypeKeys(results) as unknown[] }),
   };
 }
 

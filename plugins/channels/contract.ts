@@ -33,6 +33,7 @@ export type {
   Address,
   AnswerEnd,
   AnswerResult,
+  ClientTool,
   ContextUsage,
   DurableAnswer,
   EndOptions,
@@ -57,6 +58,8 @@ export type {
   StopResult,
   StopStatus,
   ToolCall,
+  ToolChoice,
+  ToolResult,
   Usage,
 } from "../conversations/contract.ts";
 
@@ -178,6 +181,12 @@ export interface ApplicationOptions {
   /** Messages that chat pages offer to begin with: at most four, each of 1 to 80 characters.
    *  @defaultValue those of the page */
   readonly suggestions?: readonly string[];
+  /**
+   * Reads what the application can do now. `tools`: it calls tools of clients, and follows
+   * `toolChoice`. `continue`: it continues a last turn of the role `assistant`.
+   * @defaultValue nothing
+   */
+  readonly can?: () => readonly string[];
 }
 
 /** The channels service. Calls that send reject with `not_running`, `too_large`, `rate_limited`,
@@ -274,6 +283,8 @@ export interface Channels {
    * @throws store_unavailable if the store cannot be read.
    */
   history(to: Address, options?: HistoryOptions): Promise<Page<Turn>>;
+  /** Whether the application has this capability now. */
+  can(name: "tools" | "continue"): boolean;
   /** The `suggestions` of the application; undefined if it has none. */
   suggestions(): readonly string[] | undefined;
   /**

@@ -31,9 +31,10 @@ export type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
 /** Equals every message: the process ended before the store learned the digest. */
 const unknownDigest = "?";
 
-/** Covers content and media. Each part follows its length, so that parts cannot run together. */
-function digestOf({ content, media }: InboundMessage): string {
-  const first = `${Buffer.byteLength(content)}:${content}`;
+/** Covers content, results and media. Each part follows its length, so that parts cannot run together. */
+function digestOf({ content, media, toolResults }: InboundMessage): string {
+  const text = toolResults ? content + JSON.stringify(toolResults) : content;
+  const first = `${Buffer.byteLength(text)}:${text}`;
   if (media.length === 0) return hash("sha256", first, "base64url");
   const digest = createHash("sha256").update(first);
   const addPart = (bytes: string | Uint8Array): void => {

@@ -62,6 +62,7 @@ export class Inbound {
     | (Pick<ActiveApplication, "application" | "stopGraceMs" | "withdraw"> & {
         readonly width: number;
         readonly suggestions: readonly string[] | undefined;
+        readonly can: ApplicationOptions["can"];
       })
     | undefined;
   private stopping: AbortController | undefined;
@@ -93,18 +94,23 @@ export class Inbound {
   }
 
   handle(application: Application, options: ApplicationOptions = {}): Release {
-    const { perSession = 1, stopGraceS = defaultStopGraceS, suggestions, withdraw } = options;
+    const { perSession = 1, stopGraceS = defaultStopGraceS } = options;
+    const { suggestions, withdraw, can } = options;
     if (typeof application !== "function")
       throw channelsErrors.application_invalid(application === null ? "null" : typeof application);
     if (this.current) throw channelsErrors.application_taken();
     if (suggestions) assertSuggestions(suggestions);
     const width = Math.max(1, perSession);
     const stopGraceMs = stopGraceS * 1_000;
-    const registration = { application, width, stopGraceMs, suggestions, withdraw };
+    const registration = { application, width, stopGraceMs, suggestions, withdraw, can };
     this.current = registration;
     return () => {
       if (this.current === registration) this.current = undefined;
     };
+  }
+
+  can(name: string): boolean {
+    return this.current?.can?.().includes(name) === true;
   }
 
   suggestions(): readonly string[] | undefined {

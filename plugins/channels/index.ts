@@ -59,6 +59,7 @@ export type {
   ChannelAdapter,
   Channels,
   ChannelTraffic,
+  ClientTool,
   ContextUsage,
   GrowingMessage,
   InboundMessage,
@@ -94,6 +95,8 @@ export type {
   StopStatus,
   StreamOptions,
   ToolCall,
+  ToolChoice,
+  ToolResult,
   Usage,
 } from "./contract.ts";
 
@@ -452,6 +455,7 @@ function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
     traffic: () => counts,
     recordTimes: () => recordTimes(counts, clock),
     times: () => counts.recorder?.list() ?? [],
+    can: (name) => inbound.can(name),
     suggestions: () => inbound.suggestions(),
     stop: (to, id, by) => route.stopMessages(to, id, by),
     busySessions: (channel) => inbound.busySessions(channel),

@@ -36,6 +36,10 @@ class ReceivedMessage implements Message {
   declare readonly replaces?: string;
   declare readonly protocol?: string;
   declare readonly previous?: NonNullable<InboundMessage["previous"]>;
+  declare readonly tools?: NonNullable<InboundMessage["tools"]>;
+  declare readonly toolChoice?: NonNullable<InboundMessage["toolChoice"]>;
+  declare readonly toolResults?: NonNullable<InboundMessage["toolResults"]>;
+  declare readonly continues?: true;
   declare readonly metadata?: NonNullable<InboundMessage["metadata"]>;
   declare readonly answer?: NonNullable<InboundMessage["answer"]>;
   readonly #run: Run;
@@ -43,6 +47,7 @@ class ReceivedMessage implements Message {
   constructor(run: Run, message: InboundMessage) {
     const { channel, session, id, content, media, at, hops } = message;
     const { sender, inReplyTo, replaces, protocol, previous, metadata, answer } = message;
+    const { tools, toolChoice, toolResults, continues } = message;
     this.#run = run;
     this.channel = channel;
     this.session = session;
@@ -61,6 +66,10 @@ class ReceivedMessage implements Message {
     if (previous !== undefined) this.previous = previous;
     if (metadata !== undefined) this.metadata = metadata;
     if (answer !== undefined) this.answer = answer;
+    if (tools !== undefined) this.tools = tools;
+    if (toolChoice !== undefined) this.toolChoice = toolChoice;
+    if (toolResults !== undefined) this.toolResults = toolResults;
+    if (continues) this.continues = continues;
   }
 
   get ask(): Ask {
@@ -279,7 +288,8 @@ export class Run implements Task {
    * @returns A promise that never rejects, if the channel needs time.
    */
   addTurn(): Promise<void> | undefined {
-    if (this.hasTurn || this.isSilenced()) return undefined;
+    // A request to continue has no content of its own.
+    if (this.hasTurn || this.message.continues || this.isSilenced()) return undefined;
     this.hasTurn = true;
     try {
       return this.options.turn(this.message)?.catch((error: unknown) => this.logTurn(error));
@@ -312,7 +322,7 @@ export class Run implements Task {
   async history(options: Parameters<Message["history"]>[0]): ReturnType<Message["history"]> {
     const page = await this.options.history(this.message, options);
     const isOwn = ({ role, id, requestId = id }: Turn): boolean =>
-      role === "user" && requestId === this.message.id;
+      role !== "assistant" && requestId === this.message.id;
     return { ...page, items: page.items.filter((turn) => !isOwn(turn)) };
   }
 

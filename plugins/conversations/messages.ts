@@ -44,6 +44,34 @@ export interface ToolCall {
   readonly result?: string;
   /** Why the call failed. Replaces `result`. */
   readonly error?: string;
+  /** Asks the client to run the call, if its request offered a tool of this name. The results
+   *  arrive as a message with `toolResults`. Without it, the application runs the call. */
+  readonly for?: "client";
+}
+
+/** A tool that a client offers to run. A claim of the client. */
+export interface ClientTool {
+  /** Name of the function: at most 256 characters. */
+  readonly name: string;
+  /** What it does, for a language model. */
+  readonly description?: string;
+  /** JSON Schema of the arguments. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+}
+
+/** Which tools a client wants to be called. With `none`, no call reaches the client. */
+export type ToolChoice = "auto" | "none" | "required" | { readonly name: string };
+
+/** The result of a call that a client has run. */
+export interface ToolResult {
+  /** Id of the call. */
+  readonly id: string;
+  /** Name of the function that was called. */
+  readonly name?: string;
+  /** The text or JSON text that the tool returned, or why it failed. Never trusted. */
+  readonly content: string;
+  /** True if the call failed. */
+  readonly isError?: boolean;
 }
 
 /** Use of a language model's context window, in tokens. */
@@ -127,8 +155,12 @@ export interface StopResult {
 export interface PreviousTurn {
   /** The author, in the terms of language models. */
   readonly role: "system" | "user" | "assistant" | "tool";
-  /** The text. May be empty if `media` has an item. */
+  /** The text. May be empty if `media` or `toolCalls` has an item, and with the role `tool`. */
   readonly content: string;
+  /** Calls of a turn of the role `assistant`. */
+  readonly toolCalls?: readonly ToolCall[];
+  /** Id of the call whose result this turn of the role `tool` is. */
+  readonly toolCallId?: string;
   /** Images of the turn. */
   readonly media?: readonly Media[];
   /** Name of the author, as the client gave it. */
@@ -141,7 +173,7 @@ export interface InboundMessage extends Address {
    *  channel makes one. At most 256 bytes of UTF-8 without control characters on `pico`. */
   readonly id: string;
   /** Text from the client, never trusted. At most 1 MiB of UTF-8 on `pico`. Empty only if
-   *  `media` has an item. */
+   *  `media` or `toolResults` has an item, or `continues` is set. */
   readonly content: string;
   /** Images and files from the client, in order; empty without any. On `pico` at most 64; images
    *  inside the message have at most 20 MiB of `bytes`. */
@@ -162,6 +194,15 @@ export interface InboundMessage extends Address {
   readonly protocol?: string;
   /** Earlier turns that the client sent along, oldest first: at most 256, with 1 MiB of text. */
   readonly previous?: readonly PreviousTurn[];
+  /** Tools that the client can run: at most 128, with 256 KiB as JSON. */
+  readonly tools?: readonly ClientTool[];
+  /** Which of `tools` the client wants to be called. Absent means `auto`. */
+  readonly toolChoice?: ToolChoice;
+  /** Results of calls that an earlier answer of this session asked the client to run. */
+  readonly toolResults?: readonly ToolResult[];
+  /** Asks to continue the last turn of `previous`, which has the role `assistant`. Only for
+   *  applications with the capability `continue`. */
+  readonly continues?: true;
   /** Data of the client's protocol, at most 64 KiB as JSON. Doorward never interprets it. */
   readonly metadata?: Readonly<Record<string, unknown>>;
   /** The answer to a durable question that this message delivers. Clients cannot set it. */
@@ -235,9 +276,10 @@ export interface Turn {
   readonly id: string;
   /** Position in the conversation: turns are ordered by it. A turn keeps it when it grows. */
   readonly seq: number;
-  /** `user`: a client wrote it. `assistant`: the application wrote it. */
-  readonly role: "user" | "assistant";
-  /** The latest text of the message. May be empty if the turn has attachments. */
+  /** `user`: a client wrote it. `assistant`: the application wrote it. `tool`: a client sent the
+   *  results of tools. */
+  readonly role: "user" | "assistant" | "tool";
+  /** The latest text of the message. May be empty if the turn has attachments or results. */
   readonly content: string;
   /** Marks content that views may fold. Absent for plain text. */
   readonly kind?: "thought" | "tool_calls";
@@ -255,6 +297,8 @@ export interface Turn {
   readonly inReplyTo?: string;
   /** The calls of a turn of the kind `tool_calls`, as the application sent them. */
   readonly toolCalls?: readonly unknown[];
+  /** The results of a turn of the role `tool`. */
+  readonly toolResults?: readonly ToolResult[];
   /** The author of a turn of the role `user`, as the server knows it. */
   readonly sender?: Sender;
   /** The protocol of a turn of the role `user`, for example `pico` or `dashboard`. */

@@ -22,15 +22,23 @@ const toText = (value: unknown): string | undefined =>
     : JSON.stringify(value);
 
 /**
- * Reads the tool calls of a turn.
+ * Reads the tool calls of a turn, or the results that a client sent.
  *
- * @returns One item per call; empty if the turn has none.
+ * @returns One item per call or result; empty if the turn has none.
  * @example
  * import { readCalls } from "doorward/plugins/conversations";
  * readCalls({ toolCalls: [{ id: "1", function: { name: "clock", arguments: "{}" } }] });
  */
-export function readCalls({ toolCalls = [] }: Pick<Turn, "toolCalls">): readonly TurnCall[] {
-  return toolCalls.map((call) => {
+export function readCalls({
+  toolCalls = [],
+  toolResults = [],
+}: Pick<Turn, "toolCalls" | "toolResults">): readonly TurnCall[] {
+  const results = toolResults.map(({ id, name = id, content, isError }) => ({
+    name,
+    arguments: "",
+    ...(isError ? { error: content } : { result: content }),
+  }));
+  const calls = toolCalls.map((call) => {
     const { function: inner, result, error } = fieldsOf(call);
     const { name, arguments: text } = fieldsOf(inner);
     const failure = toText(error);
@@ -42,4 +50,5 @@ export function readCalls({ toolCalls = [] }: Pick<Turn, "toolCalls">): readonly
       ...(failure !== undefined && { error: failure }),
     };
   });
+  return [...calls, ...results];
 }

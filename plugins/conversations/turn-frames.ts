@@ -1,6 +1,6 @@
 // Reads turns from Pico server frames.
 import { toLine, withoutMarkdown } from "../../lib/util.ts";
-import type { Media, Sender } from "./messages.ts";
+import type { Media, Sender, ToolResult } from "./messages.ts";
 import { questionOf } from "./question-frames.ts";
 import type { Turn } from "./contract.ts";
 
@@ -63,6 +63,21 @@ function senderOf(value: unknown): Sender | undefined {
   return id === undefined ? undefined : { id, ...(name !== undefined && { name }) };
 }
 
+function resultOf(value: unknown): ToolResult[] {
+  if (!isFields(value)) return [];
+  const id = textOf(value.id);
+  const name = textOf(value.name);
+  if (id === undefined) return [];
+  return [
+    {
+      id,
+      ...(name !== undefined && { name }),
+      content: textOf(value.content) ?? "",
+      ...(value.is_error === true && { isError: true }),
+    },
+  ];
+}
+
 const kindOf = ({ kind, thought }: Fields): Turn["kind"] =>
   kind === "thought" || kind === "tool_calls" ? kind : thought === true ? "thought" : undefined;
 
@@ -86,17 +101,20 @@ export function toTurn(source: TurnSource): Turn | undefined {
   const replaces = source.isUser ? textOf(payload.replaces) : undefined;
   const model = textOf(payload.model_name);
   const question = source.isUser ? undefined : questionOf(payload);
+  const toolResults = source.isUser ? listOf(payload.tool_results).flatMap(resultOf) : [];
+  const author = toolResults.length > 0 ? "tool" : "user";
   const attachments = [...listOf(payload.media), ...listOf(payload.attachments)].flatMap(mediaOf);
   return {
     id: source.message ?? textOf(payload.message_id) ?? "",
     seq: source.seq,
-    role: source.isUser ? "user" : "assistant",
+    role: source.isUser ? author : "assistant",
     content: textOf(payload.content) ?? "",
     ...(kind && { kind }),
     ...(!source.final && { complete: false as const, ...endOf(payload) }),
     ...(request !== undefined && (source.isUser ? { requestId: request } : { inReplyTo: request })),
     ...(replaces !== undefined && { replaces }),
     ...(toolCalls.length > 0 && { toolCalls }),
+    ...(toolResults.length > 0 && { toolResults }),
     ...(sender && { sender }),
     ...(door !== undefined && { door }),
     ...(attachments.length > 0 && { attachments }),

@@ -16,7 +16,8 @@ export function turnLabel({
   kind,
   replaces,
 }: Pick<Turn, "role" | "sender" | "kind" | "replaces">): string {
-  const author = sender?.name ?? sender?.id ?? (role === "user" ? "User" : "Assistant");
+  const author = sender?.name ?? sender?.id ?? (role === "assistant" ? "Assistant" : "User");
+  if (role === "tool") return `${author}, results of tools`;
   if (replaces !== undefined) return `${author}, replaces an earlier message`;
   if (kind === undefined) return author;
   return `${author}, ${kind === "thought" ? "thought" : "tool calls"}`;

@@ -44,6 +44,7 @@ function toToolCall(given: unknown): ToolCall[] {
   const result = textOf(given["result"]);
   const error = textOf(given["error"]);
   const outcome = {
+    ...(given["for"] === "client" && { for: "client" as const }),
     ...(result !== undefined && { result }),
     ...(error !== undefined && { error }),
   };

@@ -63,7 +63,7 @@ export interface ProgramOptions {
 }
 
 /** Parts of the protocol that this version understands, for programs. */
-const understood = "stop,append,parts,questions";
+const understood = "stop,append,parts,questions,tools,continue";
 /** Accepted and unfinished messages of one session. */
 const maxPerSession = 64;
 /** Minimum time between two events about lines on standard error. */
@@ -154,6 +154,7 @@ class ProgramApplication {
       perSession: maxPerSession,
       stopGraceS,
       withdraw: (message) => this.pendingMessages.withdraw(message),
+      can: () => this.capabilities ?? [],
       ...(suggestions && { suggestions }),
     };
     this.commandLine = redact(command.join(" "));

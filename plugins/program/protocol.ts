@@ -1,6 +1,7 @@
 // Format of the lines that a program reads and writes: Pico frames, in which `request_id` names
 // the message that a line of the program refers to. Unknown keys are ignored.
 import * as z from "zod";
+import { defined } from "../../lib/util.ts";
 import type {
   ContextUsage,
   EndOptions,
@@ -8,6 +9,8 @@ import type {
   Message,
   OutboundMessage,
   PreviousTurn,
+  ToolCall,
+  ToolResult,
   Usage,
 } from "../channels/index.ts";
 import type { AnswerFile } from "./answer-files.ts";
@@ -169,9 +172,16 @@ export type AppendPayload = z.output<typeof appendSchema>["payload"];
 export type CreateFrame = z.output<typeof createSchema>;
 export type MessagePayload = CreateFrame["payload"] | z.output<typeof updateSchema>["payload"];
 
+/** True if the line asks the client to run a tool. */
+export const callsClient = (
+  calls: readonly { readonly for?: "client" | undefined }[] = [],
+): boolean => calls.some((call) => call.for === "client");
+
 /** Lines of which another one follows before the reply ends. */
 const endsNothing = ({ payload }: CreateFrame): boolean =>
-  payload.final === false || payload.placeholder === true || payload.kind !== undefined;
+  payload.final === false ||
+  payload.placeholder === true ||
+  (payload.kind !== undefined && !callsClient(payload.tool_calls));
 
 /**
  * @param hasParts - True if the program answers in parts, so that no text ends its answer.
@@ -295,10 +305,20 @@ function mediaFields(media: readonly Media[], { files, knowsMedia }: MediaForm):
   return { media: toProgramMedia(media, files, knowsMedia), ...mediaNames(media) };
 }
 
-function toTurn({ role, content, media = [], name: author }: PreviousTurn): object {
+const toCallLine = ({ id, name: called, arguments: text, result, error }: ToolCall): object => ({
+  id,
+  type: "function",
+  function: { name: called, arguments: text },
+  ...defined({ result, error }),
+});
+
+function toTurn(turn: PreviousTurn): object {
+  const { role, content, media = [], name: author, toolCalls, toolCallId } = turn;
   return {
     role,
     content,
+    ...(toolCalls && { tool_calls: toolCalls.map(toCallLine) }),
+    ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
     ...mediaFields(media, inlineOnly),
     ...(author !== undefined && { name: author }),
   };
@@ -312,6 +332,20 @@ export const encodeLine = (frame: object): string =>
 function toAnswer({ messageId, ...answer }: NonNullable<Message["answer"]>): object {
   return { message_id: messageId, ...answer };
 }
+
+const toResultLine = ({ id, name: called, content, isError }: ToolResult): object => ({
+  id,
+  ...(called !== undefined && { name: called }),
+  content,
+  ...(isError && { is_error: true }),
+});
+
+/** The tools of the client, and the results of those that it has run. */
+const toolFields = ({ tools, toolChoice, toolResults }: Message): object => ({
+  ...(tools && { tools }),
+  ...(toolChoice !== undefined && { tool_choice: toolChoice }),
+  ...(toolResults && { tool_results: toolResults.map(toResultLine) }),
+});
 
 /** @returns The message as a line for the program, which refers to it by `id`. */
 export function encodeMessage(id: string, message: Message, form: MediaForm = inlineOnly): string {
@@ -331,6 +365,8 @@ export function encodeMessage(id: string, message: Message, form: MediaForm = in
       ...(sender !== undefined && { sender: { id: sender.id, name: sender.name } }),
       ...(protocol !== undefined && { door: protocol }),
       ...(previous.length > 0 && { previous: previous.map(toTurn) }),
+      ...toolFields(message),
+      ...(message.continues && { continue: true }),
       ...(metadata !== undefined && Object.keys(metadata).length > 0 && { metadata }),
       ...(hops > 0 && { hops }),
       ...(answer !== undefined && { answer: toAnswer(answer) }),

@@ -1,12 +1,13 @@
 // Passes the output of the program to the channels: replies, updates, deletions and typing.
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
+import type { Channels, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
 import type { AnswerFiles } from "./answer-files.ts";
 import { plainText } from "./output-log.ts";
 import type { PendingMessage } from "./pending-entry.ts";
 import type { PendingMessages } from "./pending-messages.ts";
 import {
+  callsClient,
   endsReply,
   toEnd,
   toOutbound,
@@ -19,7 +20,7 @@ import {
 import { createSendQueue, type SendQueue } from "./reply-order.ts";
 import { DroppedLines, findTarget, type FrameAddress, type ReplyTarget } from "./reply-target.ts";
 import { SentMessages, type SentMessage } from "./sent-messages.ts";
-import { mergeCalls } from "./tool-call.ts";
+import { mergeCalls, toToolCall } from "./tool-call.ts";
 import { createTypingState, type TypingState } from "./typing-state.ts";
 
 /** Errors of a channel that repeating the send cannot fix: the message itself is at fault. */
@@ -202,9 +203,12 @@ export class Replies {
     return permanentCodes.includes(code) ? programErrors.bad_answer(message) : (error as Error);
   }
 
-  /** @returns True if a final text ends the answer: the program does not answer in parts. */
-  private endsAnswer(kind: OutboundMessage["kind"]): boolean {
-    return kind === undefined && !this.options.hasParts();
+  /**
+   * @returns True if a final text, or a call for the client, ends the answer: the program does not
+   * answer in parts.
+   */
+  private endsAnswer(kind: OutboundMessage["kind"], calls?: readonly ToolCall[]): boolean {
+    return (kind === undefined || callsClient(calls)) && !this.options.hasParts();
   }
 
   private create(frame: CreateFrame): void {
@@ -223,9 +227,9 @@ export class Replies {
     // A part follows what the program wrote before, such as the result of a tool.
     if (request && this.options.hasParts()) this.sentMessages.sendScheduled(request);
     const final = !placeholder && payload.final !== false;
-    const endsAnswer = final && this.endsAnswer(kind);
-    const repeated = { ...(kind && { kind }), ...(request && { inReplyTo: request.message.id }) };
     const outbound = toOutbound(payload);
+    const endsAnswer = final && this.endsAnswer(kind, outbound.toolCalls);
+    const repeated = { ...(kind && { kind }), ...(request && { inReplyTo: request.message.id }) };
     const message = {
       ...outbound,
       ...(final ? {} : { final }),
@@ -237,7 +241,8 @@ export class Replies {
       const resolved = await files.resolve(target.address, message);
       return request ? request.message.reply(resolved) : channels.send(target.address, resolved);
     });
-    this.settle(final && kind === undefined ? request : undefined, sent, endsAnswer);
+    const isReply = final && (kind === undefined || callsClient(outbound.toolCalls));
+    this.settle(isReply ? request : undefined, sent, endsAnswer);
     this.sentMessages.add(target, name, sent, {
       repeated,
       isFinal: final,
@@ -259,7 +264,9 @@ export class Replies {
   ): boolean {
     if (request?.isStopped !== true) return false;
     this.dropped.add();
-    if (payload.final === true && this.endsAnswer(repeated.kind)) this.endReply(request, payload);
+    const calls = "tool_calls" in payload ? payload.tool_calls?.map(toToolCall) : undefined;
+    if (payload.final === true && this.endsAnswer(repeated.kind, calls))
+      this.endReply(request, payload);
     return true;
   }
 
@@ -291,8 +298,8 @@ export class Replies {
       ...(message.calls.length > 0 && { toolCalls: message.calls }),
     };
     if (payload.final === true) {
-      const isReply = !message.isFinal && kind === undefined;
-      const endsAnswer = isReply && this.endsAnswer(kind);
+      const isReply = !message.isFinal && (kind === undefined || callsClient(message.calls));
+      const endsAnswer = isReply && this.endsAnswer(kind, message.calls);
       message.isFinal = true;
       message.open = undefined;
       if (endsAnswer) message.request?.message.end({ finishReason: "stop", ...toEnd(payload) });

@@ -8,6 +8,7 @@ export const toolCall = z.object({
   function: z.object({ name: z.string(), arguments: z.string() }),
   result: z.unknown().optional(),
   error: z.unknown().optional(),
+  for: z.literal("client").optional().catch(undefined),
 });
 
 /** Absent values stay absent. Everything but text becomes JSON. */
@@ -32,5 +33,5 @@ export const toToolCall = (call: z.output<typeof toolCall>): ToolCall => ({
   id: call.id,
   name: call.function.name,
   arguments: call.function.arguments,
-  ...defined({ result: toText(call.result), error: toText(call.error) }),
+  ...defined({ result: toText(call.result), error: toText(call.error), for: call.for }),
 });

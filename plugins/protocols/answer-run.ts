@@ -1,6 +1,6 @@
 // Collects the answer to one message, and passes it on to its readers.
 import { codeOf } from "../../kernel/index.ts";
-import type { AnswerEnd, InboundMessage, OutboundMessage } from "../channels/index.ts";
+import type { AnswerEnd, InboundMessage, OutboundMessage, ToolCall } from "../channels/index.ts";
 import type { ProtocolSubscriber } from "../pico-server/index.ts";
 import {
   Follower,
@@ -12,9 +12,20 @@ import {
 } from "./follower.ts";
 import { upToOf } from "./pieces.ts";
 import { Refusal, stoppingRefusal } from "./refusal.ts";
+import { maxTools } from "./tools.ts";
 
 /** Texts of one answer, in UTF-16 code units. A longer answer fails. */
 const maxAnswerLength = 16 * 1024 * 1024;
+
+/** The tools that the request of a client offers. */
+interface OfferedTools {
+  readonly names: ReadonlySet<string>;
+  /** Records the calls that the client must run. Returns them with ids for the client. */
+  issue(calls: readonly ToolCall[]): readonly ToolCall[];
+}
+
+const hasResult = ({ result, error }: ToolCall): boolean =>
+  result !== undefined || error !== undefined;
 
 /** One answer. Subscribe it to the session before the message is delivered. */
 export class AnswerRun implements ProtocolSubscriber, FollowedRun {
@@ -25,6 +36,9 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   private readonly known = new Map<string, RunMessage>();
   private readonly followers = new Set<Follower>();
   private readonly onOver: (end: RunEnd) => void;
+  private readonly tools: OfferedTools | undefined;
+  /** Message -> its calls for the client. They leave at the end of a completed answer. */
+  private readonly clientCalls = new Map<RunMessage, readonly ToolCall[]>();
   private error: unknown;
   private model: string | undefined;
   private isDelivered = false;
@@ -32,9 +46,10 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   private length = 0;
 
   /** @param onOver - Called once, before the readers receive the end. */
-  constructor(requestId: string, onOver: (end: RunEnd) => void) {
+  constructor(requestId: string, onOver: (end: RunEnd) => void, tools?: OfferedTools) {
     this.requestId = requestId;
     this.onOver = onOver;
+    this.tools = tools;
   }
 
   /** Copies the answer so far, as a reader with `skipsSent` is expected to have it. */
@@ -63,7 +78,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     const known = this.known.get(id) ?? this.add(id, message);
     if (known.isRemoved) return;
     // A complete message may still receive the results of its calls.
-    if (message.toolCalls) known.calls = message.toolCalls;
+    if (message.toolCalls) this.setCalls(known, message);
     if (known.isClosed) return this.pump();
     this.setText(known, message.content);
     if (message.attachments) known.media = message.attachments;
@@ -134,6 +149,28 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     return message;
   }
 
+  /** Calls for the client do not appear among the calls of the application. */
+  private setCalls(known: RunMessage, { toolCalls = [], inReplyTo }: OutboundMessage): void {
+    const isForClient = (call: ToolCall): boolean =>
+      call.for === "client" &&
+      inReplyTo === this.requestId &&
+      this.tools?.names.has(call.name) === true &&
+      !hasResult(call);
+    const clientCalls = toolCalls.filter(isForClient);
+    known.calls = toolCalls.filter((call) => !clientCalls.includes(call));
+    this.clientCalls.set(known, clientCalls);
+  }
+
+  /** The calls of a completed answer that the client must run. */
+  private issueCalls({ outcome }: RunEnd): Pick<RunEnd, "calls"> {
+    if (outcome !== "completed" || !this.tools) return {};
+    const calls = new Map<string, ToolCall>();
+    for (const [{ isRemoved }, own] of this.clientCalls)
+      for (const call of isRemoved ? [] : own) calls.set(call.id, call);
+    if (calls.size === 0) return {};
+    return { calls: this.tools.issue([...calls.values()].slice(0, maxTools)) };
+  }
+
   private setText(message: RunMessage, text: string): void {
     const old = message.text;
     message.text = text;
@@ -147,8 +184,8 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   private finish(end: RunEnd): void {
     if (this.end) return;
     for (const message of this.messages) message.isClosed = true;
-    this.end = end;
-    this.onOver(end);
+    this.end = { ...end, ...this.issueCalls(end) };
+    this.onOver(this.end);
     this.pump();
   }
 

@@ -10,6 +10,7 @@ export const refusals = {
   missing_required_parameter: [400],
   unsupported_value: [400],
   invalid_image_url: [400],
+  unknown_tool_call: [400],
   application_refused: [400],
   loop: [400],
   invalid_api_key: [401],

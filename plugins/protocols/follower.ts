@@ -7,7 +7,11 @@ import { pieceOf, upToOf } from "./pieces.ts";
 const maxTurns = 64;
 
 /** The end of a run: an outcome of the application, or the error that a client is shown. */
-export type RunEnd = AnswerEnd & { readonly error?: unknown };
+export type RunEnd = AnswerEnd & {
+  readonly error?: unknown;
+  /** Calls that the client must run, after a completed answer. */
+  readonly calls?: readonly ToolCall[];
+};
 export type TextKind = "text" | "thought";
 
 /** How a reader follows an answer. */

@@ -21,6 +21,7 @@ export {
   decodeName,
   openEvents,
   sessionOf,
+  resolveCalls,
   startRun,
   stopAnswers,
   streamAnswer,
@@ -28,15 +29,22 @@ export {
 } from "./requests.ts";
 export { type JoinedRun, type KeptRun } from "./runs.ts";
 export { ProtocolServer, type Call, type JsonReply, type Route } from "./server.ts";
-export { isMessageId, readHeader, shortDigest, toHeaderText } from "./session.ts";
+export { isMessageId, readHeader, shortDigest, toHeaderText, toIgnored } from "./session.ts";
 export { type EventWriter } from "./sse.ts";
+export { boundTools, readTool, readToolChoice, type ToolOffer } from "./tools.ts";
 export {
+  lenient,
+  messageIndex,
+  readCallId,
+  readCalls,
   readContent,
   readItems,
   readName,
   readParts,
   readRole,
   requireImage,
+  toCall,
   toTurn,
+  type SourceTurn,
   type Turn,
 } from "./turn.ts";

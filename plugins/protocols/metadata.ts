@@ -5,7 +5,7 @@ const maxBytes = 64 * 1024;
 /** Levels of one field. Two more levels lead to it. */
 const maxDepth = 6;
 
-function depthOf(value: unknown, limit = maxDepth): number {
+export function depthOf(value: unknown, limit = maxDepth): number {
   if (typeof value !== "object" || value === null || limit < 0) return 0;
   return 1 + Math.max(0, ...Object.values(value).map((inner) => depthOf(inner, limit - 1)));
 }
@@ -20,6 +20,13 @@ function toNames(value: unknown): unknown {
   if (!Array.isArray(value)) return undefined;
   return value.map(toName).filter((name) => typeof name === "string" && name.length <= 256);
 }
+
+const withoutPrototype = (key: string, value: unknown): unknown =>
+  key === "__proto__" ? undefined : value;
+
+/** Copies JSON without keys that would set the prototype of a copy. */
+export const withoutPrototypes = <T extends object>(value: T): T =>
+  JSON.parse(JSON.stringify(value), withoutPrototype) as T;
 
 /**
  * Copies the fields that fit into 64 KiB as JSON and eight levels, the smaller ones first. Lists
@@ -41,9 +48,7 @@ export function boundFields(fields: Readonly<Record<string, unknown>>): Record<s
     if (text === undefined || key === "__proto__") continue;
     bytes += Buffer.byteLength(text) + Buffer.byteLength(key) + 4;
     if (bytes > maxBytes) break;
-    bounded[key] = JSON.parse(text, (inner, value: unknown) =>
-      inner === "__proto__" ? undefined : value,
-    );
+    bounded[key] = JSON.parse(text, withoutPrototype);
   }
   return bounded;
 }

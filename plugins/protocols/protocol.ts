@@ -1,11 +1,12 @@
 // Starts a plugin that serves a protocol: token, runs, routes, and the ends of its answers.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Scope } from "../../kernel/index.ts";
-import type { ChannelsEvents } from "../channels/index.ts";
+import type { Channels, ChannelsEvents } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
+import { ClientCalls } from "./client-calls.ts";
 import { createGate } from "./gate.ts";
 import { Refusal, stoppingRefusal } from "./refusal.ts";
 import { Runs } from "./runs.ts";
@@ -18,7 +19,7 @@ export type ProtocolEvents = TokenStoreEvents & Pick<ChannelsEvents, "channels:s
 type ProtocolShape<C> = {
   config: C;
   listens: ProtocolEvents;
-  needs: { tokens: Tokens; http: Http; picoServer: PicoServer };
+  needs: { tokens: Tokens; http: Http; picoServer: PicoServer; channels: Channels };
 };
 
 type ProtocolScope<C> = Pick<
@@ -53,6 +54,9 @@ export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions 
   readonly config: () => C;
   readonly runs: Runs;
   readonly newId: () => string;
+  readonly channels: Pick<Channels, "can" | "history">;
+  /** The tool calls that clients must run. */
+  readonly calls: ClientCalls;
   /** Begins to serve requests. */
   serve(server: {
     handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -70,16 +74,19 @@ export async function startProtocol<C extends CommonConfig>(
   options: ProtocolOptions,
 ): Promise<Protocol<C>> {
   const { needs, clock, log, random, config, lifecycle } = scope;
-  const { tokens, http, picoServer } = needs;
+  const { tokens, http, picoServer, channels } = needs;
   const { name, path, admitsPages = false } = options;
   await tokens.claim(name, { exposed: http.isPublic() });
   await assertToken(config(), tokens, options);
   let isServing = false;
   const channel = picoServer.protocol(name);
+  const newId = (): string => Buffer.from(random(16)).toString("hex");
+  const calls = new ClientCalls({ channels, now: () => clock.monotonic(), newId });
   const runs = new Runs({
     channel,
     clock,
     log,
+    calls,
     answerMs: () => config().answer_s * 1_000,
     maxRequests: () => config().max_requests,
   });
@@ -108,7 +115,9 @@ export async function startProtocol<C extends CommonConfig>(
     runs,
     channel,
     http,
-    newId: () => Buffer.from(random(16)).toString("hex"),
+    newId,
+    channels,
+    calls,
     gate: createGate({ http, tokens, clock, log, token: name, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
     serve: (server) =>

@@ -120,6 +120,23 @@ async function readOptionalBody(
   return body?.value;
 }
 
+/**
+ * Matches the results of a message, and the calls of its earlier turns, with the calls that its
+ * session has asked for.
+ *
+ * @throws Refusal for a result of an unknown call.
+ */
+export async function resolveCalls(
+  { calls }: AnyProtocol,
+  session: string,
+  turn: Turn,
+): Promise<Turn> {
+  const { toolResults } = turn;
+  const previous = calls.restore(session, turn.previous);
+  const results = toolResults && (await calls.resolve(session, toolResults));
+  return { ...turn, previous, ...(results && { toolResults: results }) };
+}
+
 interface MessageOptions {
   readonly session: string;
   readonly id: string;
@@ -140,12 +157,13 @@ export function startRun(
     throw new Refusal("not_running", "Doorward is starting or stopping.", {
       headers: { "Retry-After": "1" },
     });
-  const { content, media, previous, metadata } = turn;
+  const { content, media, previous, metadata, left: _, ...rest } = turn;
   const hops = readHops(request);
   const { sender } = access;
   const message = { session, id, content, media, hops, sender, isRepeatable, settled };
   return runs.start({
     ...message,
+    ...rest,
     ...(previous.length > 0 && { previous }),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   });

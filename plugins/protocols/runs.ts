@@ -4,7 +4,10 @@ import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.t
 import type { InboundMessage, Sender, StopResult } from "../channels/index.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
 import { AnswerRun } from "./answer-run.ts";
+import type { ClientCalls } from "./client-calls.ts";
+import type { RunEnd } from "./follower.ts";
 import { Refusal } from "./refusal.ts";
+import { offeredNames } from "./tools.ts";
 
 /** Answers that a repeated request may still read. */
 const maxKept = 128;
@@ -16,6 +19,8 @@ interface RunsOptions {
   readonly channel: PicoProtocol;
   readonly clock: Clock;
   readonly log: Log;
+  /** Records the tool calls that clients must run. */
+  readonly calls: Pick<ClientCalls, "issue">;
   readonly answerMs: () => number;
   readonly maxRequests: () => number;
 }
@@ -23,7 +28,17 @@ interface RunsOptions {
 /** A message for the application. */
 interface RunRequest extends Pick<
   InboundMessage,
-  "session" | "id" | "content" | "media" | "previous" | "metadata" | "hops"
+  | "session"
+  | "id"
+  | "content"
+  | "media"
+  | "previous"
+  | "tools"
+  | "toolChoice"
+  | "toolResults"
+  | "continues"
+  | "metadata"
+  | "hops"
 > {
   readonly sender: Sender;
   /** A request with the same id and content receives the same answer. */
@@ -63,11 +78,11 @@ export interface JoinedRun extends Pick<ActiveRun, "run" | "accepted"> {
   noteSeen(): void;
 }
 
-const digestOf = ({ content, media }: RunRequest): string => {
+const digestOf = ({ content, media, toolResults }: RunRequest): string => {
   const images = media.map(({ bytes, url }) =>
     bytes === undefined ? url : hash("sha256", bytes, "base64url"),
   );
-  return hash("sha256", JSON.stringify([content, images]), "base64url");
+  return hash("sha256", JSON.stringify([content, images, toolResults]), "base64url");
 };
 
 /** Errors after which the same request may succeed. */
@@ -194,12 +209,16 @@ export class Runs {
     let timer: unknown;
     let unsubscribe: Release | undefined;
     const state = { readers: 0, endedAt: undefined, isSeen: false, isStopped: false } as RunState;
-    const run = new AnswerRun(id, ({ error }) => {
+    const onOver = ({ error }: RunEnd): void => {
       clock.clearTimeout(timer);
       unsubscribe?.();
       this.active.delete(run);
       state.endedAt = clock.monotonic();
       if (isRepeatable) this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
+    };
+    const run = new AnswerRun(id, onOver, {
+      names: offeredNames(request),
+      issue: (calls) => this.options.calls.issue(session, calls),
     });
     this.active.set(run, session);
     unsubscribe = channel.subscribe(session, run);

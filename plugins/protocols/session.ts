@@ -29,6 +29,12 @@ export function readHops(request: IncomingMessage): number {
 /** Header values are Latin-1, names are UTF-8. */
 export const toHeaderText = (text: string): string => Buffer.from(text, "utf8").toString("latin1");
 
+/** Formats the parts of a request that were not applied, for a header of at most 512 bytes. */
+export function toIgnored(names: readonly string[]): string {
+  const list = names.toSorted().slice(0, 40).join(", ");
+  return list.length > 512 ? list.slice(0, list.lastIndexOf(",", 512)) : list;
+}
+
 /** Whether the channel takes this id of a message. */
 export const isMessageId = isSessionId;
 

@@ -1,34 +1,83 @@
-// Reads the messages of a request: roles, texts, images, and the turns before the last one.
+// Reads the messages of a request: roles, texts, images, results of tools, and earlier turns.
 import { isObject } from "../../lib/util.ts";
-import type { Media, PreviousTurn } from "../channels/index.ts";
-import { invalidType, missing, own, readText, unsupported, type JsonObject } from "./fields.ts";
+import type { Media, PreviousTurn, ToolCall, ToolResult } from "../channels/index.ts";
+import {
+  invalidType,
+  missing,
+  own,
+  readObject,
+  readText,
+  unsupported,
+  type JsonObject,
+} from "./fields.ts";
 import { maxImages, readImage } from "./media.ts";
 import { boundFields } from "./metadata.ts";
 import { Refusal } from "./refusal.ts";
+import { maxTools, type ToolOffer } from "./tools.ts";
 
 /** Bytes of UTF-8 in the text of one message, and in all earlier turns. */
 const maxContentBytes = 1024 * 1024;
 const maxPreviousTurns = 256;
 
 /** The message for the application, with the turns before it. */
-export interface Turn {
+export interface Turn extends ToolOffer {
   readonly content: string;
   readonly media: readonly Media[];
   readonly previous: readonly PreviousTurn[];
+  /** Results of tools that the client has run, with the ids that it knows. */
+  readonly toolResults?: readonly ToolResult[];
+  /** Asks to continue the last of the turns before. */
+  readonly continues?: true;
   /** Data of the protocol. */
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** Places of parts that cannot be passed on. */
+  readonly left: readonly string[];
 }
+
+/** One turn of a request. */
+export interface SourceTurn {
+  readonly turn: PreviousTurn;
+  /** Its place in the request. */
+  readonly param: string;
+  /** True for the result of a call that failed. */
+  readonly isError?: boolean;
+}
+
+/** Reads a part. Returns undefined for one that the application cannot receive. */
+type PartReader = (part: JsonObject, param: string) => string | Media | undefined;
+
+/** Makes a reader that leaves out the parts that cannot be passed on, and notes their places. */
+export const lenient =
+  (readPart: PartReader, left: string[]): PartReader =>
+  (part, param) => {
+    try {
+      return readPart(part, param);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      left.push(param);
+      return undefined;
+    }
+  };
+
+/**
+ * Returns the index of the message in a list of messages: the last one that is not of the system.
+ * Parts of the messages before it may be left out.
+ */
+export const messageIndex = (list: readonly unknown[]): number =>
+  list.findLastIndex(
+    (item) => !isObject(item) || (item["role"] !== "system" && item["role"] !== "developer"),
+  );
 
 /** Reads each item of a list, which must be an object. */
 export const readItems = <T>(
   list: readonly unknown[],
   param: string,
-  read: (item: JsonObject, param: string) => T,
+  read: (item: JsonObject, param: string, index: number) => T,
 ): readonly T[] =>
   list.map((item, index) => {
     const at = `${param}[${index}]`;
     if (!isObject(item)) throw invalidType(at, "an object");
-    return read(item, at);
+    return read(item, at, index);
   });
 
 /** Returns the meaning of the role in `roles`. */
@@ -52,7 +101,7 @@ export function readRole<T extends string>(
 export function readContent(
   message: JsonObject,
   param: string,
-  readPart: (part: JsonObject, param: string) => string | Media | undefined,
+  readPart: PartReader,
 ): Pick<PreviousTurn, "content" | "media"> {
   const content = own(message, "content") ?? "";
   if (typeof content === "string") return { content };
@@ -63,7 +112,7 @@ export function readContent(
 export function readParts(
   list: readonly unknown[],
   param: string,
-  readPart: (part: JsonObject, param: string) => string | Media | undefined,
+  readPart: PartReader,
 ): Pick<PreviousTurn, "content" | "media"> {
   const parts = readItems(list, param, readPart);
   const media = parts.filter((part): part is Media => isObject(part));
@@ -88,7 +137,7 @@ export function requireImage(url: string | undefined, param: string): Media {
   throw new Refusal("invalid_image_url", message, { param });
 }
 
-interface TurnOptions {
+interface TurnOptions extends ToolOffer {
   /** The field with the messages. */
   readonly param: string;
   /** Key of the protocol in the metadata. */
@@ -97,46 +146,141 @@ interface TurnOptions {
   readonly rest: Readonly<Record<string, unknown>>;
   /** The user that the client claims to have. */
   readonly user?: string | undefined;
-  /** Position of the message in the request, if turns before it were added. */
-  readonly index?: number;
+  /** Whether the application continues a last turn of the assistant. */
+  readonly canContinue?: boolean;
+  readonly left?: readonly string[];
 }
 
-/** Makes a message of the last turn. Throws unless the user wrote it. */
-export function toTurn(turns: readonly PreviousTurn[], options: TurnOptions): Turn {
-  const { param, key, rest, user, index = turns.length - 1 } = options;
-  const last = turns.at(-1)!;
-  assertUserTurn(last, `${param}[${index}]`);
-  const { previous, cut } = boundPrevious(turns.slice(0, -1));
+/**
+ * Makes a message of the last turn, or of the results at the end. Turns of the system at the end
+ * belong to the turns before.
+ *
+ * @throws Refusal unless the user wrote the last turn, sent results, or may ask to continue.
+ */
+export function toTurn(turns: readonly SourceTurn[], options: TurnOptions): Turn {
+  const { param, key, rest, user, tools, toolChoice, canContinue = false, left = [] } = options;
+  const isNotSystem = ({ turn }: SourceTurn): boolean => turn.role !== "system";
+  const at = turns.findLastIndex(isNotSystem);
+  const last = turns[at];
+  if (!last) throw lastRoleRefusal(turns.at(-1)?.param ?? param);
+  const message = toMessage(turns.slice(0, at + 1), last, canContinue);
+  const earlier = turns.slice(0, message.first).concat(turns.slice(at + 1));
+  const { previous, cut } = boundPrevious(earlier.map(({ turn }) => turn));
   const metadata = {
     ...(Object.keys(rest).length > 0 && { [key]: boundFields(rest) }),
     ...(user !== undefined && { user: user.slice(0, 256) }),
     ...(cut > 0 && { previous_cut: cut }),
   };
-  return { content: last.content, media: last.media ?? [], previous, metadata };
+  const { first: _, ...fields } = message;
+  const offer = { ...(tools && { tools }), ...(toolChoice !== undefined && { toolChoice }) };
+  return { content: "", media: [], ...fields, ...offer, previous, metadata, left };
 }
 
-function assertUserTurn({ role, content, media }: PreviousTurn, param: string): void {
-  if (role !== "user")
-    throw unsupported(`${param}.role`, "The last message must have the role user.");
-  if (Buffer.byteLength(content) > maxContentBytes) {
-    const message = "The last message may have at most 1 MiB of text.";
-    throw new Refusal("too_large", message, { param: `${param}.content` });
+const lastRoleRefusal = (param: string): Refusal =>
+  unsupported(`${param}.role`, "The last message must have the role user.");
+
+/** `first`: the index of the first turn that is not one of the turns before. */
+type MessageFields = { readonly first: number } & Partial<
+  Pick<Turn, "content" | "media" | "toolResults" | "continues">
+>;
+
+function toMessage(
+  turns: readonly SourceTurn[],
+  last: SourceTurn,
+  canContinue: boolean,
+): MessageFields {
+  const { turn, param } = last;
+  if (turn.role === "user") {
+    assertContent(turn, param);
+    return { first: turns.length - 1, content: turn.content, media: turn.media ?? [] };
   }
+  if (turn.role === "tool") {
+    const first = turns.findLastIndex((each) => each.turn.role !== "tool") + 1;
+    return { first, toolResults: toResults(turns.slice(first)) };
+  }
+  if (canContinue) return { first: turns.length, continues: true };
+  const message =
+    "The last message has the role assistant, and this application does not continue it. " +
+    "Send a message of the role user.";
+  throw unsupported(`${param}.role`, message);
+}
+
+function toResults(turns: readonly SourceTurn[]): readonly ToolResult[] {
+  const [{ param }] = turns as [SourceTurn];
+  const results = new Map<string, ToolResult>();
+  for (const { turn, param: at, isError } of turns) {
+    const { toolCallId: id, content } = turn;
+    if (id === undefined) throw missing(`${at}.tool_call_id`);
+    results.set(id, { id, content, ...(isError && { isError }) });
+  }
+  if (results.size > maxTools)
+    throw unsupported(param, `A message may have at most ${maxTools} results of tools.`);
+  assertSize([...results.values()].map(({ content }) => content).join(""), param);
+  return [...results.values()];
+}
+
+function assertSize(content: string, param: string): void {
+  if (Buffer.byteLength(content) <= maxContentBytes) return;
+  const message = "The last message may have at most 1 MiB of text.";
+  throw new Refusal("too_large", message, { param: `${param}.content` });
+}
+
+function assertContent({ content, media }: PreviousTurn, param: string): void {
+  assertSize(content, param);
   if (content === "" && media === undefined) throw missing(`${param}.content`);
 }
 
-/** Keeps the latest turns. Turns without text and images, such as tool calls, are left out. */
+const sizeOfCalls = (calls: readonly ToolCall[] = []): number =>
+  calls.reduce((sum, { name, arguments: text }) => sum + name.length + Buffer.byteLength(text), 0);
+
+/** Keeps the latest turns. Turns without text, images, calls and results are left out. */
 function boundPrevious(turns: readonly PreviousTurn[]): {
   readonly previous: readonly PreviousTurn[];
   readonly cut: number;
 } {
-  const shown = turns.filter(({ content, media }) => content !== "" || media !== undefined);
+  const shown = turns.filter(
+    ({ content, media, toolCalls, toolCallId }) =>
+      content !== "" || media !== undefined || toolCalls || toolCallId !== undefined,
+  );
   let first = shown.length;
   let bytes = 0;
   while (first > 0 && shown.length - first < maxPreviousTurns) {
-    bytes += Buffer.byteLength(shown[first - 1]!.content);
+    const { content, toolCalls } = shown[first - 1]!;
+    bytes += Buffer.byteLength(content) + sizeOfCalls(toolCalls);
     if (bytes > maxContentBytes) break;
     first -= 1;
   }
   return { previous: shown.slice(first), cut: first };
+}
+
+/** Reads the calls of a message, each as `{id, function: {name, arguments}}`. */
+export function readCalls(
+  message: JsonObject,
+  key: string,
+  param: string,
+): Pick<PreviousTurn, "toolCalls"> {
+  const list = own(message, key) ?? [];
+  if (!Array.isArray(list)) throw invalidType(`${param}.${key}`, "a list");
+  const toolCalls = readItems(list, `${param}.${key}`, (call, at) => {
+    const inner = readObject(call, "function", `${at}.function`) ?? {};
+    return toCall(readText(call, "id", `${at}.id`), inner, `${at}.function`);
+  });
+  return toolCalls.length > 0 ? { toolCalls } : {};
+}
+
+/** Reads the id of the call whose result a message is. */
+export function readCallId(
+  message: JsonObject,
+  key: string,
+  param: string,
+): Pick<PreviousTurn, "toolCallId"> {
+  const id = readText(message, key, `${param}.${key}`);
+  return id === undefined ? {} : { toolCallId: id.slice(0, 256) };
+}
+
+/** Reads a call whose fields are in one object. Long names and ids are cut: they are claims. */
+export function toCall(id: string | undefined, call: JsonObject, param: string): ToolCall {
+  const name = readText(call, "name", `${param}.name`) ?? "";
+  const text = readText(call, "arguments", `${param}.arguments`) ?? "";
+  return { id: (id ?? "").slice(0, 256), name: name.slice(0, 256), arguments: text };
 }

@@ -46,10 +46,11 @@ export function toAttachment(media: Media, fileUrl = pathOf): Attachment | undef
   };
 }
 
-const toolCall = ({ id, name, arguments: text, result, error }: ToolCall): object => ({
+const toolCall = ({ id, name, arguments: text, result, error, for: runner }: ToolCall): object => ({
   id,
   type: "function",
   function: { name, arguments: text },
+  ...(runner !== undefined && { for: runner }),
   ...(result !== undefined && { result }),
   ...(error !== undefined && { error }),
 });

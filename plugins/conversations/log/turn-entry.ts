@@ -7,7 +7,7 @@ import {
   type UserTurn,
   type UserTurnFrame,
 } from "../../../lib/pico-wire/index.ts";
-import type { InboundMessage, Media } from "../messages.ts";
+import type { InboundMessage, Media, ToolResult } from "../messages.ts";
 import type { LogEntry } from "./session-log.ts";
 
 /** Bytes that images may take together, decoded, to be repeated to other clients. */
@@ -20,6 +20,24 @@ export const sizeOfMedia = (media: readonly Media[]): number =>
 
 const urlOf = ({ type, bytes, url }: Media): string | undefined =>
   bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
+
+const sizeOfResults = (results: readonly ToolResult[] = []): number =>
+  results.reduce((sum, { content }) => sum + content.length, 0);
+
+const toWireResult = ({ id, name, content, isError }: ToolResult): WireResult => ({
+  id,
+  ...(name !== undefined && { name }),
+  content,
+  ...(isError && { is_error: true }),
+});
+
+/** The result of a tool in the frame of a turn. */
+interface WireResult {
+  readonly id: string;
+  readonly name?: string;
+  readonly content: string;
+  readonly is_error?: boolean;
+}
 
 function toTurnMedia(media: Media, hasUrl: boolean): TurnMedia {
   const { type, filename, size, id } = media;
@@ -54,7 +72,8 @@ export class TurnEntry implements LogEntry {
     this.hasUrls = mediaBytes <= maxMediaBytes;
     this.turn = this.hasUrls ? turn : { ...turn, media: turn.media.map(withoutData) };
     this.request = turn.id;
-    this.bytes = envelopeBytes + turn.content.length + (this.hasUrls ? mediaBytes : 0);
+    const texts = turn.content.length + sizeOfResults(turn.toolResults);
+    this.bytes = envelopeBytes + texts + (this.hasUrls ? mediaBytes : 0);
     this.newId = newId;
   }
 
@@ -64,7 +83,7 @@ export class TurnEntry implements LogEntry {
 
   private encode(): Buffer {
     const { turn, hasUrls } = this;
-    const { id, channel, content, media, sender, session, at, replaces } = turn;
+    const { id, channel, content, media, sender, session, at, replaces, toolResults } = turn;
     const payload: UserTurn = {
       message_id: this.newId(),
       request_id: id,
@@ -74,6 +93,7 @@ export class TurnEntry implements LogEntry {
       ...(sender && { sender }),
       door: turn.protocol ?? channel,
       ...(replaces !== undefined && { replaces }),
+      ...(toolResults && { tool_results: toolResults.map(toWireResult) }),
     };
     const frame: UserTurnFrame = {
       type: "message.user",
@@ -91,20 +111,36 @@ const withoutData = (media: Media): Media => {
   return id === undefined ? { type, ...(filename !== undefined && { filename }) } : media;
 };
 
+/** A cut divides no surrogate pair. */
+const halve = (text: string): string =>
+  text
+    .slice(0, Math.min(text.length - 1, Math.floor(text.length / 2)))
+    .replace(/[\uD800-\uDBFF]$/, "");
+
+/** @returns Undefined if the frame has no text that can be cut. */
+function shorten<T extends UserTurnFrame | ServerMessageFrame>(frame: T): T | undefined {
+  const payload: UserTurnFrame["payload"] | ServerMessageFrame["payload"] = frame.payload;
+  const { content } = payload;
+  if (content !== "") return { ...frame, payload: { ...payload, content: halve(content) } };
+  const results = "tool_results" in payload ? (payload.tool_results as WireResult[]) : [];
+  if (results.every((result) => result.content === "")) return undefined;
+  const cut = results.map((result) => ({
+    ...result,
+    content: result.content && halve(result.content),
+  }));
+  return { ...frame, payload: { ...payload, tool_results: cut } };
+}
+
 /**
- * Cuts the text until the frame has at most 512 KiB. A cut divides no surrogate pair.
+ * Cuts the text, and then the results of tools, until the frame has at most 512 KiB.
  *
  * @returns The encoded frame; without a text, it may be larger.
  */
 export function fitFrame(frame: UserTurnFrame | ServerMessageFrame): Buffer {
-  let fitted = frame;
+  let fitted: typeof frame | undefined = frame;
   for (;;) {
-    const encoded = Buffer.from(encode(fitted));
-    const over = encoded.byteLength - limits.outboundFrame;
-    const { content } = fitted.payload;
-    if (over <= 0 || content === "") return encoded;
-    const length = Math.min(content.length - 1, Math.floor(content.length / 2));
-    const cut = content.slice(0, length).replace(/[\uD800-\uDBFF]$/, "");
-    fitted = { ...frame, payload: { ...frame.payload, content: cut } } as typeof frame;
+    const encoded: Buffer = Buffer.from(encode(fitted));
+    fitted = encoded.byteLength > limits.outboundFrame ? shorten(fitted) : undefined;
+    if (!fitted) return encoded;
   }
 }

@@ -9,7 +9,7 @@ import {
   type RunReader,
   type TextKind,
 } from "../index.ts";
-import type { InputMessage, RunInput } from "./input.ts";
+import { resultMessageId, type InputMessage, type RunInput } from "./input.ts";
 
 const protocolVersion = "1.0";
 
@@ -44,7 +44,7 @@ const toToolMessage = ({ id, name, arguments: text }: ToolCall): InputMessage =>
 
 /** The message with the result of a call. */
 const toResultMessage = ({ id, result = "", error }: ToolCall) => ({
-  id: `${id}:result`,
+  id: resultMessageId(id),
   role: "tool",
   toolCallId: id,
   content: error ?? result,
@@ -144,6 +144,8 @@ export class RunEvents implements RunReader {
       const { message, code } = toEndRefusal(end);
       this.event({ type: "RUN_ERROR", message, code });
     } else {
+      // The client runs these tools, and sends the results with its next run.
+      for (const call of end.calls ?? []) this.toolCall(call);
       const type = end.outcome === "stopped" ? "cancelled" : "success";
       const usage = toUsage(end.model, end.usage);
       const known = usage.length > 0 && { usage };

@@ -49,7 +49,7 @@ export function agUi({
   return {
     name: "ag-ui",
     api: 1,
-    needs: { tokens: true, http: true, picoServer: true },
+    needs: { tokens: true, http: true, picoServer: true, channels: true },
     config: { section: "channels.ag_ui", schema: enabled ? hostAgUiSchema : agUiSchema },
 
     async start(scope) {

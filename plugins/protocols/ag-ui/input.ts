@@ -1,10 +1,13 @@
 // Parses the input of a run.
 import { isObject } from "../../../lib/util.ts";
-import type { Media, PreviousTurn } from "../../channels/index.ts";
+import type { ClientTool, Media, PreviousTurn } from "../../channels/index.ts";
 import {
+  boundTools,
   isMessageId,
   missing,
   own,
+  readCallId,
+  readCalls,
   readContent,
   readImage,
   readItems,
@@ -13,10 +16,12 @@ import {
   readObject,
   readRole,
   readText,
+  readTool,
   shortDigest,
   toTurn,
   unsupported,
   type JsonObject,
+  type SourceTurn,
   type Turn,
 } from "../index.ts";
 
@@ -34,7 +39,7 @@ export interface RunInput {
   readonly runId: string;
   /** As the client sent them, for snapshots. */
   readonly messages: readonly InputMessage[];
-  /** The last message of the user; undefined if there is none. */
+  /** The last message of the user, or the results at the end; undefined if there is neither. */
   readonly turn: Turn | undefined;
   /** The id of that message for the application. */
   readonly turnId: string;
@@ -68,6 +73,8 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
 interface ReadMessage {
   readonly message: InputMessage;
   readonly turn: PreviousTurn | undefined;
+  readonly param: string;
+  readonly isError: boolean;
 }
 
 function readMessage(message: JsonObject, param: string): ReadMessage {
@@ -76,9 +83,17 @@ function readMessage(message: JsonObject, param: string): ReadMessage {
   const role = readRole(message, param, roles);
   const present = Object.entries(message).filter(([, value]) => value !== null);
   const read = { ...(Object.fromEntries(present) as object as InputMessage), id };
-  if (role === "ignored") return { message: read, turn: undefined };
-  const content = readContent(message, param, readPart);
-  return { message: read, turn: { role, ...readName(message, param), ...content } };
+  const isError = role === "tool" && own(message, "error") !== undefined;
+  const common = { message: read, param, isError };
+  if (role === "ignored") return { ...common, turn: undefined };
+  const turn = {
+    role,
+    ...readName(message, param),
+    ...readContent(message, param, readPart),
+    ...(role === "assistant" && readCalls(message, "toolCalls", param)),
+    ...(role === "tool" && readCallId(message, "toolCallId", param)),
+  };
+  return { ...common, turn };
 }
 
 function assertVersion(body: JsonObject): void {
@@ -102,7 +117,6 @@ function readRest(body: JsonObject): JsonObject {
   const parent = readText(body, "parentRunId");
   const state = own(body, "state");
   const props = own(body, "forwardedProps");
-  const tools = readOptionalList(body, "tools");
   const context = readOptionalList(body, "context");
   const isFull = (value: unknown): boolean =>
     value !== undefined && !(isObject(value) && Object.keys(value).length === 0);
@@ -110,10 +124,32 @@ function readRest(body: JsonObject): JsonObject {
     ...(parent !== undefined && { parentRunId: parent }),
     ...(isFull(state) && { state }),
     ...(isFull(props) && { forwardedProps: props }),
-    ...(tools.length > 0 && { tools }),
     ...(context.length > 0 && { context }),
   };
 }
+
+/** The id of the message with the result of a call of the application. */
+export const resultMessageId = (callId: string): string => `${callId}:result`;
+
+const isTurn = (read: ReadMessage): read is ReadMessage & SourceTurn => read.turn !== undefined;
+
+/** True for the result of a tool that the client has run. */
+const isClientResult = ({ turn, message }: ReadMessage & SourceTurn): boolean =>
+  turn.role === "tool" && message.id !== resultMessageId(turn.toolCallId ?? "");
+
+/** The turns up to the message: results at the end, or the last message of the user. */
+function readTurns(read: readonly ReadMessage[]): readonly (ReadMessage & SourceTurn)[] {
+  const turns = read.filter(isTurn);
+  const at = turns.findLastIndex(({ turn }) => turn.role !== "system" && turn.role !== "tool");
+  const added = turns.slice(at + 1);
+  const results = added.filter(isClientResult);
+  const system = added.filter(({ turn }) => turn.role === "system");
+  if (results.length > 0) return [...turns.slice(0, at + 1), ...system, ...results];
+  return turns.slice(0, turns.findLastIndex(({ turn }) => turn.role === "user") + 1);
+}
+
+const readTools = (body: JsonObject): readonly ClientTool[] =>
+  readItems(readOptionalList(body, "tools"), "tools", (tool, param) => readTool(tool, param));
 
 /** @throws Refusal for the first field that is wrong. */
 export function parseInput(body: JsonObject): RunInput {
@@ -124,10 +160,11 @@ export function parseInput(body: JsonObject): RunInput {
     throw unsupported("resume", "Interrupted runs cannot be resumed.");
   const read = readItems(readList(body, "messages"), "messages", readMessage);
   const rest = { runId, ...readRest(body) };
+  const offer = boundTools(readTools(body), "tools");
   const messages = read.map(({ message }) => message);
-  const index = read.findLastIndex(({ turn }) => turn?.role === "user");
-  if (index === -1) return { threadId, runId, messages, turn: undefined, turnId: "" };
-  const turns = read.slice(0, index + 1).flatMap(({ turn }) => turn ?? []);
-  const turn = toTurn(turns, { param: "messages", key: "ag_ui", rest, index });
-  return { threadId, runId, messages, turn, turnId: toTurnId(messages[index]!.id) };
+  const turns = readTurns(read);
+  const last = turns.at(-1);
+  if (!last) return { threadId, runId, messages, turn: undefined, turnId: "" };
+  const turn = toTurn(turns, { param: "messages", key: "ag_ui", rest, ...offer });
+  return { threadId, runId, messages, turn, turnId: toTurnId(last.message.id) };
 }

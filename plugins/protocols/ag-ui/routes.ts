@@ -3,6 +3,7 @@ import {
   decodeName,
   openEvents,
   Refusal,
+  resolveCalls,
   sessionOf,
   startRun,
   stopAnswers,
@@ -41,8 +42,9 @@ class RunRoutes {
     return withBody(this.protocol, call, parseInput, async (input, release) => {
       const session = await sessionOf(this.protocol, call, input.threadId, "threadId");
       const kept = this.findKept(session, input);
-      const { turn, turnId: id } = input;
-      if (!kept && turn) {
+      const { turnId: id } = input;
+      const turn = !kept && input.turn && (await resolveCalls(this.protocol, session, input.turn));
+      if (turn) {
         const message = { session, id, turn, settled: release };
         return this.stream(call, input, startRun(this.protocol, call, message), false);
       }

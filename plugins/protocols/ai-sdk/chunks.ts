@@ -114,17 +114,24 @@ export class ChunkReader implements RunReader {
       this.chunk({ type: "error", errorText: refusal.message });
     } else if (outcome === "stopped") this.chunk({ type: "abort", reason: "stopped" });
     else {
+      for (const call of end.calls ?? []) this.clientCall(call);
       const facts = { ...(usage && { usage }), ...(model !== undefined && { model }) };
       const messageMetadata = Object.keys(facts).length > 0 ? facts : undefined;
       this.chunk({ type: "finish-step" });
       this.chunk({
         type: "finish",
-        finishReason: finishReasons[finishReason] ?? "other",
+        finishReason: end.calls ? "tool-calls" : (finishReasons[finishReason] ?? "other"),
         ...(messageMetadata && { messageMetadata }),
       });
     }
     this.events.event("[DONE]");
     this.events.end();
+  }
+
+  /** The page runs the tool, and sends the result with its next request. */
+  private clientCall({ id: toolCallId, name: toolName, arguments: text }: ToolCall): void {
+    const input = text.trim() === "" ? {} : readValue(text);
+    this.chunk({ type: "tool-input-available", toolCallId, toolName, input });
   }
 
   private partOf(id: string, kind: TextKind): Part {

@@ -60,7 +60,7 @@ export function aiSdk({
         admitsPages: true,
         missingToken: aiSdkErrors.AI_SDK_TOKEN_MISSING,
       });
-      const find = createRoutes(protocol, scope.needs.channels);
+      const find = createRoutes(protocol);
       protocol.serve(new ProtocolServer(protocol, { find, toErrorBody: toPlainError }));
       const { config, url } = protocol;
       return { aiSdk: { status: () => ({ enabled: config().enabled, url: url() }) } };

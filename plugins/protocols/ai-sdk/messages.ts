@@ -49,6 +49,8 @@ export function toUiMessages(
   const messages: UiMessage[] = [];
   for (const turn of turns) {
     const { role, inReplyTo } = turn;
+    // The results are in the message of the assistant that the answer to them continues.
+    if (role === "tool") continue;
     const isAnswer = role === "assistant" && inReplyTo !== undefined;
     const id = isAnswer ? answerIdOf(inReplyTo) : turn.id;
     const known = messages.find((message) => message.id === id);

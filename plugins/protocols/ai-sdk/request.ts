@@ -1,8 +1,12 @@
 // Parses the body of a request of the chat transport.
-import type { Media, PreviousTurn } from "../../channels/index.ts";
+import { isObject } from "../../../lib/util.ts";
+import type { Channels, Media } from "../../channels/index.ts";
 import {
+  boundTools,
   invalidType,
   isMessageId,
+  lenient,
+  messageIndex,
   missing,
   own,
   readItems,
@@ -11,13 +15,18 @@ import {
   readParts,
   readRole,
   readText,
+  readTool,
+  readToolChoice,
   Refusal,
   requireImage,
   shortDigest,
+  toIgnored,
   toTurn,
   unsupported,
   withoutFields,
   type JsonObject,
+  type SourceTurn,
+  type ToolOffer,
   type Turn,
 } from "../index.ts";
 
@@ -27,9 +36,19 @@ export interface ChatRequest {
   readonly chat: string;
   readonly messageId: string;
   readonly turn: Turn;
+  /** The parts of the request that were not applied, for a header. */
+  readonly ignored: string;
 }
 
-const readFields = new Set(["id", "messages", "message", "trigger", "messageId"]);
+const readFields = new Set([
+  "id",
+  "messages",
+  "message",
+  "trigger",
+  "messageId",
+  "tools",
+  "toolChoice",
+]);
 const roles = { system: "system", user: "user", assistant: "assistant" } as const;
 
 /** Between the id of a message and the mark of a repetition with other content. */
@@ -38,7 +57,11 @@ const repetitionPattern = /~[0-9a-f]{8}$/;
 
 /** Returns the id that the client gave a message, from the one that the application knows. */
 export const toClientId = (id: string): string =>
-  id.replace(/^ai:/, "").replace(repetitionPattern, "");
+  id.replace(/^air?:/, "").replace(repetitionPattern, "");
+
+/** Returns the id of the message of the assistant that the answer to this one continues. */
+export const continuedId = (id: string): string | undefined =>
+  id.startsWith("air:") ? toClientId(id) : undefined;
 
 /** @throws Refusal for a name that a URL cannot contain. */
 export function assertChat(chat: string): string {
@@ -56,11 +79,85 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
   throw new Refusal("invalid_image_url", `${param} must be an image.`, { param });
 }
 
-function readMessage(message: JsonObject, param: string): PreviousTurn {
+type PartReader = typeof readPart;
+
+const toText = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+
+/** A part that shows a call of a tool of the page, with its result once the page has run it. */
+interface ToolPart {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly result?: { readonly content: string; readonly isError: boolean };
+}
+
+function readToolPart(part: JsonObject, param: string): ToolPart | undefined {
+  const type = readText(part, "type", `${param}.type`) ?? "";
+  const isTool = type.startsWith("tool-") || type === "dynamic-tool";
+  if (!isTool || own(part, "providerExecuted") === true) return undefined;
+  const id = readText(part, "toolCallId", `${param}.toolCallId`);
+  if (id === undefined) throw missing(`${param}.toolCallId`);
+  const named = readText(part, "toolName", `${param}.toolName`) ?? type.slice("tool-".length);
+  const call = { id: id.slice(0, 256), name: named.slice(0, 256), input: own(part, "input") ?? {} };
+  const state = own(part, "state");
+  if (state === "output-available")
+    return { ...call, result: { content: toText(own(part, "output") ?? ""), isError: false } };
+  if (state !== "output-error") return call;
+  const content = readText(part, "errorText", `${param}.errorText`) ?? "";
+  return { ...call, result: { content, isError: true } };
+}
+
+/** Splits the parts of a message into the steps of the answers that it shows. */
+function toSteps(parts: readonly unknown[]): (readonly unknown[])[] {
+  const steps: unknown[][] = [[]];
+  for (const part of parts)
+    if (isObject(part) && part["type"] === "step-start") steps.push([]);
+    else steps.at(-1)!.push(part);
+  return steps;
+}
+
+/** The text and the calls of one step, and the results of its calls. */
+function readStep(parts: readonly unknown[], param: string, read: PartReader): SourceTurn[] {
+  const content = readParts(parts, param, read);
+  const tools = readItems(parts, param, readToolPart).filter((part) => part !== undefined);
+  const toolCalls = tools.map(({ id, name, input }) => ({ id, name, arguments: toText(input) }));
+  const calls = toolCalls.length > 0 && { toolCalls };
+  const results = tools.flatMap(({ id, result }): SourceTurn[] =>
+    result
+      ? [
+          {
+            turn: { role: "tool", content: result.content, toolCallId: id },
+            param,
+            isError: result.isError,
+          },
+        ]
+      : [],
+  );
+  return [{ turn: { role: "assistant", ...content, ...calls }, param }, ...results];
+}
+
+function readMessage(message: JsonObject, param: string, read: PartReader): SourceTurn[] {
   const role = readRole(message, param, roles);
   const parts = own(message, "parts");
   if (!Array.isArray(parts)) throw invalidType(`${param}.parts`, "a list");
-  return { role, ...readParts(parts, `${param}.parts`, readPart) };
+  if (role !== "assistant")
+    return [{ turn: { role, ...readParts(parts, `${param}.parts`, read) }, param }];
+  return toSteps(parts).flatMap((step) => readStep(step, `${param}.parts`, read));
+}
+
+/** Reads the tools of the page: a list, or an object with the names as keys. */
+function readTools(body: JsonObject): ToolOffer {
+  const given = own(body, "tools") ?? [];
+  const list = isObject(given)
+    ? Object.entries(given).map(([name, tool]) => (isObject(tool) ? { ...tool, name } : tool))
+    : given;
+  if (!Array.isArray(list)) throw invalidType("tools", "a list or an object");
+  const tools = readItems(list, "tools", (tool, param) =>
+    readTool(tool, param, own(tool, "inputSchema") === undefined ? "parameters" : "inputSchema"),
+  );
+  const toolChoice = readToolChoice(own(body, "toolChoice"));
+  return { ...boundTools(tools, "tools"), ...(toolChoice !== undefined && { toolChoice }) };
 }
 
 /** The whole conversation, or only its last message. */
@@ -72,35 +169,65 @@ function readMessages(body: JsonObject): readonly unknown[] {
   return messages;
 }
 
+interface IdOptions {
+  readonly isRepeated: boolean;
+  readonly newId: () => string;
+}
+
 /** Regenerated and edited messages keep the id of the client, so each receives a mark. */
-function messageIdOf(
-  message: JsonObject,
-  { isRepeated, newId }: { readonly isRepeated: boolean; readonly newId: () => string },
-): string {
+function messageIdOf(message: JsonObject, { isRepeated, newId }: IdOptions): string {
   const given = readText(message, "id", "messages.id") ?? newId();
   const mark = isRepeated ? repetition + newId().slice(0, 8) : "";
   const id = `ai:${given}${mark}`;
   return isMessageId(id) ? id : `ai:${shortDigest(given)}${mark}`;
 }
 
+/** Names results, or a request to continue, by the message of the assistant that shows them. */
+function continuationIdOf(
+  message: JsonObject,
+  { toolResults }: Turn,
+  { newId }: Pick<IdOptions, "newId">,
+): string {
+  const given = readText(message, "id", "messages.id") ?? newId();
+  const mark = toolResults ? shortDigest(JSON.stringify(toolResults)) : newId();
+  const id = `air:${given}${repetition}${mark.slice(0, 8)}`;
+  if (isMessageId(id)) return id;
+  throw unsupported("messages.id", "The id of the last message is too long.");
+}
+
+interface ChatContext {
+  readonly newId: () => string;
+  readonly channels: Pick<Channels, "can">;
+}
+
 /** @throws Refusal for the first field that is wrong. */
-export function parseChat(body: JsonObject, newId: () => string): ChatRequest {
+export function parseChat(body: JsonObject, { newId, channels }: ChatContext): ChatRequest {
   const chat = assertChat(readText(body, "id") ?? "");
   const messages = readMessages(body);
   const trigger = readText(body, "trigger") ?? "submit-message";
   const isRegenerated = trigger === "regenerate-message";
   if (!isRegenerated && trigger !== "submit-message")
     throw unsupported("trigger", "trigger must be submit-message or regenerate-message.");
-  const turns = readItems(messages, "messages", readMessage);
+  const left: string[] = [];
+  const at = messageIndex(messages);
+  const earlier = lenient(readPart, left);
+  const turns = readItems(messages, "messages", (message, param, index) =>
+    readMessage(message, param, index === at && message["role"] === "user" ? readPart : earlier),
+  ).flat();
   const rest = withoutFields(body, readFields);
   const isRepeated = isRegenerated || readText(body, "messageId") !== undefined;
-  return {
-    chat,
-    messageId: messageIdOf(messages.at(-1) as JsonObject, { isRepeated, newId }),
-    turn: toTurn(turns, {
-      param: "messages",
-      key: "ai_sdk",
-      rest: { ...rest, ...(isRegenerated && { regenerate: true }) },
-    }),
-  };
+  const turn = toTurn(turns, {
+    param: "messages",
+    key: "ai_sdk",
+    rest: { ...rest, ...(isRegenerated && { regenerate: true }) },
+    canContinue: channels.can("continue"),
+    left,
+    ...readTools(body),
+  });
+  const last = messages[at] as JsonObject;
+  const messageId =
+    turn.toolResults || turn.continues
+      ? continuationIdOf(last, turn, { newId })
+      : messageIdOf(last, { isRepeated, newId });
+  return { chat, messageId, turn, ignored: toIgnored(turn.left) };
 }

@@ -1,8 +1,8 @@
 // Serves the addresses below /ai/chat: a message, its stream, its stop and the conversation.
-import type { Channels } from "../../channels/index.ts";
 import {
   decodeName,
   isCut,
+  resolveCalls,
   sessionOf,
   shortDigest,
   startRun,
@@ -21,7 +21,7 @@ import {
 import { ChunkReader } from "./chunks.ts";
 import type { AiSdkConfig } from "./config.ts";
 import { toUiMessages } from "./messages.ts";
-import { assertChat, parseChat, type ChatRequest } from "./request.ts";
+import { assertChat, continuedId, parseChat, type ChatRequest } from "./request.ts";
 
 const chatPath = /^\/ai\/chat\/([^/]+)\/(stream|stop|messages)$/;
 /** A page that has received the end does not need it again, but it may have lost it on the way. */
@@ -36,15 +36,13 @@ const streamHeaders = {
 
 /** The id of the answer to a message, which stays the same when the stream is resumed. */
 const answerId = (session: string, requestId: string): string =>
-  `m-${shortDigest(`${session}\0${requestId}`)}`;
+  continuedId(requestId) ?? `m-${shortDigest(`${session}\0${requestId}`)}`;
 
 class ChatRoutes {
   private readonly protocol: Protocol<AiSdkConfig>;
-  private readonly channels: Channels;
 
-  constructor(protocol: Protocol<AiSdkConfig>, channels: Channels) {
+  constructor(protocol: Protocol<AiSdkConfig>) {
     this.protocol = protocol;
-    this.channels = channels;
   }
 
   readonly find = (path: string): Route | undefined => {
@@ -62,18 +60,23 @@ class ChatRoutes {
 
   private send(call: Call): Promise<undefined> {
     const { protocol } = this;
-    const parse = (body: JsonObject): ChatRequest => parseChat(body, protocol.newId);
+    const parse = (body: JsonObject): ChatRequest => parseChat(body, protocol);
     return withBody(protocol, call, parse, async (parsed, settled) => {
-      const { chat, messageId: id, turn } = parsed;
+      const { chat, messageId: id, ignored } = parsed;
       const session = await sessionOf(protocol, call, chat, "id");
+      const turn = await resolveCalls(protocol, session, parsed.turn);
       const joined = startRun(protocol, call, { session, id, turn, settled });
-      return this.stream(call, joined, answerId(session, id));
+      return this.stream(call, joined, { id: answerId(session, id), ignored });
     });
   }
 
-  private stream(call: Call, joined: JoinedRun, id: string): Promise<undefined> {
+  private stream(
+    call: Call,
+    joined: JoinedRun,
+    { id, ignored = "" }: { readonly id: string; readonly ignored?: string },
+  ): Promise<undefined> {
     return streamAnswer(this.protocol, call, joined, {
-      headers: streamHeaders,
+      headers: { ...streamHeaders, ...(ignored !== "" && { "X-Doorward-Ignored": ignored }) },
       isParallel: true,
       open: (events) => new ChunkReader(events, id),
     });
@@ -83,11 +86,9 @@ class ChatRoutes {
     const { runs } = this.protocol;
     const kept = runs.latest(session);
     if (kept && this.isResumable(kept))
-      return this.stream(
-        call,
-        runs.join(kept, call.access.sender),
-        answerId(session, kept.request.id),
-      );
+      return this.stream(call, runs.join(kept, call.access.sender), {
+        id: answerId(session, kept.request.id),
+      });
     call.response.writeHead(204, call.cors);
     call.response.end();
     return undefined;
@@ -113,11 +114,10 @@ class ChatRoutes {
 
   private async listMessages(session: string): Promise<JsonReply> {
     const address = { channel: "pico", session };
-    const { items } = await this.channels.history(address, { limit: maxTurns });
+    const { items } = await this.protocol.channels.history(address, { limit: maxTurns });
     return { value: { messages: toUiMessages(items, (id) => answerId(session, id)) } };
   }
 }
 
 /** Creates the function that finds the route of a path. */
-export const createRoutes = (protocol: Protocol<AiSdkConfig>, channels: Channels) =>
-  new ChatRoutes(protocol, channels).find;
+export const createRoutes = (protocol: Protocol<AiSdkConfig>) => new ChatRoutes(protocol).find;

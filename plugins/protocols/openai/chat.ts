@@ -1,5 +1,5 @@
 // Formats the answer to a chat completion, as one object or as a stream of chunks.
-import type { Usage } from "../../channels/index.ts";
+import type { ToolCall, Usage } from "../../channels/index.ts";
 import { toEndRefusal, type EventWriter, type RunEnd } from "../index.ts";
 import { toErrorBody } from "./errors.ts";
 import type { ResponseFormat } from "./exchange.ts";
@@ -12,10 +12,21 @@ export interface ChatIds {
   readonly model: string;
 }
 
-type FinishReason = "stop" | "length" | "content_filter";
+type FinishReason = "stop" | "length" | "content_filter" | "tool_calls";
 
-const finishReasonOf = ({ finishReason }: RunEnd): FinishReason =>
-  finishReason === "length" || finishReason === "content_filter" ? finishReason : "stop";
+function finishReasonOf({ finishReason, calls }: RunEnd): FinishReason {
+  if (calls) return "tool_calls";
+  return finishReason === "length" || finishReason === "content_filter" ? finishReason : "stop";
+}
+
+/** Clients parse the arguments as JSON, also of a call without any. */
+export const argumentsOf = ({ arguments: text }: ToolCall): string => text.trim() || "{}";
+
+const toCall = (call: ToolCall): object => ({
+  id: call.id,
+  type: "function",
+  function: { name: call.name, arguments: argumentsOf(call) },
+});
 
 /** @returns Undefined if nothing is known. */
 function toUsage({ input, output, reasoning, cached }: Usage): object | undefined {
@@ -38,9 +49,10 @@ function toCompletion(
   const usage = end.usage && toUsage(end.usage);
   const message = {
     role: "assistant",
-    content: text,
+    content: text === "" && end.calls ? null : text,
     refusal: null,
     ...(thought !== "" && { reasoning_content: thought }),
+    ...(end.calls && { tool_calls: end.calls.map(toCall) }),
   };
   const finish_reason = finishReasonOf(end);
   return {
@@ -88,6 +100,8 @@ class ChunkSink implements TextSink {
       events.event(JSON.stringify(toErrorBody(toEndRefusal(end))));
       return events.end();
     }
+    for (const [index, call] of (end.calls ?? []).entries())
+      this.chunk(JSON.stringify({ tool_calls: [{ index, ...toCall(call) }] }));
     this.chunk("{}", `"${finishReasonOf(end)}"`);
     const usage = this.includeUsage && end.usage ? toUsage(end.usage) : undefined;
     if (usage) {

@@ -1,6 +1,20 @@
 // Checks the fields of a request body that Doorward does not apply.
 import { isObject } from "../../../lib/util.ts";
-import { invalidType, own, unsupported, withoutFields, type JsonObject } from "../index.ts";
+import type { Channels } from "../../channels/index.ts";
+import {
+  boundTools,
+  invalidType,
+  own,
+  readItems,
+  readObject,
+  readTool,
+  readToolChoice,
+  toIgnored,
+  unsupported,
+  withoutFields,
+  type JsonObject,
+  type ToolOffer,
+} from "../index.ts";
 
 const isList = (value: unknown): boolean => Array.isArray(value);
 const isNumber = (value: unknown): boolean => typeof value === "number";
@@ -51,20 +65,45 @@ export function assertFields(body: JsonObject): void {
   const modalities = own(body, "modalities");
   if (Array.isArray(modalities) && modalities.includes("audio"))
     throw unsupported("modalities", "Only text replies are possible.");
-  const choice = own(body, "tool_choice");
-  if (choice === "required" || isObject(choice)) {
-    const message = "Tools of the client are never called. Use tool_choice auto or none.";
-    throw unsupported("tool_choice", message);
-  }
 }
 
-/** Splits the fields that Doorward does not apply from those that it reads. */
+/**
+ * Splits the fields that Doorward does not apply from those that it reads.
+ *
+ * @param more - Other parts of the request that are not applied.
+ */
 export function splitIgnored(
   body: JsonObject,
   read: ReadonlySet<string>,
+  more: readonly string[] = [],
 ): { readonly ignored: string; readonly rest: JsonObject } {
   const rest = withoutFields(body, read);
   const names = Object.keys(rest).filter((name) => /^[a-z_]{1,40}$/.test(name));
-  const list = names.toSorted().slice(0, 40).join(", ");
-  return { ignored: list.length > 512 ? list.slice(0, list.lastIndexOf(",", 512)) : list, rest };
+  return { ignored: toIgnored([...names, ...more]), rest };
+}
+
+/** Reads the tools of the client in both forms. Tools of other types are left out. */
+export function readTools(
+  body: JsonObject,
+  left: string[],
+  { can }: Pick<Channels, "can">,
+): ToolOffer {
+  const given = own(body, "tools") ?? [];
+  const tools = readItems(given as readonly unknown[], "tools", (tool, param) => {
+    const inner = readObject(tool, "function", `${param}.function`);
+    if (own(tool, "type") === "function")
+      return readTool(inner ?? tool, inner ? `${param}.function` : param);
+    left.push(param);
+    return undefined;
+  });
+  const offer = boundTools(
+    tools.filter((tool) => tool !== undefined),
+    "tools",
+  );
+  const choice = own(body, "tool_choice");
+  const toolChoice = readToolChoice(choice);
+  const isApplied = can("tools") || toolChoice === "none" || toolChoice === "auto";
+  if (choice !== undefined && (!isApplied || toolChoice === undefined)) left.push("tool_choice");
+  if (offer.tools && !can("tools")) left.push("tools");
+  return { ...offer, ...(toolChoice !== undefined && { toolChoice }) };
 }

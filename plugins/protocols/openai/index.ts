@@ -59,7 +59,7 @@ export function openai({
   return {
     name: "openai",
     api: 1,
-    needs: { tokens: true, http: true, picoServer: true },
+    needs: { tokens: true, http: true, picoServer: true, channels: true },
     config: { section: "channels.openai", schema: enabled ? hostOpenaiSchema : openaiSchema },
 
     async start(scope) {

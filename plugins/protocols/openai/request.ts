@@ -1,9 +1,13 @@
 // Parses the body of a chat completion.
-import type { Media, PreviousTurn } from "../../channels/index.ts";
+import type { Channels, Media, PreviousTurn } from "../../channels/index.ts";
 import {
   invalidType,
   missing,
   own,
+  lenient,
+  messageIndex,
+  readCallId,
+  readCalls,
   readContent,
   readFlag,
   readItems,
@@ -17,9 +21,10 @@ import {
   toTurn,
   unsupported,
   type JsonObject,
+  type SourceTurn,
   type Turn,
 } from "../index.ts";
-import { assertFields, splitIgnored } from "./fields.ts";
+import { assertFields, readTools, splitIgnored } from "./fields.ts";
 
 export interface ParsedRequest {
   readonly turn: Turn;
@@ -32,7 +37,15 @@ export interface ParsedRequest {
   readonly messageCount: number;
 }
 
-const appliedFields = new Set(["model", "messages", "stream", "stream_options", "user"]);
+const appliedFields = new Set([
+  "model",
+  "messages",
+  "stream",
+  "stream_options",
+  "user",
+  "tools",
+  "tool_choice",
+]);
 export const roles: Readonly<Record<string, PreviousTurn["role"]>> = {
   system: "system",
   developer: "system",
@@ -41,6 +54,13 @@ export const roles: Readonly<Record<string, PreviousTurn["role"]>> = {
   tool: "tool",
   function: "tool",
 };
+
+/** What a request is read against. */
+export interface RequestContext {
+  /** The only model. */
+  readonly model: string;
+  readonly channels: Pick<Channels, "can">;
+}
 
 /** Checks the fields that both forms of a request have. */
 export function assertRequest(body: JsonObject, model: string): void {
@@ -57,21 +77,23 @@ interface RequestOptions {
   /** The field with the messages. */
   readonly param: string;
   readonly applied: ReadonlySet<string>;
-  readonly turns: readonly PreviousTurn[];
-  /** Turns at the begin that are not in `param`. */
-  readonly added?: number;
+  readonly turns: readonly SourceTurn[];
+  /** Places of parts that cannot be passed on. */
+  readonly left: string[];
+  readonly channels: Pick<Channels, "can">;
 }
 
 /** Reads the parts that both forms of a request have. */
 export function readRequest(
   body: JsonObject,
-  { param, applied, turns, added = 0 }: RequestOptions,
+  { param, applied, turns, left, channels }: RequestOptions,
 ): Omit<ParsedRequest, "includeUsage"> {
   const user = readText(body, "user");
-  const { ignored, rest } = splitIgnored(body, applied);
-  const index = turns.length - added - 1;
+  const offer = readTools(body, left, channels);
+  const { ignored, rest } = splitIgnored(body, applied, left);
+  const canContinue = channels.can("continue");
   return {
-    turn: toTurn(turns, { param, key: "openai", rest, user, index }),
+    turn: toTurn(turns, { param, key: "openai", rest, user, canContinue, left, ...offer }),
     stream: readFlag(body, "stream"),
     user,
     ignored,
@@ -95,21 +117,35 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
   return readImageUrl(image, "url", `${param}.image_url.url`);
 }
 
-const readMessage = (message: JsonObject, param: string): PreviousTurn => ({
-  role: readRole(message, param, roles),
-  ...readContent(message, param, readPart),
-  ...readName(message, param),
-});
+function readMessage(message: JsonObject, param: string, read: typeof readPart): PreviousTurn {
+  const role = readRole(message, param, roles);
+  return {
+    role,
+    ...readContent(message, param, read),
+    ...readName(message, param),
+    ...(role === "assistant" && readCalls(message, "tool_calls", param)),
+    ...(role === "tool" && readCallId(message, "tool_call_id", param)),
+  };
+}
 
 /** @throws Refusal for the first field that is wrong. */
-export function parseChatRequest(body: JsonObject, model: string): ParsedRequest {
+export function parseChatRequest(
+  body: JsonObject,
+  { model, channels }: RequestContext,
+): ParsedRequest {
   assertRequest(body, model);
   const messages = readList(body, "messages");
   if (messages.length === 0) throw missing("messages");
-  const turns = readItems(messages, "messages", readMessage);
+  const left: string[] = [];
+  const earlier = lenient(readPart, left);
+  const at = messageIndex(messages);
+  const turns = readItems(messages, "messages", (message, param, index) => {
+    const isLenient = index !== at || message["role"] !== "user";
+    return { turn: readMessage(message, param, isLenient ? earlier : readPart), param };
+  });
   const options = readObject(body, "stream_options") ?? {};
   return {
-    ...readRequest(body, { param: "messages", applied: appliedFields, turns }),
+    ...readRequest(body, { param: "messages", applied: appliedFields, turns, left, channels }),
     includeUsage: readFlag(options, "include_usage", "stream_options.include_usage"),
   };
 }

@@ -2,18 +2,30 @@
 import type { Media, PreviousTurn } from "../../channels/index.ts";
 import {
   invalidType,
+  lenient,
+  messageIndex,
   missing,
   own,
+  readCallId,
   readContent,
   readFlag,
   readItems,
   readRole,
   readText,
   Refusal,
+  toCall,
   unsupported,
   type JsonObject,
+  type SourceTurn,
 } from "../index.ts";
-import { assertRequest, readImageUrl, readRequest, roles, type ParsedRequest } from "./request.ts";
+import {
+  assertRequest,
+  readImageUrl,
+  readRequest,
+  roles,
+  type ParsedRequest,
+  type RequestContext,
+} from "./request.ts";
 
 export interface ParsedResponseRequest extends ParsedRequest {
   readonly instructions: string | undefined;
@@ -29,6 +41,8 @@ const appliedFields = new Set([
   "stream",
   "previous_response_id",
   "user",
+  "tools",
+  "tool_choice",
 ]);
 
 function readPart(part: JsonObject, param: string): string | Media | undefined {
@@ -39,31 +53,72 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
   throw unsupported(`${param}.type`, `${param}.type must be input_text or input_image.`);
 }
 
-function readItem(item: JsonObject, param: string): PreviousTurn {
-  const type = own(item, "type") ?? "message";
-  if (type !== "message") throw unsupported(`${param}.type`, "Only items of messages are read.");
-  return { role: readRole(item, param, roles), ...readContent(item, param, readPart) };
+/** Items of the output that say nothing to the application. */
+const skippedTypes: readonly unknown[] = ["reasoning", "item_reference"];
+
+type PartReader = typeof readPart;
+
+/** Reads an item of the input. Returns undefined for one that is not a turn. */
+function readItem(item: JsonObject, param: string, read: PartReader): PreviousTurn | undefined {
+  switch (own(item, "type") ?? "message") {
+    case "message":
+      return { role: readRole(item, param, roles), ...readContent(item, param, read) };
+    case "function_call": {
+      const id = readText(item, "call_id", `${param}.call_id`);
+      return { role: "assistant", content: "", toolCalls: [toCall(id, item, param)] };
+    }
+    case "function_call_output": {
+      const content = readContent({ content: own(item, "output") }, `${param}.output`, read);
+      return { role: "tool", ...content, ...readCallId(item, "call_id", param) };
+    }
+    default:
+      return undefined;
+  }
 }
 
-function readInput(body: JsonObject): readonly PreviousTurn[] {
+/** Calls in a row belong to one turn, as the application made them. */
+function addTurn(turns: SourceTurn[], added: SourceTurn): void {
+  const last = turns.at(-1);
+  const calls = added.turn.toolCalls;
+  if (!last || !calls || last.turn.role !== "assistant") return void turns.push(added);
+  const toolCalls = [...(last.turn.toolCalls ?? []), ...calls];
+  turns[turns.length - 1] = { ...last, turn: { ...last.turn, toolCalls } };
+}
+
+/** @param left - Receives the places of items and parts that cannot be passed on. */
+function readInput(body: JsonObject, left: string[]): readonly SourceTurn[] {
   const input = own(body, "input") ?? [];
-  if (typeof input === "string") return [{ role: "user", content: input }];
+  if (typeof input === "string")
+    return [{ turn: { role: "user", content: input }, param: "input" }];
   if (!Array.isArray(input)) throw invalidType("input", "a string or a list of items");
   if (input.length === 0) throw missing("input");
-  return readItems(input, "input", readItem);
+  const at = messageIndex(input);
+  const earlier = lenient(readPart, left);
+  const turns: SourceTurn[] = [];
+  readItems(input, "input", (item, param, index) => {
+    const isLenient = index !== at || item["role"] !== "user";
+    const turn = readItem(item, param, isLenient ? earlier : readPart);
+    if (turn) addTurn(turns, { turn, param });
+    else if (!skippedTypes.includes(own(item, "type"))) left.push(param);
+  });
+  return turns;
 }
 
 /** @throws Refusal for the first field that is wrong. */
-export function parseResponseRequest(body: JsonObject, model: string): ParsedResponseRequest {
+export function parseResponseRequest(
+  body: JsonObject,
+  { model, channels }: RequestContext,
+): ParsedResponseRequest {
   assertRequest(body, model);
   for (const key of ["conversation", "prompt"])
     if (own(body, key) !== undefined) throw unsupported(key, `The field ${key} cannot be used.`);
   if (readFlag(body, "background"))
     throw unsupported("background", "Responses cannot be made in the background.");
+  const left: string[] = [];
   const instructions = readText(body, "instructions");
-  const system = instructions ? [{ role: "system", content: instructions } as const] : [];
-  const turns = [...system, ...readInput(body)];
-  const options = { param: "input", applied: appliedFields, turns, added: system.length };
+  const system = { turn: { role: "system", content: instructions ?? "" }, param: "instructions" };
+  const turns = [...(instructions ? [system as SourceTurn] : []), ...readInput(body, left)];
+  const options = { param: "input", applied: appliedFields, turns, left, channels };
   const request = readRequest(body, options);
   return {
     ...request,

@@ -1,7 +1,7 @@
 // Formats the answer to a request for a response, as one object or as a stream of events.
-import type { Usage } from "../../channels/index.ts";
+import type { ToolCall, Usage } from "../../channels/index.ts";
 import { toEndRefusal, type EventWriter, type RunEnd, type TextKind } from "../index.ts";
-import type { ChatIds } from "./chat.ts";
+import { argumentsOf, type ChatIds } from "./chat.ts";
 import type { ResponseFormat } from "./exchange.ts";
 import type { TextSink } from "./plain-text.ts";
 import type { ParsedResponseRequest } from "./responses-request.ts";
@@ -37,6 +37,24 @@ function toItem(item: Item, status: Status): object {
     ? { id: item.id, type: "reasoning", summary: [], content, status }
     : { id: item.id, type: "message", status, role: "assistant", content };
 }
+
+/** @param isWhole - False for the beginning of the item, which has no arguments. */
+function toCallItem(call: ToolCall, id: string, isWhole = true): object {
+  const status = isWhole ? "completed" : "in_progress";
+  const { id: call_id, name } = call;
+  return {
+    id,
+    type: "function_call",
+    status,
+    call_id,
+    name,
+    arguments: isWhole ? argumentsOf(call) : "",
+  };
+}
+
+/** The id of an item of the output. */
+const itemId = (prefix: string, ids: ChatIds, index: number): string =>
+  `${prefix}_${ids.id.slice("resp_".length)}_${index}`;
 
 /** `length` and `content_filter` leave a response incomplete, and so does a stop. */
 function statusOf({ outcome, finishReason }: RunEnd): Status {
@@ -115,11 +133,27 @@ class ResponseSink implements TextSink {
 
   over(end: RunEnd): void {
     const status = statusOf(end);
-    if (!this.hasMessage && status === "completed") this.open("text");
+    if (!this.hasMessage && status === "completed" && !end.calls) this.open("text");
     this.close(status === "completed" ? "completed" : "incomplete");
+    for (const call of end.calls ?? []) this.writeCall(call);
     const response = toResponse(this.ids, this.request, { status, output: this.done, end });
     this.emit(`response.${status}`, { response });
     this.events.end();
+  }
+
+  private writeCall(call: ToolCall): void {
+    const output_index = this.done.length;
+    const item_id = itemId("fc", this.ids, output_index);
+    const place = { item_id, output_index };
+    const text = argumentsOf(call);
+    const item = toCallItem(call, item_id, false);
+    this.emit("response.output_item.added", { output_index, item });
+    this.emit("response.function_call_arguments.delta", { ...place, delta: text });
+    const { name } = call;
+    this.emit("response.function_call_arguments.done", { ...place, name, arguments: text });
+    const finished = toCallItem(call, item_id);
+    this.emit("response.output_item.done", { output_index, item: finished });
+    this.done.push(finished);
   }
 
   private grow(kind: TextKind, delta: string): void {
@@ -130,8 +164,7 @@ class ResponseSink implements TextSink {
 
   private open(kind: TextKind): Item {
     this.close("completed");
-    const prefix = kind === "thought" ? "rs" : "msg";
-    const id = `${prefix}_${this.ids.id.slice("resp_".length)}_${this.done.length}`;
+    const id = itemId(kind === "thought" ? "rs" : "msg", this.ids, this.done.length);
     const item: Item = { kind, id, text: "" };
     this.item = item;
     if (kind === "text") this.hasMessage = true;
@@ -171,12 +204,17 @@ const extra = ({ kind }: Item): object => (kind === "thought" ? {} : { logprobs:
 export const createResponseFormat = (ids: ChatIds, request: Request): ResponseFormat => ({
   whole({ text, thought }, end) {
     const status = statusOf(end);
-    const name = ids.id.slice("resp_".length);
+    const { calls = [] } = end;
     const items: Item[] = [
-      ...(thought === "" ? [] : [{ kind: "thought", id: `rs_${name}_0`, text: thought } as const]),
-      { kind: "text", id: `msg_${name}_1`, text },
+      { kind: "thought", id: itemId("rs", ids, 0), text: thought },
+      { kind: "text", id: itemId("msg", ids, 1), text },
     ];
-    const output = items.map((item) => toItem(item, status));
+    const isShown = ({ kind, text: own }: Item): boolean =>
+      own !== "" || (kind === "text" && calls.length === 0);
+    const output = [
+      ...items.filter(isShown).map((item) => toItem(item, status)),
+      ...calls.map((call, index) => toCallItem(call, itemId("fc", ids, index + 2))),
+    ];
     return toResponse(ids, request, { status, output, end });
   },
   stream: (events) => new ResponseSink(events, ids, request),

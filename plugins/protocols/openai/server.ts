@@ -2,6 +2,7 @@
 import {
   decodeName,
   Refusal,
+  resolveCalls,
   sessionOf,
   startRun,
   toHeaderText,
@@ -94,20 +95,30 @@ export class OpenaiRoutes {
       // A task has a session of its own, so the conversation does not contain it.
       const name = task ? `task-${protocol.newId()}` : known;
       const { user } = parsed;
-      const ids = readIds(call.request, { user, newId: protocol.newId, known: name });
+      const asked = this.askedIn(parsed);
+      const ids = readIds(call.request, { user, newId: protocol.newId, known: name, asked });
       const session = await sessionOf(protocol, call, ids.name, ids.param);
+      const turn = await resolveCalls(protocol, session, parsed.turn);
       if (responseId !== undefined) this.responses.add(responseId, ids.name);
-      return this.deliver(call, { parsed, ids, session, format, release });
+      return this.deliver(call, { parsed: { ...parsed, turn }, ids, session, format, release });
     });
   }
 
+  /** The name of the session whose answer asked for the results of a request. */
+  private askedIn({ turn: { toolResults } }: ParsedRequest): string | undefined {
+    const { calls, config, name } = this.protocol;
+    const session = toolResults && calls.sessionOf(toolResults);
+    return config().sessions === "shared" ? session : session?.slice(name.length + 1);
+  }
+
   private parse(path: string, body: JsonObject): ParsedOperation {
-    const { model } = this.protocol.config();
+    const { channels } = this.protocol;
+    const context = { model: this.protocol.config().model, channels };
     if (path === "/v1/chat/completions") {
-      const parsed = parseChatRequest(body, model);
+      const parsed = parseChatRequest(body, context);
       return { parsed, format: createChatFormat(this.newIds("chatcmpl-"), parsed.includeUsage) };
     }
-    const parsed = parseResponseRequest(body, model);
+    const parsed = parseResponseRequest(body, context);
     const { previousId } = parsed;
     const known = previousId === undefined ? undefined : this.responses.find(previousId);
     const ids = this.newIds("resp_");

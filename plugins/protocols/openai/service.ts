@@ -1,5 +1,6 @@
 // The service and the shape of the openai plugin.
 import type { ProtocolEvents } from "../index.ts";
+import type { Channels } from "../../channels/index.ts";
 import type { Http } from "../../http/index.ts";
 import type { PicoServer } from "../../pico-server/index.ts";
 import type { Settings } from "../../settings/index.ts";
@@ -29,8 +30,9 @@ export type OpenaiShape = {
   section: { "channels.openai": OpenaiInput };
   /** A replaced or removed token ends the responses in progress. */
   listens: ProtocolEvents;
-  /** The token store, the http plugin for the routes, and the channel for messages. */
-  needs: { tokens: Tokens; http: Http; picoServer: PicoServer };
+  /** The token store, the http plugin for the routes, the channel for messages, and the service
+   *  that knows the application and reads the conversation. */
+  needs: { tokens: Tokens; http: Http; picoServer: PicoServer; channels: Channels };
   /** The settings service, which can turn the protocol on while the kernel runs. */
   uses: { settings: Settings };
   /** The state of the plugin. */

@@ -19,11 +19,13 @@ interface RequestIdOptions {
   readonly newId: () => string;
   /** Name of the session of an earlier response. */
   readonly known?: string | undefined;
+  /** Name of the session that asked for the results of the request. */
+  readonly asked?: string | undefined;
 }
 
 export function readIds(
   request: IncomingMessage,
-  { user, newId, known }: RequestIdOptions,
+  { user, newId, known, asked }: RequestIdOptions,
 ): RequestIds {
   const key = readHeader(request, "idempotency-key");
   let param = "user";
@@ -34,7 +36,7 @@ export function readIds(
     given = value;
     param = header;
   }
-  const name = known ?? given ?? (key === undefined ? newId() : shortDigest(key));
+  const name = known ?? given ?? asked ?? (key === undefined ? newId() : shortDigest(key));
   const messageId = `oa:${key === undefined ? newId() : shortDigest(key)}`;
   return { name, param, messageId, isRepeatable: key !== undefined };
 }

@@ -41,7 +41,7 @@ export interface Library {
   readonly verifyEvents: (debug: boolean) => (source: Observable<RunEvent>) => Observable<RunEvent>;
 }
 
-const modules = fileURLToPath(new URL("../../clients/node_modules", import.meta.url));
+const modules = fileURLToPath(new URL("../../../clients/node_modules", import.meta.url));
 const client = join(modules, "@ag-ui", "client", "dist", "index.mjs");
 export const isInstalled =
   optional(

@@ -52,7 +52,7 @@ export interface Library {
   readonly asSchema: (schema: unknown) => Schema;
 }
 
-const modules = fileURLToPath(new URL("../../clients/node_modules", import.meta.url));
+const modules = fileURLToPath(new URL("../../../clients/node_modules", import.meta.url));
 export const isInstalled =
   optional(
     existsSync(join(modules, "ai-7")) || undefined,

@@ -19,7 +19,7 @@ import {
   type Thread,
   type UserMessage,
 } from "./thread.ts";
-import { fileOf, kindOf, nameOf } from "./turns.ts";
+import { fileOf, kindOf, nameOf, toResultMessage } from "./turns.ts";
 
 function endRun(
   thread: Thread,
@@ -106,20 +106,23 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
 
 function receiveTurn(thread: Thread, turn: UserTurn, seq: number | undefined, at: number): Thread {
   const { request_id: requestId, content, media, attachments, sender, replaces } = turn;
+  const { tool_results: results } = turn;
   const number = seq !== undefined && { seq };
   const isKnown = thread.messages.some(({ key }) => key === userKey(requestId));
   if (isKnown) return patchUser(thread, requestId, { ...number });
-  const message: UserMessage = {
-    kind: "user",
-    key: userKey(requestId),
-    requestId,
-    content,
-    files: [...media, ...attachments].map(fileOf),
-    at,
-    ...number,
-    ...nameOf(sender),
-    ...(replaces !== undefined && { replaces }),
-  };
+  const message: UserMessage | AppMessage = results
+    ? toResultMessage(requestId, results, { at, ...number })
+    : {
+        kind: "user",
+        key: userKey(requestId),
+        requestId,
+        content,
+        files: [...media, ...attachments].map(fileOf),
+        at,
+        ...number,
+        ...nameOf(sender),
+        ...(replaces !== undefined && { replaces }),
+      };
   const changed = putIn(thread, message);
   return wasReported(thread, seq) ? changed : beginRun(changed, requestId, at, true);
 }

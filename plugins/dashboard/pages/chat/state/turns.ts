@@ -39,9 +39,25 @@ export const nameOf = (
 ): Pick<UserMessage, "sender"> =>
   sender === undefined || sender.id === "owner" ? {} : { sender: sender.name ?? sender.id };
 
+/** The results of tools that a client ran, as the first step of the answer to them. */
+export function toResultMessage(
+  requestId: string,
+  results: readonly unknown[],
+  place: Pick<AppMessage, "seq" | "at">,
+): AppMessage {
+  const calls = results.map((result) => {
+    const { id, name = id, content, isError, is_error } = (result ?? {}) as Record<string, unknown>;
+    return { name, ...(isError || is_error ? { error: content } : { result: content }) };
+  });
+  const key = userKey(requestId);
+  return { kind: "tools", key, requestId, ...place, content: "", isFinal: true, calls, files: [] };
+}
+
 function fromTurn(turn: Turn): Message {
   const { id, seq, at, content, model, attachments = [] } = turn;
   const files = attachments.map(fileOf);
+  if (turn.role === "tool")
+    return toResultMessage(turn.requestId ?? id, turn.toolResults ?? [], { seq, at });
   if (turn.role === "user") {
     const requestId = turn.requestId ?? id;
     const common = { key: userKey(requestId), requestId, seq, at, content, files };

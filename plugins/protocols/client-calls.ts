@@ -1,0 +1,137 @@
+// Remembers the tool calls that clients must run, and matches the results that they send.
+import { isObject } from "../../lib/util.ts";
+import type { Channels, PreviousTurn, ToolCall, ToolResult } from "../channels/index.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Calls that are remembered, and for how long. Older ones are found in the conversation. */
+const maxIssued = 4_096;
+const keepMs = 24 * 3_600_000;
+/** Turns of the conversation that may contain a call. */
+const maxTurns = 100;
+const maxIdLength = 64;
+const renamedPattern = /~[0-9a-f]{8}$/;
+
+/** A call that a client has received. */
+interface IssuedCall {
+  readonly session: string;
+  /** The id that the application gave the call. */
+  readonly id: string;
+  readonly name: string;
+  /** Monotonic milliseconds. */
+  readonly at: number;
+}
+
+interface ClientCallsOptions {
+  readonly channels: Pick<Channels, "history">;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly newId: () => string;
+}
+
+export class ClientCalls {
+  private readonly options: ClientCallsOptions;
+  /** By the id that the client knows, oldest first. */
+  private readonly issued = new Map<string, IssuedCall>();
+
+  constructor(options: ClientCallsOptions) {
+    this.options = options;
+  }
+
+  /** Records calls. An id that another call has used, or that is too long, is replaced. */
+  issue(session: string, calls: readonly ToolCall[]): readonly ToolCall[] {
+    const at = this.options.now();
+    this.expire(at);
+    return calls.map((call) => {
+      const id = this.toClientId(call.id);
+      this.issued.set(id, { session, id: call.id, name: call.name, at });
+      const [oldest] = this.issued.size > maxIssued ? this.issued.keys() : [];
+      if (oldest !== undefined) this.issued.delete(oldest);
+      return { ...call, id };
+    });
+  }
+
+  /** Returns the session whose answers asked for all these calls. */
+  sessionOf(results: readonly ToolResult[]): string | undefined {
+    this.expire(this.options.now());
+    const sessions = new Set(results.map(({ id }) => this.issued.get(id)?.session));
+    const [session] = sessions;
+    return sessions.size === 1 ? session : undefined;
+  }
+
+  /**
+   * Returns the results with the ids and names that the application gave the calls.
+   *
+   * @throws Refusal if no answer of the session has asked for one of them.
+   */
+  async resolve(session: string, results: readonly ToolResult[]): Promise<readonly ToolResult[]> {
+    this.expire(this.options.now());
+    const found = new Map<string, Pick<IssuedCall, "id" | "name">>();
+    for (const { id } of results) {
+      const call = this.issued.get(id);
+      if (call?.session === session) found.set(id, call);
+    }
+    const isKnown = ({ id }: ToolResult): boolean => found.has(id);
+    const stored = results.every(isKnown) ? undefined : await this.readStored(session);
+    return results.map((result) => {
+      const call = found.get(result.id) ?? stored?.get(result.id.replace(renamedPattern, ""));
+      if (!call) throw unknownCall(result.id);
+      return { ...result, id: call.id, name: call.name };
+    });
+  }
+
+  /** Gives the calls of earlier turns the ids of the application again. */
+  restore(session: string, turns: readonly PreviousTurn[]): readonly PreviousTurn[] {
+    const toId = (id: string): string => {
+      const call = this.issued.get(id);
+      return call?.session === session ? call.id : id;
+    };
+    return turns.map((turn) => {
+      const { toolCalls, toolCallId } = turn;
+      return {
+        ...turn,
+        ...(toolCalls && { toolCalls: toolCalls.map((call) => ({ ...call, id: toId(call.id) })) }),
+        ...(toolCallId !== undefined && { toolCallId: toId(toolCallId) }),
+      };
+    });
+  }
+
+  /** Reads the calls of the conversation, for results that arrive after a restart. */
+  private async readStored(session: string): Promise<ReadonlyMap<string, ToolNames>> {
+    const address = { channel: "pico", session };
+    const { items } = await this.options.channels.history(address, { limit: maxTurns });
+    const calls = items.flatMap(({ toolCalls = [] }) => toolCalls.flatMap(toNames));
+    return new Map(calls.map((call) => [call.id, call]));
+  }
+
+  private toClientId(id: string): string {
+    if (id === "" || id.length > maxIdLength) return `call_${this.options.newId()}`;
+    return this.issued.has(id) ? `${id}~${this.options.newId().slice(0, 8)}` : id;
+  }
+
+  private expire(now: number): void {
+    for (const [id, { at }] of this.issued) {
+      if (now - at < keepMs) return;
+      this.issued.delete(id);
+    }
+  }
+}
+
+interface ToolNames {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Reads a stored call, if it is one for the client. */
+function toNames(call: unknown): ToolNames[] {
+  if (!isObject(call) || call["for"] !== "client" || !isObject(call["function"])) return [];
+  const { id } = call;
+  const { name } = call["function"];
+  return typeof id === "string" && typeof name === "string" ? [{ id, name }] : [];
+}
+
+const unknownCall = (id: string): Refusal =>
+  new Refusal(
+    "unknown_tool_call",
+    `No reply of this session has asked for the tool call ${JSON.stringify(id.slice(0, 60))}. ` +
+      "Send the results to the session that received the call.",
+  );
