@@ -4,8 +4,8 @@ import json
 import sys
 
 
-def write(kind, **payload):
-    print(json.dumps({"type": kind, "payload": payload}), flush=True)
+def write(frame, **payload):
+    print(json.dumps({"type": frame, "payload": payload}), flush=True)
 
 
 def answer(message):

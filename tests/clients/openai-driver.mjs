@@ -61,6 +61,20 @@ const operations = {
     const runner = client.chat.completions.stream(body, options);
     return whole(await runner.finalChatCompletion());
   },
+  tools: async (client, { body, options, results }) => {
+    const calls = [];
+    const tools = Object.entries(results).map(([name, result]) => ({
+      type: "function",
+      function: {
+        name,
+        parameters: { type: "object", properties: {} },
+        parse: JSON.parse,
+        function: (given) => void calls.push([name, given]) ?? result,
+      },
+    }));
+    const runner = client.chat.completions.runTools({ ...body, tools }, options);
+    return { text: await runner.finalContent(), calls };
+  },
   response: async (client, { body, options }) => client.responses.create(body, options),
   responseStream: async (client, { body, options }) => {
     const runner = client.responses.stream(body, options);

@@ -19,6 +19,7 @@ const agent = `say("ready", { can: process.env.DOORWARD_CAN.split(",").filter((n
 let service: Awaited<ReturnType<typeof startProgramService>>;
 beforeAll(async () => {
   service = await startProgramService(agent);
+  await chat([{ role: "user", content: "the answer follows the ready line" }]);
 });
 afterAll(() => service[Symbol.asyncDispose]());
 

@@ -38,6 +38,23 @@ describe.skipIf(!isInstalled)("agent of AG-UI", () => {
     });
   });
 
+  test("receives a call of its tool, and sends the result", async () => {
+    const call = { id: "c", name: "weather", arguments: "{}", for: "client" } as const;
+    service.state.handler = async ({ toolResults: results, reply }) =>
+      results
+        ? reply({ content: `It is ${results[0]!.content}.` })
+        : reply({ content: "", kind: "tool_calls", toolCalls: [call] });
+    const agent = createAgent(library, { url: service.url, thread: "tools" });
+    const parameters = { type: "object", properties: {} };
+    const tools = [{ name: "weather", description: "Weather", parameters }];
+    agent.addMessage({ id: "tools-1", role: "user", content: "Rome" });
+    await agent.runAgent({ tools });
+    const [sent] = agent.messages.at(-1)!.toolCalls as unknown as [{ id: string }];
+    agent.addMessage({ id: "tools-2", role: "tool", toolCallId: sent.id, content: "sunny" });
+    await agent.runAgent({ tools });
+    expect(textOf(agent)).toBe("It is sunny.");
+  });
+
   test("receives an error at a shutdown, and nothing is left unhandled", async () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown): void => void unhandled.push(error);

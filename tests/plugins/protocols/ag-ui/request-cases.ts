@@ -50,7 +50,8 @@ export const requestCases: readonly Case[] = [
           { role: "user", content: "one" },
           { role: "assistant", content: "you said one" },
         ],
-        metadata: { ag_ui: { context, tools, forwardedProps: { color: "red" } } },
+        tools,
+        metadata: { ag_ui: { context, forwardedProps: { color: "red" } } },
       });
     },
   ],
@@ -85,7 +86,7 @@ export const requestCases: readonly Case[] = [
       );
       expect(await response.text()).toContain("you said hi");
       expect(context.service.received.at(-1)!.previous).toEqual([
-        { role: "tool", content: "blue" },
+        { role: "tool", content: "blue", toolCallId: "c" },
       ]);
     },
   ],

@@ -43,6 +43,31 @@ describe.skipIf(!isInstalled).each(versions)("chat of the AI SDK %s", (version) 
     });
   });
 
+  test("runs a tool of the page, and shows the reply in the same message", async () => {
+    const call = { id: "c", name: "weather", arguments: '{"city":"Rome"}', for: "client" } as const;
+    service.state.handler = async ({ toolResults: results, reply }) =>
+      results
+        ? reply({ content: `It is ${results[0]!.content}.` })
+        : reply({ content: "", kind: "tool_calls", toolCalls: [call] });
+    const asked: unknown[] = [];
+    const parameters = { type: "object" };
+    const chat: Chat = createChat(library, {
+      id: `tools ${version}`,
+      base: service.base,
+      transport: { body: { tools: [{ name: "weather", parameters }] } },
+      sendAutomaticallyWhen: library.lastAssistantMessageIsCompleteWithToolCalls,
+      onToolCall({ toolCall: { toolName: tool, toolCallId, input } }) {
+        asked.push([tool, input]);
+        void chat.addToolOutput({ tool, toolCallId, output: "sunny" });
+      },
+    });
+    await chat.sendMessage({ text: "Rome" });
+    await expect.poll(() => textOf(chat)).toBe("It is sunny.");
+    expect(asked).toEqual([["weather", { city: "Rome" }]]);
+    expect(chat.messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
+    expect(chat.error).toBeUndefined();
+  });
+
   test("shows a wrong token as an error with a sentence", async () => {
     const transport = { headers: { Authorization: "Bearer wrong" } };
     const chat = createChat(library, { id: "w", base: service.base, transport });

@@ -39,6 +39,13 @@ export interface Chat {
   regenerate(options?: object): Promise<void>;
   resumeStream(): Promise<void>;
   stop(): Promise<void>;
+  addToolOutput(output: object): Promise<void>;
+}
+
+interface PageToolCall {
+  readonly toolName: string;
+  readonly toolCallId: string;
+  readonly input: unknown;
 }
 type Create<T> = new (options: object) => T;
 interface Schema {
@@ -49,6 +56,7 @@ export interface Library {
   readonly Chat: Create<Chat>;
   readonly DefaultChatTransport: Create<object>;
   readonly uiMessageChunkSchema: unknown;
+  readonly lastAssistantMessageIsCompleteWithToolCalls: unknown;
   readonly asSchema: (schema: unknown) => Schema;
 }
 
@@ -67,8 +75,7 @@ export async function loadLibrary(version: string): Promise<Library> {
     (await import(pathToFileURL(join(modules, ...path, "dist", "index.js")).href)) as Library;
   const ai = await load(`ai-${version}`);
   const { Chat } = await load("@ai-sdk", `react-${version}`);
-  const { DefaultChatTransport, uiMessageChunkSchema, asSchema } = ai;
-  return { Chat, DefaultChatTransport, uiMessageChunkSchema, asSchema };
+  return { ...ai, Chat };
 }
 
 export const authorization = { Authorization: `Bearer ${tokens.ai_sdk}` };
@@ -79,6 +86,8 @@ interface ChatOptions {
   /** Options of the transport. */
   readonly transport?: object;
   readonly messages?: readonly UiMessage[];
+  readonly sendAutomaticallyWhen?: unknown;
+  readonly onToolCall?: (given: { readonly toolCall: PageToolCall }) => void;
   readonly onData?: (part: UiPart) => void;
   readonly onFinish?: (end: { isAbort: boolean; finishReason?: string }) => void;
 }

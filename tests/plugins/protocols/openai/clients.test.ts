@@ -8,7 +8,7 @@ import { drivers, startDriver, startOpenai, tokens, type Driver, type Service } 
 import { replyCases } from "./reply-cases.ts";
 import { requestCases } from "./request-cases.ts";
 
-describe.each(Object.entries(drivers))("%s client", (_name, command) => {
+describe.each(Object.entries(drivers))("%s client", (name, command) => {
   let service: Service;
   let driver: Driver | undefined;
   beforeAll(async () => {
@@ -41,6 +41,26 @@ describe.each(Object.entries(drivers))("%s client", (_name, command) => {
       last: () => service.received.at(-1)!,
     });
   });
+
+  test.skipIf(!command || name === "Python").each([false, true])(
+    "runs the tools that the reply calls, streamed: %s",
+    async (stream) => {
+      const call = {
+        id: "c",
+        name: "weather",
+        arguments: '{"city":"Rome"}',
+        for: "client",
+      } as const;
+      service.state.handler = async ({ toolResults: results, reply }) =>
+        results
+          ? reply({ content: `It is ${results[0]!.content}.` })
+          : reply({ content: "", kind: "tool_calls", toolCalls: [call] });
+      const body = { model: "doorward", messages: [user("Rome")], stream };
+      const given = { baseURL: service.base, token: tokens.openai, body };
+      const result = await driver!.call("tools", { ...given, results: { weather: "sunny" } });
+      expect(result).toEqual({ text: "It is sunny.", calls: [["weather", { city: "Rome" }]] });
+    },
+  );
 
   test.skipIf(!command)("repeats a request that was rejected as busy, accepted once", async () => {
     await using starting = await startOpenai();

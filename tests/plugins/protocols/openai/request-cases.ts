@@ -83,12 +83,41 @@ export const requestCases: readonly Case[] = [
     ),
   ],
   [
-    "rejects a last message of a tool",
+    "rejects the result of a call that no reply asked for",
     echo,
     rejects(
       { messages: [user("a"), { role: "tool", tool_call_id: "1", content: "b" }] },
-      { status: 400, code: "unsupported_value" },
+      { status: 400, code: "unknown_tool_call" },
     ),
+  ],
+  [
+    "rejects a last message of the assistant",
+    echo,
+    rejects(
+      { messages: [user("a"), { role: "assistant", content: "b" }] },
+      { status: 400, code: "unsupported_value", param: "messages[1].role" },
+    ),
+  ],
+  [
+    "gives a last system message to the turns before",
+    echo,
+    async ({ chat, last }) => {
+      const system = { role: "system", content: "be brief" };
+      expect((await chat({ messages: [user("hi"), system] })).text).toBe("you said hi");
+      expect(last().previous).toEqual([system]);
+    },
+  ],
+  [
+    "leaves out parts of earlier turns, and names them",
+    echo,
+    async ({ chat, last }) => {
+      const audio = { type: "input_audio", input_audio: { data: "", format: "wav" } };
+      const earlier = { role: "user", content: [{ type: "text", text: "listen" }, audio] };
+      const { headers, text } = await chat({ messages: [earlier, user("hi")] });
+      expect(text).toBe("you said hi");
+      expect(last().previous).toEqual([{ role: "user", content: "listen" }]);
+      expect(headers!["x-doorward-ignored"]).toBe("messages[0].content[1]");
+    },
   ],
   [
     "rejects a request without messages",
@@ -106,7 +135,8 @@ export const requestCases: readonly Case[] = [
       const { headers, text } = await chat({ tools, temperature: 0.5 });
       expect(text).toBe("you said hi");
       expect(headers!["x-doorward-ignored"]).toBe("temperature, tools");
-      expect(last().metadata).toEqual({ openai: { tools, temperature: 0.5 } });
+      expect(last().metadata).toEqual({ openai: { temperature: 0.5 } });
+      expect(last().tools).toEqual([{ name: "search", parameters: {} }]);
     },
   ],
   [
@@ -115,12 +145,13 @@ export const requestCases: readonly Case[] = [
     rejects({ n: 2 }, { status: 400, code: "unsupported_value", param: "n" }),
   ],
   [
-    "rejects a required tool call",
+    "learns that a required tool call is not applied",
     echo,
-    rejects(
-      { tool_choice: "required" },
-      { status: 400, code: "unsupported_value", param: "tool_choice" },
-    ),
+    async ({ chat, last }) => {
+      const { headers } = await chat({ tool_choice: "required" });
+      expect(headers!["x-doorward-ignored"]).toBe("tool_choice");
+      expect(last().toolChoice).toBe("required");
+    },
   ],
   [
     "rejects a field of the wrong type",
