@@ -1,4 +1,5 @@
 // Reads the JSON body of a request within limits on size, time, memory, depth and values.
+import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
 import { parseObject } from "../../lib/pico-wire/index.ts";
@@ -7,6 +8,8 @@ import type { PicoProtocol } from "../pico-server/index.ts";
 import { Refusal } from "./refusal.ts";
 
 interface BodyOptions {
+  /** Whether the digest of the body is needed. @defaultValue `false` */
+  readonly isDigested?: boolean;
   readonly maxBytes: number;
   readonly clock: Clock;
   /** The memory budget of messages that the application has not accepted. */
@@ -16,6 +19,8 @@ interface BodyOptions {
 /** A parsed body. */
 export interface JsonBody {
   readonly value: Readonly<Record<string, unknown>>;
+  /** SHA-256 of the bytes; undefined unless it is needed. */
+  readonly digest: string | undefined;
   /** Gives the memory back. Call it once the application has accepted or rejected the message. */
   release(): void;
 }
@@ -49,7 +54,7 @@ const problems = {
 /** @returns The body, or undefined if the client closed the connection. */
 export async function readJson(
   request: IncomingMessage,
-  { maxBytes, clock, memory }: BodyOptions,
+  { maxBytes, clock, memory, isDigested = false }: BodyOptions,
 ): Promise<JsonBody | undefined> {
   assertType(request);
   const { release } = memory;
@@ -63,7 +68,7 @@ export async function readJson(
     memory.arrived();
     const value = parseObject(body);
     if (value === undefined) throw invalidJson();
-    return { value, release };
+    return { value, digest: isDigested ? hash("sha256", body) : undefined, release };
   } catch (error) {
     release();
     throw error;

@@ -45,7 +45,7 @@ export async function sessionOf(
 }
 
 /** A request that was read. */
-interface ParsedBody<P> extends Pick<JsonBody, "release"> {
+interface ParsedBody<P> extends Pick<JsonBody, "release" | "digest"> {
   readonly parsed: P;
 }
 
@@ -56,9 +56,9 @@ async function parseBody<P>(
 ): Promise<ParsedBody<P> | undefined> {
   const body = await readCallBody(protocol, call);
   if (!body) return undefined;
-  const { value, release } = body;
+  const { value, release, digest } = body;
   try {
-    return { parsed: parse(value), release };
+    return { parsed: parse(value), release, digest };
   } catch (error) {
     release();
     throw error;
@@ -75,12 +75,12 @@ export async function withBody<P, T>(
   protocol: AnyProtocol,
   call: Call,
   parse: (body: JsonObject) => P,
-  use: (parsed: P, release: () => void) => Promise<T>,
+  use: (parsed: P, release: () => void, digest: string | undefined) => Promise<T>,
 ): Promise<T | undefined> {
   const body = await parseBody(protocol, call, parse);
   if (!body) return undefined;
   try {
-    return await use(body.parsed, body.release);
+    return await use(body.parsed, body.release, body.digest);
   } catch (error) {
     body.release();
     throw error;
@@ -92,7 +92,9 @@ async function readCallBody(
   { request, access, enter }: Call,
 ): Promise<JsonBody | undefined> {
   const maxBytes = config().max_body;
-  const body = await readJson(request, { maxBytes, clock, memory: channel.body() });
+  // Only these clients repeat requests on their own.
+  const isDigested = request.headers["x-stainless-retry-count"] !== undefined;
+  const body = await readJson(request, { maxBytes, clock, memory: channel.body(), isDigested });
   if (!body) return undefined;
   try {
     // The token may have been replaced, or the person signed out, while the body arrived.
@@ -143,6 +145,8 @@ interface MessageOptions {
   readonly turn: Turn;
   /** False if the id is new with each request. @defaultValue `true` */
   readonly isRepeatable?: boolean;
+  /** True if the answer is forgotten before those with a key of the client. @defaultValue `false` */
+  readonly isExpendable?: boolean;
   /** Called once the application has accepted or rejected the message. */
   readonly settled: () => void;
 }
@@ -151,7 +155,7 @@ interface MessageOptions {
 export function startRun(
   { isOpen, runs }: AnyProtocol,
   { request, access }: Call,
-  { session, id, turn, isRepeatable = true, settled }: MessageOptions,
+  { session, id, turn, isRepeatable = true, isExpendable = false, settled }: MessageOptions,
 ): JoinedRun {
   if (!isOpen())
     throw new Refusal("not_running", "Doorward is starting or stopping.", {
@@ -160,7 +164,8 @@ export function startRun(
   const { content, media, previous, metadata, left: _, ...rest } = turn;
   const hops = readHops(request);
   const { sender } = access;
-  const message = { session, id, content, media, hops, sender, isRepeatable, settled };
+  const keeping = { isRepeatable, isExpendable, settled };
+  const message = { session, id, content, media, hops, sender, ...keeping };
   return runs.start({
     ...message,
     ...rest,

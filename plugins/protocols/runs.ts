@@ -43,6 +43,8 @@ interface RunRequest extends Pick<
   readonly sender: Sender;
   /** A request with the same id and content receives the same answer. */
   readonly isRepeatable: boolean;
+  /** The answer is forgotten before others if too many are kept. */
+  readonly isExpendable: boolean;
   /** Called once the application has accepted or rejected the message. */
   readonly settled: () => void;
 }
@@ -52,7 +54,7 @@ interface ActiveRun {
   /** Resolves when the application has accepted the message. Never rejects: the run fails. */
   readonly accepted: Promise<void>;
   readonly digest: string;
-  readonly request: Pick<RunRequest, "session" | "id">;
+  readonly request: Pick<RunRequest, "session" | "id" | "isExpendable">;
   readonly state: RunState;
 }
 
@@ -72,8 +74,9 @@ export type KeptRun = Omit<ActiveRun, "state"> & { readonly state: Readonly<RunS
 
 /** The access of one request to an answer. */
 export interface JoinedRun extends Pick<ActiveRun, "run" | "accepted"> {
-  /** The client has left. The last one stops the answer if `stops` is true. */
-  leave(stops: boolean): void;
+  /** The client has left. The last one stops the answer if `stops` is true, or in ten seconds if it
+   *  is `later` and no client has joined until then. */
+  leave(stops: boolean | "later"): void;
   /** The response with the whole answer was written out. */
   noteSeen(): void;
 }
@@ -84,6 +87,9 @@ const digestOf = ({ content, media, toolResults }: RunRequest): string => {
   );
   return hash("sha256", JSON.stringify([content, images, toolResults]), "base64url");
 };
+
+/** How long an answer continues without a client that will repeat its request. */
+const repeatMs = 10_000;
 
 /** Errors after which the same request may succeed. */
 const retryable = ["not_running", "no_application", "store_unavailable", "store_busy"];
@@ -97,6 +103,8 @@ export class Runs {
   /** Session -> key of its latest answer in `kept`. */
   private readonly latestKeys = new Map<string, string>();
   private readonly removals = new Map<string, unknown>();
+  /** Timers of the answers whose client will repeat its request. */
+  private readonly stops = new Set<unknown>();
 
   constructor(options: RunsOptions) {
     this.options = options;
@@ -169,6 +177,12 @@ export class Runs {
     const { run, accepted, request, state } = kept as ActiveRun;
     state.readers += 1;
     let isInside = true;
+    const stop = (): void => {
+      if (state.readers > 0 || run.end) return;
+      state.isStopped = true;
+      void channel.stop(request.session, request.id, client);
+    };
+    const later = (call: () => void): void => this.callLater(call);
     return {
       run,
       accepted,
@@ -176,8 +190,8 @@ export class Runs {
         if (!isInside) return;
         isInside = false;
         state.readers -= 1;
-        if (stops && state.readers === 0 && !run.end)
-          void channel.stop(request.session, request.id, client);
+        if (stops === "later") later(stop);
+        else if (stops) stop();
       },
       noteSeen: () => void (state.isSeen = true),
     };
@@ -198,6 +212,7 @@ export class Runs {
   close(): void {
     const { clock } = this.options;
     for (const timer of this.removals.values()) clock.clearTimeout(timer);
+    for (const timer of this.stops) clock.clearTimeout(timer);
     this.removals.clear();
     this.kept.clear();
     this.latestKeys.clear();
@@ -205,7 +220,7 @@ export class Runs {
 
   private open(request: RunRequest, key: string, digest: string): ActiveRun {
     const { channel, clock, answerMs } = this.options;
-    const { session, id, sender, isRepeatable } = request;
+    const { session, id, sender, isRepeatable, isExpendable } = request;
     let timer: unknown;
     let unsubscribe: Release | undefined;
     const state = { readers: 0, endedAt: undefined, isSeen: false, isStopped: false } as RunState;
@@ -229,14 +244,14 @@ export class Runs {
       void channel.stop(session, id, sender);
     }, answerMs());
     const accepted = this.deliver(request, run);
-    const entry = { run, accepted, digest, request: { session, id }, state };
+    const entry = { run, accepted, digest, request: { session, id, isExpendable }, state };
     if (isRepeatable) this.keep(key, entry);
     return entry;
   }
 
   private async deliver(request: RunRequest, run: AnswerRun): Promise<void> {
     const { channel, clock, log } = this.options;
-    const { isRepeatable: _, settled, ...message } = request;
+    const { isRepeatable: _, isExpendable: __, settled, ...message } = request;
     try {
       const status = await channel.deliver({ ...message, at: clock.now() }, { dedupe: true });
       if (status === "accepted") return run.accepted();
@@ -254,7 +269,17 @@ export class Runs {
     this.kept.set(key, entry);
     this.latestKeys.set(entry.request.session, key);
     if (this.kept.size <= maxKept) return;
-    for (const [oldest, { run }] of this.kept) if (run.end) return this.forget(oldest);
+    const ended = [...this.kept].filter(([, { run }]) => run.end);
+    const [oldest] = ended.find(([, kept]) => kept.request.isExpendable) ?? ended[0] ?? [];
+    if (oldest !== undefined) this.forget(oldest);
+  }
+
+  private callLater(call: () => void): void {
+    const timer = this.options.clock.setTimeout(() => {
+      this.stops.delete(timer);
+      call();
+    }, repeatMs);
+    this.stops.add(timer);
   }
 
   private expire(key: string, ms: number): void {

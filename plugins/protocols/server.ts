@@ -43,7 +43,7 @@ export interface ProtocolServerOptions {
   readonly log: Log;
   readonly gate: Gate;
   readonly channel: PicoProtocol;
-  readonly http: Pick<Http, "holdResponse">;
+  readonly http: Pick<Http, "holdResponse" | "peer">;
   /** True while messages can be delivered. */
   readonly isOpen: () => boolean;
 }

@@ -21,7 +21,7 @@ export interface StreamOptions extends FollowOptions {
   readonly clock: Clock;
   readonly stallMs: () => number;
   /** Whether the answer stops when its last client leaves. */
-  readonly stopsOnClose: () => boolean;
+  readonly stopsOnClose: () => boolean | "later";
   /** Runs when the response begins: with the first text, when the application accepts, or after
    *  a while. */
   readonly open: (events: EventWriter) => RunReader;

@@ -11,6 +11,7 @@ import {
 } from "../index.ts";
 import type { OpenaiConfig } from "./config.ts";
 import { PlainText, type TextSink } from "./plain-text.ts";
+import { hasTimedOut } from "./retries.ts";
 
 /** How a protocol shows an answer. */
 export interface ResponseFormat {
@@ -31,9 +32,16 @@ export function exchange(
   call: Call,
   { joined, format, headers, isStreamed }: ExchangeOptions,
 ): Promise<object | undefined> {
-  const { config } = protocol;
+  const { config, clock } = protocol;
   const showsThoughts = config().thoughts !== "hide";
-  const stopsOnClose = (): boolean => config().disconnect === "stop";
+  const beganAt = clock.monotonic();
+  const stopsOnClose = (): boolean | "later" => {
+    if (config().disconnect !== "stop") return false;
+    const { request, response } = call;
+    // A library repeats a request only if it has received nothing.
+    const isRepeated = !response.headersSent && hasTimedOut(request, clock.monotonic() - beganAt);
+    return isRepeated ? "later" : true;
+  };
   if (!isStreamed) return waitForAnswer(call, joined, { format, showsThoughts, stopsOnClose });
   return streamAnswer(protocol, call, joined, {
     headers,
@@ -46,7 +54,7 @@ export function exchange(
 interface WaitOptions {
   readonly format: ResponseFormat;
   readonly showsThoughts: boolean;
-  readonly stopsOnClose: () => boolean;
+  readonly stopsOnClose: () => boolean | "later";
 }
 
 /** @returns The answer, or undefined if the client has left. */

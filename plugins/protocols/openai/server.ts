@@ -19,6 +19,7 @@ import { exchange, streamText, type ResponseFormat } from "./exchange.ts";
 import { parseChatRequest, type ParsedRequest } from "./request.ts";
 import { createResponseFormat } from "./responses.ts";
 import { parseResponseRequest, ResponseSessions } from "./responses-request.ts";
+import { ClientRetries } from "./retries.ts";
 import { readIds, type RequestIds } from "./session.ts";
 import { recogniseTask, replyToTask, type Task, type TaskKind } from "./tasks.ts";
 
@@ -48,12 +49,14 @@ export class OpenaiRoutes {
   /** Unix seconds. */
   private readonly startedAt: number;
   private readonly responses: ResponseSessions;
+  private readonly retries: ClientRetries;
 
   constructor(protocol: Protocol<OpenaiConfig>, countTask: (kind: TaskKind) => void) {
     const { clock } = protocol;
     this.protocol = protocol;
     this.countTask = countTask;
     this.responses = new ResponseSessions(() => clock.monotonic());
+    this.retries = new ClientRetries(() => clock.monotonic());
     this.startedAt = Math.floor(clock.now() / 1_000);
   }
 
@@ -84,7 +87,7 @@ export class OpenaiRoutes {
   private complete(call: Call, path: string): Promise<JsonReply | undefined> {
     const { protocol } = this;
     const parse = (body: JsonObject): ParsedOperation => this.parse(path, body);
-    return withBody(protocol, call, parse, async (operation, release) => {
+    return withBody(protocol, call, parse, async (operation, release, digest) => {
       const { parsed, format, known, responseId } = operation;
       const task = recogniseTask(call.request, parsed);
       if (task) this.countTask(task.kind);
@@ -96,12 +99,26 @@ export class OpenaiRoutes {
       const name = task ? `task-${protocol.newId()}` : known;
       const { user } = parsed;
       const asked = this.askedIn(parsed);
-      const ids = readIds(call.request, { user, newId: protocol.newId, known: name, asked });
+      const own = readIds(call.request, { user, newId: protocol.newId, known: name, asked });
+      const ids = this.joinEarlier(call, own, digest);
       const session = await sessionOf(protocol, call, ids.name, ids.param);
+      if (ids.key !== undefined) this.retries.add(ids.key, { ids, session });
       const turn = await resolveCalls(protocol, session, parsed.turn);
       if (responseId !== undefined) this.responses.add(responseId, ids.name);
       return this.deliver(call, { parsed: { ...parsed, turn }, ids, session, format, release });
     });
+  }
+
+  /** Takes the ids of the request that the client repeats on its own, unless it was stopped. */
+  private joinEarlier(call: Call, own: RequestIds, digest: string | undefined): RequestIds {
+    if (digest === undefined || own.isRepeatable) return own;
+    const { retries, protocol } = this;
+    const { key: address } = protocol.http.peer(call.request);
+    const key = retries.keyOf(call.request, address, digest);
+    const earlier = retries.find(call.request, key);
+    const kept = earlier && protocol.runs.find(earlier.session, earlier.ids.messageId);
+    if (earlier && kept && !kept.state.isStopped) return earlier.ids;
+    return { ...own, isRepeatable: true, key };
   }
 
   /** The name of the session whose answer asked for the results of a request. */
@@ -151,8 +168,9 @@ export class OpenaiRoutes {
     { parsed, ids, session, format, release }: Delivery,
   ): Promise<JsonReply | undefined> {
     const { turn, ignored, stream: isStreamed } = parsed;
-    const { messageId: id, isRepeatable } = ids;
-    const message = { session, id, turn, isRepeatable, settled: release };
+    const { messageId: id, isRepeatable, key } = ids;
+    const isExpendable = key !== undefined;
+    const message = { session, id, turn, isRepeatable, isExpendable, settled: release };
     const joined = startRun(this.protocol, call, message);
     const headers = {
       "X-Doorward-Session": toHeaderText(ids.name),

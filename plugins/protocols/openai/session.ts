@@ -12,6 +12,8 @@ export interface RequestIds {
   readonly messageId: string;
   /** True if the client may repeat the request with the same key. */
   readonly isRepeatable: boolean;
+  /** Finds the request if its library repeats it on its own. */
+  readonly key?: string;
 }
 
 interface RequestIdOptions {
