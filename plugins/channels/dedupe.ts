@@ -31,7 +31,7 @@ export type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
 /** Equals every message: the process ended before the store learned the digest. */
 const unknownDigest = "?";
 
-/** Covers content, results and media. Each part follows its length, so that parts cannot run together. */
+/** Covers content, results and media. Each part follows its length, so that none run together. */
 function digestOf({ content, media, toolResults }: InboundMessage): string {
   const text = toolResults ? content + JSON.stringify(toolResults) : content;
   const first = `${Buffer.byteLength(text)}:${text}`;

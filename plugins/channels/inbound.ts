@@ -109,9 +109,7 @@ export class Inbound {
     };
   }
 
-  can(name: string): boolean {
-    return this.current?.can?.().includes(name) === true;
-  }
+  readonly can = (name: string): boolean => this.current?.can?.().includes(name) === true;
 
   suggestions(): readonly string[] | undefined {
     return this.current?.suggestions;

@@ -455,7 +455,7 @@ function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
     traffic: () => counts,
     recordTimes: () => recordTimes(counts, clock),
     times: () => counts.recorder?.list() ?? [],
-    can: (name) => inbound.can(name),
+    can: inbound.can,
     suggestions: () => inbound.suggestions(),
     stop: (to, id, by) => route.stopMessages(to, id, by),
     busySessions: (channel) => inbound.busySessions(channel),

@@ -53,7 +53,7 @@ export interface ToolCall {
 export interface ClientTool {
   /** Name of the function: at most 256 characters. */
   readonly name: string;
-  /** What it does, for a language model. */
+  /** Describes the tool to a language model. */
   readonly description?: string;
   /** JSON Schema of the arguments. */
   readonly parameters?: Readonly<Record<string, unknown>>;

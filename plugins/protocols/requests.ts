@@ -145,7 +145,7 @@ interface MessageOptions {
   readonly turn: Turn;
   /** False if the id is new with each request. @defaultValue `true` */
   readonly isRepeatable?: boolean;
-  /** True if the answer is forgotten before those with a key of the client. @defaultValue `false` */
+  /** The answer is forgotten before those with a key of the client. @defaultValue `false` */
   readonly isExpendable?: boolean;
   /** Called once the application has accepted or rejected the message. */
   readonly settled: () => void;

@@ -12,7 +12,7 @@ const maxToolBytes = 256 * 1024;
 const maxDepth = 32;
 const toolName = /^[^\p{Cc}]{1,128}$/u;
 
-/** What a request says about the tools of its client. */
+/** The tools of a client, as its request names them. */
 export interface ToolOffer {
   readonly tools?: readonly ClientTool[];
   readonly toolChoice?: ToolChoice;

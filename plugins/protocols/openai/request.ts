@@ -55,7 +55,7 @@ export const roles: Readonly<Record<string, PreviousTurn["role"]>> = {
   function: "tool",
 };
 
-/** What a request is read against. */
+/** The data that a request is checked with. */
 export interface RequestContext {
   /** The only model. */
   readonly model: string;

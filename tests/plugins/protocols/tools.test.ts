@@ -97,7 +97,7 @@ describe("message", () => {
       ],
       "unsupported_value",
     ],
-  ])("is rejected with %s", async (_, tools, code) => {
+  ])("rejects %s", async (_, tools, code) => {
     const before = service.received.length;
     expect(codeOf(await chat({ messages: [user], tools }))).toMatchObject({ code });
     expect(service.received.length).toBe(before);
@@ -308,7 +308,7 @@ describe("AG-UI", () => {
 });
 
 describe("conversation", () => {
-  test("keeps the results as a turn of a tool, and knows the call after a restart", async () => {
+  test("keeps results as a turn, and knows the call after a restart", async () => {
     const home = await createFolder();
     const headers = { "X-Doorward-Session": "kept" };
     const send = async (

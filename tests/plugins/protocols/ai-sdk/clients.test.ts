@@ -43,7 +43,7 @@ describe.skipIf(!isInstalled).each(versions)("chat of the AI SDK %s", (version) 
     });
   });
 
-  test("runs a tool of the page, and shows the reply in the same message", async () => {
+  test("runs a tool of the page, and shows one reply", async () => {
     const call = { id: "c", name: "weather", arguments: '{"city":"Rome"}', for: "client" } as const;
     service.state.handler = async ({ toolResults: results, reply }) =>
       results

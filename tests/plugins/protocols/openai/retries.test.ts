@@ -52,7 +52,7 @@ describe("retry of a library", () => {
     expect((await send(count, body, more)).id).not.toBe(first.id);
   });
 
-  test("joins the reply in progress after the time of the library has passed", async () => {
+  test("joins the reply in progress after a timeout of the library", async () => {
     const before = service.received.length;
     let [accept, finish] = [(): void => undefined, (): void => undefined];
     service.state.handler = (message) =>
