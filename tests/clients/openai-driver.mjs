@@ -69,7 +69,10 @@ const operations = {
         name,
         parameters: { type: "object", properties: {} },
         parse: JSON.parse,
-        function: (given) => void calls.push([name, given]) ?? result,
+        function(given) {
+          calls.push([name, given]);
+          return result;
+        },
       },
     }));
     const runner = client.chat.completions.runTools({ ...body, tools }, options);

@@ -19,7 +19,7 @@ export const launcherToken = "the-launcher-token-of-a-shared-conversation";
 export interface Seen {
   /** Of its first entry. */
   readonly seq: number;
-  readonly role: "user" | "assistant";
+  readonly role: "user" | "assistant" | "tool";
   readonly id: string | undefined;
   /** A device receives only the numbers of its own messages, without id and text. */
   readonly content: string | undefined;

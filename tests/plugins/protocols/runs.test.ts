@@ -12,12 +12,17 @@ function createRuns(stop: PicoProtocol["stop"] = () => []) {
     deliver: () => new Promise(() => undefined),
     stop,
   } as unknown as PicoProtocol;
-  const options = { answerMs: () => 60_000, maxRequests: () => 10 };
+  const options = {
+    calls: { issue: () => [] },
+    answerMs: () => 60_000,
+    maxRequests: () => 10,
+  };
   const clock = createStoppedClock();
   const runs = new Runs({ channel, clock, log: createCapturedLog().log, ...options });
   const start = (id: string, session = "s") =>
     runs.start({
-      ...{ session, id, content: id, media: [], hops: 0, sender, isRepeatable: true },
+      ...{ session, id, content: id, media: [], hops: 0, sender },
+      ...{ isRepeatable: true, isExpendable: false },
       settled: () => undefined,
     });
   return { runs, start };

@@ -135,7 +135,7 @@ describe("chat completion", () => {
   test("streams the calls", async () => {
     service.state.handler = ask(call, { ...call, id: "c2" });
     const chunks = eventsOf(await chat({ messages: [user], tools: chatTools, stream: true }));
-    const choices = chunks.map(({ choices: [choice] }: Fields & { choices?: Fields[] }) => choice!);
+    const choices = chunks.map(({ choices }) => (choices as Fields[])[0]!);
     const calls = choices.flatMap(({ delta }) => (delta as Fields)["tool_calls"] ?? []);
     expect(calls).toMatchObject([
       { index: 0, type: "function", function: { name: "weather" } },

@@ -61,7 +61,9 @@ describe("retry of a library", () => {
         finish = () => resolve(message.reply({ content: String(message.signal.aborted) }));
       });
     const body = bodyOf("slow", { stream: true });
-    const isReceived = () => expect.poll(() => service.received.length).toBe(before + 1);
+    const isReceived = async (): Promise<void> => {
+      await expect.poll(() => service.received.length).toBe(before + 1);
+    };
     await leave(body, { "X-Stainless-Timeout": "0" }, isReceived);
     const url = `${service.base}/chat/completions`;
     const again = fetch(url, { method: "POST", headers: headersOf(1), body });
@@ -82,7 +84,9 @@ describe("retry of a library", () => {
       );
     };
     const body = bodyOf("stopped");
-    const isReceived = () => expect.poll(() => service.received.length).toBe(before + 1);
+    const isReceived = async (): Promise<void> => {
+      await expect.poll(() => service.received.length).toBe(before + 1);
+    };
     await leave(body, { "X-Stainless-Timeout": "600" }, isReceived);
     await expect.poll(() => aborted).toEqual([true]);
     expect((await send(1, body)).text).toBe("again");
