@@ -167,7 +167,9 @@ describe("answer with a file", () => {
     );
     await running.say("go", "s", "1");
     const { content } = (await running.seen.next("a message")).message!;
-    expect(content).toMatch(/^stop,append,parts,questions,media \/.*doorward-media-/);
+    expect(content).toMatch(
+      /^stop,append,parts,questions,tools,continue,media \/.*doorward-media-/,
+    );
     expect(content).not.toContain(running.folder);
   });
 
