@@ -183,7 +183,8 @@ class HttpRouter implements Router {
     listener: Listener,
     request: IncomingMessage,
   ): MatchedRoute<RequestHandler> | undefined {
-    return this.find(request, (path) => this.options.requests.longest(listener, path));
+    const { requests } = this.options;
+    return this.find(request, (path) => requests.longest(listener, path, request.method));
   }
 
   /** Removes the base path from the URL, and resolves the peer while the socket is open. */
@@ -292,7 +293,7 @@ export interface RouteTable<H> {
   add(kind: string, path: string, handle: H, options: RouteOptions): void;
   exact(listener: Listener, path: string): Route<H> | undefined;
   /** Finds the longest registered path that equals the path or a prefix of whole segments. */
-  longest(listener: Listener, path: string): Route<H> | undefined;
+  longest(listener: Listener, path: string, method?: string): Route<H> | undefined;
   /** Returns the registered paths that the dashboard listener serves. */
   paths(): string[];
 }
@@ -326,14 +327,14 @@ export function createRouteTable<H>(planned: { has(listener: Listener): boolean 
       table.set(path, { path, handle, options });
     },
 
-    longest(listener, path) {
+    longest(listener, path, method = "") {
       for (
         let prefix = path.endsWith("/") ? path.slice(0, -1) : path;
         prefix !== "";
         prefix = prefix.slice(0, prefix.lastIndexOf("/"))
       ) {
         const route = exact(listener, prefix);
-        if (route) return route;
+        if (route?.options.methods?.includes(method) ?? route !== undefined) return route;
       }
       return exact(listener, "/");
     },

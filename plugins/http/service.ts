@@ -102,6 +102,9 @@ export interface RouteOptions {
    *  dashboard listener serves it; a dashboard route with the same path precedes it.
    *  @defaultValue `"dashboard"` */
   readonly listener?: Listener;
+  /** Methods that the route serves. Requests of others reach the next shorter prefix.
+   *  @defaultValue all */
+  readonly methods?: readonly string[];
   /** Seconds until the whole request must have arrived. @defaultValue 30 */
   readonly bodySeconds?: number;
   /** Accepts requests without a Host header or with several, as some health checks send them. */

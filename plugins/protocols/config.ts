@@ -88,10 +88,26 @@ export const commonSettings = {
     ),
 } as const;
 
+/** Whether a client that closes its connection stops the reply. */
+type Disconnect = "stop" | "keep";
+
+/** The setting `disconnect`, whose default depends on the usual clients of the protocol. */
+export const disconnectSetting = (standard: Disconnect) =>
+  z
+    .enum(["stop", "keep"])
+    .default(standard)
+    .meta(
+      settingMeta(
+        "Closed connection",
+        "stop: a client that closes its connection stops the reply. keep: the reply continues.",
+      ),
+    );
+
 /** The values that the shared code reads from every such section. */
 export interface CommonConfig {
   readonly enabled: boolean;
   readonly sessions: "own" | "shared";
+  readonly disconnect: Disconnect;
   readonly answer_s: number;
   readonly max_requests: number;
   readonly max_body: number;

@@ -14,6 +14,7 @@ import { createKeyedBuckets } from "../pico-server/connection/rate-limit.ts";
 import type { Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
 import { Refusal } from "./refusal.ts";
+import { toClientName } from "./user-agent.ts";
 
 /** A client that may use the protocol: with the token, or as a person whom the host names. */
 export interface Access extends Person {
@@ -39,6 +40,8 @@ interface GateOptions {
   readonly admitsPages: boolean;
   /** Name of the token, also in the sender `token:NAME`. */
   readonly token: string;
+  /** Name of a client for people. */
+  readonly clientTitle: string;
   readonly config: () => CommonConfig;
 }
 
@@ -62,8 +65,19 @@ export interface Gate {
 }
 
 const exposedHeaders = "x-doorward-session, x-doorward-ignored, x-request-id, retry-after";
-const allowedHeader =
-  /^(?:authorization|content-type|idempotency-key|openai-beta|x-(?:doorward|stainless)-[a-z-]+)$/;
+/** Headers that clients of the protocols send from pages. */
+const allowedHeaders = new Set([
+  "authorization",
+  "content-type",
+  "http-referer",
+  "idempotency-key",
+  "openai-beta",
+  "x-conversation-id",
+  "x-openwebui-chat-id",
+  "x-title",
+]);
+const isAllowedHeader = (name: string): boolean =>
+  allowedHeaders.has(name) || /^x-(?:doorward|stainless)-[a-z-]+$/.test(name);
 
 const readAuthorizations = ({ rawHeaders }: IncomingMessage): readonly string[] =>
   rawHeaders.filter(
@@ -143,16 +157,16 @@ class RequestGate implements Gate {
 
   preflight(request: IncomingMessage): Readonly<Record<string, string>> {
     const asked = (request.headers["access-control-request-headers"] ?? "").toLowerCase();
-    const allowed = asked.split(",").map((name) => name.trim());
+    const names = asked.split(",").map((name) => name.trim());
     return {
       "Access-Control-Allow-Methods": "GET, POST",
-      "Access-Control-Allow-Headers": allowed.filter((name) => allowedHeader.test(name)).join(", "),
+      "Access-Control-Allow-Headers": names.filter(isAllowedHeader).join(", "),
       "Access-Control-Max-Age": "600",
     };
   }
 
   async authenticate(request: IncomingMessage): Promise<Access> {
-    const { http, tokens, token, log } = this.options;
+    const { http, tokens, token, clientTitle, log } = this.options;
     const candidate = readBearer(request);
     if (candidate === undefined) {
       const message = "The request has no token. Send it as Authorization: Bearer TOKEN.";
@@ -175,7 +189,8 @@ class RequestGate implements Gate {
     const { version, person } = verdict.match;
     const isCurrent = (): boolean => tokens.info(token).version === version;
     if (person) return { ...toTokenPerson(person, log), isCurrent };
-    return { sender: { id: `token:${token}` }, scope: undefined, isCurrent };
+    const sender = { id: `token:${token}`, name: toClientName(clientTitle, request) };
+    return { sender, scope: undefined, isCurrent };
   }
 
   checkRate(request: IncomingMessage): void {

@@ -1,5 +1,5 @@
 // Shared by the plugins that offer the pico channel through HTTP protocols of other products.
-export { commonSettings, enabledByDefault, settingMeta } from "./config.ts";
+export { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "./config.ts";
 export { isCut, missingTokenText, statusOf, toEndRefusal, toPlainError } from "./errors.ts";
 export {
   invalidType,
@@ -32,6 +32,7 @@ export { ProtocolServer, type Call, type JsonReply, type Route } from "./server.
 export { isMessageId, readHeader, shortDigest, toHeaderText, toIgnored } from "./session.ts";
 export { type EventWriter } from "./sse.ts";
 export { boundTools, readTool, readToolChoice, type ToolOffer } from "./tools.ts";
+export { productOf } from "./user-agent.ts";
 export {
   lenient,
   messageIndex,

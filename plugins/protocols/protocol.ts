@@ -39,6 +39,8 @@ type ProtocolScope<C> = Pick<
 interface ProtocolOptions {
   /** Name of the token, and of the protocol in messages. */
   readonly name: string;
+  /** Name of a client for people. */
+  readonly clientTitle: string;
   /** Base path of its addresses. */
   readonly path: string;
   /** Prefix of the environment variables that error messages name. */
@@ -49,6 +51,10 @@ interface ProtocolOptions {
   readonly admitsPages?: boolean;
 }
 
+interface RequestServer {
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+}
+
 /** Shared by the routes of a protocol. */
 export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions {
   readonly config: () => C;
@@ -57,10 +63,16 @@ export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions 
   readonly channels: Pick<Channels, "can" | "history">;
   /** The tool calls that clients must run. */
   readonly calls: ClientCalls;
-  /** Begins to serve requests. */
-  serve(server: {
-    handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  }): void;
+  /**
+   * Begins to serve requests.
+   *
+   * @param mistakes - Paths outside the base path that clients with a wrong base URL use, with
+   *   their method. They reach the server too, which explains the mistake.
+   */
+  serve(
+    server: RequestServer,
+    mistakes?: readonly (readonly [method: string, path: string])[],
+  ): void;
   /** Base URL for clients; undefined while the protocol is off or no port is open. */
   url(): string | undefined;
 }
@@ -75,7 +87,7 @@ export async function startProtocol<C extends CommonConfig>(
 ): Promise<Protocol<C>> {
   const { needs, clock, log, random, config, lifecycle } = scope;
   const { tokens, http, picoServer, channels } = needs;
-  const { name, path, admitsPages = false } = options;
+  const { name, clientTitle, path, admitsPages = false } = options;
   await tokens.claim(name, { exposed: http.isPublic() });
   await assertToken(config(), tokens, options);
   let isServing = false;
@@ -118,19 +130,45 @@ export async function startProtocol<C extends CommonConfig>(
     newId,
     channels,
     calls,
-    gate: createGate({ http, tokens, clock, log, token: name, config, admitsPages }),
+    gate: createGate({ http, tokens, clock, log, token: name, clientTitle, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
-    serve: (server) =>
-      http.request(path, (...exchange) => void server.handle(...exchange), {
-        listener: "gateway",
-        anyAuthorization: true,
-        bodySeconds,
-      }),
+    serve: (server, mistakes = []) => serve(http, server, { path, mistakes }),
+    addressFor: (request) => addressFor(http, request, path),
+    isMisplaced: (request) => hasOwnGateway(http) && http.listener(request) === "dashboard",
     url() {
       const [base] = http.addresses("gateway");
       return config().enabled && base ? new URL(http.url(path), base).href : undefined;
     },
   };
+}
+
+interface ServeOptions {
+  readonly path: string;
+  readonly mistakes: readonly (readonly [method: string, path: string])[];
+}
+
+/** On the server of a host, all paths but those of the protocol belong to the host. */
+function serve(http: Http, server: RequestServer, { path, mistakes }: ServeOptions): void {
+  const handle = (request: IncomingMessage, response: ServerResponse): void =>
+    void server.handle(request, response);
+  const options = { anyAuthorization: true, bodySeconds };
+  http.request(path, handle, { ...options, listener: "gateway" });
+  if (http.sharesOrigin() && http.url("/") === "/") return;
+  http.request(path, handle, options);
+  for (const [method, wrong] of mistakes)
+    for (const listener of ["dashboard", "gateway"] as const)
+      http.request(wrong, handle, { ...options, listener, methods: [method, "OPTIONS"] });
+}
+
+const hasOwnGateway = (http: Http): boolean =>
+  http.addresses("gateway")[0]?.host !== http.addresses("dashboard")[0]?.host;
+
+/** Returns the base URL of the protocol, with the host name that the client has used. */
+function addressFor(http: Http, request: IncomingMessage, path: string): string {
+  const { secure, host } = http.peer(request);
+  const address = new URL(http.url(path), `${secure ? "https" : "http"}://${host}`);
+  if (hasOwnGateway(http)) address.port = http.addresses("gateway")[0]!.port;
+  return address.href;
 }
 
 function endAll(runs: Runs, code: string, message: string): void {

@@ -183,10 +183,10 @@ export function openEvents(
   return new EventWriter({ response, http, clock, stallMs, onDrain: () => undefined }, headers);
 }
 
-/** Streams an answer as the response. A client that leaves stops nothing. */
+/** Streams an answer as the response. */
 export function streamAnswer(
   { clock, config, http }: AnyProtocol,
-  { response, cors, access }: Call,
+  { response, cors, access, stopsOnClose }: Call,
   joined: JoinedRun,
   options: Pick<StreamOptions, "open"> & Partial<StreamOptions>,
 ): Promise<undefined> {
@@ -197,7 +197,7 @@ export function streamAnswer(
     access,
     clock,
     stallMs: () => config().write_timeout * 1_000,
-    stopsOnClose: () => false,
+    stopsOnClose,
     ...options,
     headers: { ...cors, ...options.headers },
   });

@@ -7,7 +7,12 @@ import { retryLargeSeconds, sendJson, sendLargeJson } from "../http/kit.ts";
 import type { CommonConfig } from "./config.ts";
 import { statusOf, toRefusal } from "./errors.ts";
 import type { Access, Gate } from "./gate.ts";
+import { unsupported } from "./fields.ts";
 import { Refusal } from "./refusal.ts";
+import { readHeader } from "./session.ts";
+
+/** Lets the stop button of a page stop the reply, whatever the setting says. */
+const disconnectHeader = "x-doorward-disconnect";
 
 type HeaderMap = Readonly<Record<string, string>>;
 
@@ -18,6 +23,8 @@ export interface Call {
   /** CORS headers of an allowed page. */
   readonly cors: HeaderMap;
   readonly access: Access;
+  /** Whether the answer stops when its last client leaves. */
+  readonly stopsOnClose: () => boolean;
   /** Takes one of `max_requests`. A request calls it when its body has arrived, so that clients
    *  with slow bodies delay no other ones. */
   enter(): void;
@@ -44,6 +51,10 @@ export interface ProtocolServerOptions {
   readonly gate: Gate;
   readonly channel: PicoProtocol;
   readonly http: Pick<Http, "holdResponse" | "peer">;
+  /** Returns the base URL of the protocol, as the client of a request can reach it. */
+  readonly addressFor: (request: IncomingMessage) => string;
+  /** True if the protocol is served by another port. */
+  readonly isMisplaced: (request: IncomingMessage) => boolean;
   /** True while messages can be delivered. */
   readonly isOpen: () => boolean;
 }
@@ -52,7 +63,10 @@ export interface ProtocolServerOptions {
 interface ProtocolForm {
   /** @param path - Without the base path, the query and a final slash. */
   readonly find: (path: string) => Route | undefined;
-  readonly toErrorBody: (refusal: Refusal) => object;
+  /** Says what there is instead of an address without a route. */
+  readonly explain: (path: string, address: string) => string;
+  /** @param path - As for `find`. Clients of other products use paths of their own. */
+  readonly toErrorBody: (refusal: Refusal, path: string) => object;
   /** Codes in addition to those of all protocols. */
   readonly refusals?: Readonly<Record<string, readonly [number]>>;
 }
@@ -69,6 +83,10 @@ function whenSent(response: ServerResponse, call: () => void): void {
   if (!isBegun || response.destroyed) return call();
   response.once("close", call);
 }
+
+/** Returns the path without the query and a final slash. */
+const pathOf = ({ url = "" }: IncomingMessage): string =>
+  url.split("?", 1)[0]!.replace(/(?<=.)\/$/, "");
 
 export class ProtocolServer {
   private readonly options: ProtocolServerOptions;
@@ -94,11 +112,13 @@ export class ProtocolServer {
       }
       access = person ?? (await gate.authenticate(request));
       gate.checkRate(request);
+      const stopsOnClose = this.readDisconnect(request);
       let leave: Release | undefined;
       const enter = (): void => void (leave ??= gate.enter());
       if (route.method === "GET") enter();
       try {
-        const body = await route.run({ request, response, cors, access, enter });
+        const call = { request, response, cors, access, stopsOnClose, enter };
+        const body = await route.run(call);
         if (body && !sendLargeJson(http, response, body.value, { ...cors, ...body.headers }))
           throw unreadRefusal();
       } finally {
@@ -111,10 +131,22 @@ export class ProtocolServer {
     }
   }
 
-  private findRoute({ url = "", method = "" }: IncomingMessage): Route {
-    const path = url.split("?", 1)[0]!.replace(/(?<=.)\/$/, "");
-    const route = this.options.config().enabled ? this.form.find(path) : undefined;
-    if (!route) throw new Refusal("unknown_url", "There is nothing at this address.");
+  /** The header of a request wins over the setting. */
+  private readDisconnect(request: IncomingMessage): () => boolean {
+    const { config } = this.options;
+    const given = readHeader(request, disconnectHeader);
+    if (given === undefined) return () => config().disconnect === "stop";
+    if (given === "stop" || given === "keep") return () => given === "stop";
+    throw unsupported(disconnectHeader, "X-Doorward-Disconnect must be stop or keep.");
+  }
+
+  private findRoute(request: IncomingMessage): Route {
+    const { method = "" } = request;
+    const { config, isMisplaced, addressFor } = this.options;
+    if (!config().enabled) throw new Refusal("unknown_url", "There is nothing at this address.");
+    const path = pathOf(request);
+    const route = isMisplaced(request) ? undefined : this.form.find(path);
+    if (!route) throw new Refusal("unknown_url", this.form.explain(path, addressFor(request)));
     if (method === route.method || method === "OPTIONS") return route;
     throw new Refusal("method_not_allowed", `Send a ${route.method} request.`, {
       headers: { Allow: `${route.method}, OPTIONS` },
@@ -130,7 +162,7 @@ export class ProtocolServer {
     const refusal = toRefusal(error);
     if (refusal.code === "internal") this.options.log.error({ err: error }, "request failed");
     const status = statusOf(refusal.code, this.form.refusals ?? {});
-    sendJson(response, status, this.form.toErrorBody(refusal), {
+    sendJson(response, status, this.form.toErrorBody(refusal, pathOf(request)), {
       ...cors,
       ...refusal.headers,
       ...(request.complete ? {} : { Connection: "close" }),

@@ -28,14 +28,14 @@ export class EventWriter {
   private stalledMs = 0;
   private queuedAtCheck = 0;
 
-  /** Sends the headers and a comment, so that proxies see the response begin. */
+  /** Sends the headers with no comment: go-openai takes one for the start of an error. */
   constructor(options: EventWriterOptions, headers: Readonly<Record<string, string>>) {
     this.options = options;
     const { response } = options;
     openEventStream(response, headers);
     response.on("drain", this.onDrain);
     response.once("close", () => options.clock.clearTimeout(this.timer));
-    this.write(comment);
+    response.flushHeaders();
     this.watch();
   }
 

@@ -35,6 +35,8 @@ const common = { enabled: true, message_rate: 0, max_requests: 1_000 };
 export interface ServiceOptions {
   /** Settings of all protocols. */
   readonly config?: object;
+  /** Settings of the OpenAI protocol alone. */
+  readonly openaiConfig?: object;
   /** Folder of a durable store. @defaultValue none */
   readonly home?: string;
   /** Session check of a host, on whose server the service then runs. */
@@ -47,6 +49,7 @@ export interface ServiceOptions {
  *  and set its monotonic clock ahead. */
 export async function startProtocols({
   config = {},
+  openaiConfig = {},
   home,
   identify,
   applicationPlugin,
@@ -84,7 +87,7 @@ export async function startProtocols({
       clock,
       config: {
         "channels.pico": { enabled: true, drain_timeout: 0, message_rate: 0 },
-        "channels.openai": { ...common, ...config },
+        "channels.openai": { ...common, ...config, ...openaiConfig },
         "channels.ai_sdk": { ...common, ...config },
         "channels.ag_ui": { ...common, ...config },
       },

@@ -1,9 +1,13 @@
 // The section `channels.ag_ui`.
 import * as z from "zod";
-import { commonSettings, enabledByDefault } from "../index.ts";
+import { commonSettings, disconnectSetting, enabledByDefault } from "../index.ts";
 
 /** The schema of `channels.ag_ui`. The token store manages the token. */
-export const agUiSchema = z.strictObject(commonSettings);
+export const agUiSchema = z.strictObject({
+  ...commonSettings,
+  // A page that is loaded again closes its connection too.
+  disconnect: disconnectSetting("keep"),
+});
 
 /** In the list of a host, the plugin is on unless the section says otherwise. */
 export const hostAgUiSchema = agUiSchema.extend({

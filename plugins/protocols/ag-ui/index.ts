@@ -3,7 +3,7 @@ import type { Plugin } from "../../../kernel/index.ts";
 import { ProtocolServer, startProtocol, toPlainError } from "../index.ts";
 import { hostAgUiSchema, agUiSchema } from "./config.ts";
 import { agUiErrors } from "./errors.ts";
-import { createRoutes } from "./routes.ts";
+import { createRoutes, explainAddress } from "./routes.ts";
 import type { AgUiShape } from "./service.ts";
 
 export type { AgUiConfig } from "./config.ts";
@@ -55,13 +55,15 @@ export function agUi({
     async start(scope) {
       const protocol = await startProtocol(scope, {
         name: "ag_ui",
+        clientTitle: "AG-UI client",
         path: "/ag-ui",
         envPrefix,
         admitsPages: true,
         missingToken: agUiErrors.AG_UI_TOKEN_MISSING,
       });
       const find = createRoutes(protocol);
-      protocol.serve(new ProtocolServer(protocol, { find, toErrorBody: toPlainError }));
+      const form = { find, explain: explainAddress, toErrorBody: toPlainError };
+      protocol.serve(new ProtocolServer(protocol, form));
       const { config, url } = protocol;
       return { agUi: { status: () => ({ enabled: config().enabled, url: url() }) } };
     },

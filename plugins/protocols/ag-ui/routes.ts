@@ -109,3 +109,8 @@ class RunRoutes {
 
 /** Creates the function that finds the route of a path. */
 export const createRoutes = (protocol: Protocol<AgUiConfig>) => new RunRoutes(protocol).find;
+
+/** Says what there is instead of an address without a route. */
+export const explainAddress = (_path: string, address: string): string =>
+  `There is nothing at this address. The URL for clients is ${address}. ` +
+  "Doorward serves POST /ag-ui and POST /ag-ui/THREAD/stop.";

@@ -1,9 +1,13 @@
 // The section `channels.ai_sdk`.
 import * as z from "zod";
-import { commonSettings, enabledByDefault } from "../index.ts";
+import { commonSettings, disconnectSetting, enabledByDefault } from "../index.ts";
 
 /** The schema of `channels.ai_sdk`. The token store manages the token. */
-export const aiSdkSchema = z.strictObject(commonSettings);
+export const aiSdkSchema = z.strictObject({
+  ...commonSettings,
+  // A page that is loaded again closes its connection too.
+  disconnect: disconnectSetting("keep"),
+});
 
 /** In the list of a host, the plugin is on unless the section says otherwise. */
 export const hostAiSdkSchema = aiSdkSchema.extend({

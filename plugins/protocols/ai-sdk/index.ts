@@ -3,7 +3,7 @@ import type { Plugin } from "../../../kernel/index.ts";
 import { ProtocolServer, startProtocol, toPlainError } from "../index.ts";
 import { hostAiSdkSchema, aiSdkSchema } from "./config.ts";
 import { aiSdkErrors } from "./errors.ts";
-import { createRoutes } from "./routes.ts";
+import { createRoutes, explainAddress } from "./routes.ts";
 import type { AiSdkShape } from "./service.ts";
 
 export type { AiSdkConfig } from "./config.ts";
@@ -55,13 +55,15 @@ export function aiSdk({
     async start(scope) {
       const protocol = await startProtocol(scope, {
         name: "ai_sdk",
+        clientTitle: "AI SDK client",
         path: "/ai",
         envPrefix,
         admitsPages: true,
         missingToken: aiSdkErrors.AI_SDK_TOKEN_MISSING,
       });
       const find = createRoutes(protocol);
-      protocol.serve(new ProtocolServer(protocol, { find, toErrorBody: toPlainError }));
+      const form = { find, explain: explainAddress, toErrorBody: toPlainError };
+      protocol.serve(new ProtocolServer(protocol, form));
       const { config, url } = protocol;
       return { aiSdk: { status: () => ({ enabled: config().enabled, url: url() }) } };
     },

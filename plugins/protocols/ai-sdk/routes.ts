@@ -121,3 +121,9 @@ class ChatRoutes {
 
 /** Creates the function that finds the route of a path. */
 export const createRoutes = (protocol: Protocol<AiSdkConfig>) => new ChatRoutes(protocol).find;
+
+/** Says what there is instead of an address without a route. */
+export const explainAddress = (_path: string, address: string): string =>
+  `There is nothing at this address. The URL for clients is ${address}/chat. ` +
+  "Doorward serves POST /ai/chat, GET /ai/chat/ID/stream, POST /ai/chat/ID/stop and " +
+  "GET /ai/chat/ID/messages.";

@@ -28,13 +28,12 @@ const toCall = (call: ToolCall): object => ({
   function: { name: call.name, arguments: argumentsOf(call) },
 });
 
-/** @returns Undefined if nothing is known. */
-function toUsage({ input, output, reasoning, cached }: Usage): object | undefined {
-  if (input === undefined && output === undefined) return undefined;
+/** Counts that are not known are 0: some clients fail without them. Nothing is estimated. */
+function toUsage({ input = 0, output = 0, reasoning, cached }: Usage = {}): object {
   return {
-    prompt_tokens: input ?? 0,
-    completion_tokens: output ?? 0,
-    total_tokens: (input ?? 0) + (output ?? 0),
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
     ...(cached !== undefined && { prompt_tokens_details: { cached_tokens: cached } }),
     ...(reasoning !== undefined && { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
@@ -46,7 +45,6 @@ function toCompletion(
   { text, thought }: { readonly text: string; readonly thought: string },
   end: RunEnd,
 ): object {
-  const usage = end.usage && toUsage(end.usage);
   const message = {
     role: "assistant",
     content: text === "" && end.calls ? null : text,
@@ -61,7 +59,7 @@ function toCompletion(
     created,
     model,
     choices: [{ index: 0, message, logprobs: null, finish_reason }],
-    ...(usage && { usage }),
+    usage: toUsage(end.usage),
   };
 }
 
@@ -103,8 +101,8 @@ class ChunkSink implements TextSink {
     for (const [index, call] of (end.calls ?? []).entries())
       this.chunk(JSON.stringify({ tool_calls: [{ index, ...toCall(call) }] }));
     this.chunk("{}", `"${finishReasonOf(end)}"`);
-    const usage = this.includeUsage && end.usage ? toUsage(end.usage) : undefined;
-    if (usage) {
+    if (this.includeUsage) {
+      const usage = toUsage(end.usage);
       const before = this.head.slice(0, this.head.indexOf('"choices":['));
       events.event(`${before}"choices":[],"usage":${JSON.stringify(usage)}}`);
     }

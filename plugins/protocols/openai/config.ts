@@ -1,17 +1,39 @@
 // The section `channels.openai`.
 import * as z from "zod";
-import { commonSettings, enabledByDefault, settingMeta } from "../index.ts";
+import { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "../index.ts";
+
+const modelName = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(/^[\w.:/-]+$/, "expected letters, digits and . : / _ -");
 
 /** The schema of `channels.openai`. The token store manages the token. */
 export const openaiSchema = z.strictObject({
   ...commonSettings,
-  model: z
-    .string()
-    .min(1)
-    .max(128)
-    .regex(/^[\w.:/-]+$/, "expected letters, digits and . : / _ -")
+  model: modelName
     .default("doorward")
-    .meta(settingMeta("Model name", "The only model that clients see and may name.")),
+    .meta(settingMeta("Model name", "The model that clients see. They may name any other one.")),
+  models: z
+    .array(modelName)
+    .max(100)
+    .default([])
+    .meta(
+      settingMeta(
+        "Further model names",
+        "Clients see these names too. With at least one, all other names are rejected.",
+      ),
+    ),
+  sessions_from: z
+    .enum(["request", "history"])
+    .default("request")
+    .meta(
+      settingMeta(
+        "Requests without a session",
+        "request: each one is a conversation of its own. history: a request continues the " +
+          "conversation whose last reply it contains. Use it if one person has the token.",
+      ),
+    ),
   thoughts: z
     .enum(["reasoning_content", "hide"])
     .default("reasoning_content")
@@ -26,15 +48,7 @@ export const openaiSchema = z.strictObject({
           "pass: the application receives them, each in a session of its own.",
       ),
     ),
-  disconnect: z
-    .enum(["stop", "keep"])
-    .default("stop")
-    .meta(
-      settingMeta(
-        "Closed connection",
-        "stop: a client that closes its connection stops the reply. keep: the reply continues.",
-      ),
-    ),
+  disconnect: disconnectSetting("stop"),
 });
 
 /** In the list of a host, the plugin is on unless the section says otherwise. */

@@ -24,35 +24,37 @@ interface ExchangeOptions {
   readonly format: ResponseFormat;
   readonly headers: Readonly<Record<string, string>>;
   readonly isStreamed: boolean;
+  /** Reads the reply on its way to the client. */
+  readonly watch: (sink: TextSink) => TextSink;
 }
 
 /** Rejects with the error of the run if the response has not begun. */
 export function exchange(
   protocol: Protocol<OpenaiConfig>,
   call: Call,
-  { joined, format, headers, isStreamed }: ExchangeOptions,
+  { joined, format, headers, isStreamed, watch }: ExchangeOptions,
 ): Promise<object | undefined> {
   const { config, clock } = protocol;
   const showsThoughts = config().thoughts !== "hide";
   const beganAt = clock.monotonic();
   const stopsOnClose = (): boolean | "later" => {
-    if (config().disconnect !== "stop") return false;
+    if (!call.stopsOnClose()) return false;
     const { request, response } = call;
     // A library repeats a request only if it has received nothing.
     const isRepeated = !response.headersSent && hasTimedOut(request, clock.monotonic() - beganAt);
     return isRepeated ? "later" : true;
   };
-  if (!isStreamed) return waitForAnswer(call, joined, { format, showsThoughts, stopsOnClose });
+  if (!isStreamed)
+    return waitForAnswer(call, joined, { format, showsThoughts, stopsOnClose, watch });
   return streamAnswer(protocol, call, joined, {
     headers,
     stopsOnClose,
     hidesThoughts: !showsThoughts,
-    open: (events) => new PlainText(format.stream(events), showsThoughts),
+    open: (events) => new PlainText(watch(format.stream(events)), showsThoughts),
   });
 }
 
-interface WaitOptions {
-  readonly format: ResponseFormat;
+interface WaitOptions extends Pick<ExchangeOptions, "format" | "watch"> {
   readonly showsThoughts: boolean;
   readonly stopsOnClose: () => boolean | "later";
 }
@@ -61,7 +63,7 @@ interface WaitOptions {
 function waitForAnswer(
   { response }: Call,
   joined: JoinedRun,
-  { format, showsThoughts, stopsOnClose }: WaitOptions,
+  { format, showsThoughts, stopsOnClose, watch }: WaitOptions,
 ): Promise<object | undefined> {
   return new Promise((resolve, reject) => {
     const texts = { text: "", thought: "" };
@@ -82,7 +84,7 @@ function waitForAnswer(
       joined.leave(stopsOnClose());
       resolve(undefined);
     };
-    const follower = joined.run.attach(new PlainText(sink, showsThoughts));
+    const follower = joined.run.attach(new PlainText(watch(sink), showsThoughts));
     response.once("close", onClose);
     if (response.destroyed) return onClose();
     follower.pump();

@@ -1,8 +1,9 @@
 // Serves the OpenAI protocol: programs that talk to a language model reach the application.
 import type { Plugin } from "../../../kernel/index.ts";
 import { ProtocolServer, startProtocol } from "../index.ts";
+import { explainAddress, mistakes, toBody } from "./addresses.ts";
 import { hostOpenaiSchema, openaiSchema } from "./config.ts";
-import { openaiErrors, refusals, toErrorBody } from "./errors.ts";
+import { openaiErrors, refusals } from "./errors.ts";
 import { OpenaiRoutes } from "./server.ts";
 import type { OpenaiShape } from "./service.ts";
 import type { TaskKind } from "./tasks.ts";
@@ -65,13 +66,15 @@ export function openai({
     async start(scope) {
       const protocol = await startProtocol(scope, {
         name: "openai",
+        clientTitle: "OpenAI client",
         path: "/v1",
         envPrefix,
         missingToken: openaiErrors.OPENAI_TOKEN_MISSING,
       });
       const tasks = noTasks();
       const routes = new OpenaiRoutes(protocol, (kind) => void (tasks[kind] += 1));
-      protocol.serve(new ProtocolServer(protocol, { find: routes.find, toErrorBody, refusals }));
+      const form = { find: routes.find, explain: explainAddress, toErrorBody: toBody, refusals };
+      protocol.serve(new ProtocolServer(protocol, form), mistakes);
       const { config, url } = protocol;
       return {
         openai: {

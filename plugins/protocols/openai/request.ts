@@ -24,10 +24,16 @@ import {
   type SourceTurn,
   type Turn,
 } from "../index.ts";
+import type { OpenaiConfig } from "./config.ts";
 import { assertFields, readTools, splitIgnored } from "./fields.ts";
+
+/** The model names of the settings. Without `models`, clients may send any name. */
+export type ModelNames = Pick<OpenaiConfig, "model" | "models">;
 
 export interface ParsedRequest {
   readonly turn: Turn;
+  /** The name that the client gave. */
+  readonly model: string;
   readonly stream: boolean;
   readonly includeUsage: boolean;
   readonly user: string | undefined;
@@ -56,20 +62,26 @@ export const roles: Readonly<Record<string, PreviousTurn["role"]>> = {
 };
 
 /** The data that a request is checked with. */
-export interface RequestContext {
-  /** The only model. */
-  readonly model: string;
+export interface RequestContext extends ModelNames {
   readonly channels: Pick<Channels, "can">;
 }
 
+const maxModelLength = 256;
+
+/** @throws Refusal if only other names are accepted. */
+export function assertModel(name: string, { model, models }: ModelNames): void {
+  if (name === "" || name.length > maxModelLength)
+    throw unsupported("model", `model must have 1 to ${maxModelLength} characters.`);
+  if (models.length === 0 || name === model || models.includes(name)) return;
+  const message = "There is no model of this name. GET /v1/models lists them.";
+  throw new Refusal("model_not_found", message, { param: "model" });
+}
+
 /** Checks the fields that both forms of a request have. */
-export function assertRequest(body: JsonObject, model: string): void {
+export function assertRequest(body: JsonObject, names: ModelNames): void {
   const given = readText(body, "model");
   if (given === undefined) throw missing("model");
-  if (given !== model) {
-    const message = `There is no model of this name. The only one is "${model}".`;
-    throw new Refusal("model_not_found", message, { param: "model" });
-  }
+  assertModel(given, names);
   assertFields(body);
 }
 
@@ -92,8 +104,18 @@ export function readRequest(
   const offer = readTools(body, left, channels);
   const { ignored, rest } = splitIgnored(body, applied, left);
   const canContinue = channels.can("continue");
+  const model = readText(body, "model")!;
   return {
-    turn: toTurn(turns, { param, key: "openai", rest, user, canContinue, left, ...offer }),
+    turn: toTurn(turns, {
+      param,
+      key: "openai",
+      rest: { model, ...rest },
+      user,
+      canContinue,
+      left,
+      ...offer,
+    }),
+    model,
     stream: readFlag(body, "stream"),
     user,
     ignored,
@@ -131,9 +153,9 @@ function readMessage(message: JsonObject, param: string, read: typeof readPart):
 /** @throws Refusal for the first field that is wrong. */
 export function parseChatRequest(
   body: JsonObject,
-  { model, channels }: RequestContext,
+  { channels, ...names }: RequestContext,
 ): ParsedRequest {
-  assertRequest(body, model);
+  assertRequest(body, names);
   const messages = readList(body, "messages");
   if (messages.length === 0) throw missing("messages");
   const left: string[] = [];

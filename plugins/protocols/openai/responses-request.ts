@@ -107,9 +107,9 @@ function readInput(body: JsonObject, left: string[]): readonly SourceTurn[] {
 /** @throws Refusal for the first field that is wrong. */
 export function parseResponseRequest(
   body: JsonObject,
-  { model, channels }: RequestContext,
+  { channels, ...names }: RequestContext,
 ): ParsedResponseRequest {
-  assertRequest(body, model);
+  assertRequest(body, names);
   for (const key of ["conversation", "prompt"])
     if (own(body, key) !== undefined) throw unsupported(key, `The field ${key} cannot be used.`);
   if (readFlag(body, "background"))

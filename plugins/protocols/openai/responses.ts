@@ -16,7 +16,7 @@ interface Item {
   text: string;
 }
 
-function toUsage({ input = 0, output = 0, reasoning = 0, cached = 0 }: Usage): object {
+function toUsage({ input = 0, output = 0, reasoning = 0, cached = 0 }: Usage = {}): object {
   return {
     input_tokens: input,
     input_tokens_details: { cached_tokens: cached },
@@ -74,7 +74,6 @@ function toResponse(
   { status, output, end }: { status: Status; output: readonly object[]; end?: RunEnd },
 ): object {
   const reason = incompleteReasons[end?.finishReason ?? ""];
-  const hasUsage = end?.usage?.input !== undefined || end?.usage?.output !== undefined;
   const error = status === "failed" && end ? toEndRefusal(end) : undefined;
   return {
     id,
@@ -96,7 +95,7 @@ function toResponse(
     tools: [],
     top_p: 1,
     truncation: "disabled",
-    usage: hasUsage ? toUsage(end!.usage!) : null,
+    usage: end ? toUsage(end.usage) : null,
     ...echo,
   };
 }

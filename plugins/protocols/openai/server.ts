@@ -1,6 +1,7 @@
 // Serves the addresses below /v1: models, chat completions and responses.
 import {
   decodeName,
+  productOf,
   Refusal,
   resolveCalls,
   sessionOf,
@@ -13,10 +14,12 @@ import {
   type Protocol,
   type Route,
 } from "../index.ts";
+import { Chains, type Continuation } from "./chains.ts";
 import { createChatFormat, type ChatIds } from "./chat.ts";
 import type { OpenaiConfig } from "./config.ts";
+import type { TextSink } from "./plain-text.ts";
 import { exchange, streamText, type ResponseFormat } from "./exchange.ts";
-import { parseChatRequest, type ParsedRequest } from "./request.ts";
+import { assertModel, parseChatRequest, type ParsedRequest } from "./request.ts";
 import { createResponseFormat } from "./responses.ts";
 import { parseResponseRequest, ResponseSessions } from "./responses-request.ts";
 import { ClientRetries } from "./retries.ts";
@@ -27,6 +30,7 @@ import { recogniseTask, replyToTask, type Task, type TaskKind } from "./tasks.ts
 interface Delivery {
   readonly parsed: ParsedRequest;
   readonly ids: RequestIds;
+  readonly watch: (sink: TextSink) => TextSink;
   /** The session of the channel. */
   readonly session: string;
   readonly format: ResponseFormat;
@@ -50,6 +54,7 @@ export class OpenaiRoutes {
   private readonly startedAt: number;
   private readonly responses: ResponseSessions;
   private readonly retries: ClientRetries;
+  private readonly chains: Chains;
 
   constructor(protocol: Protocol<OpenaiConfig>, countTask: (kind: TaskKind) => void) {
     const { clock } = protocol;
@@ -57,12 +62,15 @@ export class OpenaiRoutes {
     this.countTask = countTask;
     this.responses = new ResponseSessions(() => clock.monotonic());
     this.retries = new ClientRetries(() => clock.monotonic());
+    this.chains = new Chains(() => clock.monotonic());
     this.startedAt = Math.floor(clock.now() / 1_000);
   }
 
   readonly find = (path: string): Route | undefined => {
     if (path === "/v1/models")
       return { method: "GET", run: async () => ({ value: this.listModels() }) };
+    if (path === "/v1/health")
+      return { method: "GET", run: async () => ({ value: this.health() }) };
     const [, model] = modelPath.exec(path) ?? [];
     if (model !== undefined)
       return { method: "GET", run: async () => ({ value: this.findModel(model) }) };
@@ -70,18 +78,27 @@ export class OpenaiRoutes {
     return { method: "POST", run: (call) => this.complete(call, path) };
   };
 
-  private listModels(): object {
-    return { object: "list", data: [this.model()] };
+  /** Clients ask whether requests can succeed. */
+  private health(): object {
+    if (this.protocol.isOpen()) return { status: "ok" };
+    const headers = { "Retry-After": "1" };
+    throw new Refusal("not_running", "Doorward is starting or stopping.", { headers });
   }
 
-  private model(): object {
-    const { model } = this.protocol.config();
-    return { id: model, object: "model", created: this.startedAt, owned_by: "doorward" };
+  private listModels(): object {
+    const { model, models } = this.protocol.config();
+    const names = [...new Set([model, ...models])];
+    return { object: "list", data: names.map((name) => this.toModel(name)) };
+  }
+
+  private toModel(id: string): object {
+    return { id, object: "model", created: this.startedAt, owned_by: "doorward" };
   }
 
   private findModel(encoded: string): object {
-    if (decodeName(encoded, "model") === this.protocol.config().model) return this.model();
-    throw new Refusal("model_not_found", "There is no model of this name.", { param: "model" });
+    const name = decodeName(encoded, "model");
+    assertModel(name, this.protocol.config());
+    return this.toModel(name);
   }
 
   private complete(call: Call, path: string): Promise<JsonReply | undefined> {
@@ -100,12 +117,22 @@ export class OpenaiRoutes {
       const { user } = parsed;
       const asked = this.askedIn(parsed);
       const own = readIds(call.request, { user, newId: protocol.newId, known: name, asked });
-      const ids = this.joinEarlier(call, own, digest);
+      const earlier = this.joinEarlier(call, own, digest);
+      const isFirst = own.isNew && earlier.messageId === own.messageId;
+      const chain = isFirst ? this.findChain(call, parsed, own.name) : undefined;
+      const ids = { ...earlier, ...(chain && { name: chain.name }) };
       const session = await sessionOf(protocol, call, ids.name, ids.param);
       if (ids.key !== undefined) this.retries.add(ids.key, { ids, session });
       const turn = await resolveCalls(protocol, session, parsed.turn);
       if (responseId !== undefined) this.responses.add(responseId, ids.name);
-      return this.deliver(call, { parsed: { ...parsed, turn }, ids, session, format, release });
+      return this.deliver(call, {
+        parsed: { ...parsed, turn },
+        ids,
+        session,
+        format,
+        release,
+        watch: chain?.watch ?? ((sink) => sink),
+      });
     });
   }
 
@@ -128,24 +155,32 @@ export class OpenaiRoutes {
     return config().sessions === "shared" ? session : session?.slice(name.length + 1);
   }
 
+  private findChain(call: Call, { turn }: ParsedRequest, newName: string): Continuation {
+    const { http, config } = this.protocol;
+    const client = `${http.peer(call.request).address} ${productOf(call.request)}`;
+    const from = config().sessions_from;
+    return this.chains.find({ call, client, turn, from, newName });
+  }
+
   private parse(path: string, body: JsonObject): ParsedOperation {
-    const { channels } = this.protocol;
-    const context = { model: this.protocol.config().model, channels };
+    const { channels, config } = this.protocol;
+    const context = { ...config(), channels };
     if (path === "/v1/chat/completions") {
       const parsed = parseChatRequest(body, context);
-      return { parsed, format: createChatFormat(this.newIds("chatcmpl-"), parsed.includeUsage) };
+      const ids = this.newIds("chatcmpl-", parsed);
+      return { parsed, format: createChatFormat(ids, parsed.includeUsage) };
     }
     const parsed = parseResponseRequest(body, context);
     const { previousId } = parsed;
     const known = previousId === undefined ? undefined : this.responses.find(previousId);
-    const ids = this.newIds("resp_");
+    const ids = this.newIds("resp_", parsed);
     return { parsed, format: createResponseFormat(ids, parsed), known, responseId: ids.id };
   }
 
-  private newIds(prefix: string): ChatIds {
-    const { config, clock, newId } = this.protocol;
+  private newIds(prefix: string, { model }: Pick<ParsedRequest, "model">): ChatIds {
+    const { clock, newId } = this.protocol;
     const created = Math.floor(clock.now() / 1_000);
-    return { id: prefix + newId(), created, model: config().model };
+    return { id: prefix + newId(), created, model };
   }
 
   private replyToTask(
@@ -165,7 +200,7 @@ export class OpenaiRoutes {
 
   private async deliver(
     call: Call,
-    { parsed, ids, session, format, release }: Delivery,
+    { parsed, ids, session, format, release, watch }: Delivery,
   ): Promise<JsonReply | undefined> {
     const { turn, ignored, stream: isStreamed } = parsed;
     const { messageId: id, isRepeatable, key } = ids;
@@ -177,7 +212,8 @@ export class OpenaiRoutes {
       "X-Request-Id": id,
       ...(ignored !== "" && { "X-Doorward-Ignored": ignored }),
     };
-    const value = await exchange(this.protocol, call, { joined, format, headers, isStreamed });
+    const options = { joined, format, headers, isStreamed, watch };
+    const value = await exchange(this.protocol, call, options);
     return value && { value, headers };
   }
 }

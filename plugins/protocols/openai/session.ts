@@ -10,6 +10,8 @@ export interface RequestIds {
   /** The field or header that contains the name. */
   readonly param: string;
   readonly messageId: string;
+  /** True if neither the client nor an earlier response names the session. */
+  readonly isNew: boolean;
   /** True if the client may repeat the request with the same key. */
   readonly isRepeatable: boolean;
   /** Finds the request if its library repeats it on its own. */
@@ -38,7 +40,8 @@ export function readIds(
     given = value;
     param = header;
   }
-  const name = known ?? given ?? asked ?? (key === undefined ? newId() : shortDigest(key));
+  const named = known ?? given ?? asked ?? (key === undefined ? undefined : shortDigest(key));
+  const [name, isNew] = [named ?? newId(), named === undefined];
   const messageId = `oa:${key === undefined ? newId() : shortDigest(key)}`;
-  return { name, param, messageId, isRepeatable: key !== undefined };
+  return { name, param, isNew, messageId, isRepeatable: key !== undefined };
 }

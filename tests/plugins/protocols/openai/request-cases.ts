@@ -135,7 +135,7 @@ export const requestCases: readonly Case[] = [
       const { headers, text } = await chat({ tools, temperature: 0.5 });
       expect(text).toBe("you said hi");
       expect(headers!["x-doorward-ignored"]).toBe("temperature, tools");
-      expect(last().metadata).toEqual({ openai: { temperature: 0.5 } });
+      expect(last().metadata).toEqual({ openai: { model: "doorward", temperature: 0.5 } });
       expect(last().tools).toEqual([{ name: "search", parameters: {} }]);
     },
   ],

@@ -1,0 +1,166 @@
+// Finds the conversation that a request without the name of a session continues.
+import { createHash } from "node:crypto";
+import type { PreviousTurn } from "../../channels/index.ts";
+import { shortDigest, type Call, type Turn } from "../index.ts";
+import type { TextSink } from "./plain-text.ts";
+
+const maxChains = 1_000;
+const maxAgeMs = 24 * 3_600_000;
+/** Texts of fewer characters, such as "yes", occur in several conversations. */
+const minLongLength = 64;
+/** Long turns that are compared, the latest ones. */
+const maxLongTurns = 16;
+
+/** A text without its white space, because some clients trim the texts that they keep. */
+class TextDigest {
+  private readonly hash = createHash("sha256");
+  length = 0;
+
+  add(text: string): this {
+    this.length += text.length;
+    this.hash.update(text.replace(/\s+/g, ""));
+    return this;
+  }
+
+  end(): Said {
+    const isLong = this.length >= minLongLength;
+    return { digest: this.hash.digest("base64url").slice(0, 22), isLong };
+  }
+}
+
+/** What a client knows of one turn. */
+interface Said {
+  readonly digest: string;
+  readonly isLong: boolean;
+}
+
+/** A conversation whose reply has ended. */
+interface Chain {
+  /** Name of its session. */
+  readonly name: string;
+  /** Name of the session that the first of these conversations has. */
+  readonly root: string;
+  readonly client: string;
+  /** Digest of the turns of both sides, with the reply. */
+  readonly whole: string;
+  /** Digest of the reply. */
+  readonly last: string;
+  /** Digests of long turns before the reply. */
+  readonly long: ReadonlySet<string>;
+  /** Monotonic milliseconds. */
+  readonly at: number;
+  readonly isCurrent: () => boolean;
+}
+
+/** A request whose conversation is found. */
+export interface Continuation {
+  /** Name of the session. */
+  readonly name: string;
+  /** Reads the reply on its way to the client. A request that continues it finds the conversation. */
+  watch(sink: TextSink): TextSink;
+}
+
+interface ChainOptions {
+  readonly call: Pick<Call, "access">;
+  /** Product and address of the client. */
+  readonly client: string;
+  readonly turn: Turn;
+  readonly from: "request" | "history";
+  /** A new name. */
+  readonly newName: string;
+}
+
+const toDialogue = (turns: readonly Pick<PreviousTurn, "role" | "content">[]) =>
+  turns
+    .filter(({ role, content }) => /^(?:user|assistant)$/.test(role) && content.trim() !== "")
+    .map(({ role, content }) => ({ role, ...new TextDigest().add(content).end() }));
+
+const wholeOf = (said: readonly (Said & { readonly role: string })[]): string =>
+  shortDigest(said.map(({ role, digest }) => `${role} ${digest}`).join("\n"));
+
+const longOf = (said: readonly Said[]): ReadonlySet<string> =>
+  new Set(said.flatMap(({ digest, isLong }) => (isLong ? digest : [])).slice(-maxLongTurns));
+
+/** The latest conversations of clients that name no sessions. A restart forgets them. */
+export class Chains {
+  /** Name of the session -> conversation, the oldest first. */
+  private readonly chains = new Map<string, Chain>();
+  private readonly now: () => number;
+
+  /** @param now - Monotonic time in milliseconds. */
+  constructor(now: () => number) {
+    this.now = now;
+  }
+
+  /**
+   * Finds the session. From `history` it is that of the conversation; from `request` it is a new one,
+   * whose name begins with that of the first request, so that lists can show them together.
+   */
+  find(options: ChainOptions): Continuation {
+    const { turn, client, from, newName, call } = options;
+    const before = toDialogue(turn.previous);
+    const found =
+      from === "history" ? this.findForHistory(before, client) : this.findForList(before);
+    const root = found?.root ?? newName;
+    const named = found && from === "request" ? `${root}~${newName.slice(0, 16)}` : newName;
+    const name = found && from === "history" ? found.name : named;
+    const asked = [...before, ...toDialogue([{ role: "user", content: turn.content }])];
+    const isCurrent = (): boolean => call.access.isCurrent?.() !== false;
+    const note = (reply: Said): void => {
+      const whole = wholeOf([...asked, { role: "assistant", ...reply }]);
+      const [last, long] = [reply.digest, longOf(asked)];
+      this.add({ name, root, client, whole, last, long, at: this.now(), isCurrent });
+    };
+    return { name, watch: (sink) => watchReply(sink, note) };
+  }
+
+  /** The one conversation whose turns are those of the request. */
+  private findForList(before: ReturnType<typeof toDialogue>): Chain | undefined {
+    if (before.length === 0) return undefined;
+    const whole = wholeOf(before);
+    return this.only((chain) => chain.whole === whole);
+  }
+
+  private findForHistory(before: ReturnType<typeof toDialogue>, client: string): Chain | undefined {
+    const last = before.at(-1);
+    if (last?.role !== "assistant") return undefined;
+    const long = [...longOf(before.slice(0, -1))];
+    return this.only(
+      (chain) =>
+        chain.client === client &&
+        chain.last === last.digest &&
+        long.some((digest) => chain.long.has(digest)),
+    );
+  }
+
+  private only(matches: (chain: Chain) => boolean): Chain | undefined {
+    const oldest = this.now() - maxAgeMs;
+    const found = [...this.chains.values()].filter(
+      (chain) => chain.at > oldest && chain.isCurrent() && matches(chain),
+    );
+    return found.length === 1 ? found[0] : undefined;
+  }
+
+  private add(chain: Chain): void {
+    this.chains.delete(chain.name);
+    this.chains.set(chain.name, chain);
+    const [oldest] = this.chains.keys();
+    if (this.chains.size > maxChains && oldest !== undefined) this.chains.delete(oldest);
+  }
+}
+
+function watchReply(sink: TextSink, note: (reply: Said) => void): TextSink {
+  const reply = new TextDigest();
+  return {
+    isWritable: () => sink.isWritable(),
+    thought: (delta) => sink.thought(delta),
+    text(delta) {
+      reply.add(delta);
+      sink.text(delta);
+    },
+    over(end) {
+      if (end.outcome !== "failed" && reply.length > 0) note(reply.end());
+      sink.over(end);
+    },
+  };
+}
