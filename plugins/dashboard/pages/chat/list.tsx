@@ -10,6 +10,7 @@ import { Empty } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import type { ConversationActs } from "./acts.ts";
 import { formatPeriod, formatShort } from "./dates.ts";
+import { foldRows, type ListEntry } from "./fold.ts";
 import type { ListRow } from "./list-search.ts";
 import { countUnread } from "./state/seen.ts";
 import { pathOf, type ChatStore } from "./state/store.ts";
@@ -68,7 +69,8 @@ export function List({ store, acts, isReady }: ListProps): JSX.Element {
   }, [words]);
   const all = rowsOf(store);
   const found = searchPart.module.value;
-  const rows = words === "" || !found ? all : found.findRows(store.list, all, words);
+  const rows = words === "" || !found ? undefined : found.findRows(store.list, all, words);
+  const entries = rows ? rows.map((row) => ({ row, rows: [row] })) : foldRows(all);
   const onScroll = ({ currentTarget: box }: { currentTarget: HTMLElement }): void => {
     if (box.scrollHeight - box.scrollTop - box.clientHeight < 300) void store.list.loadMore();
   };
@@ -107,8 +109,8 @@ export function List({ store, acts, isReady }: ListProps): JSX.Element {
         )}
       </header>
       <div class="scroll" onScroll={onScroll}>
-        <Groups rows={rows} store={store} acts={acts} isReady={isReady} />
-        {words !== "" && rows.length === 0 && (
+        <Groups entries={entries} store={store} acts={acts} isReady={isReady} />
+        {words !== "" && entries.length === 0 && (
           <Empty icon="search" title="No matches">
             No conversation contains “{words}”.
           </Empty>
@@ -118,33 +120,34 @@ export function List({ store, acts, isReady }: ListProps): JSX.Element {
   );
 }
 
-type GroupsProps = ListProps & { readonly rows: readonly ListRow[] };
+type GroupsProps = ListProps & { readonly entries: readonly ListEntry[] };
 
-function Groups({ rows, store, acts, isReady }: GroupsProps): JSX.Element {
+function Groups({ entries, ...common }: GroupsProps): JSX.Element {
+  const { isReady } = common;
   const groups = useMemo(() => {
     const now = serverNow();
-    const byName = new Map<string, ListRow[]>();
-    for (const row of rows) {
-      const name = !isReady ? "" : row.at === 0 ? "In this browser" : formatPeriod(row.at, now);
-      byName.set(name, [...(byName.get(name) ?? []), row]);
+    const byName = new Map<string, ListEntry[]>();
+    for (const entry of entries) {
+      const { at } = entry.row;
+      const name = !isReady ? "" : at === 0 ? "In this browser" : formatPeriod(at, now);
+      byName.set(name, [...(byName.get(name) ?? []), entry]);
     }
     return [...byName];
-  }, [rows, isReady]);
+  }, [entries, isReady]);
   return (
     <>
       {groups.map(([name, items]) => (
         <div key={name}>
           <h3>{name || "\u00a0"}</h3>
           <ul>
-            {items.map((row) => (
-              <RowView
-                key={`${row.channel} ${row.session}`}
-                row={row}
-                store={store}
-                acts={acts}
-                isReady={isReady}
-              />
-            ))}
+            {items.map(({ row, rows }) => {
+              const key = `${row.channel} ${rows.at(-1)!.session}`;
+              return rows.length === 1 ? (
+                <RowView key={key} row={row} {...common} />
+              ) : (
+                <FoldView key={key} row={row} rows={rows} {...common} />
+              );
+            })}
           </ul>
         </div>
       ))}
@@ -157,7 +160,39 @@ const isPlainClick = (event: MouseEvent): boolean =>
 
 type RowProps = ListProps & { readonly row: ListRow };
 
-function RowView({ row, store, acts, isReady }: RowProps): JSX.Element {
+/** Several requests of a client that continue one another. */
+function FoldView({ row, rows, ...common }: RowProps & ListEntry): JSX.Element {
+  return (
+    <li>
+      <div class="talk">
+        <RowLink row={row} {...common} />
+      </div>
+      <details class="fold">
+        <summary>{rows.length} requests</summary>
+        <ul>
+          {rows.map((each) => (
+            <RowView key={each.session} row={each} {...common} />
+          ))}
+        </ul>
+      </details>
+    </li>
+  );
+}
+
+function RowView(props: RowProps): JSX.Element {
+  const { row, acts } = props;
+  const { id, title } = row;
+  return (
+    <li class="talk">
+      <RowLink {...props} />
+      {id !== undefined && (
+        <Menu label={`Actions for ${title}`} compact items={acts.menu(id, title, row)} />
+      )}
+    </li>
+  );
+}
+
+function RowLink({ row, store, isReady }: RowProps): JSX.Element {
   const { url } = useSite();
   const { title, text, at, unread, isFailed, session, seq } = row;
   const { conversation } = store.place.value;
@@ -167,33 +202,28 @@ function RowView({ row, store, acts, isReady }: RowProps): JSX.Element {
       ? conversation.history.value.id === row.id
       : conversation.session === session && row.channel === "pico");
   return (
-    <li class="talk">
-      <a
-        href={url(pathOf(row))}
-        aria-current={isCurrent ? "page" : undefined}
-        onClick={(event) => {
-          if (!isPlainClick(event)) return;
-          event.preventDefault();
-          store.open(row, seq);
-        }}
-      >
-        <b class="cut" dir="auto">
-          {title}
-        </b>
-        <time>{isReady && at > 0 ? formatShort(at, serverNow()) : ""}</time>
-        <p class={`cut${isFailed ? " bad" : ""}`} dir="auto">
-          {isFailed ? "Not delivered" : text || "\u00a0"}
-        </p>
-        {unread > 0 && (
-          <span class="count">
-            <span class="unseen">Unread: </span>
-            {unread}
-          </span>
-        )}
-      </a>
-      {row.id !== undefined && (
-        <Menu label={`Actions for ${title}`} compact items={acts.menu(row.id, title, row)} />
+    <a
+      href={url(pathOf(row))}
+      aria-current={isCurrent ? "page" : undefined}
+      onClick={(event) => {
+        if (!isPlainClick(event)) return;
+        event.preventDefault();
+        store.open(row, seq);
+      }}
+    >
+      <b class="cut" dir="auto">
+        {title}
+      </b>
+      <time>{isReady && at > 0 ? formatShort(at, serverNow()) : ""}</time>
+      <p class={`cut${isFailed ? " bad" : ""}`} dir="auto">
+        {isFailed ? "Not delivered" : text || "\u00a0"}
+      </p>
+      {unread > 0 && (
+        <span class="count">
+          <span class="unseen">Unread: </span>
+          {unread}
+        </span>
       )}
-    </li>
+    </a>
   );
 }

@@ -1,0 +1,32 @@
+/** Folds conversations that continue one another into one entry of the list. @module */
+import type { ListRow } from "./list-search.ts";
+
+/** Names that the OpenAI protocol gives: `ROOT`, and `ROOT~RANDOM` for those that continue it. */
+const rootPattern = /^(?:openai\/)?([0-9a-f]{32})(?:~[0-9a-f]{16})?$/;
+
+/** One entry: a conversation, or the newest of several. */
+export interface ListEntry {
+  readonly row: ListRow;
+  /** All conversations of the entry, the newest first. One in most entries. */
+  readonly rows: readonly ListRow[];
+}
+
+/** @param rows - The newest first. */
+export function foldRows(rows: readonly ListRow[]): readonly ListEntry[] {
+  const entries = new Map<string, ListRow[]>();
+  for (const row of rows) {
+    const [, root] = (row.channel === "pico" && rootPattern.exec(row.session)) || [];
+    const key = root ?? `${row.channel} ${row.session}`;
+    const known = entries.get(key);
+    if (known) known.push(row);
+    else entries.set(key, [row]);
+  }
+  return [...entries.values()].map((found) => ({ row: toHead(found), rows: found }));
+}
+
+/** The newest conversation, with the title of the first one. */
+function toHead(rows: readonly ListRow[]): ListRow {
+  const [newest] = rows;
+  const unread = rows.reduce((sum, row) => sum + row.unread, 0);
+  return { ...newest!, title: rows.at(-1)!.title, unread };
+}
