@@ -160,6 +160,30 @@ describe("Conversations of the chat page", () => {
     });
   });
 
+  test("shows requests that continue one another as one entry", async () => {
+    await open("/chat/one", async (page) => {
+      await connected(page);
+      const root = `openai/${"0123456789abcdef".repeat(2)}`;
+      const chain = ["Is it warm?", "And tomorrow?", "Thanks"].map((title, at) => ({
+        ...conversations[0]!,
+        ...{ id: `chain-${at}`, title, usedAt: conversations[0]!.usedAt + at },
+        session: at === 0 ? root : `${root}~${`${at}`.repeat(16)}`,
+      }));
+      const all = [...chain, ...conversations];
+      dashboard.site.views.set("GET /api/conversations", {
+        ...conversationList(),
+        conversations: all,
+      });
+      dashboard.site.emit("rate", { at: 0, in: 0, out: 0, connections: 1, queuedBytes: 0 });
+      await list(page).getByText("3 requests", { exact: true }).waitFor();
+      const later = list(page).getByRole("link", { name: /And tomorrow/ });
+      expect(await later.isVisible()).toBe(false);
+      await list(page).getByText("3 requests", { exact: true }).click();
+      await later.click();
+      await page.getByRole("heading", { name: "And tomorrow?" }).waitFor();
+    });
+  });
+
   test("offers the suggestions of the application", async () => {
     dashboard.site.views.delete("GET /api/conversations");
     dashboard.site.answer = () => [404, { error: "not_found" }];
