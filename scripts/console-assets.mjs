@@ -118,7 +118,7 @@ const gzipSize = (content) => gzipSync(content, { level: 9 }).length;
 /** Bytes that a page loads before it reacts, with gzip. */
 const budgets = { script: 23_900, style: 12_000 };
 /** Script budgets of other pages. */
-const scriptBudgets = { "chat.js": 27_500, "docs.js": 18_700, "overview.js": 21_100 };
+const scriptBudgets = { "chat.js": 27_700, "docs.js": 18_700, "overview.js": 21_100 };
 /** Loads before every page of the console. */
 const earlyScript = "early.js";
 const sharedStyles = ["tokens.css", "base.css", "frame.css"];

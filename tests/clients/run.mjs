@@ -3,7 +3,7 @@
 //   node tests/clients/run.mjs [--write] [NAME...]
 //
 // Each file in cases/ is one client. Its first line is a comment with JSON: `client`, `protocol`,
-// `packages` with versions, and optionally `version` to show and `shows`, a remark for the table.
+// `packages` with versions, and optionally `version` to show and `shows`, a note for the table.
 // `--write` puts the table of all clients into docs/doors.md. The exit code is 1 if a client fails.
 import { spawn } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";

@@ -28,7 +28,7 @@ class TextDigest {
   }
 }
 
-/** What a client knows of one turn. */
+/** One turn, as a client knows it. */
 interface Said {
   readonly digest: string;
   readonly isLong: boolean;
@@ -56,7 +56,7 @@ interface Chain {
 export interface Continuation {
   /** Name of the session. */
   readonly name: string;
-  /** Reads the reply on its way to the client. A request that continues it finds the conversation. */
+  /** Reads the reply on its way to the client, so that later requests find the conversation. */
   watch(sink: TextSink): TextSink;
 }
 
@@ -93,8 +93,8 @@ export class Chains {
   }
 
   /**
-   * Finds the session. From `history` it is that of the conversation; from `request` it is a new one,
-   * whose name begins with that of the first request, so that lists can show them together.
+   * Finds the session. From `history`, it is that of the conversation. From `request`, it is a new
+   * one, whose name begins with that of the first request, so that lists can fold them.
    */
   find(options: ChainOptions): Continuation {
     const { turn, client, from, newName, call } = options;

@@ -14,7 +14,7 @@ equal("history", (await generateText({ model, messages })).text, "before: a, b")
 await fails("errors", () => generateText({ model, prompt: "fail", maxRetries: 0 }));
 const abort = new AbortController();
 const slow = streamText({ model, prompt: "slow", abortSignal: abort.signal });
-for await (const _ of slow.textStream) break;
+await slow.textStream[Symbol.asyncIterator]().next();
 abort.abort();
 equal("stop", await isStopped(), true);
 done();

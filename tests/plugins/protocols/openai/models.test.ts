@@ -102,7 +102,7 @@ describe("sender", () => {
     ["Mozilla/5.0 (X11; Linux x86_64)", "OpenAI client"],
     ["<b>/1", "OpenAI client"],
     [`${"x".repeat(400)}/1`, `OpenAI client (${"x".repeat(60)})`],
-  ])("is named by the product in %s", async (agent, name) => {
+  ])("takes its name from the product in %s", async (agent, name) => {
     const service = await start();
     service.state.handler = echo;
     await post(service, "/chat/completions", ask("m"), { "User-Agent": agent });
