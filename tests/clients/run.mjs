@@ -4,7 +4,8 @@
 //
 // Each file in cases/ is one client. Its first line is a comment with JSON: `client`, `protocol`,
 // `packages` with versions, and optionally `version` to show and `shows`, a note for the table.
-// `--write` puts the table of all clients into docs/doors.md. The exit code is 1 if a client fails.
+// `--write` puts the clients that did not fail into the table of docs/doors.md, and leaves the rows
+// of others. The exit code is 1 if a client fails.
 import { spawn } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -117,26 +118,34 @@ const titles = { openai: "OpenAI", ai_sdk: "AI SDK", ag_ui: "AG-UI" };
 const versionOf = ({ packages, version }) =>
   version ?? packages[0].replace(/^.*?(?:@|==|@v)([\d.]+.*)$/, "$1");
 
-function toTable(results) {
-  const rows = results.map(({ one, outcome, text }) => {
-    const works = outcome === "works" ? text : `not tested: ${text}`;
-    const cells = [one.client, versionOf(one), titles[one.protocol]];
-    return `| ${[...cells, one.shows ? `${works}; ${one.shows}` : works].join(" | ")} |`;
-  });
-  return [
-    "| client | version | protocol | what works |",
-    "| --- | --- | --- | --- |",
-    ...rows.toSorted((a, b) => a.localeCompare(b, "en")),
-  ].join("\n");
+function toRow({ one, outcome, text }) {
+  const works = outcome === "works" ? text : `not tested: ${text}`;
+  const cells = [one.client, versionOf(one), titles[one.protocol]];
+  return `| ${[...cells, one.shows ? `${works}; ${one.shows}` : works].join(" | ")} |`;
 }
 
-async function writeTable(results) {
+/** Replaces the rows of the clients that ran. The other rows stay. */
+async function writeTable(results, cases) {
   const text = await readFile(page, "utf8");
   const [begin, end] = ["<!-- clients -->", "<!-- end of clients -->"];
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
   if (from === -1 || to === -1) throw new Error(`docs/doors.md must contain ${begin} and ${end}`);
-  const table = `${begin}\n\n${toTable(results)}\n\n`;
-  await writeFile(page, text.slice(0, from) + table + text.slice(to));
+  const rows = new Map(
+    text
+      .slice(from, to)
+      .split("\n")
+      .filter((line) => line.startsWith("| "))
+      .map((line) => [line.split("|")[1].trim(), line]),
+  );
+  for (const result of results)
+    if (result.outcome !== "fails") rows.set(result.one.client, toRow(result));
+  const known = cases.flatMap(({ client }) => rows.get(client) ?? []);
+  const table = [
+    "| client | version | protocol | what works |",
+    "| --- | --- | --- | --- |",
+    ...known.toSorted((a, b) => a.localeCompare(b, "en")),
+  ].join("\n");
+  await writeFile(page, `${text.slice(0, from)}${begin}\n\n${table}\n\n${text.slice(to)}`);
 }
 
 const { values, positionals } = parseArgs({
@@ -161,6 +170,6 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 const failed = results.filter(({ outcome }) => outcome === "fails");
-if (values.write && failed.length === 0 && positionals.length === 0) await writeTable(results);
+if (values.write) await writeTable(results, cases);
 console.log(`${results.length - failed.length} of ${results.length} clients without a failure`);
 process.exitCode = failed.length > 0 ? 1 : 0;

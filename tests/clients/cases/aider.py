@@ -8,5 +8,6 @@ command = [sys.executable, "-m", "aider", "--model", "openai/gpt-4o", "--openai-
 command += ["--openai-api-key", token, "--no-git", "--no-analytics", "--no-check-update", "--yes-always"]
 command += ["--no-show-model-warnings", "--no-pretty", "--chat-mode", "ask", "--message", "hello"]
 output = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=50).stdout
+print(output)
 equal("reply", "you said hello" in output, True)
 done()

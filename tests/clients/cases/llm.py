@@ -1,4 +1,4 @@
-# {"client":"llm","protocol":"openai","packages":["llm==0.36"],"shows":"extra-openai-models.yaml with api_base"}
+# {"client":"llm","protocol":"openai","packages":["llm==0.36"],"shows":"extra-openai-models.yaml with api_base and api_key_name"}
 import os
 import pathlib
 import subprocess
@@ -9,7 +9,7 @@ home.mkdir()
 os.environ["LLM_USER_PATH"] = str(home)
 from check import base_url, done, equal, token  # noqa: E402
 
-(home / "extra-openai-models.yaml").write_text(f"- model_id: door\n  model_name: gpt-4o\n  api_base: {base_url}\n")
+(home / "extra-openai-models.yaml").write_text(f"- model_id: door\n  model_name: gpt-4o\n  api_base: {base_url}\n  api_key_name: door\n")
 
 
 def ask(*words):
