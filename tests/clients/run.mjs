@@ -73,10 +73,10 @@ const kinds = {
   },
   ".rs": {
     helpers: [],
-    install: ({ packages, file }) => [
+    // The program is case.rs, which cargo finds by the name of the package.
+    install: ({ packages }) => [
       ["cargo", ["init", "--name", "case"]],
       ["cargo", ["add", ...packages]],
-      ["cp", [file, join("src", "main.rs")]],
       ["cargo", ["build", "-q"]],
     ],
     command: () => ["cargo", ["run", "-q"]],
@@ -101,7 +101,7 @@ async function check(one, service, folder) {
   const file = `case${extname(one.file)}`;
   await copyFile(join(here, "cases", one.file), join(cwd, file));
   for (const helper of kind.helpers) await copyFile(join(here, helper), join(cwd, helper));
-  for (const [command, args] of kind.install({ ...one, file })) {
+  for (const [command, args] of kind.install(one)) {
     const { code, output } = await run(command, args, { cwd, env: kind.env, ms: installMs });
     if (code !== 0) return { outcome: "missing", text: lastLine(output), output };
   }

@@ -1,4 +1,4 @@
-// {"client":"async-openai","protocol":"openai","packages":["async-openai@0.29.0","tokio@1","--features","tokio/full"]}
+// {"client":"async-openai","protocol":"openai","packages":["async-openai@0.29.0","tokio@1"]}
 use async_openai::{config::OpenAIConfig, types::*, Client};
 use std::env;
 
@@ -7,7 +7,7 @@ fn request(content: &str) -> CreateChatCompletionRequest {
     CreateChatCompletionRequestArgs::default().model("gpt-4o").messages([message.into()]).build().unwrap()
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() {
     let config = OpenAIConfig::new()
         .with_api_base(env::var("BASE_URL").unwrap())
