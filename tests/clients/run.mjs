@@ -141,7 +141,7 @@ async function writeTable(results, cases) {
     if (result.outcome !== "fails") rows.set(result.one.client, toRow(result));
   const known = cases.flatMap(({ client }) => rows.get(client) ?? []);
   const table = [
-    "| client | version | protocol | what works |",
+    "| client | version | protocol | works |",
     "| --- | --- | --- | --- |",
     ...known.toSorted((a, b) => a.localeCompare(b, "en")),
   ].join("\n");

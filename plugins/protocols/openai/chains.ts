@@ -34,13 +34,20 @@ interface Said {
   readonly isLong: boolean;
 }
 
+/** The client of a conversation. */
+interface Owner {
+  /** Id of the sender: the token, or the person whose token it is. */
+  readonly sender: string;
+  /** Product and address. */
+  readonly client: string;
+}
+
 /** A conversation whose reply has ended. */
-interface Chain {
+interface Chain extends Owner {
   /** Name of its session. */
   readonly name: string;
   /** Name of the session that the first of these conversations has. */
   readonly root: string;
-  readonly client: string;
   /** Digest of the turns of both sides, with the reply. */
   readonly whole: string;
   /** Digest of the reply. */
@@ -75,6 +82,8 @@ const toDialogue = (turns: readonly Pick<PreviousTurn, "role" | "content">[]) =>
     .filter(({ role, content }) => /^(?:user|assistant)$/.test(role) && content.trim() !== "")
     .map(({ role, content }) => ({ role, ...new TextDigest().add(content).end() }));
 
+type Dialogue = ReturnType<typeof toDialogue>;
+
 const wholeOf = (said: readonly (Said & { readonly role: string })[]): string =>
   shortDigest(said.map(({ role, digest }) => `${role} ${digest}`).join("\n"));
 
@@ -99,8 +108,9 @@ export class Chains {
   find(options: ChainOptions): Continuation {
     const { turn, client, from, newName, call } = options;
     const before = toDialogue(turn.previous);
+    const owner = { sender: call.access.sender.id, client };
     const found =
-      from === "history" ? this.findForHistory(before, client) : this.findForList(before);
+      from === "history" ? this.findForHistory(before, owner) : this.findForList(before, owner);
     const root = found?.root ?? newName;
     const named = found && from === "request" ? `${root}~${newName.slice(0, 16)}` : newName;
     const name = found && from === "history" ? found.name : named;
@@ -109,24 +119,25 @@ export class Chains {
     const note = (reply: Said): void => {
       const whole = wholeOf([...asked, { role: "assistant", ...reply }]);
       const [last, long] = [reply.digest, longOf(asked)];
-      this.add({ name, root, client, whole, last, long, at: this.now(), isCurrent });
+      this.add({ name, root, ...owner, whole, last, long, at: this.now(), isCurrent });
     };
     return { name, watch: (sink) => watchReply(sink, note) };
   }
 
   /** The one conversation whose turns are those of the request. */
-  private findForList(before: ReturnType<typeof toDialogue>): Chain | undefined {
+  private findForList(before: Dialogue, { sender }: Owner): Chain | undefined {
     if (before.length === 0) return undefined;
     const whole = wholeOf(before);
-    return this.only((chain) => chain.whole === whole);
+    return this.only((chain) => chain.sender === sender && chain.whole === whole);
   }
 
-  private findForHistory(before: ReturnType<typeof toDialogue>, client: string): Chain | undefined {
+  private findForHistory(before: Dialogue, { sender, client }: Owner): Chain | undefined {
     const last = before.at(-1);
     if (last?.role !== "assistant") return undefined;
     const long = [...longOf(before.slice(0, -1))];
     return this.only(
       (chain) =>
+        chain.sender === sender &&
         chain.client === client &&
         chain.last === last.digest &&
         long.some((digest) => chain.long.has(digest)),

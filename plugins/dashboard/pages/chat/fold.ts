@@ -1,8 +1,9 @@
 /** Folds conversations that continue one another into one entry of the list. @module */
 import type { ListRow } from "./list-search.ts";
 
-/** Names that the OpenAI protocol gives: `ROOT`, and `ROOT~RANDOM` for those that continue it. */
-const rootPattern = /^(?:openai\/)?([0-9a-f]{32})(?:~[0-9a-f]{16})?$/;
+/** Names that the OpenAI protocol gives: `ROOT`, and `ROOT~RANDOM` for those that continue it. The
+ *  names of the protocol and of a person may precede them. */
+const rootPattern = /^((?:.*\/)?[0-9a-f]{32})(?:~[0-9a-f]{16})?$/;
 
 /** One entry: a conversation, or the newest of several. */
 export interface ListEntry {

@@ -1,5 +1,6 @@
 // Tests which conversation a request without the name of a session belongs to.
 import { afterEach, describe, expect, test } from "vitest";
+import { Chains } from "../../../../plugins/protocols/openai/chains.ts";
 import { startProtocols, tokens, type ProtocolService } from "../../../support/protocol-service.ts";
 
 const started: ProtocolService[] = [];
@@ -144,5 +145,27 @@ describe("sessions from the history", () => {
     await ask(service, [says("user", long)]);
     for (const header of ["X-Doorward-Session", "X-OpenWebUI-Chat-Id", "X-Conversation-Id"])
       expect(await ask(service, second(), { headers: { [header]: "mine" } })).toBe("mine");
+  });
+});
+
+describe("Chains", () => {
+  test.each(["request", "history"] as const)("keeps senders apart, from the %s", (from) => {
+    const chains = new Chains(() => 0);
+    const find = (id: string, newName: string, ...said: readonly string[]) => {
+      const turns = said.map((content, at) => ({
+        role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
+        content,
+      }));
+      const turn = { content: "more", media: [], previous: turns, metadata: {} };
+      const call = { access: { sender: { id }, scope: undefined } };
+      return chains.find({ call, client: "curl", turn, from, newName });
+    };
+    const sink = { isWritable: () => true, text() {}, thought() {}, over() {} };
+    const watched = find("host:ann", "a".repeat(32), long, "yes").watch(sink);
+    watched.text("reply");
+    watched.over({ outcome: "completed", finishReason: "stop", messages: 1 });
+    const turns = [long, "yes", "more", "reply"];
+    expect(find("host:ben", "b".repeat(32), ...turns).name).toBe("b".repeat(32));
+    expect(find("host:ann", "c".repeat(32), ...turns).name).toMatch(/^a{32}/);
   });
 });
