@@ -26,7 +26,6 @@ import type {
   QuestionResult,
 } from "./question-contract.ts";
 
-export type { ChannelsEvents } from "./events.ts";
 export type * from "./question-contract.ts";
 export type {
   Address,

@@ -5,7 +5,6 @@ import type { MediaFiles } from "../media/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   Address,
-  ChannelsEvents,
   ChannelAdapter,
   Channels,
   DeliveredMessage,
@@ -15,6 +14,7 @@ import type {
 import { AnswerStop, stopTimes } from "./answer-stop.ts";
 import { AttachedChannels } from "./attached-channels.ts";
 import { Deletions } from "./deletions.ts";
+import type { ChannelsEvents } from "./events.ts";
 import { OwnershipQueue } from "./ownership-queue.ts";
 import { createHistory } from "./history.ts";
 import { Inbound } from "./inbound.ts";
@@ -42,9 +42,9 @@ export {
 } from "./edit-throttle.ts";
 export { createMessageIds, type MessageIds, type MessageIdsOptions } from "./message-ids.ts";
 export { createSendQueue, type SendQueue, type SendQueueOptions } from "./send-queue.ts";
+export type { ChannelsEvents } from "./events.ts";
 export { splitText } from "./split-text.ts";
 export type {
-  ChannelsEvents,
   Address,
   AnswerEnd,
   AttachedChannel,

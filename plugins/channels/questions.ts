@@ -14,7 +14,6 @@ import { toSentence } from "./question-text.ts";
 import type {
   Address,
   AnswerResult,
-  ChannelsEvents,
   DurableQuestionInput,
   OpenQuestion,
   OutboundMessage,
@@ -28,6 +27,7 @@ import type {
   Receipt,
   Sender,
 } from "./contract.ts";
+import type { ChannelsEvents } from "./events.ts";
 
 /** Open questions of one session, and of the process. */
 const maxPerSession = 16;

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { Awaitable, Release } from "../../kernel/index.ts";
-import type { ChannelsEvents } from "../channels/contract.ts";
+import type { ChannelsEvents } from "../channels/events.ts";
 import type { Address, Conversations } from "../conversations/contract.ts";
 import type { MediaConfig, MediaInput } from "./config.ts";
 

@@ -156,17 +156,20 @@ const files = (await readdir(join(here, "cases"))).filter((file) => extname(file
 const cases = await Promise.all(files.toSorted().map(readCase));
 const wanted = cases.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
 const folder = await mkdtemp(join(tmpdir(), "doorward-clients-"));
-const service = await startService();
+/** Program -> its service. Without a program, the service has replies of its own. */
+const services = new Map();
 const results = [];
 try {
   for (const one of wanted) {
-    const result = { one, ...(await check(one, service, folder)) };
+    const { application } = one;
+    if (!services.has(application)) services.set(application, await startService(application));
+    const result = { one, ...(await check(one, services.get(application), folder)) };
     results.push(result);
     console.log(`${result.outcome.padEnd(8)} ${one.name.padEnd(24)} ${result.text}`);
     if (result.outcome === "fails") console.log(result.output.replace(/^/gm, "    "));
   }
 } finally {
-  await service.stop();
+  for (const service of services.values()) await service.stop();
   await rm(folder, { recursive: true, force: true });
 }
 const failed = results.filter(({ outcome }) => outcome === "fails");

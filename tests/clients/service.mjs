@@ -1,6 +1,8 @@
 // Starts the service that the cases talk to, with a program whose replies they expect.
 import { createServer } from "node:http";
 import { once } from "node:events";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createKernel } from "../../dist/kernel/index.js";
 import { application, channels } from "../../dist/plugins/channels/index.js";
 import { http } from "../../dist/plugins/http/index.js";
@@ -8,8 +10,11 @@ import { picoServer } from "../../dist/plugins/pico-server/index.js";
 import { agUi } from "../../dist/plugins/protocols/ag-ui/index.js";
 import { aiSdk } from "../../dist/plugins/protocols/ai-sdk/index.js";
 import { openai } from "../../dist/plugins/protocols/openai/index.js";
+import { program } from "../../dist/plugins/program/index.js";
 import { programErrors } from "../../dist/plugins/program/errors.js";
 import { memory, tokenStore } from "../../dist/plugins/token-store/index.js";
+
+const examples = fileURLToPath(new URL("../../examples", import.meta.url));
 
 const tokens = Object.fromEntries(
   ["pico", "openai", "ai_sdk", "ag_ui"].map((name) => [name, `${name}-`.repeat(12)]),
@@ -42,8 +47,11 @@ async function reply(message, state) {
   await stream.end();
 }
 
-/** @returns The addresses and tokens of each protocol, and a function that stops the service. */
-export async function startService() {
+/**
+ * @param example - A program of `examples`, instead of the replies above.
+ * @returns The addresses and tokens of each protocol, and a function that stops the service.
+ */
+export async function startService(example) {
   const state = { stopped: "none" };
   const enabled = { enabled: true, message_rate: 0 };
   const kernel = createKernel(
@@ -55,7 +63,13 @@ export async function startService() {
       openai(),
       aiSdk(),
       agUi(),
-      application((message) => reply(message, state)),
+      example === undefined
+        ? application((message) => reply(message, state))
+        : program({
+            command: ["python3", join(examples, example)],
+            cwd: examples,
+            env: process.env,
+          }),
     ],
     {
       config: {

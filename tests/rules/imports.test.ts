@@ -146,7 +146,7 @@ const pluginRule: Rule = (file, wanted) => {
     return libraries[path]?.has(own) ? undefined : "this plugin does not use this library";
   if (sharedParts[path]?.has(own)) return undefined;
   if (own === "redis" && storeParts.test(path)) return undefined;
-  if (typeOnly && /^plugins\/[^/]+\/contract\.ts$/.test(path)) return undefined;
+  if (typeOnly && /^plugins\/[^/]+\/(contract|events)\.ts$/.test(path)) return undefined;
   const other = pluginOf(path);
   if (other === undefined) return "import only the kernel, libraries and types of plugins";
   if (own === "conversations" && ["channels", "redis"].includes(other))

@@ -28,7 +28,7 @@ import type { OpenaiConfig } from "./config.ts";
 import { assertFields, readTools, splitIgnored } from "./fields.ts";
 
 /** The model names of the settings. Without `models`, clients may send any name. */
-export type ModelNames = Pick<OpenaiConfig, "model" | "models">;
+type ModelNames = Pick<OpenaiConfig, "model" | "models">;
 
 export interface ParsedRequest {
   readonly turn: Turn;

@@ -51,7 +51,7 @@ describe("message", () => {
   test("carries the tools and the choice of the client", async () => {
     await chat({ messages: [user], tools: chatTools, tool_choice: "auto" });
     expect(lastMessage()).toMatchObject({ tools: [tool], toolChoice: "auto" });
-    expect(lastMessage().metadata).toBeUndefined();
+    expect(lastMessage().metadata).toEqual({ openai: { model: "doorward" } });
   });
 
   test.each([

@@ -156,7 +156,7 @@ describe("Chains", () => {
         role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
         content,
       }));
-      const turn = { content: "more", media: [], previous: turns, metadata: {} };
+      const turn = { content: "more", media: [], previous: turns, metadata: {}, left: [] };
       const call = { access: { sender: { id }, scope: undefined } };
       return chains.find({ call, client: "curl", turn, from, newName });
     };
