@@ -116,9 +116,11 @@ export async function consoleEntries(root) {
 const gzipSize = (content) => gzipSync(content, { level: 9 }).length;
 
 /** Bytes that a page loads before it reacts, with gzip. */
-const budgets = { script: 23_900, style: 12_000 };
+const budgets = { script: 24_100, style: 12_000 };
 /** Script budgets of other pages. */
-const scriptBudgets = { "chat.js": 27_700, "docs.js": 18_700, "overview.js": 21_100 };
+const scriptBudgets = { "chat.js": 30_300, "docs.js": 18_900, "overview.js": 21_200 };
+/** The chat draws lists, answers, tables, code, maths and the inspector. */
+const styleBudgets = { "chat.js": 13_000 };
 /** Loads before every page of the console. */
 const earlyScript = "early.js";
 const sharedStyles = ["tokens.css", "base.css", "frame.css"];
@@ -147,7 +149,10 @@ export async function checkBudgets(scripts, target) {
       .map(async ({ fileName: script }) => {
         const style = script.replace(/\.js$/, ".css");
         const own = existsSync(path.join(target, style)) ? [style] : [];
-        const limits = { ...budgets, script: scriptBudgets[script] ?? budgets.script };
+        const limits = {
+          script: scriptBudgets[script] ?? budgets.script,
+          style: styleBudgets[script] ?? budgets.style,
+        };
         const sizes = {
           script: await sizeOf([earlyScript, ...atOnce(script)]),
           style: await sizeOf([...sharedStyles, ...own]),

@@ -281,6 +281,11 @@ export interface Channels {
    * @throws store_unavailable if the store cannot be read.
    */
   history(to: Address, options?: HistoryOptions): Promise<Page<Turn>>;
+  /**
+   * Sets the title of a stored conversation; one that a person chose stays.
+   * @throws title_invalid unless the text has 1 to 200 characters.
+   */
+  title(to: Address, text: string): Promise<void>;
   /** Whether the application has this capability now. */
   can(name: "tools" | "continue"): boolean;
   /** The `suggestions` of the application; undefined if it has none. */

@@ -18,6 +18,7 @@ export const channelsErrors = errorTable({
     "application(async ({ content, reply }) => { await reply({ content }); }).",
   suggestions_invalid: (expected: string) =>
     `"suggestions" of the application must be ${expected}, such as ["What can you do?"].`,
+  title_invalid: "A title has 1 to 200 characters; pass a shorter one.",
   no_application:
     "No application receives messages; add application() or echo() to the plugin list.",
   id_reused: "Another message already used this id; give each message its own id.",

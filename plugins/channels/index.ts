@@ -22,7 +22,8 @@ import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts
 import { Recording } from "./recording.ts";
 import type { RunOptions } from "./run-options.ts";
 import { OpenReplies } from "./open-replies.ts";
-import { addAnswer, createTrafficCounts, recordTimes, type TrafficCounts } from "./traffic.ts";
+import { Titles } from "./titles.ts";
+import { addAnswer, createTrafficCounts, trafficCalls, type TrafficCounts } from "./traffic.ts";
 import { SessionQuestions } from "./session-questions.ts";
 import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
 import { isAnswerId } from "./durable-answers.ts";
@@ -309,7 +310,7 @@ function createInbound(
   calls: Pick<
     RunOptions,
     "send" | "openReplies" | "history" | "stream" | "deletions" | "questions"
-  >,
+  > & { readonly titles: Titles },
   adapters: AttachedChannels,
   counts: TrafficCounts,
 ): Inbound {
@@ -332,6 +333,7 @@ function createInbound(
       const { channel, session, id, protocol } = message;
       const { outcome, code } = end;
       const told = adapters.get(channel)?.ended?.(session, id, end);
+      if (calls.titles.waiting.size > 0) calls.titles.answerEnded(message);
       counts.recorder?.ended(message, end);
       if (outcome === "completed") addAnswer(counts, { at: clock.now(), ms });
       emit("channels:answer-ended", () => ({
@@ -384,14 +386,16 @@ interface DeletionTargets {
   readonly questions: SessionQuestions;
   readonly route: InboundRoute;
   readonly streams: ReplyStreams;
+  readonly titles: Titles;
 }
 
 /** Ends everything of a session whose conversation is deleted. */
 function watchDeletions({ uses, emit }: ChannelsScope, targets: DeletionTargets): void {
-  const { adapters, deletions, questions, route, streams } = targets;
+  const { adapters, deletions, titles, questions, route, streams } = targets;
   uses.conversations?.watchDeletions?.((address) => {
     deletions.add(address);
     questions.deleted(address);
+    titles.forget(address);
     const release = route.forget(address);
     streams.forget(address);
     adapters.get(address.channel)?.forgotten?.(address.session);
@@ -432,12 +436,13 @@ interface ServiceParts {
   readonly adapters: AttachedChannels;
   readonly recording: Recording;
   readonly counts: TrafficCounts;
+  readonly titles: Titles;
 }
 
 function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
   const { clock, emit } = scope;
   const { outbound, openReplies, inbound, route, streams, receipts } = parts;
-  const { history, adapters, recording, counts, answer, questions } = parts;
+  const { history, adapters, recording, counts, answer, questions, titles } = parts;
   const drained = (): Promise<void> => inbound.drained();
   return {
     typing: outbound.typing,
@@ -452,9 +457,8 @@ function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
     handle: (application, options) => inbound.handle(application, options),
     stream: (to, options) => streams.open(to, options),
     history,
-    traffic: () => counts,
-    recordTimes: () => recordTimes(counts, clock),
-    times: () => counts.recorder?.list() ?? [],
+    title: (to, text) => titles.set(to, text),
+    ...trafficCalls(counts, clock),
     can: inbound.can,
     suggestions: () => inbound.suggestions(),
     stop: (to, id, by) => route.stopMessages(to, id, by),
@@ -508,7 +512,6 @@ export function channels(): Plugin<ChannelsShape> {
       const recording = new Recording({ conversations: uses.conversations, clock, log });
       const adapters = new AttachedChannels();
       let sending = false;
-
       const counts = createTrafficCounts();
       const isRunning = (): boolean => sending;
       const isAsking = (to: Address): boolean => questions.isOpen(to);
@@ -524,9 +527,17 @@ export function channels(): Plugin<ChannelsShape> {
         history,
         deliver: (...delivery) => route.deliver(...delivery),
       });
+      const titles = new Titles(uses.conversations, log);
       const inbound = createInbound(
         scope,
-        { ...sendingParts.calls, send, openReplies, history, questions: questions.questions },
+        {
+          ...sendingParts.calls,
+          send,
+          openReplies,
+          history,
+          titles,
+          questions: questions.questions,
+        },
         adapters,
         counts,
       );
@@ -535,7 +546,7 @@ export function channels(): Plugin<ChannelsShape> {
 
       const { route, answer } = createRoute(scope, inbound, questions);
 
-      watchDeletions(scope, { adapters, deletions, questions, route, streams });
+      watchDeletions(scope, { adapters, deletions, titles, questions, route, streams });
 
       onStop(() => void (sending = false));
       onReady(() => {
@@ -565,6 +576,7 @@ export function channels(): Plugin<ChannelsShape> {
         adapters,
         recording,
         counts,
+        titles,
       };
       return { channels: createService(scope, { ...parts, history }) };
     },

@@ -3,6 +3,7 @@ import type { Clock, Release } from "../../kernel/index.ts";
 import type {
   Address,
   AnswerEnd,
+  Channels,
   InboundMessage,
   OutboundMessage,
   RequestTimes,
@@ -157,7 +158,7 @@ class TimesRecorder {
 }
 
 /** Records times until the returned function has run as often as this one. */
-export function recordTimes(counts: TrafficCounts, clock: Clock): Release {
+function recordTimes(counts: TrafficCounts, clock: Clock): Release {
   if (counts.recorder) counts.recorder.users += 1;
   const recorder = (counts.recorder ??= new TimesRecorder(clock));
   let isReleased = false;
@@ -168,3 +169,13 @@ export function recordTimes(counts: TrafficCounts, clock: Clock): Release {
     if (recorder.users === 0) counts.recorder = undefined;
   };
 }
+
+/** Creates the calls of the service about traffic. */
+export const trafficCalls = (
+  counts: TrafficCounts,
+  clock: Clock,
+): Pick<Channels, "traffic" | "recordTimes" | "times"> => ({
+  traffic: () => counts,
+  recordTimes: () => recordTimes(counts, clock),
+  times: () => counts.recorder?.list() ?? [],
+});

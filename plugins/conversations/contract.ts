@@ -5,6 +5,7 @@ import type {
   GrowingMessage,
   InboundMessage,
   Page,
+  Sender,
   StoredQuestions,
   Turn,
 } from "./messages.ts";
@@ -47,6 +48,20 @@ export interface ConversationSummary extends Address {
    * at most 120 characters. Only in lists, and absent if the last eight turns have no text.
    */
   readonly preview?: string;
+  /** The protocol of the latest message of a person, as in `Turn.door`. Only in lists. */
+  readonly door?: string;
+  /** The author of the latest message of a person. Only in lists. */
+  readonly sender?: Sender;
+}
+
+/** Options of `rename`. */
+export interface RenameOptions {
+  /**
+   * `application`: the title replaces the first words, and a title that a person chose stays.
+   *
+   * @defaultValue `person`
+   */
+  readonly by?: "person" | "application";
 }
 
 /** One place where a search found its words. */
@@ -135,8 +150,11 @@ export interface ConversationHistory {
    * @throws not_supported if the store has no index.
    */
   search(text: string, options?: { readonly limit?: number }): Promise<readonly SearchHit[]>;
-  /** Sets the title, at most 200 characters. An empty one restores the first words. */
-  rename(id: ConversationId, title: string): Promise<void>;
+  /**
+   * Sets the title, at most 200 characters. An empty one restores the title of the application, or
+   * the first words.
+   */
+  rename(id: ConversationId, title: string, options?: RenameOptions): Promise<void>;
   /**
    * Deletes a conversation with all traces in the store, and ends its answers. Its session
    * continues as a new conversation with a new epoch, and connected clients receive a gap.

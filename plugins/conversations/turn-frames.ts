@@ -134,6 +134,12 @@ export function toPreview(turns: readonly Turn[]): string | undefined {
   return [...line].slice(0, maxPreview).join("") || undefined;
 }
 
+/** @returns Where the latest message of a person came from. */
+export function toOrigin(turns: readonly Turn[]): Pick<Turn, "door" | "sender"> {
+  const { door, sender } = turns.findLast(({ role }) => role === "user") ?? {};
+  return { ...(door !== undefined && { door }), ...(sender && { sender }) };
+}
+
 const maxTitle = 80;
 
 /** @returns The first words of a text without markup: at most 80 characters in one line. */
@@ -145,3 +151,9 @@ export function toTitle(text: string): string {
   const space = cut.lastIndexOf(" ");
   return `${space > maxTitle / 2 ? cut.slice(0, space) : cut}…`;
 }
+
+const maxChosenTitle = 200;
+
+/** @returns A title that a person or the application chose: one line of at most 200 characters. */
+export const toShortTitle = (title: string): string =>
+  [...toLine(title)].slice(0, maxChosenTitle).join("");

@@ -9,7 +9,7 @@ const maxInProgress = 16;
 
 interface HistoryLinesOptions {
   readonly channels: Pick<Channels, "history">;
-  readonly pendingMessages: Pick<PendingMessages, "addressOf" | "isBlocked" | "writeLine">;
+  readonly pendingMessages: Pick<PendingMessages, "addressIn" | "isBlocked" | "writeLine">;
   readonly log: Log;
 }
 
@@ -41,11 +41,7 @@ export function createHistoryLines({ channels, pendingMessages, log }: HistoryLi
   });
 
   async function answer(frame: HistoryFrame): Promise<object> {
-    const { channel = "pico", session_id: session, payload } = frame;
-    const address =
-      payload.request_id === undefined
-        ? session !== undefined && { channel, session }
-        : pendingMessages.addressOf(payload.request_id);
+    const address = pendingMessages.addressIn(frame);
     if (!address)
       return failure("not_found", 'Name the "request_id" of a message, or a "session_id".');
     if (inProgress >= maxInProgress) return failure("busy", "Too many requests for history.");

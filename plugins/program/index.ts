@@ -9,7 +9,13 @@ import { createHistoryLines } from "./history.ts";
 import { findFiles } from "./message-media.ts";
 import { createOutputLog, type OutputLog } from "./output-log.ts";
 import { PendingMessages } from "./pending-messages.ts";
-import { intendedTarget, intendedTargetOfPrefix, parseFrame, type ReadyFrame } from "./protocol.ts";
+import {
+  intendedTarget,
+  intendedTargetOfPrefix,
+  parseFrame,
+  type ReadyFrame,
+  type TitleFrame,
+} from "./protocol.ts";
 import { ProgramQuestions } from "./questions.ts";
 import { Replies } from "./replies.ts";
 import type { ProgramShape, ProgramStatus } from "./service.ts";
@@ -322,10 +328,24 @@ class ProgramApplication {
       if (frame.type === "question.withdraw") return this.questions.withdraw(frame);
       const isDelete = frame.type === "message.delete";
       if (isDelete && this.questions.withdrawNamed(frame.payload.message_id)) return;
+      if (frame.type === "conversation.title") return this.setTitle(text, frame);
       return this.replies.accept(frame);
     }
     this.outputLog.invalidLine(text, frame);
     this.replies.rejectInvalid(intendedTarget(value), frame);
+  }
+
+  private setTitle(text: string, frame: TitleFrame): void {
+    const address = this.pendingMessages.addressIn(frame);
+    if (!address)
+      return this.outputLog.invalidLine(
+        text,
+        'it names no "request_id" of a message or "session_id"',
+      );
+    const { channels } = this.scope.needs;
+    channels
+      .title(address, frame.payload.title)
+      .catch((err: unknown) => this.scope.log.warn({ err }, "a title could not be stored"));
   }
 
   private onReady(text: string, { payload }: ReadyFrame): void {

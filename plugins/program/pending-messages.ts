@@ -51,6 +51,13 @@ const toKey = ({ channel, session }: Address): string => `${channel}\0${session}
  * is accepted, stopped or settled. Sessions run in parallel. A message is not written before the
  * program accepts input, so that a restarted program can receive the waiting ones.
  */
+/** The fields of a line that name a conversation. */
+interface LineAddress {
+  readonly channel?: string | undefined;
+  readonly session_id?: string | undefined;
+  readonly payload: { readonly request_id?: string | undefined };
+}
+
 export class PendingMessages {
   private readonly options: PendingMessagesOptions;
   private readonly hangDetector: HangDetector;
@@ -167,6 +174,12 @@ export class PendingMessages {
   /** @returns The address of a message that the program received. */
   addressOf(id: string): Address | undefined {
     return this.live.get(id)?.message ?? this.finished.get(id)?.address;
+  }
+
+  /** @returns The conversation that a line of the program names; undefined if it names none. */
+  addressIn({ channel = "pico", session_id: session, payload }: LineAddress): Address | undefined {
+    if (payload.request_id !== undefined) return this.addressOf(payload.request_id);
+    return session === undefined ? undefined : { channel, session };
   }
 
   /** True while the program does not read its input. */

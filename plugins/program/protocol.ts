@@ -147,6 +147,15 @@ const historySchema = z.object({
   payload: z.object({ ...pageFields, request_id: name.optional() }).default({}),
 });
 
+const titleSchema = z.object({
+  type: z.literal("conversation.title"),
+  ...addressFields,
+  payload: z.object({
+    title: z.string().trim().min(1).max(200),
+    request_id: name.optional(),
+  }),
+});
+
 const frameSchema = z.discriminatedUnion("type", [
   createSchema,
   updateSchema,
@@ -159,15 +168,17 @@ const frameSchema = z.discriminatedUnion("type", [
   historySchema,
   askSchema,
   withdrawSchema,
+  titleSchema,
 ]);
 type ProgramFrame = z.output<typeof frameSchema>;
 export type ReadyFrame = z.output<typeof readySchema>;
 export type HistoryFrame = z.output<typeof historySchema>;
 export type AskFrame = z.output<typeof askSchema>;
 export type WithdrawFrame = z.output<typeof withdrawSchema>;
-type QuestionFrame = AskFrame | WithdrawFrame;
+export type TitleFrame = z.output<typeof titleSchema>;
+type OtherFrame = ReadyFrame | HistoryFrame | AskFrame | WithdrawFrame | TitleFrame;
 /** A line about a message. */
-export type MessageFrame = Exclude<ProgramFrame, ReadyFrame | HistoryFrame | QuestionFrame>;
+export type MessageFrame = Exclude<ProgramFrame, OtherFrame>;
 export type AppendPayload = z.output<typeof appendSchema>["payload"];
 export type CreateFrame = z.output<typeof createSchema>;
 export type MessagePayload = CreateFrame["payload"] | z.output<typeof updateSchema>["payload"];

@@ -1,7 +1,7 @@
 // Conversations in Redis, shared by several nodes.
 import { codeOf } from "../../kernel/index.ts";
 import { isObject } from "../../lib/util.ts";
-import type { Address } from "../conversations/contract.ts";
+import type { Address, RenameOptions } from "../conversations/contract.ts";
 import type { LogListeners, SessionLog } from "../conversations/log/session-log.ts";
 import { createRecord } from "../conversations/log/session-record.ts";
 import type {
@@ -220,8 +220,8 @@ export class RedisConversations implements OpenConversations {
     return this.history.search();
   }
 
-  rename(id: ConversationId, title: string) {
-    return this.history.rename(id, title);
+  rename(id: ConversationId, title: string, options?: RenameOptions) {
+    return this.history.rename(id, title, options);
   }
 
   watchDeletions(listener: DeletionListener): void {

@@ -1,7 +1,7 @@
 // Lists the conversations in Redis, and reads the turns in the window of each session.
 import { codeOf } from "../../kernel/index.ts";
 import { conversationsErrors } from "../conversations/errors.ts";
-import type { Address } from "../conversations/contract.ts";
+import type { Address, RenameOptions } from "../conversations/contract.ts";
 import type {
   ConversationHistory,
   ConversationId,
@@ -12,8 +12,7 @@ import type {
 } from "../conversations/contract.ts";
 import { isObject } from "../../lib/util.ts";
 import { exportConversation } from "../conversations/document.ts";
-import { toLine } from "../../lib/util.ts";
-import { toPreview, toTurn } from "../conversations/turn-frames.ts";
+import { toOrigin, toPreview, toShortTitle, toTurn } from "../conversations/turn-frames.ts";
 import type { Reply } from "./driver.ts";
 import type { KeySpace, SessionPlace } from "./keys.ts";
 import type { RedisLink } from "./link.ts";
@@ -28,7 +27,6 @@ interface RedisHistoryOptions {
   readonly malformed: (sk: string) => void;
 }
 
-const maxTitle = 200;
 /** Sessions that one page of a filtered list looks at, at most. */
 const maxScanned = 1_000;
 const idPattern = /^([\w-]{22})([0-9a-f]{16})$/;
@@ -121,8 +119,10 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
         position = { score: text, skip: isSame ? position.skip + 1 : 1 };
         const summary = this.toSummary(String(sk), fields as readonly Reply[]);
         if (!summary || !summary.title.toLowerCase().includes(folded)) continue;
-        const preview = toPreview(this.toTurns(String(sk), latest));
-        items.push({ ...summary, ...(preview !== undefined && { preview }) });
+        const turns = this.toTurns(String(sk), latest);
+        const preview = toPreview(turns);
+        const origin = toOrigin(turns);
+        items.push({ ...summary, ...(preview !== undefined && { preview }), ...origin });
         if (items.length === limit) return { items, before: `${position.score}-${position.skip}` };
       }
       if (rows.length < limit) return { items };
@@ -168,10 +168,9 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
     throw conversationsErrors.not_supported("search");
   }
 
-  async rename(id: ConversationId, title: string): Promise<void> {
-    const name = [...toLine(title)].slice(0, maxTitle).join("");
+  async rename(id: ConversationId, title: string, { by }: RenameOptions = {}): Promise<void> {
     const { place, creation } = this.placeOf(id);
-    const values = [creation, name];
+    const values = [creation, toShortTitle(title), by === "application" ? "ti" : "nm"];
     const call = { script: "rename", keys: place.keys, values, repeats: true } as const;
     if ((await this.options.link.run(call)) !== 1) throw conversationsErrors.not_found();
   }

@@ -38,13 +38,14 @@ local value = redis.call('HGET', KEYS[4], ARGV[1])
 return {now(), 0, value and {ARGV[1], value} or {}}
 `;
 
+/** ARGV: creation id, title, field: `nm` of a person, `ti` of the application. */
 const rename = `
 local v = redis.call('HMGET', KEYS[1], 'c', 'ca')
 if v[1] ~= ARGV[1] or not v[2] then return 0 end
 if ARGV[2] == '' then
-  redis.call('HDEL', KEYS[1], 'nm')
+  redis.call('HDEL', KEYS[1], ARGV[3])
 else
-  redis.call('HSET', KEYS[1], 'nm', ARGV[2])
+  redis.call('HSET', KEYS[1], ARGV[3], ARGV[2])
 end
 return 1
 `;

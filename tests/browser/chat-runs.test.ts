@@ -1,130 +1,35 @@
 // Tests running answers on chat pages of a real launcher with a program.
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import type { Browser, BrowserContext, Page, Response } from "playwright-core";
+import type { Response } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
-import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
+import { hasBrowser, skipWithoutBrowser } from "./browser.ts";
+import {
+  connected,
+  ends,
+  enterToken,
+  growing,
+  launcherToken,
+  rows,
+  sendButton,
+  startChat,
+  stopButton,
+  write,
+  type LaunchedChat,
+} from "./chat-launcher.ts";
 import { startPlainProxy, startRelay } from "./networks.ts";
 
-const program = fileURLToPath(new URL("puppet-agent.mjs", import.meta.url));
-const launcherToken = "correct-horse-battery-staple-0123456789-abc";
-const channelToken = "another-horse-battery-staple-0123456789-abc";
-
-let home: string;
-let browser: Browser;
-let launcher: RunningLauncher;
-let context: BrowserContext;
-const faults: string[] = [];
+let chat: LaunchedChat;
 
 beforeEach(skipWithoutBrowser);
 beforeAll(async () => {
-  if (!hasBrowser) return;
-  home = await mkdtemp(join(tmpdir(), "doorward-runs-"));
-  await mkdir(join(home, "home"), { mode: 0o700 });
-  const handler = { command: [process.execPath, program], restart: "always" };
-  const config = { channels: { pico: { enabled: true } }, handler };
-  await writeFile(join(home, "home", "config.json"), JSON.stringify(config), { mode: 0o600 });
-  const env = {
-    SERVICE_HOME: join(home, "home"),
-    SERVICE_LAUNCHER_TOKEN: launcherToken,
-    SERVICE_CHANNELS_PICO_TOKEN: channelToken,
-  };
-  [browser, launcher] = await Promise.all([launchBrowser(), startLauncher({ env })]);
-  context = await signedIn(launcher.base);
+  if (hasBrowser) chat = await startChat();
 });
-afterEach(() => {
-  if (faults.length > 0) throw new Error(faults.splice(0).join("\n"));
-});
-afterAll(async () => {
-  await browser?.close();
-  await launcher?.[Symbol.asyncDispose]();
-  if (home) await rm(home, { recursive: true, force: true });
-});
+afterEach(() => chat?.assertFaultless());
+afterAll(() => chat?.close());
 
-/** Enters the launcher token on the page. */
-async function enterToken(page: Page): Promise<void> {
-  await page.getByLabel("Launcher token", { exact: true }).fill(launcherToken);
-  await page.keyboard.press("Enter");
-}
-
-async function signedIn(base: URL): Promise<BrowserContext> {
-  const signed = await browser.newContext();
-  const page = await signed.newPage();
-  await page.goto(new URL("/login", base).href);
-  await enterToken(page);
-  await page.getByText("Live", { exact: true }).waitFor();
-  await page.close();
-  return signed;
-}
-
-async function open(session: string, base = launcher.base, inside = context): Promise<Page> {
-  const page = await inside.newPage();
-  page.on("pageerror", (error) => faults.push(String(error)));
-  await page.goto(new URL(`/chat/${session}`, base).href);
-  await connected(page);
-  return page;
-}
-
-const connected = (page: Page): Promise<void> =>
-  page.getByText("Connected", { exact: true }).waitFor();
-const stopButton = (page: Page) => page.getByRole("button", { name: "Stop", exact: true });
-const sendButton = (page: Page) => page.getByRole("button", { name: "Send", exact: true });
-
-async function write(page: Page, text: string): Promise<void> {
-  await page.getByLabel("Message", { exact: true }).fill(text);
-  await page.keyboard.press("Enter");
-}
-
-/** Posts a message as a client with the channel token. */
-const post = (session_id: string, content: string, more = "") =>
-  fetch(new URL(`/pico/messages${more}`, launcher.base), {
-    method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${channelToken}` },
-    body: JSON.stringify({ session_id, id: `p-${Math.random()}`, content }),
-  });
-
-type Line = readonly [type: string, payload: object];
-
-/** Lets the program write lines about a message, once it has received it. */
-async function say(to: string, about: string, ...lines: Line[]): Promise<void> {
-  await expect
-    .poll(async () => {
-      const answer = await post("control", JSON.stringify({ to, about, lines: [] }), "?wait=30");
-      const { messages } = (await answer.json()) as {
-        messages: { payload: { content: string } }[];
-      };
-      return messages[0]?.payload.content;
-    })
-    .toMatch(/^\d+$/);
-  await post("control", JSON.stringify({ to, about, lines }), "?wait=30");
-}
-
-const growing = (message_id: string, content: string): Line => [
-  "message.create",
-  { message_id, content, final: false },
-];
-const ends = (message_id: string, content: string): Line => [
-  "message.update",
-  { message_id, content, final: true },
-];
-
-/** Texts of the rows, in order: messages with `> `, answers without. Omits how long work takes. */
-const rows = (page: Page) =>
-  page
-    .locator("article.msg")
-    .evaluateAll((all) =>
-      all.map((row) =>
-        row.classList.contains("mine")
-          ? `> ${row.querySelector(".bubble")?.textContent}`
-          : [...row.querySelectorAll(".prose, .working, .failure p")]
-              .map((part) => part.textContent.replace(/…\d+ s$/, "…"))
-              .join(" | "),
-      ),
-    );
+const open: LaunchedChat["open"] = (...of) => chat.open(...of);
+const say: LaunchedChat["say"] = (...of) => chat.say(...of);
+const post: LaunchedChat["post"] = (...of) => chat.post(...of);
 
 describe("Running answer", () => {
   test("stays known after a reload and on a second page", async () => {
@@ -176,9 +81,9 @@ describe("Running answer", () => {
   });
 
   test("keeps its place for other clients and after a lost connection", async () => {
-    const relay = await startRelay(launcher.base);
+    const relay = await startRelay(chat.launcher.base);
     const base = new URL(`http://127.0.0.1:${relay.port}`);
-    const inside = await signedIn(base);
+    const inside = await chat.signedIn(base);
     const page = await open("others", base, inside);
     void post("others", "From elsewhere");
     await say("others", "From elsewhere", growing("a", "One"));
@@ -269,13 +174,13 @@ const isUnauthorized = (response: Response): boolean =>
 
 describe("Connection of the chat", () => {
   test("returns immediately after signing in again in the dialog", async () => {
-    const relay = await startRelay(launcher.base);
+    const relay = await startRelay(chat.launcher.base);
     const base = new URL(`http://127.0.0.1:${relay.port}`);
-    const inside = await signedIn(base);
+    const inside = await chat.signedIn(base);
     const page = await open("again", base, inside);
     relay.cut();
     await page.getByText(/^Connection lost\./).waitFor();
-    await fetch(new URL("/api/sessions", launcher.base), {
+    await fetch(new URL("/api/sessions", chat.launcher.base), {
       method: "DELETE",
       headers: { authorization: `Bearer ${launcherToken}` },
     });
@@ -291,13 +196,13 @@ describe("Connection of the chat", () => {
     expect(Date.now() - began).toBeLessThan(5_000);
     await inside.close();
     await relay.close();
-    context = await signedIn(launcher.base);
+    await chat.renew();
   });
 
   test("uses event streams and POST behind a proxy without Upgrade", async () => {
-    const proxy = await startPlainProxy(launcher.base);
+    const proxy = await startPlainProxy(chat.launcher.base);
     const base = new URL(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
-    const inside = await signedIn(base);
+    const inside = await chat.signedIn(base);
     const page = await open("plain", base, inside);
     const elsewhere = await open("plain");
     await write(page, "Are you there?");

@@ -36,6 +36,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "@preact/signals": /^plugins\/dashboard\/pages\//,
   "preact-render-to-string": /^plugins\/dashboard\/pages\/render\.tsx$/,
   marked: /^plugins\/dashboard\/pages\//,
+  temml: /^plugins\/dashboard\/pages\/chat\/markdown\//,
   lowlight: /^plugins\/dashboard\/pages\//,
   "highlight.js": /^plugins\/dashboard\/pages\//,
   uqr: /^plugins\/dashboard\/pages\//,

@@ -13,6 +13,7 @@ import type {
   DeletionListener,
   OpenConversations,
   Page,
+  RenameOptions,
   SearchHit,
   StoreHealth,
   StoreMetrics,
@@ -130,8 +131,8 @@ export class SqliteConversations implements OpenConversations {
     });
   }
 
-  rename(id: string, title: string): Promise<void> {
-    return this.store.rename(id, title);
+  rename(id: string, title: string, { by }: RenameOptions = {}): Promise<void> {
+    return this.store.rename(id, title, by !== "application");
   }
 
   export(id: string, format: "json" | "markdown"): AsyncIterable<string> {

@@ -9,7 +9,7 @@ import type {
   Turn,
 } from "../contract.ts";
 import { toLine } from "../../../lib/util.ts";
-import { toPreview, toTitle, toTurn } from "../turn-frames.ts";
+import { toOrigin, toPreview, toShortTitle, toTitle, toTurn } from "../turn-frames.ts";
 import { resultCode, type Connection, type Row } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { kinds } from "./schema.ts";
@@ -126,7 +126,7 @@ export class History {
   /** Sets the title; an empty one restores the one made of the first words. */
   rename(id: string, title: string): void {
     const row = this.requireRow(id);
-    const name = [...toLine(title)].slice(0, maxTitle).join("") || null;
+    const name = toShortTitle(title) || null;
     this.connection.run(
       "UPDATE conversation SET name = ?, folded = ? WHERE id = ?",
       name,
@@ -158,14 +158,16 @@ export class History {
     return undefined;
   }
 
-  private previewOf(row: Row): Pick<ConversationSummary, "preview"> {
+  private previewOf(row: Row): Pick<ConversationSummary, "preview" | "door" | "sender"> {
     const reading = { from: Number.MAX_SAFE_INTEGER, isForward: false };
+    let found = {};
     for (const limit of previewTurns) {
       const turns = this.turns(Number(row.id), { ...reading, limit }).reverse();
       const preview = toPreview(turns);
-      if (preview !== undefined) return { preview };
+      found = { ...(preview !== undefined && { preview }), ...toOrigin(turns) };
+      if (preview !== undefined && turns.some(({ role }) => role === "user")) break;
     }
-    return {};
+    return found;
   }
 
   /** Reads turns in one direction, next to `from`, which is not included. */

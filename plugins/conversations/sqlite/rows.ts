@@ -6,7 +6,7 @@ import type { Clock } from "../../../kernel/index.ts";
 import type { Address } from "../messages.ts";
 import type { StoredStream } from "../log/stored-stream.ts";
 import type { TakenId } from "../contract.ts";
-import { payloadOf, toTitle } from "../turn-frames.ts";
+import { payloadOf, toShortTitle, toTitle } from "../turn-frames.ts";
 import type { Connection, Row } from "./driver.ts";
 import type { History } from "./history.ts";
 import {
@@ -197,6 +197,14 @@ export class Rows {
       const next = this.options.history.firstTitle(live.id, opener);
       Object.assign(live, { title: "", titleTurn: 0 }, next);
     }
+  }
+
+  /** Sets a title of the application, which the first words do not replace. */
+  setTitle(row: Row, title: string): void {
+    const live = this.liveOf(addressOf(row));
+    Object.assign(live, { title: toShortTitle(title), titleTurn: ownTitle });
+    this.unsaved.add(live);
+    this.save();
   }
 
   /** Completes the rows of conversations whose last entries are newer, after a kill. */
@@ -559,6 +567,9 @@ interface SummarizedEntry {
   readonly turn: number | null;
   readonly frame: Uint8Array;
 }
+
+/** `title_turn` of a title that the application set: no turn has this number. */
+const ownTitle = -Number.MAX_SAFE_INTEGER;
 
 const titleOf = (frame: Uint8Array): string => {
   const { content } = payloadOf(frame);

@@ -264,10 +264,10 @@ export class SqliteStore {
   }
 
   // Changes of whole conversations
-
-  /** Sets the title; an empty one restores the first words. @throws not_found */
-  async rename(id: string, name: string): Promise<void> {
-    await this.exclusively(() => this.history.rename(id, name));
+  /** Sets the title of a person, or the one shown without it. @throws not_found */
+  async rename(id: string, name: string, isPerson = true): Promise<void> {
+    const set = (): void => this.rows.setTitle(this.history.requireRow(id), name);
+    await this.exclusively(isPerson ? () => this.history.rename(id, name) : set);
   }
 
   /**

@@ -91,7 +91,7 @@ describe("createHistoryLines", () => {
     const answer = createHistoryLines({
       channels: { history: never },
       pendingMessages: {
-        addressOf: () => undefined,
+        addressIn: () => ({ channel: "pico", session: "s" }),
         isBlocked: () => isBlocked,
         writeLine: (line) => void written.push(line),
       },

@@ -28,22 +28,36 @@ export function createActs(store: ChatStore, url: (path: string) => string): Con
     url(`/api/conversations/${id}/export?format=${format}`);
   return {
     rename,
-    menu: (id, title, target) => [
-      { name: "Rename…", icon: "pencil", act: () => rename(id, title) },
-      {
-        name: "Copy link",
-        icon: "link",
-        act: () => menuActs.use(({ copyLink }) => copyLink(url(pathOf(target)))),
-      },
-      { name: "Export as Markdown", icon: "download", href: exportUrl(id, "markdown") },
-      { name: "Export as JSON", icon: "braces", href: exportUrl(id, "json") },
-      "-",
-      {
-        name: "Delete…",
-        icon: "trash-2",
-        danger: true,
-        act: () => menuActs.use(({ remove }) => remove(store, id, title, target.session)),
-      },
-    ],
+    menu: (id, title, target) => {
+      const { list } = store;
+      const isPinned = list.flags.value.pinned.includes(id);
+      return [
+        {
+          name: isPinned ? "Unpin" : "Pin",
+          icon: isPinned ? "pin-off" : "pin",
+          act: () => list.togglePin(id),
+        },
+        { name: "Rename…", icon: "pencil", act: () => rename(id, title) },
+        {
+          name: "Copy link",
+          icon: "link",
+          act: () => menuActs.use(({ copyLink }) => copyLink(url(pathOf(target)))),
+        },
+        { name: "Export as Markdown", icon: "download", href: exportUrl(id, "markdown") },
+        { name: "Export as JSON", icon: "braces", href: exportUrl(id, "json") },
+        {
+          name: store.isArchived(id) ? "Move to the list" : "Archive",
+          icon: "archive",
+          act: () => menuActs.use(({ archive }) => archive(store, id, target)),
+        },
+        "-",
+        {
+          name: "Delete…",
+          icon: "trash-2",
+          danger: true,
+          act: () => menuActs.use(({ remove }) => remove(store, id, title, target)),
+        },
+      ];
+    },
   };
 }

@@ -13,6 +13,8 @@ import { isInConversation, type ShownFile, type UserMessage } from "./state/thre
 export interface ComposerHandle {
   /** Shows a sent message for a change. The unsent one returns afterwards. */
   edit(message: UserMessage): void;
+  /** Puts a withdrawn message before the unsent text. */
+  restore(message: UserMessage): void;
   add(files: readonly File[]): Promise<void>;
 }
 
@@ -48,7 +50,9 @@ function useDraft(drafts: DraftStore, session: string) {
     });
     const save = (): void => {
       clearTimeout(timer.current);
-      if (unsaved.current) void drafts.save(session, unsaved.current);
+      if (!unsaved.current) return;
+      drafts.keep?.(session, unsaved.current.text);
+      void drafts.save(session, unsaved.current);
       unsaved.current = undefined;
     };
     addEventListener("pagehide", save);
@@ -100,6 +104,12 @@ function useComposer({ conversation, drafts, draftName, handle, onSend }: Compos
       const { draft: present, edited: before } = latest.current;
       setEdited({ message, draft: before?.draft ?? present });
       change({ text: message.content, files: message.files });
+      area.current?.focus();
+    },
+    restore({ content, files }) {
+      const { draft: present } = latest.current;
+      const text = [content, present.text].filter(Boolean).join("\n\n");
+      change({ text, files: [...files, ...present.files] });
       area.current?.focus();
     },
     async add(chosen) {

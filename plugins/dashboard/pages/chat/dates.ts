@@ -32,10 +32,15 @@ export function formatPeriod(at: number, now: number): string {
   return formatDate(at, { month: "long", ...year });
 }
 
-/** Time of a row in the list: the time today, the weekday in the last week, then the date. */
-export function formatShort(at: number, now: number): string {
-  const days = daysBetween(at, now);
-  if (days <= 1) return formatTime(at);
-  if (days < 8) return formatDate(at, { weekday: "short" });
+/** Date and time in full. */
+export const formatTitle = (at: number): string => new Date(at).toLocaleString([]);
+
+/** Age of a row in the list: "now", "5 min", "2 h", the weekday in the last week, the date. */
+export function formatAge(at: number, now: number): string {
+  const minutes = Math.floor((now - at) / 60_000);
+  if (minutes < 1) return "now";
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h`;
+  if (daysBetween(at, now) < 7) return formatDate(at, { weekday: "short" });
   return formatDate(at, { day: "numeric", month: "short" });
 }

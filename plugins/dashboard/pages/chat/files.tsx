@@ -1,9 +1,8 @@
 /** Images and files of a message. @module */
 import type { JSX } from "preact";
 import { Icon } from "../parts/icon.tsx";
+import { inlineImage } from "./markdown/links.ts";
 import type { ShownFile } from "./state/thread.ts";
-
-const inlineImage = /^data:image\/(png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=]*$/;
 
 function FileView({ file }: { readonly file: ShownFile }): JSX.Element {
   const { url = "", name } = file;

@@ -5,6 +5,7 @@ import type { RequestsView, RequestView } from "../../shared/conversation-views.
 import { load } from "../live/owner.ts";
 import { IconButton, LinkButton } from "../parts/button.tsx";
 import { Code } from "../parts/code.tsx";
+import { download } from "../parts/download.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Segment } from "../parts/segment.tsx";
 import { Empty } from "../parts/states.tsx";
@@ -52,7 +53,7 @@ export function Inspector({ store, conversation, name }: InspectorProps): JSX.El
           <IconButton
             icon="download"
             label="Export as JSON"
-            onClick={() => download(id, request, times)}
+            onClick={() => exportRequest(id, request, times)}
           />
         )}
         <IconButton icon="x" label="Close inspector" onClick={close} />
@@ -92,19 +93,14 @@ function useTimes(session: string, id: string | undefined, endedAt: number | und
   return found?.id === id ? found : undefined;
 }
 
-function download(
+function exportRequest(
   id: string,
   request: RecordedRequest | undefined,
   times: RequestView | undefined,
 ): void {
   const frames = request?.frames.map((frame) => ({ ...frame, frame: parseFrame(frame.text) }));
   const text = JSON.stringify({ id, times, ...request, frames }, undefined, 2);
-  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = `request-${id}.json`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  download(`request-${id}.json`, text, "application/json");
 }
 
 /** Text that is not JSON, because it was cut, stays text. */

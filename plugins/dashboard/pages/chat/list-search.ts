@@ -1,18 +1,24 @@
 /** Searches the list of conversations. Loaded after the page. @module */
 import { signal } from "@preact/signals";
-import type { SearchHit, SearchView } from "../../shared/conversation-views.ts";
+import type {
+  ConversationSummary,
+  SearchHit,
+  SearchView,
+} from "../../shared/conversation-views.ts";
 import { load } from "../live/owner.ts";
 import type { ConversationList } from "./state/list.ts";
 import type { ConversationTarget } from "./state/store.ts";
 
 /** Content of a row. */
-export interface ListRow extends ConversationTarget {
+export interface ListRow extends ConversationTarget, Pick<ConversationSummary, "door" | "sender"> {
   readonly title: string;
   readonly text: string;
   /** Unix milliseconds; 0 if unknown. */
   readonly at: number;
   readonly unread: number;
   readonly isFailed: boolean;
+  readonly isPinned?: boolean;
+  readonly isArchived?: boolean;
   /** Message to show, in results of a search. */
   readonly seq?: number;
 }

@@ -9,9 +9,11 @@ import { Menu } from "../parts/menu.tsx";
 import { Empty } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import type { ConversationActs } from "./acts.ts";
-import { formatPeriod, formatShort } from "./dates.ts";
+import { formatAge, formatPeriod, formatTitle } from "./dates.ts";
 import { foldRows, type ListEntry } from "./fold.ts";
+import { filter, FilterMenu, FilterNote, filterRows } from "./list-filter.tsx";
 import type { ListRow } from "./list-search.ts";
+import { isArchived } from "./state/flags.ts";
 import { countUnread } from "./state/seen.ts";
 import { pathOf, type ChatStore } from "./state/store.ts";
 
@@ -32,10 +34,15 @@ function rowsOf(store: ChatStore): readonly ListRow[] {
   const isOpen = (session: string) => conversation?.session === session;
   const last = conversation?.thread.value.messages.at(-1);
   const isFailed = last?.kind === "user" && last.delivery === "failed";
+  const flags = list.flags.value;
   const stored = list.items.value.map((summary): ListRow => {
-    const { id, session, channel, title, preview = "", usedAt } = summary;
+    const { id, session, channel, title, preview = "", usedAt, door, sender } = summary;
     return {
       id,
+      ...(door !== undefined && { door }),
+      ...(sender && { sender }),
+      isPinned: flags.pinned.includes(id),
+      isArchived: isArchived(flags, summary),
       session,
       channel,
       title: title || session,
@@ -59,6 +66,7 @@ function rowsOf(store: ChatStore): readonly ListRow[] {
 /** Draws the list at the start side of the page. */
 export function List({ store, acts, isReady }: ListProps): JSX.Element {
   const { url } = useSite();
+  const { list } = store;
   const [query, setQuery] = useState("");
   const words = query.trim();
   useEffect(() => {
@@ -70,7 +78,9 @@ export function List({ store, acts, isReady }: ListProps): JSX.Element {
   const all = rowsOf(store);
   const found = searchPart.module.value;
   const rows = words === "" || !found ? undefined : found.findRows(store.list, all, words);
-  const entries = rows ? rows.map((row) => ({ row, rows: [row] })) : foldRows(all);
+  const entries = rows
+    ? rows.map((row) => ({ row, rows: [row] }))
+    : foldRows(filterRows(all, filter.value));
   const onScroll = ({ currentTarget: box }: { currentTarget: HTMLElement }): void => {
     if (box.scrollHeight - box.scrollTop - box.clientHeight < 300) void store.list.loadMore();
   };
@@ -94,19 +104,23 @@ export function List({ store, acts, isReady }: ListProps): JSX.Element {
           </LinkButton>
         </div>
         {all.length > 0 && (
-          <label class="search">
-            <span class="unseen">Search conversations</span>
-            <Icon name="search" small />
-            <input
-              class="input"
-              type="search"
-              placeholder={store.list.searches.value ? "Search" : "Search titles"}
-              maxLength={200}
-              value={query}
-              onInput={({ currentTarget }) => setQuery(currentTarget.value)}
-            />
-          </label>
+          <div class="find">
+            <label class="search">
+              <span class="unseen">Search conversations</span>
+              <Icon name="search" small />
+              <input
+                class="input"
+                type="search"
+                placeholder={store.list.searches.value ? "Search" : "Search titles"}
+                maxLength={200}
+                value={query}
+                onInput={({ currentTarget }) => setQuery(currentTarget.value)}
+              />
+            </label>
+            {list.isStored.value === true && <FilterMenu rows={all} />}
+          </div>
         )}
+        {words === "" && <FilterNote />}
       </header>
       <div class="scroll" onScroll={onScroll}>
         <Groups entries={entries} store={store} acts={acts} isReady={isReady} />
@@ -114,6 +128,9 @@ export function List({ store, acts, isReady }: ListProps): JSX.Element {
           <Empty icon="search" title="No matches">
             No conversation contains “{words}”.
           </Empty>
+        )}
+        {words === "" && entries.length === 0 && all.length > 0 && (
+          <Empty icon="list-filter" title="No matching conversations" />
         )}
       </div>
     </section>
@@ -128,11 +145,13 @@ function Groups({ entries, ...common }: GroupsProps): JSX.Element {
     const now = serverNow();
     const byName = new Map<string, ListEntry[]>();
     for (const entry of entries) {
-      const { at } = entry.row;
-      const name = !isReady ? "" : at === 0 ? "In this browser" : formatPeriod(at, now);
+      const { at, isPinned } = entry.row;
+      const period = at === 0 ? "In this browser" : formatPeriod(at, now);
+      const name = isPinned ? "Pinned" : isReady ? period : "";
       byName.set(name, [...(byName.get(name) ?? []), entry]);
     }
-    return [...byName];
+    const first = ([name]: readonly [string, unknown]): number => (name === "Pinned" ? 0 : 1);
+    return [...byName].toSorted((a, b) => first(a) - first(b));
   }, [entries, isReady]);
   return (
     <>
@@ -214,10 +233,12 @@ function RowLink({ row, store, isReady }: RowProps): JSX.Element {
       <b class="cut" dir="auto">
         {title}
       </b>
-      <time>{isReady && at > 0 ? formatShort(at, serverNow()) : ""}</time>
       <p class={`cut${isFailed ? " bad" : ""}`} dir="auto">
         {isFailed ? "Not delivered" : text || "\u00a0"}
       </p>
+      <time title={isReady && at > 0 ? formatTitle(at) : undefined}>
+        {isReady && at > 0 ? formatAge(at, serverNow()) : ""}
+      </time>
       {unread > 0 && (
         <span class="count">
           <span class="unseen">Unread: </span>

@@ -9,7 +9,7 @@ import { Rows } from "./rows.tsx";
 import { useStickyScroll } from "./scroll.ts";
 import { showMessage } from "./show-message.ts";
 import type { Conversation } from "./state/conversation.ts";
-import { createGrouper } from "./state/groups.ts";
+import { createGrouper, findQueued } from "./state/groups.ts";
 import type { Thread } from "./state/thread.ts";
 import { hasVersions, selectPath, type Path } from "./state/versions.ts";
 import { Announcement, EarlierNote } from "./thread-notes.tsx";
@@ -75,7 +75,7 @@ export function Log(props: ThreadProps): JSX.Element {
   const { conversation, name, acts, unread, seq, empty } = props;
   const { thread, path } = usePath(conversation);
   const group = useMemo(() => createGrouper(), [conversation]);
-  const rows = group(thread);
+  const { rows, queued } = findQueued(group(thread));
   const history = conversation.history.value;
   const { box, content, isAway, ...scroll } = useStickyScroll(conversation.session, rows[0]?.key);
   useShownMessage(conversation, seq);
@@ -119,7 +119,7 @@ export function Log(props: ThreadProps): JSX.Element {
           )}
           <Rows
             key={conversation.session}
-            {...{ rows, thread, unread, name, acts, path }}
+            {...{ rows, queued, thread, unread, name, acts, path }}
             isReadOnly={conversation.isReadOnly}
           />
           {thread.isTyping && !isBusy && <p class="working">Typing…</p>}

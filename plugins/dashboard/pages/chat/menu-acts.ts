@@ -3,7 +3,7 @@ import { confirm } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
 import { copyText } from "../parts/copy.tsx";
 import { deleteLater } from "./state/deletion.ts";
-import type { ChatStore } from "./state/store.ts";
+import type { ChatStore, ConversationTarget } from "./state/store.ts";
 
 /** @param path - Path of the conversation with the base path. */
 export async function copyLink(path: string): Promise<void> {
@@ -11,12 +11,23 @@ export async function copyLink(path: string): Promise<void> {
   toast(isCopied ? { text: "Link copied" } : { text: "Can't copy the link", tone: "bad" });
 }
 
+/** Hides a conversation from the list of this browser, or shows it again. */
+export function archive(store: ChatStore, id: string, target: ConversationTarget): void {
+  if (!store.list.toggleArchived(id)) return;
+  const wasOpen = store.close(target);
+  const undo = (): void => {
+    store.list.toggleArchived(id);
+    if (wasOpen) store.open(target);
+  };
+  toast({ text: "Conversation archived in this browser", action: { name: "Undo", act: undo } });
+}
+
 /** Asks first. The conversation can be restored for some seconds. */
 export async function remove(
   store: ChatStore,
   id: string,
   title: string,
-  session: string,
+  target: ConversationTarget,
 ): Promise<void> {
   const isSure = await confirm({
     title: "Delete conversation?",
@@ -28,6 +39,10 @@ export async function remove(
   const undo = deleteLater(store.list, id, ({ message }) =>
     toast({ text: `“${title}” was not deleted: ${message}`, tone: "bad" }),
   );
-  store.close(session);
-  toast({ text: "Conversation deleted", action: { name: "Undo", act: undo } });
+  const wasOpen = store.close(target);
+  const restore = (): void => {
+    undo();
+    if (wasOpen) store.open(target);
+  };
+  toast({ text: "Conversation deleted", action: { name: "Undo", act: restore } });
 }

@@ -6,7 +6,7 @@ import { Button, IconButton } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { PlainText } from "../parts/drawn.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { relativeTime } from "../../shared/format.ts";
+import { formatCount, relativeTime } from "../../shared/format.ts";
 import { Files } from "./files.tsx";
 import { formatTime } from "./dates.ts";
 import { formatMs } from "./day-times.ts";
@@ -23,6 +23,10 @@ export interface MessageActs {
   /** Sends the same message as a new version, or again if it failed. */
   readonly repeat: (message: UserMessage) => void;
   readonly choose: (versions: Versions, key: string) => void;
+  /** Takes a queued message back into the composer. */
+  readonly takeBack: (message: UserMessage) => void;
+  /** Stops the answer that a queued message waits for. */
+  readonly sendNow: (message: UserMessage) => void;
   readonly inspect: (requestId: string) => void;
   /** Why no answer can grow at the moment; undefined if one can. */
   readonly pause: ReadonlySignal<Pause | undefined>;
@@ -36,6 +40,8 @@ interface RowProps {
   readonly isLast: boolean;
   /** Absent if the message has one version. */
   readonly versions?: Versions | undefined;
+  /** Position of a message behind a running answer; 0 is the next one. */
+  readonly queuePlace?: number | undefined;
   /** Name of the application. */
   readonly name: string;
   readonly isReadOnly: boolean;
@@ -104,13 +110,28 @@ const deliveries: Readonly<Record<Exclude<Delivery, "failed" | "stopped">, strin
   rejected: "Sent",
 };
 
+/** A message of the history was sent. Other people know themselves what became of theirs. */
+function receiptOf({ delivery = "delivered", sender }: UserMessage): string | undefined {
+  if (delivery === "failed" || delivery === "stopped" || sender !== undefined) return undefined;
+  return deliveries[delivery];
+}
+
 type UserProps = Omit<RowProps, "row"> & { readonly message: UserMessage };
 
-function UserView({ message, isLast, versions, isReadOnly, acts }: UserProps): JSX.Element {
+function UserView({
+  message,
+  isLast,
+  versions,
+  queuePlace,
+  isReadOnly,
+  acts,
+}: UserProps): JSX.Element {
   const { at, content, files, sender, delivery, reason, requestId } = message;
+  const isQueued = queuePlace !== undefined;
+  const receipt = isQueued ? undefined : receiptOf(message);
   return (
     <article
-      class={`msg mine${isLast ? " last" : ""}`}
+      class={`msg mine${isLast ? " last" : ""}${isQueued ? " queued" : ""}`}
       id={`m-${requestId}`}
       aria-label={`${sender ?? "You"} at ${formatTime(at)}`}
     >
@@ -139,8 +160,19 @@ function UserView({ message, isLast, versions, isReadOnly, acts }: UserProps): J
         </span>
         {versions && <VersionSwitch versions={versions} choose={acts.choose} />}
         <Time at={at} />
-        {delivery !== undefined && delivery !== "failed" && delivery !== "stopped" && (
-          <span class="delivery">{deliveries[delivery]}</span>
+        {receipt !== undefined && <span class="delivery">{receipt}</span>}
+        {isQueued && (
+          <>
+            <span class="delivery">Queued</span>
+            <Button icon="undo-2" compact onClick={() => acts.takeBack(message)}>
+              Take back
+            </Button>
+            {queuePlace === 0 && (
+              <Button icon="skip-forward" compact onClick={() => acts.sendNow(message)}>
+                Send now
+              </Button>
+            )}
+          </>
         )}
         {delivery === "failed" && (
           <>
@@ -328,7 +360,10 @@ function stateText({ state, run }: Answer): JSX.Element | null {
       </span>
     );
   const ms = run?.endedAt === undefined ? 0 : run.endedAt - run.startedAt;
-  return state === "done" && ms > 0 ? <span class="num">{formatMs(ms)}</span> : null;
+  const tokens = (run?.usage?.input ?? 0) + (run?.usage?.output ?? 0);
+  const facts = [ms > 0 && formatMs(ms), tokens > 0 && `${formatCount(tokens)} tokens`];
+  const text = facts.filter(Boolean).join(" · ");
+  return state === "done" && text !== "" ? <span class="num">{text}</span> : null;
 }
 
 type MetaProps = Pick<RowProps, "isReadOnly" | "acts"> & { readonly answer: Answer };

@@ -112,9 +112,12 @@ function followServer(store: ChatStore): () => void {
   const onKeyDown = (event: KeyboardEvent): void => {
     const { conversation } = store.place.value;
     if (event.key !== "Escape" || event.isComposing || event.defaultPrevented) return;
-    if (!conversation?.isBusy() || document.querySelector("dialog[open]")) return;
+    if (document.querySelector("dialog[open]")) return;
+    const isInspecting = store.inspected.value !== undefined;
+    if (!isInspecting && !conversation?.isBusy()) return;
     event.preventDefault();
-    conversation.stop();
+    if (isInspecting) store.inspect(undefined);
+    else conversation?.stop();
   };
   addEventListener("keydown", onKeyDown);
   return () => {
@@ -140,6 +143,10 @@ function createMessageActs(
 ): MessageActs {
   return {
     edit: (message) => composer.current?.edit(message),
+    takeBack: async (message) => {
+      if (await conversation.takeBack(message)) composer.current?.restore(message);
+    },
+    sendNow: ({ requestId }) => conversation.stopBefore(requestId),
     repeat: (message) => conversation.replace(message, message.content, message.files),
     inspect: (requestId) => store.inspect(requestId),
     pause: computed(() => {

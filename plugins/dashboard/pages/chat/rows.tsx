@@ -5,7 +5,7 @@ import { serverNow } from "../live/clock.ts";
 import { formatDay, isSameDay } from "./day-times.ts";
 import { RowView, type MessageActs } from "./message.tsx";
 import type { Row } from "./state/groups.ts";
-import type { Thread } from "./state/thread.ts";
+import type { Thread, UserMessage } from "./state/thread.ts";
 import type { Path } from "./state/versions.ts";
 
 /** How long the line above new messages stays. */
@@ -37,6 +37,8 @@ function contains(row: Row, key: string): boolean {
 
 interface RowsProps {
   readonly rows: readonly Row[];
+  /** Messages that wait for an answer before them, in order. */
+  readonly queued: readonly UserMessage[];
   readonly thread: Thread;
   /** Messages that are new to the reader, counted from the end. */
   readonly unread: number;
@@ -49,7 +51,8 @@ interface RowsProps {
 
 /** Draws the rows, with a line above the first one of a day and above new ones. */
 export function Rows(props: RowsProps): JSX.Element {
-  const { rows, thread, unread, name, acts, isReadOnly, path } = props;
+  const { rows, queued, thread, unread, name, acts, isReadOnly, path } = props;
+  const placeOf = new Map<Row, number>(queued.map((message, place) => [message, place]));
   const unreadKey = useUnreadKey(rows, thread, unread);
   const now = serverNow();
   return (
@@ -74,6 +77,7 @@ export function Rows(props: RowsProps): JSX.Element {
             key={versions?.keys[0] ?? row.key}
             row={row}
             versions={versions}
+            queuePlace={placeOf.get(row)}
             isLast={at === rows.length - 1}
             name={name}
             isReadOnly={isReadOnly}

@@ -16,7 +16,7 @@ interface StepsProps {
   readonly isRunning: boolean;
 }
 
-/** Draws "1 thought, 2 tool calls", which opens. */
+/** Draws "1 thought, 4 tool calls, 1 failed", which opens. */
 export function Steps({ steps, isRunning }: StepsProps): JSX.Element {
   const calls = steps.flatMap(({ message }) =>
     message.kind === "tools" ? callsOf(message.calls) : [],
@@ -24,13 +24,13 @@ export function Steps({ steps, isRunning }: StepsProps): JSX.Element {
   const thoughts = steps.filter(({ message }) => message.kind === "thought").length;
   const summary = [count(thoughts, "thought"), count(calls.length, "tool call")];
   const ms = steps.reduce((sum, step) => sum + (step.ms ?? 0), 0);
-  const isFailed = calls.some((call) => call.isFailed);
+  const failed = calls.filter(({ isFailed }) => isFailed).length;
   return (
-    <details class="steps" open={isRunning || isFailed}>
+    <details class="steps" open={isRunning || failed > 0}>
       <summary>
         <Icon name="chevron-right" small flip tone="turn" />
         <span>{summary.filter(Boolean).join(", ")}</span>
-        {isFailed && <span class="bad">failed</span>}
+        {failed > 0 && <span class="bad">{failed} failed</span>}
         {ms > 0 && <span class="ms num">{formatMs(ms)}</span>}
       </summary>
       <div class="items">

@@ -58,6 +58,9 @@ const messagesOf = (answer: Answer | undefined) =>
       .map((message) => [message.key, message]),
   );
 
+const countTokens = (usage: RequestView["usage"]): number =>
+  (usage?.input ?? 0) + (usage?.output ?? 0);
+
 /** Describes a request by the times of the server. */
 function describeTimes(times: RequestView, answer: Answer | undefined): Timeline {
   const { acceptedMs, firstTextMs, endedMs, usage, parts } = times;
@@ -74,7 +77,7 @@ function describeTimes(times: RequestView, answer: Answer | undefined): Timeline
     entries.push({ ...look, key, from, ms: Math.max(0, to - from) });
   }
   const last = entries.map(({ from, ms }) => from + ms);
-  const tokens = (usage?.input ?? 0) + (usage?.output ?? 0);
+  const tokens = countTokens(usage);
   return {
     entries,
     total: endedMs ?? Math.max(0, ...last),
@@ -119,11 +122,12 @@ export function describeRequest(
   }
   const { run } = answer ?? {};
   const last = entries.map(({ from, ms }) => from + ms);
+  const tokens = countTokens(run?.usage);
   const total = run?.endedAt === undefined ? Math.max(0, ...last) : run.endedAt - startedAt;
   return {
     entries,
     ...(entries.length > 0 && { total: Math.max(total, ...last) }),
     ...(firstText !== undefined && { firstText }),
-    ...(run?.tokens !== undefined && { tokens: run.tokens }),
+    ...(tokens > 0 && { tokens }),
   };
 }

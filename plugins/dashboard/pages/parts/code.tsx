@@ -2,8 +2,9 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Button } from "./button.tsx";
+import { Button, IconButton } from "./button.tsx";
 import { CopyButton } from "./copy.tsx";
+import { download } from "./download.ts";
 import type * as HighlightedModule from "./highlighted.tsx";
 import type { HighlightedProps } from "./highlighted.tsx";
 
@@ -30,21 +31,41 @@ interface CodeProps {
   readonly text: string;
   /** Shown above the code. @defaultValue the language */
   readonly title?: string;
+  /** Name of the file for a download; without it, there are no buttons for downloads and lines. */
+  readonly fileName?: string;
   /** Replaces the copy button. */
   readonly actions?: ComponentChildren;
 }
 
-/** Code never wraps, and is left to right in every page. */
-export function Code({ language, text, title, actions }: CodeProps): JSX.Element {
+/** Code wraps only if the reader asks for it, and is left to right in every page. */
+export function Code({ language, text, title, fileName, actions }: CodeProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
+  const [wraps, setWraps] = useState(false);
   const lines = useMemo(() => text.split("\n"), [text]);
   const isFolded = lines.length > maxLines && !isOpen;
   const shown = isFolded ? lines.slice(0, maxLines).join("\n") : text;
   const name = title ?? language;
   return (
-    <div class="code">
+    <div class={wraps ? "code wraps" : "code"}>
       <header>
-        <span>{name}</span>
+        <span class="grow">{name}</span>
+        {fileName !== undefined && (
+          <>
+            <IconButton
+              icon="text-wrap"
+              label="Wrap lines"
+              compact
+              aria-pressed={wraps}
+              onClick={() => setWraps(!wraps)}
+            />
+            <IconButton
+              icon="download"
+              label={`Download ${fileName}`}
+              compact
+              onClick={() => download(fileName, text)}
+            />
+          </>
+        )}
         {actions ?? <CopyButton text={text} kind="ghost" compact />}
       </header>
       <pre dir="ltr" tabIndex={0} role="group" aria-label={`Code, ${name || "plain text"}`}>

@@ -1,5 +1,6 @@
 /** Lexes markdown of an application within limits of nesting, tokens and work. @module */
 import { getDefaults, Lexer, Tokenizer, type Token, type Tokens } from "marked";
+import { mathExtensions } from "./maths.ts";
 import { splitLongText } from "../../../shared/split-long-text.ts";
 
 /** Blocks in blocks, and marks in marks: together, an element has 32 levels at most. */
@@ -85,7 +86,7 @@ const countTokens = (token: Token): number =>
   childrenOf(token).reduce((sum, child) => sum + countTokens(child), 1);
 
 const fence = /^ {0,3}(?:```[^`]*$|~~~)/;
-const marks = /[*_`~[\]<>!\\|&:@]/g;
+const marks = /[*_`~[\]<>!\\|&:@$]/g;
 /** A line of a list is a token for its item, its paragraph and its text. */
 const tokensOfLine = 3;
 /** A block of code has a frame and buttons. Its first and its last line count. */
@@ -122,6 +123,7 @@ export function lexBounded(text: string): readonly Token[] {
     const tokens: Token[] = new BoundedLexer({
       ...getDefaults(),
       tokenizer: new BoundedTokenizer(),
+      extensions: mathExtensions,
     }).lex(head);
     let count = 0;
     const end = tokens.findIndex((token) => (count += countTokens(token)) > maxTokens);

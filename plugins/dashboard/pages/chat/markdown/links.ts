@@ -1,5 +1,8 @@
 /** Addresses and character references in markdown. @module */
 
+/** An image inside a text. It is shown without a request. */
+export const inlineImage = /^data:image\/(png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=]*$/;
+
 const safeProtocols = new Set(["http:", "https:", "mailto:"]);
 
 /** @returns The address if a link may lead there: http, https, mailto, or relative. */

@@ -3,9 +3,12 @@ import type { Token, Tokens } from "marked";
 import { Fragment, h, type ComponentChildren, type JSX } from "preact";
 import { drawCost } from "../../live/draw-budget.ts";
 import { Code } from "../../parts/code.tsx";
+import { CopyButton } from "../../parts/copy.tsx";
 import { Drawn, PlainText } from "../../parts/drawn.tsx";
 import { childrenOf, plainToken } from "./lexer.ts";
-import { decodeReferences, safeHref } from "./links.ts";
+import { Formula } from "./formula.tsx";
+import { decodeReferences, inlineImage, safeHref } from "./links.ts";
+import type { MathToken } from "./maths.ts";
 
 /** Draws one part of a token: now, or once a frame has the time for it. */
 type DrawPart = (
@@ -48,15 +51,38 @@ export function drawToken(token: Token, key: number): JSX.Element {
   );
 }
 
+/** Tags without attributes that are drawn. All other HTML stays text. */
+const openingTag = /^<(sub|sup|kbd)>$/i;
+
+/** @returns Position of the closing tag; -1 if the token does not open one of the tags. */
+function endOfTag(tokens: readonly Token[], at: number): number {
+  const { type, raw: opening } = tokens[at]!;
+  const [, tag] = (type === "html" && openingTag.exec(opening)) || [];
+  if (tag === undefined) return -1;
+  const closing = `</${tag}>`.toLowerCase();
+  // A tag closes soon, or not at all.
+  const near = tokens.slice(at, at + 20);
+  const found = near.findIndex(({ raw: text }) => text.toLowerCase() === closing);
+  return found < 0 ? -1 : at + found;
+}
+
 /** Draws tokens in a row. Their order does not change, so their position is their key. */
-const drawAll = (tokens: readonly Token[] | undefined, drawPart: DrawPart): ComponentChildren =>
-  tokens?.map((token, at) =>
-    drawPart === drawNow ? (
-      <Fragment key={at}>{drawOne(token, drawNow)}</Fragment>
-    ) : (
-      drawToken(token, at)
-    ),
-  );
+function drawAll(tokens: readonly Token[] | undefined, drawPart: DrawPart): ComponentChildren {
+  const drawn: ComponentChildren[] = [];
+  for (let at = 0; tokens && at < tokens.length; at++) {
+    const token = tokens[at]!;
+    const end = endOfTag(tokens, at);
+    if (end > 0) {
+      const [, tag = ""] = openingTag.exec(token.raw)!;
+      const inner = drawAll(tokens.slice(at + 1, end), drawPart);
+      drawn.push(h(tag.toLowerCase(), { key: at }, inner));
+      at = end;
+    } else if (drawPart === drawNow)
+      drawn.push(<Fragment key={at}>{drawOne(token, drawNow)}</Fragment>);
+    else drawn.push(drawToken(token, at));
+  }
+  return drawn;
+}
 
 /** A browser lays out a paragraph in one go, so a longer one is several. */
 const maxParagraph = 4_000;
@@ -77,7 +103,7 @@ function drawParagraphs(
     }
     groups.at(-1)!.push(token);
   }
-  return groups.map((group, at) => h(tag, { key: at }, drawAll(group, drawPart)));
+  return groups.map((group, at) => h(tag, { key: at, dir: "auto" }, drawAll(group, drawPart)));
 }
 
 /** Draws inline tokens without an element of their own, unless they are long. */
@@ -105,19 +131,23 @@ const classOf = (align: string | null | undefined): string | undefined =>
 
 function drawTable({ header, rows, align }: Tokens.Table, drawPart: DrawPart): JSX.Element {
   const draw = (tag: "th" | "td", { tokens }: Tokens.TableCell, at: number): JSX.Element =>
-    h(tag, { key: at, class: classOf(align[at]) }, drawInline(tokens, drawPart));
+    h(tag, { key: at, dir: "auto", class: classOf(align[at]) }, drawInline(tokens, drawPart));
+  const lines = [header, ...rows].map((cells) => cells.map(({ text: cell }) => cell).join("\t"));
   return (
-    <div class="scroll-x" tabIndex={0} role="group" aria-label="Table">
-      <table>
-        <thead>
-          <tr>{header.map((cell, at) => draw("th", cell, at))}</tr>
-        </thead>
-        <tbody>
-          {rows.map((cells, row) =>
-            drawPart(cells, row, () => <tr>{cells.map((cell, at) => draw("td", cell, at))}</tr>),
-          )}
-        </tbody>
-      </table>
+    <div class="table">
+      <CopyButton text={lines.join("\n")} label="Copy table" icon />
+      <div class="scroll-x" tabIndex={0} role="group" aria-label="Table">
+        <table>
+          <thead>
+            <tr>{header.map((cell, at) => draw("th", cell, at))}</tr>
+          </thead>
+          <tbody>
+            {rows.map((cells, row) =>
+              drawPart(cells, row, () => <tr>{cells.map((cell, at) => draw("td", cell, at))}</tr>),
+            )}
+          </tbody>
+        </table>
+      </div>
     </div>
   );
 }
@@ -125,7 +155,9 @@ function drawTable({ header, rows, align }: Tokens.Table, drawPart: DrawPart): J
 function drawList({ items, ordered, start }: Tokens.List, drawPart: DrawPart): JSX.Element {
   const drawn = items.map((item, at) =>
     drawPart(item, at, () => (
-      <li class={item.task ? "task" : undefined}>{drawAll(item.tokens, drawPart)}</li>
+      <li dir="auto" class={item.task ? "task" : undefined}>
+        {drawAll(item.tokens, drawPart)}
+      </li>
     )),
   );
   if (!ordered) return <ul>{drawn}</ul>;
@@ -135,7 +167,7 @@ function drawList({ items, ordered, start }: Tokens.List, drawPart: DrawPart): J
 /** A page has one `h1`, and messages have the levels below it. */
 function drawHeading({ tokens, depth }: Tokens.Heading, drawPart: DrawPart): JSX.Element {
   const content = drawInline(tokens, drawPart);
-  return depth < 3 ? <h2>{content}</h2> : <h3>{content}</h3>;
+  return depth < 3 ? <h2 dir="auto">{content}</h2> : <h3 dir="auto">{content}</h3>;
 }
 
 const text: Draw = (token, drawPart) => {
@@ -159,7 +191,8 @@ const draws: Readonly<Record<string, Draw>> = {
   codespan: (token) => <code dir="ltr">{(token as Tokens.Codespan).text}</code>,
   code: (token) => {
     const { lang = "", text: content } = token as Tokens.Code;
-    return <Code language={lang.split(/\s/, 1)[0] ?? ""} text={content} />;
+    const [language = ""] = lang.split(/\s/, 1);
+    return <Code language={language} text={content} fileName={fileNameOf(language)} />;
   },
   blockquote: (token, drawPart) => (
     <blockquote>{drawAll((token as Tokens.Blockquote).tokens, drawPart)}</blockquote>
@@ -171,6 +204,8 @@ const draws: Readonly<Record<string, Draw>> = {
   // Images of other servers would tell them who reads the message, so they are links.
   image: (token) => {
     const { href, text: content } = token as Tokens.Image;
+    if (inlineImage.test(href))
+      return <img class="attached" src={href} alt={decodeReferences(content) || "Image"} />;
     return drawLink(href, decodeReferences(content) || href);
   },
   list: (token, drawPart) => drawList(token as Tokens.List, drawPart),
@@ -186,8 +221,28 @@ const draws: Readonly<Record<string, Draw>> = {
   ),
   escape: (token) => (token as Tokens.Escape).text,
   text,
-  html: raw,
+  html: ({ raw: content }) => (/^<br\s{0,9}\/?>\s*$/i.test(content) ? <br /> : content),
+  math: (token) => {
+    const { raw: source, text: tex, isBlock } = token as MathToken;
+    return <Formula source={source} tex={tex} isBlock={isBlock} />;
+  },
 };
+
+const extensions: Readonly<Record<string, string>> = {
+  bash: "sh",
+  javascript: "js",
+  mermaid: "mmd",
+  python: "py",
+  shell: "sh",
+  typescript: "ts",
+};
+
+/** Name of a download: the language is a name that the application chose. */
+function fileNameOf(language: string): string {
+  const name = language.toLowerCase();
+  const known = /^[a-z0-9]{1,10}$/.test(name) ? (extensions[name] ?? name) : "txt";
+  return `code.${known}`;
+}
 
 /** Draws one token. Unknown ones are shown as they were written. */
 const drawOne: Draw = (token, drawPart) => (draws[token.type] ?? raw)(token, drawPart);

@@ -1,7 +1,11 @@
 /** A conversation that is open on the page: its messages, its link and its history. @module */
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import type { ConversationsView, ConversationView } from "../../../shared/conversation-views.ts";
-import type { ApiError } from "../../live/api.ts";
+import type {
+  ConversationsView,
+  ConversationView,
+  RequestsView,
+} from "../../../shared/conversation-views.ts";
+import { sendRequest, type ApiError } from "../../live/api.ts";
 import { serverNow } from "../../live/clock.ts";
 import { later } from "../../live/later.ts";
 import { requestAsOwner } from "../../live/owner.ts";
@@ -11,6 +15,7 @@ import {
   emptyThread,
   isInConversation,
   setDelivery,
+  userKey,
   type ShownFile,
   type Thread,
   type UserMessage,
@@ -52,6 +57,14 @@ export interface Conversation {
   replace(message: UserMessage, content: string, files: readonly ShownFile[]): void;
   /** The versions that are shown instead of the newest ones. */
   readonly choices: Signal<Choices>;
+  /**
+   * Takes back a message that the application has not received.
+   *
+   * @returns False if the application was faster.
+   */
+  takeBack(message: UserMessage): Promise<boolean>;
+  /** Stops the answers that a queued message waits for. */
+  stopBefore(requestId: string): void;
   /** Stops all answers of the conversation. */
   stop(): void;
   showTyping(): void;
@@ -139,13 +152,34 @@ class OpenConversation implements Conversation, TransportOwner {
       return this.transmitNew({ content, files, replaces: requestId });
     }
     batch(() => {
-      this.change((thread) => ({
-        ...thread,
-        messages: thread.messages.filter((other) => other.key !== key),
-        runs: new Map([...thread.runs].filter(([id]) => id !== requestId)),
-      }));
+      this.forget(key, requestId);
       this.transmitNew({ content, files, ...(replaces !== undefined && { replaces }) });
     });
+  }
+
+  async takeBack({ requestId, key }: UserMessage): Promise<boolean> {
+    const { transport } = this;
+    const canWithdraw = transport !== undefined && "withdraw" in transport;
+    const isRemoved = canWithdraw && (await transport.withdraw(requestId));
+    if (isRemoved) this.forget(key, requestId);
+    return isRemoved;
+  }
+
+  stopBefore(requestId: string): void {
+    const { messages, runs } = this.thread.value;
+    const at = messages.findIndex(({ key }) => key === userKey(requestId));
+    const later = new Set(messages.slice(at).map(({ key }) => key));
+    for (const [id, { endedAt }] of runs)
+      if (endedAt === undefined && !later.has(userKey(id))) this.stop(id);
+  }
+
+  /** Removes a message that the conversation lacks. */
+  private forget(key: string, requestId: string): void {
+    this.change((thread) => ({
+      ...thread,
+      messages: thread.messages.filter((other) => other.key !== key),
+      runs: new Map([...thread.runs].filter(([id]) => id !== requestId)),
+    }));
   }
 
   stop(requestId?: string): void {
@@ -192,12 +226,15 @@ class OpenConversation implements Conversation, TransportOwner {
   private async loadPage(id: string, before: string | undefined): Promise<void> {
     this.isLoading = true;
     const query = new URLSearchParams(before === undefined ? {} : { before });
-    const answer = await requestAsOwner<ConversationView>("GET", `${path}/${id}?${query}`);
+    const [answer, requests] = await Promise.all([
+      requestAsOwner<ConversationView>("GET", `${path}/${id}?${query}`),
+      before === undefined ? this.loadTimes() : [],
+    ]);
     if ("error" in answer) {
       this.isLoading = false;
       return this.failHistory(answer.error);
     }
-    const { addTurns, showRun } = await turnsPart.loaded;
+    const { addTimes, addTurns, showRun } = await turnsPart.loaded;
     this.isLoading = false;
     const { turns, before: earlier } = answer.body;
     const known = this.history.value;
@@ -205,7 +242,7 @@ class OpenConversation implements Conversation, TransportOwner {
     const isRepeated = before === undefined && known.state === "ready" && known.id === id;
     const cursor = isRepeated ? known.before : earlier;
     batch(() => {
-      this.change((thread) => addTurns(thread, turns, this.isReadOnly));
+      this.change((thread) => addTimes(addTurns(thread, turns, this.isReadOnly), requests));
       if (this.isReadOnly) this.showAccess(answer.body, showRun);
       this.history.value = { state: "ready", id, ...(cursor !== undefined && { before: cursor }) };
     });
@@ -215,6 +252,13 @@ class OpenConversation implements Conversation, TransportOwner {
     this.canWrite.value = view.acceptsConsole === true;
     if (this.unconfirmed.size === 0) this.change((thread) => showRun(thread, view.isBusy === true));
     if (this.transport && "follow" in this.transport) this.transport.follow(view);
+  }
+
+  /** How the latest answers went. Without it, the page shows no times. */
+  private async loadTimes(): Promise<RequestsView["requests"]> {
+    const query = new URLSearchParams({ session: this.session });
+    const answer = await sendRequest<RequestsView>("GET", `/api/requests?${query}`);
+    return "body" in answer ? answer.body.requests : [];
   }
 
   /** Conversations in memory have no history, which is not a failure. */

@@ -12,6 +12,8 @@ export interface DraftStore {
   load(session: string): Promise<Draft>;
   /** Keeps the draft; an empty one is removed. */
   save(session: string, draft: Draft): Promise<void>;
+  /** Keeps the text now, because the page is being left: `save` might not finish. */
+  keep?(session: string, text: string): void;
 }
 
 export const emptyDraft: Draft = { text: "", files: [] };

@@ -1,9 +1,11 @@
 /** Where the chat keeps data in this browser, and how it is deleted. @module */
 
-/** Keys of the local storage: names of conversations, and how far they were read. */
+/** Keys of the local storage: names of conversations, how far they were read, drafts, flags. */
 export const storageKeys = {
   names: "doorward-conversations",
   seen: "doorward-seen",
+  drafts: "doorward-drafts",
+  flags: "doorward-flags",
 } as const;
 
 /** Name of the database with unsent messages. */

@@ -96,14 +96,17 @@ function collect(thread: Thread): (Draft | Exclude<Row, Answer>)[] {
 
 const hasText = ({ parts }: Draft): boolean => parts.some(({ kind }) => kind === "text");
 
-/** A tool runs until the next message; a complete thought began with the previous message. */
+/**
+ * A tool runs until the next message. A thought that has grown ends then at the latest: its final
+ * text may follow at the end of the answer. A complete thought began with the previous message.
+ */
 function durationOf(parts: readonly AppMessage[], at: number, draft: Draft, run?: Run) {
   const { kind, at: beganAt, endedAt, isFinal } = parts[at]!;
   const nextAt = parts[at + 1]?.at ?? run?.endedAt;
-  if (kind === "tools") return nextAt === undefined ? undefined : nextAt - beganAt;
-  if (!isFinal) return undefined;
-  const previousAt = parts[at - 1]?.at ?? draft.question?.at ?? beganAt;
-  return endedAt === undefined ? beganAt - previousAt : endedAt - beganAt;
+  if (kind === "tools" || !isFinal) return nextAt === undefined ? undefined : nextAt - beganAt;
+  if (endedAt !== undefined) return Math.min(endedAt, nextAt ?? endedAt) - beganAt;
+  const previous = parts[at - 1];
+  return beganAt - (previous?.endedAt ?? previous?.at ?? draft.question?.at ?? beganAt);
 }
 
 function toSegments(draft: Draft, run: Run | undefined): Segment[] {
@@ -143,6 +146,28 @@ function toAnswer(draft: Draft, run: Run | undefined): Answer {
     ...(run && { run }),
     ...(question && { question }),
   };
+}
+
+/**
+ * Messages that wait for an answer before them: the application has received none of them. Their
+ * own answers have not begun.
+ *
+ * @returns The rows without the answers that have not begun, and the keys of the messages.
+ */
+export function findQueued(rows: readonly Row[]): {
+  readonly rows: readonly Row[];
+  readonly queued: readonly UserMessage[];
+} {
+  const queued: UserMessage[] = [];
+  let isWorking = false;
+  const shown = rows.filter((row) => {
+    if (row.kind === "user" && row.delivery === "sending" && isWorking) queued.push(row);
+    if (row.kind !== "answer" || row.state !== "working") return true;
+    const isWaiting = row.question !== undefined && queued.includes(row.question);
+    if (!isWaiting) isWorking = true;
+    return !(isWaiting && row.segments.length === 0);
+  });
+  return queued.length === 0 ? { rows, queued } : { rows: shown, queued };
 }
 
 /** Creates a function that groups a thread. Unchanged answers keep their identity. */

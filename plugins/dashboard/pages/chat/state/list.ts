@@ -3,6 +3,14 @@ import { computed, signal, type ReadonlySignal, type Signal } from "@preact/sign
 import type { ConversationsView, ConversationSummary } from "../../../shared/conversation-views.ts";
 import type { ApiError } from "../../live/api.ts";
 import { load, requestAsOwner } from "../../live/owner.ts";
+import {
+  isArchived,
+  loadFlags,
+  saveFlags,
+  toggleArchived,
+  togglePin,
+  type Flags,
+} from "./flags.ts";
 import { addUnknown, countUnread, loadSeen, markRead, saveSeen, type Seen } from "./seen.ts";
 
 const path = "/api/conversations";
@@ -17,6 +25,8 @@ export class ConversationList {
   private readonly isOff = signal(false);
   private readonly marks: Signal<Seen>;
   readonly seen: ReadonlySignal<Seen>;
+  private readonly ownFlags = signal<Flags>(loadFlags());
+  readonly flags: ReadonlySignal<Flags> = this.ownFlags;
 
   constructor(initial: ConversationsView | undefined) {
     this.known = signal(initial?.conversations ?? []);
@@ -46,6 +56,18 @@ export class ConversationList {
   readonly unread = computed(
     () => this.items.value.filter((one) => countUnread(this.marks.value, one) > 0).length,
   );
+
+  togglePin(id: string): void {
+    saveFlags((this.ownFlags.value = togglePin(this.ownFlags.value, id)));
+  }
+
+  /** @returns True if it is archived now. */
+  toggleArchived(id: string): boolean {
+    const summary = this.known.value.find((one) => one.id === id);
+    if (!summary) return false;
+    saveFlags((this.ownFlags.value = toggleArchived(this.ownFlags.value, summary)));
+    return isArchived(this.ownFlags.value, summary);
+  }
 
   async refresh(): Promise<ApiError | undefined> {
     const error = await load<ConversationsView>(path, (view) => this.show(view));

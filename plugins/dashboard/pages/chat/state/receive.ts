@@ -186,11 +186,21 @@ export function rejectMessage(
   return endRun(changed, requestId, { ...end, endedAt: at });
 }
 
-function tokensOf(usage: unknown): Pick<Run, "tokens"> {
+const countOf = (value: unknown): number | undefined =>
+  typeof value === "number" && value >= 0 ? value : undefined;
+
+function usageOf(usage: unknown): Pick<Run, "usage"> {
   if (typeof usage !== "object" || usage === null) return {};
-  const { input_tokens: input, output_tokens: output } = usage as Record<string, unknown>;
-  const tokens = Number(input ?? 0) + Number(output ?? 0);
-  return tokens > 0 ? { tokens } : {};
+  const { input_tokens, output_tokens } = usage as Record<string, unknown>;
+  const input = countOf(input_tokens);
+  const output = countOf(output_tokens);
+  if (input === undefined && output === undefined) return {};
+  return {
+    usage: {
+      ...(input !== undefined && { input }),
+      ...(output !== undefined && { output }),
+    },
+  };
 }
 
 /** Applies a frame of the server. Frames that show nothing leave the thread as it is. */
@@ -217,7 +227,7 @@ export function receive(thread: Thread, frame: ServerFrame, now: number): Thread
         outcome,
         finishReason,
         ...(code !== undefined && { code }),
-        ...tokensOf(usage),
+        ...usageOf(usage),
       });
     }
     case "error":

@@ -7,6 +7,7 @@ import { requestAsOwner } from "../../live/owner.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
 import { openConversation, openStored, type Conversation } from "./conversation.ts";
 import type { DraftStore } from "./draft.ts";
+import { isArchived } from "./flags.ts";
 import { lazyDrafts } from "./lazy-drafts.ts";
 import { ConversationList } from "./list.ts";
 import type { LinkView } from "./transport.ts";
@@ -77,6 +78,11 @@ export class ChatStore {
     );
   }
 
+  isArchived(id: string): boolean {
+    const summary = this.list.items.value.find((one) => one.id === id);
+    return summary !== undefined && isArchived(this.list.flags.value, summary);
+  }
+
   /** Begins to follow the page. Call it once, in the browser. */
   start(): void {
     this.names.value = knownNames();
@@ -131,11 +137,19 @@ export class ChatStore {
     this.show({ isNew: false, conversation });
   }
 
-  /** Leaves a conversation that is deleted. */
-  close(session: string): void {
-    this.opened.get(session)?.close();
-    this.opened.delete(session);
-    if (this.current.value.conversation?.session === session) this.openNew();
+  /**
+   * Leaves a conversation that is deleted or archived.
+   *
+   * @returns True if it was in front.
+   */
+  close({ channel: name, session, id }: ConversationTarget): boolean {
+    const key = name === channel ? session : `stored ${id}`;
+    const conversation = this.opened.get(key);
+    const wasOpen = conversation !== undefined && this.current.value.conversation === conversation;
+    conversation?.close();
+    this.opened.delete(key);
+    if (wasOpen) this.openNew();
+    return wasOpen;
   }
 
   inspect(request: string | undefined): void {
@@ -168,7 +182,7 @@ export class ChatStore {
   }
 
   private openNewest(): void {
-    const [newest] = this.list.items.value;
+    const newest = this.list.items.value.find(({ id }) => !this.isArchived(id));
     const [name] = this.names.value;
     if (newest) {
       history.replaceState(null, "", base() + pathOf(newest));

@@ -1,4 +1,6 @@
 /** The messages of a conversation on the page, as plain data. @module */
+import type { RequestView } from "../../../shared/conversation-views.ts";
+
 /** A file of a message. Without a `url`, it was too large to be repeated. */
 export interface ShownFile {
   readonly url?: string;
@@ -75,7 +77,8 @@ export interface Run {
   readonly code?: string;
   /** The sentence of the error. Absent if another device received it. */
   readonly reason?: string;
-  readonly tokens?: number;
+  /** Tokens of the answer, if the application reports them. */
+  readonly usage?: RequestView["usage"];
   /** True if the server reports the end. Otherwise a complete text ends the run. */
   readonly isReported: boolean;
 }

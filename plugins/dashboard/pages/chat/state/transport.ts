@@ -179,6 +179,17 @@ export class Transport {
     this.client?.stop(requestId).catch(({ message }: ChatError) => this.owner.note(message));
   }
 
+  /** @returns True if the message waited and is removed: the application never receives it. */
+  async withdraw(requestId: string): Promise<boolean> {
+    try {
+      const stopped = (await this.client?.stop(requestId)) ?? [];
+      return stopped.some((one) => one.requestId === requestId && one.status === "removed");
+    } catch (error) {
+      this.owner.note((error as ChatError).message);
+      return false;
+    }
+  }
+
   showTyping(): void {
     if (serverNow() - this.typedAt < typingIntervalMs) return;
     this.typedAt = serverNow();

@@ -1,12 +1,14 @@
 /** Reads messages of the server. Loaded with the link and the history. @module */
 import type { ServerMessage } from "../../../../../lib/pico-wire/index.ts";
-import type { Turn } from "../../../shared/conversation-views.ts";
+import type { RequestView, Turn } from "../../../shared/conversation-views.ts";
 import {
   appKey,
   putIn,
+  setRun,
   userKey,
   type AppMessage,
   type Message,
+  type Run,
   type Thread,
   type UserMessage,
 } from "./thread.ts";
@@ -93,6 +95,40 @@ export function addTurns(thread: Thread, turns: readonly Turn[], isOnlySource = 
       changed,
       known && !isMissed && !isOnlySource ? { ...known, seq: turn.seq } : message,
     );
+  }
+  return changed;
+}
+
+/** The work on a message, as the server recorded it. */
+const toRun = ({ at, outcome, code, usage, endedMs = 0 }: RequestView): Run => ({
+  startedAt: at,
+  endedAt: at + endedMs,
+  isReported: true,
+  ...(outcome !== undefined && { outcome }),
+  ...(code !== undefined && { code }),
+  ...(usage && { usage }),
+});
+
+/** A part that has grown, with its times. The history has only the time of its beginning. */
+function timePart(thread: Thread, at: number, part: RequestView["parts"][number]): Thread {
+  const message = thread.messages.findLast(({ key }) => key === appKey(part.id));
+  const isTimed = message === undefined || !("isFinal" in message) || message.endedAt !== undefined;
+  if (isTimed || part.updates === 0 || !message.isFinal) return thread;
+  return putIn(thread, { ...message, at: at + part.fromMs, endedAt: at + part.toMs });
+}
+
+/** Adds how the latest answers went. Figures that this page has measured itself stay. */
+export function addTimes(thread: Thread, requests: readonly RequestView[]): Thread {
+  let changed = thread;
+  for (const request of requests) {
+    const { id, at, endedMs, parts } = request;
+    const run = changed.runs.get(id);
+    const isKnown = changed.messages.some(({ key }) => key === userKey(id));
+    // A run whose end alone the server has repeated has no duration.
+    const isSeen = run?.outcome !== undefined && run.startedAt !== run.endedAt;
+    if (!isKnown || endedMs === undefined || isSeen) continue;
+    changed = parts.reduce((sum, part) => timePart(sum, at, part), changed);
+    changed = setRun(changed, id, { ...run, ...toRun(request) });
   }
   return changed;
 }

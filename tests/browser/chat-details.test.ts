@@ -1,0 +1,253 @@
+// Tests figures, states and small promises of the chat page, with a real launcher and a program.
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { expectAccessible } from "./axe.ts";
+import { hasBrowser, skipWithoutBrowser } from "./browser.ts";
+import {
+  connected,
+  growing,
+  rows,
+  startChat,
+  stopButton,
+  write,
+  type LaunchedChat,
+} from "./chat-launcher.ts";
+
+let chat: LaunchedChat;
+
+beforeEach(skipWithoutBrowser);
+beforeAll(async () => {
+  if (hasBrowser) chat = await startChat();
+});
+afterEach(() => chat?.assertFaultless());
+afterAll(() => chat?.close());
+
+const open: LaunchedChat["open"] = (...of) => chat.open(...of);
+const say: LaunchedChat["say"] = (...of) => chat.say(...of);
+const field = (page: Page) => page.getByLabel("Message", { exact: true });
+
+describe("Figures of an answer", () => {
+  test("stay the same after a reload", async () => {
+    const page = await open("figures");
+    await write(page, "Weather?");
+    const calls = [
+      { id: "1", function: { name: "map", arguments: "{}" }, error: "no map" },
+      { id: "2", function: { name: "wind", arguments: "{}" }, result: "calm" },
+    ];
+    const call = { message_id: "c", kind: "tool_calls", content: "", tool_calls: calls };
+    await say("figures", "Weather?", [
+      "message.create",
+      { message_id: "t", kind: "thought", content: "Hm", final: false },
+    ]);
+    await say("figures", "Weather?", ["message.create", call]);
+    await say("figures", "Weather?", [
+      "message.create",
+      { content: "Calm", usage: { input_tokens: 1200, output_tokens: 30 } },
+    ]);
+    const meta = page.locator("article.msg:not(.mine) > .meta .num");
+    const thought = page.locator(".steps .items > details:first-child .ms");
+    await meta.first().waitFor();
+    for (let visit = 1; visit <= 2; visit++) {
+      await page.getByText("1 thought, 2 tool calls").waitFor();
+      expect(await page.locator(".steps > summary .bad").textContent()).toBe("1 failed");
+      await meta.first().waitFor();
+      expect(await meta.first().textContent()).toMatch(/^\d/);
+      await page.getByText("Sent", { exact: true }).waitFor();
+      // The thought ends with the call, not with its final text at the end of the answer.
+      expect(await thought.textContent()).toMatch(/^\d+ ms$|^[0-2]\.\d+ s$/);
+      await page.reload();
+      await connected(page);
+    }
+    await page.close();
+  });
+
+  test("show what was stopped and what failed after a reload", async () => {
+    const page = await open("outcomes");
+    await write(page, "One");
+    await say("outcomes", "One", growing("a", "Half"));
+    await page.getByText("Half", { exact: true }).waitFor();
+    await stopButton(page).click();
+    await write(page, "Two");
+    await say("outcomes", "Two", ["message.ack", {}], ["error", { message: "The disk is full." }]);
+    const found = ["> One", "Half | Stopped", "> Two"];
+    await expect.poll(() => rows(page)).toEqual([...found, "The disk is full."]);
+    await page.reload();
+    await expect.poll(() => rows(page)).toEqual([...found, expect.stringMatching(/./)]);
+    await page.getByRole("button", { name: "Try again" }).waitFor();
+    await page.close();
+  });
+});
+
+describe("Chat page", () => {
+  test("keeps a line that was typed just before leaving", async () => {
+    const page = await open("leaving");
+    await field(page).fill("Half a thought");
+    await page.reload();
+    await expect.poll(() => field(page).inputValue()).toBe("Half a thought");
+    await field(page).fill("");
+    await page.reload();
+    await connected(page);
+    await expect.poll(() => field(page).inputValue()).toBe("");
+    await page.close();
+  });
+
+  test("returns to the conversation with Undo, and closes the inspector with Escape", async () => {
+    const page = await open("undone");
+    await write(page, "Keep me");
+    await say("undone", "Keep me", ["message.create", { content: "Yes" }]);
+    await page.getByText("Yes", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Request inspector" }).click();
+    const inspector = page.getByRole("complementary", { name: "Request inspector" });
+    await inspector.waitFor();
+    await page.keyboard.press("Escape");
+    await inspector.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Conversation actions" }).click();
+    await page.getByRole("menuitem", { name: "Delete…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(() => rows(page)).toEqual(["> Keep me", "Yes"]);
+    expect(new URL(page.url()).pathname).toBe("/chat/undone");
+    await page.close();
+  });
+
+  test("covers neither the field nor words on a phone", async () => {
+    const inside = await chat.signedIn(chat.launcher.base, {
+      viewport: { width: 390, height: 700 },
+    });
+    const page = await open("narrow", chat.launcher.base, inside);
+    await write(page, "Table");
+    const head = "| Responsibility | Deliverables | Consequences | Notes |\n|-|-|-|-|\n";
+    const content = `${"Line\n\n".repeat(60)}${head}| Documentation | Specification | Delay | - |`;
+    await say("narrow", "Table", ["message.create", { content }]);
+    const cell = page.getByRole("columnheader", { name: "Responsibility" });
+    await cell.waitFor();
+    const { height } = (await cell.boundingBox())!;
+    expect(height).toBeLessThan(45);
+    await page.getByRole("log").evaluate((log) => log.scrollTo({ top: 0 }));
+    const jump = (await page.getByRole("button", { name: "Jump to latest" }).boundingBox())!;
+    const box = (await page.locator(".composer .box").boundingBox())!;
+    expect(jump.y + jump.height).toBeLessThanOrEqual(box.y);
+    await inside.close();
+  });
+});
+
+describe("Text of an answer", () => {
+  test("offers a download, wrapped lines and a copy of tables", async () => {
+    const page = await open("code");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const code = `<svg onload=x>${"long ".repeat(80)}`;
+    const content = `\`\`\`html\n${code}\n\`\`\`\n\n| a | b |\n|-|-|\n| 1 | **2** |`;
+    await write(page, "Code");
+    await say("code", "Code", ["message.create", { content }]);
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download code.html" }).click(),
+    ]);
+    expect(file.suggestedFilename()).toBe("code.html");
+    const widthOf = (block: HTMLElement): boolean => block.scrollWidth > block.clientWidth;
+    const block = page.locator(".prose pre");
+    expect(await block.evaluate(widthOf)).toBe(true);
+    await page.getByRole("button", { name: "Wrap lines" }).click();
+    expect(await block.evaluate(widthOf)).toBe(false);
+    await page.locator(".prose .table").hover();
+    await page.getByRole("button", { name: "Copy table" }).click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("a\tb\n1\t**2**");
+    await expectAccessible(page);
+    await page.close();
+  });
+
+  test("draws formulas, small tags and inline images without changing the source", async () => {
+    const page = await open("content");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const dot =
+      "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const content = [
+      "Euler: $e^{i\\pi}+1=0$, also \\(a_1\\). It costs $5 and $6.",
+      "$$\n\\sum_{n=1}^\\infty \\frac{1}{n^2}\n- 1\n$$",
+      "H<sub>2</sub>O, press <kbd>Esc</kbd><br>next <b onclick=x>bold</b>",
+      "$\\href{javascript:alert(1)}{x}$ and $\\notacommand$",
+      `![dot](${dot})`,
+      "مرحبا بالعالم",
+    ].join("\n\n");
+    await write(page, "Show");
+    await say("content", "Show", [
+      "message.create",
+      { content, usage: { input_tokens: 1200, output_tokens: 34 } },
+    ]);
+    const prose = page.locator("article .prose");
+    await prose.locator("math").first().waitFor();
+    expect(await prose.locator("math").count()).toBe(3);
+    expect(await prose.locator("math[display=block] mfrac").count()).toBe(1);
+    expect(await prose.locator("sub").textContent()).toBe("2");
+    expect(await prose.locator("kbd").textContent()).toBe("Esc");
+    const text = await prose.textContent();
+    expect(text).toContain("It costs $5 and $6.");
+    expect(text).toContain("<b onclick=x>bold</b>");
+    expect(text).toContain("$\\notacommand$");
+    expect(await prose.locator("a").count()).toBe(0);
+    const isDrawn = (image: HTMLImageElement): boolean => image.naturalWidth === 1;
+    await expect.poll(() => prose.getByAltText("dot").evaluate(isDrawn)).toBe(true);
+    await page.getByText(/· 1\D?234 tokens$/).waitFor();
+    await page.getByRole("button", { name: "Copy answer" }).click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(content);
+    await page.close();
+  });
+});
+
+describe("List of conversations", () => {
+  test("has titles of the program, pins, filters and an archive", async () => {
+    const page = await open("named");
+    await write(page, "hello there");
+    await say("named", "hello there", ["conversation.title", { title: "Plan of the garden" }]);
+    await say("named", "hello there", ["message.create", { content: "Hi" }]);
+    await page.getByText("Hi", { exact: true }).waitFor();
+    void chat.post("other client", "From a client");
+    await say("other client", "From a client", ["message.create", { content: "Yes" }]);
+    await page.reload();
+    const list = page.getByRole("region", { name: "Conversations" });
+    const titles = list.locator(".talk b");
+    await list.getByText("Plan of the garden").waitFor();
+    const act = async (name: string): Promise<void> => {
+      await list.locator(".talk", { hasText: "Plan of the garden" }).hover();
+      await list.getByRole("button", { name: "Actions for Plan of the garden" }).click();
+      await page.getByRole("menuitem", { name }).click();
+    };
+    await act("Pin");
+    await list.getByRole("heading", { name: "Pinned" }).waitFor();
+    expect(await titles.first().textContent()).toBe("Plan of the garden");
+    const choose = async (name: string): Promise<void> => {
+      await list.getByRole("button", { name: "Filter conversations" }).click();
+      await page.getByRole("menuitem", { name }).click();
+    };
+    await choose("Clients with the channel token");
+    await list.getByText("From a client").waitFor();
+    expect(await list.getByText("Plan of the garden").count()).toBe(0);
+    await list.getByRole("button", { name: "Show all" }).click();
+    await act("Archive");
+    await list.getByText("Plan of the garden").waitFor({ state: "detached" });
+    await choose("Archived");
+    await expect.poll(() => titles.allTextContents()).toEqual(["Plan of the garden"]);
+    await page.close();
+  });
+});
+
+describe("Queued message", () => {
+  test("waits visibly, returns to the field, or is sent now", async () => {
+    const page = await open("queue");
+    await write(page, "One");
+    await say("queue", "One", growing("a", "Half"));
+    await page.getByText("Half", { exact: true }).waitFor();
+    await write(page, "Two");
+    await write(page, "Three");
+    const queued = page.locator(".msg.queued");
+    await expect.poll(() => queued.count()).toBe(2);
+    await expect.poll(() => rows(page)).toEqual(["> One", "Half | Writing…", "> Two", "> Three"]);
+    await queued.last().getByRole("button", { name: "Take back" }).click();
+    await expect.poll(() => rows(page)).toEqual(["> One", "Half | Writing…", "> Two"]);
+    expect(await field(page).inputValue()).toBe("Three");
+    await queued.getByRole("button", { name: "Send now" }).click();
+    await say("queue", "Two", ["message.create", { content: "Second" }]);
+    await expect.poll(() => rows(page)).toEqual(["> One", "Half | Stopped", "> Two", "Second"]);
+    await page.close();
+  });
+});
