@@ -20,6 +20,8 @@ import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 interface LaunchOptions extends LauncherArguments {
   /** Writes the name of this command into the hints of a text. */
   readonly hinted: (text: string) => string;
+  /** The command that started this process. */
+  readonly commandName: string;
   readonly env: Environment;
   readonly version: string;
 }
@@ -154,6 +156,7 @@ async function buildKernel(
     home,
     env,
     version,
+    command: options.commandName,
     log: log.log,
     ways,
     pid: process.pid,

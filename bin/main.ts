@@ -53,7 +53,7 @@ async function run(given: LauncherArguments | CommandArguments): Promise<number>
   }
   if (given.command === "run") return runCommand(given, version, homeOf(env));
   const { launch } = await import("./launch.ts");
-  return launch({ ...given, env, version, hinted });
+  return launch({ ...given, env, version, hinted, commandName: name });
 }
 
 async function runCommand(given: CommandArguments, version: string, home: string): Promise<number> {

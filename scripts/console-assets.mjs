@@ -116,9 +116,14 @@ export async function consoleEntries(root) {
 const gzipSize = (content) => gzipSync(content, { level: 9 }).length;
 
 /** Bytes that a page loads before it reacts, with gzip. */
-const budgets = { script: 24_100, style: 12_000 };
+const budgets = { script: 24_400, style: 12_000 };
 /** Script budgets of other pages. */
-const scriptBudgets = { "chat.js": 30_300, "docs.js": 18_900, "overview.js": 21_200 };
+const scriptBudgets = {
+  "chat.js": 30_300,
+  "docs.js": 19_600,
+  "overview.js": 21_900,
+  "settings.js": 25_200,
+};
 /** The chat draws lists, answers, tables, code, maths and the inspector. */
 const styleBudgets = { "chat.js": 13_000 };
 /** Loads before every page of the console. */

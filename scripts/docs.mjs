@@ -5,7 +5,7 @@ import path from "node:path";
 import { marked } from "marked";
 import { createConverter, isElement, plain } from "./docs-nodes.mjs";
 
-/** Every page by task. The build fails if one is missing. */
+/** Every page by task. The build fails if a page is missing. */
 const contents = [
   ["Start", ["concepts", "dashboard", "programs", "questions", "client", "tray"]],
   ["Connect", ["pico", "files", "doors", "delivery", "errors"]],
@@ -36,6 +36,13 @@ const contents = [
     ],
   ],
 ];
+/** One sentence about each task. */
+const purposes = {
+  Start: "Learn the terms, use the dashboard, and write the program that answers.",
+  Connect: "Reach the application from devices, scripts and other products.",
+  Run: "Configure, deploy, secure and watch a service.",
+  Build: "Put Doorward into a Node program, or add plugins and channels.",
+};
 
 /** Text of a section in the search index, and of a row of its tables; the rest is cut. */
 const limits = { text: 700, row: 70 };
@@ -86,7 +93,7 @@ function rowsOf(node) {
   return [joined(cells.join(" ")).slice(0, limits.row)];
 }
 
-/** Writes `<page>.json` for each page and the README's list, `contents.json` and `search.json`. */
+/** Writes `<page>.json` for each page and the list of all, `contents.json` and `search.json`. */
 export async function writeDocs(root, folder) {
   const read = (...names) => readFile(path.join(root, ...names), "utf8");
   const write = (name, value) =>
@@ -114,7 +121,9 @@ export async function writeDocs(root, folder) {
       nodes,
     });
   }
-  const index = convert(marked.lexer(indexOf(await read("README.md"))));
+  const index = [
+    ["div", { class: "doc-cards" }, ...contents.map((task) => cardNode(task, titles))],
+  ];
   await write("index", {
     title: "Documentation",
     headings: [],
@@ -129,12 +138,14 @@ export async function writeDocs(root, folder) {
   return true;
 }
 
-/** The headings and pages of the README's documentation section, without links to other files. */
-function indexOf(readme) {
-  const [, list = ""] = /\n## Documentation\n([^]*?)\n## /.exec(readme) ?? [];
-  const blocks = list.split(/\n(?=- )|\n{2,}/).map((block) => block.trim());
-  return blocks
-    .filter((block) => /^(- \[docs\/[a-z-]+\.md\]|\*\*[^*]+\*\*$)/.test(block))
-    .map((block) => block.replaceAll("docs/", "").replace(/^(\*\*.*)/, "\n$1\n"))
-    .join("\n");
+/** A card of the list of all pages: a task, its purpose and its pages. */
+function cardNode([task, names], titles) {
+  const id = task.toLowerCase();
+  return [
+    "section",
+    { class: "card doc-card", "aria-labelledby": id },
+    ["h2", { id }, task],
+    ["p", 0, purposes[task]],
+    ["ul", 0, ...names.map((name) => ["li", 0, ["a", { href: `docs:${name}` }, titles.get(name)]])],
+  ];
 }

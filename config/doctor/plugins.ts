@@ -78,6 +78,7 @@ function programHealth({
   command,
   pid,
   restarts,
+  restartsByOwner,
   lastEnd,
   stderr,
 }: RunningProgram): CheckView {
@@ -88,7 +89,8 @@ function programHealth({
   const fix = "read its last lines on the page Overview or in the log";
   if (state !== "running")
     return own.failed(`${command} is not running (${state}).${ends}${lastLine}`, fix);
-  if (restarts > 0) return own.warning(`${command} runs as process ${pid}.${ends}${lastLine}`, fix);
+  if (restarts > restartsByOwner)
+    return own.warning(`${command} runs as process ${pid}.${ends}${lastLine}`, fix);
   return own.ok(`${command} runs as process ${pid} and has not been restarted.`);
 }
 

@@ -46,6 +46,8 @@ interface LauncherOptions {
   /** Settings of the section `launcher` that override files and environment. */
   readonly flags?: { readonly port?: number; readonly host?: string; readonly public?: boolean };
   readonly version: string;
+  /** The command that starts this launcher, for hints on pages. @defaultValue `"doorward"` */
+  readonly command?: string;
   readonly log: Log;
   readonly clock?: Clock;
   /** Returns this many cryptographically random bytes. */
@@ -95,10 +97,12 @@ export async function createLauncher(options: LauncherOptions) {
   });
   const mediaFiles = media({ home, searchPath: env["PATH"] ?? "/usr/bin:/bin" });
   const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
-  const board = createDashboard(options, places, plugins);
+  let isEcho = false;
+  const board = createDashboard(options, places, { plugins, echoes: () => isEcho });
   const loaded = await loadSettings(options, places, [store, mediaFiles, ...base, board]);
   const file = config ?? join(home, "config.json");
   const app = await createApplication(options, loaded.handler, file);
+  isEcho = app.name === "echo";
   const form = files({
     ...places,
     ...(options.secret ? { secret: options.secret } : {}),
@@ -123,16 +127,19 @@ export async function createLauncher(options: LauncherOptions) {
 export type Launcher = Awaited<ReturnType<typeof createLauncher>>;
 
 function createDashboard(
-  { home, env, brand = "service", version, log, ways, logSource, pid }: LauncherOptions,
+  options: LauncherOptions,
   places: Places,
-  plugins: () => PluginView[],
+  { plugins, echoes }: { plugins: () => PluginView[]; echoes: () => boolean },
 ) {
+  const { home, env, brand = "service", version, log, ways, logSource, pid } = options;
   const { socket, note } = controlSocketPaths(home, env);
   if (socket === undefined)
     log.warn({ home }, "no control socket: its path is too long; set XDG_RUNTIME_DIR");
   return dashboard({
     brand,
     version,
+    commands: commandsOf(options),
+    echoes,
     plugins,
     doctor: async (running) =>
       (await import("../doctor/index.ts")).runDoctor({
@@ -147,6 +154,17 @@ function createDashboard(
     ...(logSource ? { log: logSource } : {}),
     ...(pid === undefined || socket === undefined ? {} : { local: { socket, note, pid } }),
   });
+}
+
+/** A launcher that is started with a program instead needs the same flags. */
+function commandsOf({ command: name = "doorward", flags = {} }: LauncherOptions) {
+  const { port, host, public: isPublic } = flags;
+  const words = [
+    ...(port === undefined ? [] : ["-port", String(port)]),
+    ...(host === undefined ? [] : ["-host", host]),
+    ...(isPublic === true ? ["-public"] : []),
+  ];
+  return { name, run: [name, "run", ...words, "--"].join(" ") };
 }
 
 /** Loads settings and third-party plugins, and logs what is wrong with them. */

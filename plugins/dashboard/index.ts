@@ -26,7 +26,13 @@ import type { AuthContext, DashboardContext, ServiceContext } from "./server/con
 import { controlRoutes } from "./server/control/routes.ts";
 import { runDoctor } from "./server/doctor.ts";
 import { healthProblem, sendOk, sendUpdated, updated } from "./server/health.ts";
-import type { ControlSocketOptions, DashboardShape, Doctor, LogSource } from "./server/service.ts";
+import type {
+  ControlSocketOptions,
+  DashboardShape,
+  Doctor,
+  LauncherCommands,
+  LogSource,
+} from "./server/service.ts";
 import type { TokenWay } from "./shared/views.ts";
 
 export type {
@@ -36,6 +42,7 @@ export type {
   Doctor,
   DoctorFacts,
   ControlSocketOptions,
+  LauncherCommands,
   LogSource,
   RouteHandler,
   SignInLink,
@@ -62,6 +69,10 @@ export interface DashboardOptions {
   readonly brand?: string;
   /** Version of the product, shown on the pages after sign-in. @defaultValue `""` */
   readonly version?: string;
+  /** Commands that pages show. With them, the overview has the guide of a first visit. */
+  readonly commands?: LauncherCommands;
+  /** Tells whether the echo answers, because there is no program. @defaultValue `false` */
+  readonly echoes?: () => boolean;
   /** Where the owner of this deployment can read the launcher token. @defaultValue an empty list */
   readonly ways?: () => readonly TokenWay[];
   /** Source of the page Activity. Without it, the log endpoints answer with 404. */
@@ -213,6 +224,7 @@ function createContext(
   const { needs, uses, clock, random, after, config, lifecycle, log, emit } = scope;
   const { tokens, tokenSecrets, http } = needs;
   const { brand = "service", version = "", ways = () => [], plugins = () => [] } = options;
+  const { commands, echoes = () => false } = options;
   const auth: AuthContext = {
     clock,
     tokens,
@@ -247,6 +259,8 @@ function createContext(
       assets: loadAssets(),
       brand,
       version,
+      commands,
+      echoes,
       privateHost,
       instance: uses.settings?.instance(),
       url: (path) => http.url(path),

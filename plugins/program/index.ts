@@ -262,6 +262,7 @@ class ProgramApplication {
       state: supervisor.state(),
       since: supervisor.since(),
       restarts: supervisor.restarts(),
+      restartsByOwner: supervisor.restartsByOwner(),
       command: this.commandLine,
       ...(pid === undefined ? {} : { pid }),
       ...(lastEnd === undefined ? {} : { lastEnd }),
@@ -271,6 +272,7 @@ class ProgramApplication {
       dropped: replies.droppedLines(),
       knowsStop: this.can("stop"),
       stopTimeouts: pendingMessages.stopTimeouts(),
+      invalidLines: this.outputLog.invalidLines(),
       stderr: [...this.outputLog.recent()],
     };
   }
@@ -287,6 +289,7 @@ class ProgramApplication {
   }
 
   private onStarted(): void {
+    this.outputLog.processStarted();
     this.supervisor.running()?.pause(this.isPaused);
     this.scope.needs.channels.deliverAnswers();
     this.pendingMessages.pump();
@@ -304,6 +307,15 @@ class ProgramApplication {
   private onStderrLine(text: string): void {
     this.pendingMessages.outputReceived();
     this.outputLog.stderrLine(text);
+    this.emitSoon();
+  }
+
+  private onInvalidLine(text: string, reason: string): void {
+    this.outputLog.invalidLine(text, reason);
+    this.emitSoon();
+  }
+
+  private emitSoon(): void {
     if (this.isEventScheduled) return;
     this.isEventScheduled = true;
     this.scope.after(eventIntervalMs, () => {
@@ -318,7 +330,7 @@ class ProgramApplication {
     try {
       value = JSON.parse(text);
     } catch {
-      return this.outputLog.invalidLine(text, "not JSON");
+      return this.onInvalidLine(text, "not JSON");
     }
     const frame = parseFrame(value);
     if (typeof frame !== "string") {
@@ -331,7 +343,7 @@ class ProgramApplication {
       if (frame.type === "conversation.title") return this.setTitle(text, frame);
       return this.replies.accept(frame);
     }
-    this.outputLog.invalidLine(text, frame);
+    this.onInvalidLine(text, frame);
     this.replies.rejectInvalid(intendedTarget(value), frame);
   }
 
@@ -349,14 +361,14 @@ class ProgramApplication {
   }
 
   private onReady(text: string, { payload }: ReadyFrame): void {
-    if (this.capabilities) return this.outputLog.invalidLine(text, "a second ready line");
+    if (this.capabilities) return this.onInvalidLine(text, "a second ready line");
     this.capabilities = payload.can;
     this.emitStateChanged();
   }
 
   private onLongLine(beginning: string): void {
     this.pendingMessages.outputReceived();
-    this.outputLog.invalidLine(beginning, "over 1 MiB");
+    this.onInvalidLine(beginning, "over 1 MiB");
     this.replies.rejectInvalid(intendedTargetOfPrefix(beginning), "its line is over 1 MiB");
   }
 

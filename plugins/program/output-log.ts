@@ -32,6 +32,10 @@ export interface OutputLog {
   stderrLine(text: string): void;
   /** Logs a stdout line that is not a message. The first one comes with an explanation. */
   invalidLine(text: string, reason: string): void;
+  /** Number of those lines since the start of the process. */
+  invalidLines(): number;
+  /** Counts from zero for a new process. */
+  processStarted(): void;
   /** The latest stderr lines, oldest first. */
   recent(): readonly StderrLine[];
 }
@@ -44,6 +48,7 @@ export function createOutputLog({ clock, log, redact }: OutputLogOptions): Outpu
   let filledAt = clock.now();
   let droppedLines = 0;
   let wasExplained = false;
+  let invalidLines = 0;
 
   function mayWrite(): boolean {
     const now = clock.now();
@@ -70,6 +75,7 @@ export function createOutputLog({ clock, log, redact }: OutputLogOptions): Outpu
       if (mayWrite()) log.info({ stream: "stderr" }, clean(text));
     },
     invalidLine(text, reason) {
+      invalidLines += 1;
       if (!wasExplained) {
         wasExplained = true;
         log.warn(
@@ -79,6 +85,10 @@ export function createOutputLog({ clock, log, redact }: OutputLogOptions): Outpu
         );
       }
       if (mayWrite()) log.info({ stream: "stdout", reason }, clean(text));
+    },
+    invalidLines: () => invalidLines,
+    processStarted() {
+      invalidLines = 0;
     },
     recent: () => recent.map(({ at, text }) => ({ at, text: clean(text) })),
   };

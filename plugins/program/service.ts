@@ -20,6 +20,8 @@ export interface ProgramStatus {
   readonly since: number;
   /** Restarts since the kernel started. */
   readonly restarts: number;
+  /** Those of them that the owner asked for. */
+  readonly restartsByOwner: number;
   /** How the program ended the last time: `exit code 1`, `SIGKILL`, `ENOENT`. */
   readonly lastEnd?: string;
   /** Messages that the program has received and not finished. */
@@ -38,6 +40,8 @@ export interface ProgramStatus {
   readonly knowsStop: boolean;
   /** Stopped messages that the running program has not ended within the grace period. */
   readonly stopTimeouts: number;
+  /** Lines of standard output since the start of the process that are not messages. */
+  readonly invalidLines: number;
   /** Latest lines of standard error, oldest first. */
   readonly stderr: readonly StderrLine[];
 }
@@ -66,7 +70,7 @@ export interface Program {
 export type ProgramEvents = {
   /**
    * The program started, ended, announced what it can do, ignored a stop, or wrote to standard
-   * error (at most once per second). `restarts`: since the kernel started.
+   * error or an invalid line (at most once per second). `restarts`: since the kernel started.
    */
   "program:state-changed": { state: ProgramState; restarts: number };
 };

@@ -36,11 +36,14 @@ export class Supervisor {
   private currentState: ProgramState = "stopped";
   private stateSince: number;
   private restartCount = 0;
+  private ownerRestartCount = 0;
   /** Exits since the program was last stable. */
   private failures = 0;
   private lastExit: string | undefined;
   /** True if this process is restarted whatever the setting says. */
   private mustRestart = false;
+  /** True if the owner asked for the next start. */
+  private isAskedFor = false;
   private cancelRestart: Release | undefined;
   private cancelStable: Release | undefined;
   private resolveStop = (): void => undefined;
@@ -83,10 +86,12 @@ export class Supervisor {
     if (this.currentState === "running") {
       if (!this.programProcess?.acceptsInput()) return false;
       this.mustRestart = true;
+      this.isAskedFor = true;
       this.programProcess.stop("the owner restarted it");
       return true;
     }
     this.cancelRestart?.();
+    this.isAskedFor = true;
     this.relaunch();
     return true;
   }
@@ -124,6 +129,10 @@ export class Supervisor {
 
   restarts(): number {
     return this.restartCount;
+  }
+
+  restartsByOwner(): number {
+    return this.ownerRestartCount;
   }
 
   lastEnd(): string | undefined {
@@ -196,6 +205,8 @@ export class Supervisor {
   private relaunch(): void {
     this.cancelRestart = undefined;
     this.restartCount += 1;
+    if (this.isAskedFor) this.ownerRestartCount += 1;
+    this.isAskedFor = false;
     this.launch();
   }
 }

@@ -51,6 +51,17 @@ describe("Activity page", () => {
     });
   });
 
+  test("shows the reason of a line in its row", async () => {
+    await dashboard.openLive("/activity", async (page) => {
+      const fields = { reason: "token_mismatch", ip: "::1" };
+      dashboard.site.emit("log", line(running.now, "client rejected", "warn", fields));
+      await page.getByText("client rejected · token_mismatch").waitFor();
+      const bars = page.locator(".histogram .room");
+      expect(await bars.count()).toBeLessThanOrEqual(90);
+      expect(await page.locator(".histogram .warn").count()).toBeGreaterThan(0);
+    });
+  });
+
   test("opens a line with its fields and narrows the filter to them", async () => {
     await dashboard.openLive("/activity", async (page) => {
       const fields = { request_id: "7f3a", ip: "::1" };

@@ -20,7 +20,10 @@ export async function expectAccessible(page: Page, skipped: string[] = []): Prom
       // Without selectors, which take a third of the time.
       const found = await run(document, {
         runOnly: tags!,
-        rules: Object.fromEntries(without!.map((id) => [id, { enabled: false }])),
+        rules: {
+          "label-content-name-mismatch": { enabled: true },
+          ...Object.fromEntries(without!.map((id) => [id, { enabled: false }])),
+        },
         resultTypes: ["violations"],
         selectors: false,
         preload: false,

@@ -38,7 +38,7 @@ describe("Connections", () => {
       expect(await page.locator(".rates").textContent()).toBe(
         "12 in/s · 34 out/s · 1.5 KiB queued",
       );
-      expect(await rowOf(page, /laptop/).textContent()).toContain("9\u202f999");
+      expect(await rowOf(page, /roses/).textContent()).toContain("9\u202f999");
       expect(await menu.evaluate((button) => button === document.activeElement)).toBe(true);
       expect(await page.getByRole("link", { name: /^Connections/ }).textContent()).toContain("2");
     });
@@ -75,35 +75,43 @@ describe("Connections", () => {
 
   test("shows client, authentication, times and traffic of a connection", async () => {
     await dashboard.openLive(path, async (page) => {
-      const cells = await rowOf(page, /laptop/)
-        .locator("td")
-        .allTextContents();
+      const cells = await rowOf(page, /roses/).locator("td").allTextContents();
       expect(cells.slice(0, -1)).toEqual([
         "Firefox 140 on Linuxhttps://home.example.org",
-        "laptop",
+        "Do the roses need water?",
         "192.168.178.21",
         "subprotocol",
-        "2\u202f568 / 31",
-        expect.stringMatching(/^3 h ago ?active (just now|\d+ s ago)$/),
+        "In / out 2\u202f568 / 31",
+        expect.stringMatching(/^Connected 3 h ago ?active (just now|\d+ s ago)$/),
       ]);
       expect(await rowOf(page, /garden/).textContent()).toMatch(
-        /This console.*Ann Example.*80 KiB/,
+        /This dashboard.*Ann Example.*80 KiB/,
       );
-      const since = rowOf(page, /laptop/)
-        .locator("time")
-        .first();
+      const since = rowOf(page, /roses/).locator("time").first();
       expect(await since.getAttribute("title")).toMatch(/\d:\d\d/);
+    });
+  });
+
+  test("links a connection to its conversation, and labels numbers on a phone", async () => {
+    await dashboard.openLive(path, async (page) => {
+      const row = rowOf(page, /roses/);
+      const link = row.getByRole("link", { name: "Do the roses need water?" });
+      expect(await link.getAttribute("href")).toMatch(/\/chat\/laptop$/);
+      await row.getByText("In / out").waitFor({ state: "hidden" });
+      await page.setViewportSize({ width: 390, height: 844 });
+      await row.getByText("In / out").waitFor();
+      await row.getByText("Connected", { exact: true }).waitFor();
     });
   });
 
   test("disconnects one client after a confirmation", async () => {
     await dashboard.openLive(path, async (page) => {
-      await page.getByRole("button", { name: "Actions for This console, garden" }).click();
+      await page.getByRole("button", { name: "Actions for This dashboard, garden" }).click();
       await page.getByRole("menuitem", { name: "Disconnect…" }).click();
       await page.getByText("The client won't reconnect automatically.").waitFor();
       expect(dashboard.site.sent).toEqual([]);
       await page.getByRole("button", { name: "Disconnect", exact: true }).click();
-      await page.getByText("This console disconnected").waitFor();
+      await page.getByText("This dashboard disconnected").waitFor();
       expect(dashboard.site.sent.map((request) => `${request.method} ${request.path}`)).toEqual([
         "DELETE /api/connections/c2",
       ]);
@@ -167,6 +175,15 @@ describe("Connect", () => {
       expect(await page.locator('[data-method="subprotocol"]').textContent()).toContain(
         "The channel rejected the token.",
       );
+    });
+  });
+
+  test("copies the base URL and names the token of each protocol", async () => {
+    await dashboard.openLive("/clients", async (page) => {
+      const card = page.getByRole("region", { name: "OpenAI clients" });
+      await card.getByRole("button", { name: "Copy base URL of OpenAI API" }).waitFor();
+      await card.getByText("PASTE_OPENAI_TOKEN").first().waitFor();
+      expect(await card.getByText("PASTE_CHANNEL_TOKEN").count()).toBe(0);
     });
   });
 

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { useDashboard } from "./dashboard-pages.ts";
-import { figures, fresh, program, running } from "./sample.ts";
+import { figures, firstVisit, fresh, program, running } from "./sample.ts";
 
 const dashboard = useDashboard();
 const wide = { viewport: { width: 1280, height: 900 } };
@@ -108,6 +108,91 @@ describe("Overview page", () => {
       await card.getByText("4, last exit: exit code 1").waitFor();
       expect(await card.getByRole("list").textContent()).toBe("<img src=x> Traceback");
       await page.getByText("The application has stopped").waitFor();
+    });
+  });
+
+  test("guides a first visit through four steps", async () => {
+    const steps = firstVisit.firstSteps!;
+    const on = { ...firstVisit, channel: { ...running.channel!, refusals: [] } };
+    const update = (status: typeof firstVisit): void => {
+      dashboard.site.status = status;
+      dashboard.site.emit("rate", rate);
+    };
+    dashboard.site.status = firstVisit;
+    dashboard.site.answer = () => {
+      dashboard.site.status = on;
+      return [200, { etag: '"b2"', now: ["enabled"], afterRestart: [] }];
+    };
+    await openLive("/overview-guide", async (page) => {
+      const guide = page.getByRole("region", { name: "Set up Doorward in four steps" });
+      await guide.getByText("0 of 4 done").waitFor();
+      await page.getByRole("button", { name: "Turn on channel" }).click();
+      await guide.getByText("1 of 4 done").waitFor();
+      const chat = guide.getByRole("link", { name: "Open chat" });
+      expect(await chat.getAttribute("href")).toMatch(/\/chat$/);
+      await page.getByRole("heading", { name: "An echo answers" }).waitFor();
+      update({ ...on, firstSteps: { ...steps, greeted: true } });
+      await guide.getByText("npx doorward run -port 8080 -- python3 agent.py").waitFor();
+      update({ ...on, echo: false, program, firstSteps: { ...steps, greeted: true } });
+      await guide.getByRole("link", { name: "Connect a client" }).waitFor();
+      update({
+        ...on,
+        echo: false,
+        program,
+        firstSteps: { ...steps, greeted: true, device: true },
+      });
+      await guide.waitFor({ state: "hidden" });
+    });
+  });
+
+  test("keeps the guide dismissed", async () => {
+    dashboard.site.status = firstVisit;
+    await openLive("/overview-guide", async (page) => {
+      await page.getByRole("button", { name: "Skip the guide" }).click();
+      await page.getByRole("region", { name: /four steps/ }).waitFor({ state: "hidden" });
+      expect(await page.evaluate(() => document.cookie)).toContain("guide=off");
+      await page.getByRole("button", { name: "Turn on channel" }).waitFor();
+    });
+  });
+
+  test("counts no restart that the owner asked for", async () => {
+    const own = { ...program, restarts: 2, restartsByOwner: 2 };
+    dashboard.site.status = { ...running, program: own };
+    await openLive("/overview-program", async (page) => {
+      await attention(page).getByText("Wrong token", { exact: true }).waitFor();
+      expect(await page.getByText("The application restarted").count()).toBe(0);
+      const crashed = { ...own, restarts: 3, invalidLines: 1204 };
+      dashboard.site.status = { ...running, program: crashed };
+      dashboard.site.emit("program", { at: running.now, state: "running", restarts: 3 });
+      await attention(page).getByText("1 restart, last exit: exit code 1").waitFor();
+      await attention(page)
+        .getByText(/204 lines ignored/)
+        .waitFor();
+      const links = attention(page).getByRole("link", { name: "Show output" });
+      const queries = (all: Element[]) =>
+        all.map((one) => new URL((one as HTMLAnchorElement).href).search);
+      expect(await links.evaluateAll(queries)).toEqual([
+        "?q=stream%3Astdout",
+        "?q=source%3Aprogram",
+      ]);
+    });
+  });
+
+  test("begins the chart with the first data, below the application", async () => {
+    dashboard.site.status = { ...running, program };
+    dashboard.site.views.set("GET /api/figures", {
+      ...figures,
+      since: figures.at - 3 * 60_000,
+    });
+    await openLive("/overview-program", async (page) => {
+      dashboard.site.emit("rate", rate);
+      const chart = page.locator(".chart svg");
+      await expect
+        .poll(async () => (await chart.locator(".l1").getAttribute("d"))?.match(/[ML]/g)?.length)
+        .toBe(4);
+      const top = async (name: string) =>
+        (await page.getByRole("region", { name }).boundingBox())!.y;
+      expect(await top("Application")).toBeLessThan(await top("Messages per minute"));
     });
   });
 

@@ -1,5 +1,7 @@
 // Sample API responses of a running launcher.
 import { launcherSchema } from "../../plugins/http/config.ts";
+import { homeStoreSchema } from "../../plugins/conversations/config.ts";
+import { openaiSchema } from "../../plugins/protocols/openai/config.ts";
 import { picoClientSchema } from "../../plugins/pico-client/config.ts";
 import { picoSchema } from "../../plugins/pico-server/config.ts";
 import { dashboardSchema } from "../../plugins/dashboard/server/config.ts";
@@ -86,6 +88,7 @@ export const sessions: readonly SessionView[] = [
 export const connection = (at: number): ConnectionView => ({
   id: `c${at}`,
   session: ["kitchen", "laptop", "garden"][at] ?? `robot-${at}`,
+  ...(at === 1 && { title: "Do the roses need water?" }),
   address: `192.168.178.${20 + (at % 200)}`,
   method: (["header", "subprotocol", "dashboard"] as const)[at % 3]!,
   user: at % 3 === 2 ? "host:ann" : "token:pico",
@@ -165,6 +168,24 @@ export const sections: readonly SettingsSectionView[] = [
     editable: ["enabled", "url"],
     value: picoClientSchema.parse({ enabled: true, url: "wss://other.example.org/pico" }),
     schema: schemaOf(picoClientSchema),
+  },
+  {
+    section: "channels.openai",
+    etag: '"o1"',
+    managedByEnv: {},
+    managedByFlag: {},
+    editable: ["enabled"],
+    value: openaiSchema.parse({}),
+    schema: schemaOf(openaiSchema),
+  },
+  {
+    section: "store",
+    etag: '"s1"',
+    managedByEnv: {},
+    managedByFlag: {},
+    editable: [],
+    value: homeStoreSchema.parse({}),
+    schema: schemaOf(homeStoreSchema),
   },
   {
     section: "launcher",

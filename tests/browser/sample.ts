@@ -96,6 +96,15 @@ export const fresh: StatusView = {
   ],
 };
 
+/** Status of a launcher that was just installed. */
+export const firstVisit: StatusView = {
+  ...fresh,
+  warnings: [],
+  command: "npx doorward",
+  echo: true,
+  firstSteps: { run: "npx doorward run -port 8080 --", greeted: false, device: false },
+};
+
 /** State of a program that has crashed a few times. */
 export const program: NonNullable<StatusView["program"]> = {
   state: "running",
@@ -103,6 +112,8 @@ export const program: NonNullable<StatusView["program"]> = {
   pid: 48_213,
   since: now - 4 * minute,
   restarts: 3,
+  restartsByOwner: 0,
+  invalidLines: 0,
   lastEnd: "exit code 1",
   inWork: 2,
   queued: 1,
@@ -142,6 +153,7 @@ const wave = (count: number, base: number, height: number): number[] =>
 /** Figures of a busy launcher. */
 export const figures: FiguresView = {
   at: now,
+  since: now - 26 * 60 * minute,
   hour: {
     in: wave(60, 24, 8),
     out: wave(60, 42, 12),

@@ -29,6 +29,20 @@ function changed(section: string, value: object, etag: string, problem?: string)
 }
 
 describe("Settings page", () => {
+  test("shows protocols and the store of conversations", async () => {
+    dashboard.site.answer = () => [200, { etag: '"o2"', now: ["enabled"], afterRestart: [] }];
+    await dashboard.openLive("/settings", async (page) => {
+      const protocols = page.getByRole("region", { name: "Protocols" });
+      await protocols.getByLabel("OpenAI API: Protocol on").check();
+      await page.getByRole("button", { name: "Save changes" }).click();
+      await expect
+        .poll(() => dashboard.bodies("/api/channels/openai"))
+        .toEqual([{ enabled: true }]);
+      const conversations = page.getByRole("region", { name: "Conversations" });
+      await conversations.getByText("Edit config.json to change it.").first().waitFor();
+    });
+  });
+
   test("shows units and defaults, and reports invalid input in words", async () => {
     await dashboard.keepLive("/settings", async (page) => {
       const size = page.locator("#channels-pico-max_payload");
@@ -66,7 +80,7 @@ describe("Settings page", () => {
 
   test("finds settings by name and key and shows their sections", async () => {
     await dashboard.keepLive("/settings", async (page) => {
-      await page.getByLabel("Filter settings").fill("allow_or");
+      await page.getByLabel("Filter settings").fill("allow_token");
       expect(await page.locator(".set").count()).toBe(1);
       await page.getByLabel("Filter settings").fill("nothing like this");
       await page.getByText("No matching settings.").waitFor();
@@ -241,7 +255,7 @@ describe("Settings page", () => {
     };
     dashboard.site.answer = () => [422, refused];
     await dashboard.openLive("/settings", async (page) => {
-      const origins = field(page, "Allowed origins of the console");
+      const origins = field(page, "Allowed origins of the dashboard");
       await origins.fill("https://a.example");
       await save(page);
       const dialog = page.getByRole("dialog");

@@ -11,7 +11,7 @@ import {
   type PageData,
 } from "../../plugins/dashboard/pages/render.tsx";
 import type { ConnectionsView, StatusView } from "../../plugins/dashboard/shared/views.ts";
-import { figures, fresh, program, running } from "./sample.ts";
+import { figures, firstVisit, fresh, program, running } from "./sample.ts";
 import { channelProblemOf } from "../../plugins/dashboard/shared/channel-problem.ts";
 import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
 import { idOf } from "../../plugins/dashboard/pages/activity/lines.ts";
@@ -43,7 +43,7 @@ export interface Site {
 
 const titles = {
   "sign-in": "Sign in",
-  setup: "Choose the token for this console",
+  setup: "Choose the token for this dashboard",
   message: "Unknown host name",
 } as const;
 
@@ -144,6 +144,7 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/overview-on": overview(running),
   "/overview-off": overview(fresh, { total: 0, connections: [] }),
   "/overview-program": overview({ ...fresh, program }),
+  "/overview-guide": overview(firstVisit, { total: 0, connections: [] }),
   "/overview-without-channel": overview(withoutChannel),
   "/chat": chat(running),
   "/chat-memory": consolePage("chat", {

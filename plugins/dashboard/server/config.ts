@@ -24,7 +24,7 @@ export const dashboardSchema = z.strictObject({
   allowed_origins: z.array(origin).max(100).default([]).meta({
     editable: true,
     section: "access",
-    title: "Allowed origins of the console",
+    title: "Allowed origins of the dashboard",
     description: "Origins whose pages may send changes, in addition to the pages of the dashboard.",
   }),
   login_attempts_per_minute: z.int().min(1).max(1_000).default(10).meta({

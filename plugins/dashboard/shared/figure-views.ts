@@ -4,6 +4,8 @@
 export interface FiguresView {
   /** Unix milliseconds at which the current minute began. */
   readonly at: number;
+  /** Unix milliseconds of the minute in which counting began. Earlier values are 0. */
+  readonly since: number;
   /** One value for each of 60 minutes. */
   readonly hour: {
     /** Messages from clients. */

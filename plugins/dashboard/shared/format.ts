@@ -28,11 +28,15 @@ export function formatCount(n: number): string {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
-/** Formats a time in UTC to the second. In the browser, a script replaces it with local time. */
 /** The time in the time zone of the reader, for example `14:02`. */
 export const timeOfDay = (at: number): string =>
-  new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
+/** Date and time in the time zone of the reader, with the same clock. */
+export const dateAndTime = (at: number): string =>
+  new Date(at).toLocaleString([], { hourCycle: "h23" });
+
+/** Formats a time in UTC to the second. In the browser, a script replaces it with local time. */
 export function formatUtc(at: number): string {
   return new Date(at)
     .toISOString()

@@ -1,6 +1,6 @@
 // Generates snippets for clients of the protocols of other products.
 import type { ProtocolView } from "./protocols.ts";
-import { tokenPlaceholder } from "./token-rules.ts";
+import { placeholderOf, tokenPlaceholder } from "./token-rules.ts";
 import { openaiSnippets } from "./openai-snippets.ts";
 import type { Snippet } from "./snippets.ts";
 
@@ -8,8 +8,11 @@ type Address = Pick<ProtocolView, "name" | "url" | "model">;
 
 /** Generates one snippet per client. */
 export function protocolSnippets({ name, url, model = "doorward" }: Address): readonly Snippet[] {
-  if (name === "openai") return openaiSnippets({ url, model });
-  return [name === "ai_sdk" ? aiSdkSnippet(url) : agUiSnippet(url)];
+  const own = name === "ai_sdk" ? [aiSdkSnippet(url)] : [agUiSnippet(url)];
+  const snippets = name === "openai" ? openaiSnippets({ url, model }) : own;
+  // Each protocol has a token of its own.
+  const toOwn = (code: string): string => code.replaceAll(tokenPlaceholder, placeholderOf(name));
+  return snippets.map((snippet) => ({ ...snippet, code: toOwn(snippet.code) }));
 }
 
 const aiSdkSnippet = (url: string): Snippet => ({

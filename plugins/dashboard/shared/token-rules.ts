@@ -1,4 +1,6 @@
 // Rules for tokens chosen by the user, and for the actions that require a token again.
+import type { ProtocolToken } from "./protocols.ts";
+
 /** Sentences of the rules. Apart from the rules, since the script of the setup needs only those. */
 export const tokenRuleTexts = {
   length: "16 to 256 characters",
@@ -32,6 +34,10 @@ export const unlimitedTokenLength = 43;
 
 /** Placeholder for the channel token. It occurs exactly once in each snippet. */
 export const tokenPlaceholder = "PASTE_CHANNEL_TOKEN";
+
+/** Placeholder in the snippets of a channel, for example `PASTE_OPENAI_TOKEN`. */
+export const placeholderOf = (token: "pico" | ProtocolToken): string =>
+  token === "pico" ? tokenPlaceholder : `PASTE_${token.toUpperCase()}_TOKEN`;
 
 /**
  * Settings that extend access or its duration. A change requires the launcher token: the server

@@ -89,6 +89,8 @@ export interface ChannelsView {
 export interface ConnectionView {
   readonly id: string;
   readonly session: string;
+  /** Title of its conversation; undefined before its first message. */
+  readonly title?: string;
   readonly address: string;
   readonly method: "header" | "subprotocol" | "query" | "dashboard";
   readonly user: string;
@@ -211,10 +213,25 @@ export interface StatusView {
   readonly otherChannels?: readonly AttachedChannel[];
   /** The application, if it is a program. */
   readonly program?: ProgramView;
+  /** The command that starts this launcher, for hints that users copy. Absent in other hosts. */
+  readonly command?: string;
+  /** True if the echo answers, because no program is set. */
+  readonly echo?: boolean;
+  /** Absent in other hosts. */
+  readonly firstSteps?: FirstStepsView;
   /** The store of conversations, if the plugin `conversations` is loaded. */
   readonly store?: StoreHealth;
   /** Third-party plugins in their order; undefined if there are none. */
   readonly plugins?: readonly PluginView[];
+}
+/** Steps of a first visit that are done. */
+export interface FirstStepsView {
+  /** The command that starts this launcher with a program, which follows it. */
+  readonly run: string;
+  /** The application has answered a message, or there is a conversation. */
+  readonly greeted: boolean;
+  /** A client other than the dashboard has connected, or a second browser is signed in. */
+  readonly device: boolean;
 }
 /** Status of the child process, from the plugin `program`. */
 export interface ProgramView {
@@ -225,6 +242,8 @@ export interface ProgramView {
   /** Unix milliseconds of the last change of `state`. */
   readonly since: number;
   readonly restarts: number;
+  /** Restarts that the owner asked for. */
+  readonly restartsByOwner: number;
   readonly lastEnd?: string;
   readonly inWork: number;
   readonly queued: number;
@@ -238,6 +257,8 @@ export interface ProgramView {
   readonly knowsStop: boolean;
   /** Stopped messages that the running program has not ended in time. */
   readonly stopTimeouts: number;
+  /** Lines of standard output of the running program that are not messages. */
+  readonly invalidLines: number;
   /** Oldest first. */
   readonly stderr: readonly { readonly at: number; readonly text: string }[];
 }

@@ -27,6 +27,8 @@ const program: NonNullable<DoctorFacts["program"]> = {
   dropped: 0,
   knowsStop: false,
   stopTimeouts: 0,
+  restartsByOwner: 0,
+  invalidLines: 0,
   stderr: [{ at: NOW, text: "Traceback." }],
 };
 const store: NonNullable<DoctorFacts["store"]> = {

@@ -61,6 +61,26 @@ describe("documentation page", () => {
     );
   });
 
+  test("begins with four cards", async () => {
+    await dashboard.openLive(
+      "/docs",
+      async (page) => {
+        const cards = article(page).locator(".doc-card");
+        expect(await cards.locator("h2").allTextContents()).toEqual([
+          "Start",
+          "Connect",
+          "Run",
+          "Build",
+        ]);
+        for (const text of await cards.locator("p").allTextContents())
+          expect(text).toMatch(/^[^.]+\.$/);
+        await cards.getByRole("link", { name: "Deployment" }).click();
+        await page.waitForURL("**/docs/deploy");
+      },
+      wide,
+    );
+  });
+
   test("copies code", async () => {
     const permissions = ["clipboard-read", "clipboard-write"];
     const use = async (page: Page): Promise<void> => {
@@ -111,6 +131,12 @@ describe("documentation page", () => {
         await page.getByRole("searchbox").fill("token_missing");
         const results = page.getByRole("navigation", { name: "Search results" });
         await results.getByRole("link").first().waitFor();
+        await page.getByRole("searchbox").fill("session cookie");
+        await results
+          .getByRole("link", { name: /^The dashboard API/ })
+          .first()
+          .waitFor();
+        expect(await results.locator("mark").first().textContent()).toMatch(/session|cookie/i);
         await page.getByRole("searchbox").fill("origin_not_allowed");
         await results.getByRole("link", { name: "origin_not_allowed" }).first().click();
         await page.waitForURL("**/docs/*#*");

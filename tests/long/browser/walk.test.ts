@@ -34,7 +34,7 @@ describe("First visit", () => {
     const { page, problems } = await openPage();
 
     await page.goto(launcher.link.href);
-    await page.getByRole("heading", { name: "Choose the token for this console" }).waitFor();
+    await page.getByRole("heading", { name: "Choose the token for this dashboard" }).waitFor();
     // Once the script runs, the cookie of the link replaces the code.
     await page.getByLabel("Generated token", { exact: true }).waitFor({ state: "hidden" });
     await page.getByRole("button", { name: "Show generated token" }).click();

@@ -95,9 +95,14 @@ export function parseLevels(text: string | null): readonly LogLevel[] | undefine
   return found.length > 0 ? found : undefined;
 }
 
-/** Splits a text at the marked words: every second part is marked. */
-export function splitMarks(text: string, marks: readonly string[]): readonly string[] {
-  if (marks.length === 0) return [text];
-  const escaped = marks.map((mark) => mark.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return text.split(new RegExp(`(${escaped.join("|")})`, "giu"));
+const reasonFields = ["reason", "problem", "why", "how", "code"] as const;
+
+/** The reason that a line gives in its fields, unless its text contains it. */
+export function reasonOf({ text, fields }: LogLineView): string | undefined {
+  const { err } = fields;
+  const message = typeof err === "object" && err !== null && "message" in err ? err.message : err;
+  const found = [...reasonFields.map((name) => fields[name]), message].find(
+    (value): value is string => typeof value === "string" && value !== "",
+  );
+  return found === undefined || text.includes(found) ? undefined : found;
 }

@@ -1,7 +1,8 @@
-/** Lines per minute of the last 90 minutes; a chosen minute limits the list. @module */
+/** Lines per minute, at most of the last 90 minutes; a chosen minute limits the list. @module */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { histogramMinutes, histogramSentence, type Minute } from "./lines.ts";
+import { timeOfDay } from "../../shared/format.ts";
+import { histogramSentence, type Minute } from "./lines.ts";
 
 const width = 10;
 const height = 40;
@@ -13,8 +14,7 @@ interface HistogramProps {
   readonly choose: (minute: number | undefined) => void;
 }
 
-export const minuteLabel = (at: number): string =>
-  new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+export const minuteLabel = timeOfDay;
 
 const countLabel = ({ at, count, worst }: Minute): string => {
   const lines = count === 1 ? "1 line" : `${count} lines`;
@@ -45,7 +45,7 @@ export function Histogram({ minutes, chosen, choose }: HistogramProps): JSX.Elem
     <div class="volume hide-phone">
       <svg
         class="histogram"
-        viewBox={`0 0 ${histogramMinutes * width} ${height}`}
+        viewBox={`0 0 ${minutes.length * width} ${height}`}
         preserveAspectRatio="none"
         role="slider"
         tabIndex={0}

@@ -6,8 +6,9 @@ import { Button } from "../parts/button.tsx";
 import { Code } from "../parts/code.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { formatCount } from "../../shared/format.ts";
-import { sourceOf, splitMarks } from "./filter.ts";
+import { dateAndTime, formatCount } from "../../shared/format.ts";
+import { Marked } from "../parts/marked.tsx";
+import { reasonOf, sourceOf } from "./filter.ts";
 import type { NumberedLine } from "./lines.ts";
 
 export const levelTones: Readonly<Record<LogLevel, string>> = {
@@ -54,18 +55,23 @@ function LogLine({ line, isOpen, marks, actions }: LineProps): JSX.Element {
     return <p class="line gap">{count} skipped (limit: 50 lines per second)</p>;
   }
   const date = new Date(at);
+  const reason = reasonOf(line);
   return (
     <div class={`line lv-${level}${isOpen ? " open" : ""}`} data-line={id}>
       <button type="button" aria-expanded={isOpen} onClick={() => actions.toggle(id)}>
         <Icon name="chevron-right" small flip tone="turn" />
-        <time dateTime={date.toISOString()} title={date.toLocaleString()}>
+        <time dateTime={date.toISOString()} title={dateAndTime(at)}>
           {time.format(date)}
         </time>
         <span class={`lv ${levelTones[level]}`}>{levelNames[level]}</span>
         <span class="src cut">{sourceOf(line)}</span>
         <span class="text">
-          {splitMarks(text, marks).map((part, index) =>
-            index % 2 === 1 ? <mark key={index}>{part}</mark> : part,
+          <Marked text={text} marks={marks} />
+          {reason !== undefined && (
+            <span class="why">
+              {" · "}
+              <Marked text={reason} marks={marks} />
+            </span>
           )}
         </span>
       </button>

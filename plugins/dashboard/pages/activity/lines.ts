@@ -60,7 +60,7 @@ export function toChunks(
 }
 
 const minuteMs = 60_000;
-export const histogramMinutes = 90;
+const histogramMinutes = 90;
 
 /** One minute of the histogram. */
 export interface Minute {
@@ -71,14 +71,21 @@ export interface Minute {
   readonly worst: LogLevel;
 }
 
-/** Counts the lines of the last 90 minutes, oldest minute first. */
+/** Shown at least, so that bars stay narrow. */
+const minHistogramMinutes = 30;
+
+/** Counts the lines since the first one, at most of the last 90 minutes, oldest minute first. */
 export function histogramOf(lines: readonly LogLineView[], now: number): readonly Minute[] {
-  const first = Math.floor(now / minuteMs) - histogramMinutes + 1;
-  const counts = Array.from({ length: histogramMinutes }, () => 0);
-  const worst = Array.from({ length: histogramMinutes }, (): LogLevel => "debug");
+  const last = Math.floor(now / minuteMs);
+  const oldest = lines.reduce((found, { at }) => Math.min(found, Math.floor(at / minuteMs)), last);
+  const wanted = Math.max(minHistogramMinutes, last - oldest + 1);
+  const length = Math.min(histogramMinutes, wanted);
+  const first = last - length + 1;
+  const counts = Array.from({ length }, () => 0);
+  const worst = Array.from({ length }, (): LogLevel => "debug");
   for (const { at, level } of lines) {
     const index = Math.floor(at / minuteMs) - first;
-    if (index < 0 || index >= histogramMinutes) continue;
+    if (index < 0 || index >= length) continue;
     counts[index]! += 1;
     if (ranks[level] > ranks[worst[index]!]) worst[index] = level;
   }
@@ -102,7 +109,7 @@ export function histogramSentence(
     worst === "error" ? `errors at ${timeLabel(at)}` : `warnings at ${timeLabel(at)}`,
   );
   const lines = total === 1 ? "1 line" : `${total} lines`;
-  return [`${lines} in the last ${histogramMinutes} minutes`, ...notes].join(", ");
+  return [`${lines} in the last ${minutes.length} minutes`, ...notes].join(", ");
 }
 
 /** True if the line is of the minute that begins at `minute`. */

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { SettingsChangedView } from "../../shared/views.ts";
 import { requestAsOwner } from "../live/owner.ts";
+import { Copyable } from "../parts/copy.tsx";
 import { Switch } from "../parts/field.tsx";
 import { Badge, Notice } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
@@ -47,14 +48,15 @@ export function ProtocolCard({ first }: { readonly first: ProtocolView }): JSX.E
         <div role="alert">{problem !== undefined && <Notice tone="bad">{problem}</Notice>}</div>
         {view.enabled && (
           <>
-            <p class="small">
-              Base URL <code>{view.url}</code>
-              {view.model !== undefined && (
-                <>
-                  , model <code>{view.model}</code>
-                </>
-              )}
-            </p>
+            <div class="field">
+              <span class="label">Base URL</span>
+              <Copyable text={view.url} label={`Copy base URL of ${view.title}`} />
+            </div>
+            {view.model !== undefined && (
+              <p class="small">
+                Model <code>{view.model}</code>
+              </p>
+            )}
             <Samples
               snippets={protocolSnippets(view)}
               token={view.name}

@@ -9,7 +9,7 @@ import { Code } from "../parts/code.tsx";
 import { copyText } from "../parts/copy.tsx";
 import { Modal } from "../parts/modal.tsx";
 import { Segment } from "../parts/segment.tsx";
-import { tokenPlaceholder } from "../../shared/token-rules.ts";
+import { placeholderOf } from "../../shared/token-rules.ts";
 import type { ProtocolToken } from "../../shared/protocols.ts";
 import type { Snippet } from "../../shared/snippets.ts";
 
@@ -36,7 +36,7 @@ export function Samples({ snippets, token, tokenName }: SamplesProps): JSX.Eleme
         requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which: token, current }),
     });
     if (!answer || "error" in answer) return;
-    const text = snippet.code.replace(tokenPlaceholder, () => answer.body.token);
+    const text = snippet.code.replace(placeholderOf(token), () => answer.body.token);
     if (await copyText(text)) toast({ text: "Copied with the token" });
     else setToCopy(text);
   };
@@ -49,7 +49,7 @@ export function Samples({ snippets, token, tokenName }: SamplesProps): JSX.Eleme
         options={snippets.map(({ id, label }) => ({ value: id, name: label }))}
       />
       <p class="hint">
-        {snippet.hint} Replace <code>{tokenPlaceholder}</code> with the {tokenName}.
+        {snippet.hint} Replace <code>{placeholderOf(token)}</code> with the {tokenName}.
       </p>
       <Code language={snippet.language} text={snippet.code} title={snippet.label} />
       <div class="row wrap">

@@ -173,7 +173,7 @@ function ConnectionTable({ connections, refresh }: TableProps): JSX.Element {
 
 /** Name of a client: product and system of its user agent, else its address. */
 const clientName = ({ userAgent, address, method }: ConnectionView): string =>
-  (method === "dashboard" && "This console") || browserLabel(userAgent ?? "") || address;
+  (method === "dashboard" && "This dashboard") || browserLabel(userAgent ?? "") || address;
 
 const clientIcon = ({ userAgent = "", method }: ConnectionView): string => {
   if (method === "dashboard") return "message-square";
@@ -187,7 +187,8 @@ interface RowProps {
 }
 
 function ConnectionRow({ connection, refresh }: RowProps): JSX.Element {
-  const { session, address, origin, userAgent, since, lastHeardAt } = connection;
+  const { url } = useSite();
+  const { session, title, address, origin, userAgent, since, lastHeardAt } = connection;
   const { messagesIn, messagesOut, queuedBytes } = connection;
   const now = second.value;
   return (
@@ -200,7 +201,11 @@ function ConnectionRow({ connection, refresh }: RowProps): JSX.Element {
         {origin !== undefined && <span class="muted xs">{origin}</span>}
       </td>
       <td class="muted" title={`Connection ${connection.id}`}>
-        {session}
+        {title === undefined ? (
+          session
+        ) : (
+          <a href={url(`/chat/${encodeURIComponent(session)}`)}>{title === "" ? session : title}</a>
+        )}
       </td>
       <td class="mono">{address}</td>
       <td class="muted">
@@ -208,10 +213,12 @@ function ConnectionRow({ connection, refresh }: RowProps): JSX.Element {
         <Person connection={connection} />
       </td>
       <td class="end num">
+        <span class="phone-only">In / out </span>
         {formatCount(messagesIn)} / {formatCount(messagesOut)}
         {queuedBytes > 0 && <span class="muted xs">{formatBytes(queuedBytes)} queued</span>}
       </td>
       <td class="end num muted">
+        <span class="phone-only">Connected </span>
         <Ago at={since} now={now} />
         <span class="xs">
           active <Ago at={lastHeardAt} now={now} />

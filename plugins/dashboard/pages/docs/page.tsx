@@ -5,11 +5,12 @@ import { requestAsOwner } from "../live/owner.ts";
 import { copyText } from "../parts/copy.tsx";
 import { Search } from "../parts/field.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { Marked } from "../parts/marked.tsx";
 import { PageHead } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { Content, contentId, type DocNode } from "./nodes.tsx";
 import { withAddress } from "./address.ts";
-import { findSections, type SearchEntry } from "./search.ts";
+import { findSections, wordsOf, type SearchEntry } from "./search.ts";
 
 interface PageLink {
   readonly id: string;
@@ -175,6 +176,7 @@ function Results({ index, problem, query }: ResultsProps): JSX.Element {
       </p>
     );
   const found = findSections(index, query);
+  const words = wordsOf(query);
   const count = found.length === 1 ? "1 result" : `${found.length} results`;
   return (
     <nav aria-label="Search results">
@@ -182,11 +184,16 @@ function Results({ index, problem, query }: ResultsProps): JSX.Element {
         {found.length === 0 ? "No results. Try another word." : count}
       </p>
       <ul>
-        {found.map(({ page, id, heading, excerpt }) => (
+        {found.map(({ page, id, heading, title, excerpt }) => (
           <li key={`${page}#${id}`}>
             <a class="result" href={url(`/docs/${page}${id === "" ? "" : `#${id}`}`)}>
-              <b>{heading}</b>
-              <small>{excerpt}</small>
+              {title !== undefined && <small>{title}</small>}
+              <b>
+                <Marked text={heading} marks={words} />
+              </b>
+              <small>
+                <Marked text={excerpt} marks={words} />
+              </small>
             </a>
           </li>
         ))}

@@ -8,6 +8,8 @@ interface SearchResult {
   readonly page: string;
   readonly id: string;
   readonly heading: string;
+  /** Title of its page; undefined if the heading is the title. */
+  readonly title?: string | undefined;
   /** The part of the text around the first match. */
   readonly excerpt: string;
 }
@@ -16,7 +18,7 @@ const maxResults = 20;
 const excerptLength = 110;
 
 /** Splits a query into the words that must all occur. */
-const wordsOf = (query: string): readonly string[] =>
+export const wordsOf = (query: string): readonly string[] =>
   query
     .toLowerCase()
     .split(/\s+/)
@@ -29,13 +31,15 @@ export function findSections(
 ): readonly SearchResult[] {
   const words = wordsOf(query);
   if (words.length === 0) return [];
+  const titles = new Map(index.flatMap(([page, id, title]) => (id === "" ? [[page, title]] : [])));
   return index
     .flatMap(([page, id, heading, text]) => {
       const [title, whole] = [heading.toLowerCase(), `${heading} ${text}`.toLowerCase()];
       if (!words.every((word) => whole.includes(word))) return [];
       const inHeading = words.filter((word) => title.includes(word)).length;
       const score = inHeading * 10 + (title.startsWith(words[0]!) ? 5 : 0) + (id === "" ? 2 : 0);
-      return [{ score, page, id, heading, excerpt: excerptOf(text, words) }];
+      const pageTitle = id === "" ? undefined : titles.get(page);
+      return [{ score, page, id, heading, title: pageTitle, excerpt: excerptOf(text, words) }];
     })
     .sort((a, b) => b.score - a.score)
     .slice(0, maxResults)

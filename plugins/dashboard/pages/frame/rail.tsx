@@ -120,16 +120,15 @@ export function Rail(): JSX.Element {
   const modifier = useModifier();
   return (
     <>
-      <a class="brand" href={url("/overview")} aria-label={`Doorward, ${host}`}>
+      <a class="brand" href={url("/overview")}>
         <Mark />
         <span>
-          Doorward<small>{host}</small>
+          Doorward <small>{host}</small>
         </span>
       </a>
       <button
         type="button"
         class="jump scripted"
-        aria-label="Search or jump to"
         aria-keyshortcuts="Control+K Meta+K"
         onClick={() => openLayer("palette")}
       >

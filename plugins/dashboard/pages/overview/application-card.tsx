@@ -8,7 +8,7 @@ import { programDetails, programState } from "../../shared/program-labels.ts";
 export function ApplicationCard({ program }: { readonly program: ProgramView }): JSX.Element {
   const { text, tone } = programState(program.state);
   return (
-    <section class="card" aria-labelledby="application">
+    <section class="card application" aria-labelledby="application">
       <header>
         <h2 class="grow" id="application">
           Application
@@ -25,16 +25,18 @@ export function ApplicationCard({ program }: { readonly program: ProgramView }):
             <Detail key={name} name={name} value={value} />
           ))}
         </dl>
-        <h3 id="stderr">Recent stderr output</h3>
-        {program.stderr.length === 0 ? (
-          <p class="hint">No output on stderr yet.</p>
-        ) : (
-          <ol class="stderr" dir="ltr" tabIndex={0} aria-labelledby="stderr">
-            {program.stderr.map((line, at) => (
-              <li key={at}>{line.text}</li>
-            ))}
-          </ol>
-        )}
+        <div class="stack">
+          <h3 id="stderr">Recent stderr output</h3>
+          {program.stderr.length === 0 ? (
+            <p class="hint">No output on stderr yet.</p>
+          ) : (
+            <ol class="stderr" dir="ltr" tabIndex={0} aria-labelledby="stderr">
+              {program.stderr.map((line, at) => (
+                <li key={at}>{line.text}</li>
+              ))}
+            </ol>
+          )}
+        </div>
       </div>
     </section>
   );

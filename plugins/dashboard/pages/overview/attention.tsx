@@ -13,6 +13,8 @@ import {
   rejectionTitle,
   uniqueFixes,
 } from "../../shared/rejections.ts";
+import { formatCount } from "../../shared/format.ts";
+import type { ProgramView } from "../../shared/views.ts";
 import type { Finding, Findings } from "./findings.ts";
 
 interface FindingTexts {
@@ -22,6 +24,8 @@ interface FindingTexts {
   /** Unix milliseconds until which an address is blocked. */
   readonly blockedUntil?: number | undefined;
   readonly action?: "restart" | "troubleshooting";
+  /** Filter of the page Activity that shows the output of the program. */
+  readonly output?: string;
 }
 
 /** @param fix - Fix of a rejection; undefined if another row shows the same one. */
@@ -39,13 +43,26 @@ function describe(finding: Finding, fix: string | undefined): FindingTexts {
   }
   const { program, kind } = finding;
   if (kind === "stop-timed-out") return { title: stopTimeoutLabel(program), action: "restart" };
-  const { state, restarts, lastEnd } = program;
+  if (kind === "lines") return describeLines(program);
+  const { state, restarts, restartsByOwner, lastEnd } = program;
+  const crashes = restarts - restartsByOwner;
   return {
     title: state === "running" ? "The application restarted" : programState(state).text,
     detail: [
-      restarts === 1 ? "1 restart" : `${restarts} restarts`,
+      ...(crashes === 0 ? [] : [crashes === 1 ? "1 restart" : `${crashes} restarts`]),
       ...(lastEnd === undefined ? [] : [`last exit: ${lastEnd}`]),
     ].join(", "),
+    output: "source:program",
+  };
+}
+
+function describeLines({ invalidLines }: ProgramView): FindingTexts {
+  const count = invalidLines === 1 ? "1 line" : `${formatCount(invalidLines)} lines`;
+  return {
+    title: "The program prints lines that are not messages",
+    detail: `${count} ignored`,
+    fix: "Write one JSON object per line to standard output, and log to standard error.",
+    output: "stream:stdout",
   };
 }
 
@@ -87,14 +104,14 @@ interface RowProps {
 }
 
 function Row({ texts, now, dismiss }: RowProps): JSX.Element {
-  const { title, detail, fix, blockedUntil, action } = texts;
+  const { title, detail, fix, blockedUntil, action, output } = texts;
   const { url } = useSite();
   return (
     <div>
       <Icon name="triangle-alert" />
       <p>
         <b>{title}</b>
-        {detail !== undefined && <span> · {detail}</span>}
+        {detail !== undefined && detail !== "" && <span> · {detail}</span>}
         {blockedUntil !== undefined && (
           <small>{blockedLabel(blockedUntil, Math.max(second.value, now))}</small>
         )}
@@ -103,6 +120,11 @@ function Row({ texts, now, dismiss }: RowProps): JSX.Element {
       {action === "troubleshooting" && (
         <LinkButton compact href={url("/docs/dashboard#a-client-that-gets-401")}>
           Troubleshooting
+        </LinkButton>
+      )}
+      {output !== undefined && (
+        <LinkButton compact href={url(`/activity?q=${encodeURIComponent(output)}`)}>
+          Show output
         </LinkButton>
       )}
       {action === "restart" && (

@@ -62,7 +62,7 @@ function Row({ connection, now }: RowProps): JSX.Element {
       <td>
         <span class="row">
           <Icon name={isPage ? "globe" : "plug"} small />
-          <b class="cut">{isPage ? "Console" : browserLabel(userAgent ?? "") || address}</b>
+          <b class="cut">{isPage ? "Dashboard" : browserLabel(userAgent ?? "") || address}</b>
         </span>
       </td>
       <td dir="ltr">{address}</td>

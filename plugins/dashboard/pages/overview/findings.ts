@@ -5,7 +5,7 @@ import type { ProgramView, RejectionView, StatusView, WarningView } from "../../
 /** A problem. Its id changes when it occurs again; a dismissed one then returns. */
 export type Finding = { readonly id: string } & (
   | { readonly kind: "warning"; readonly warning: WarningView }
-  | { readonly kind: "stop-timed-out" | "program"; readonly program: ProgramView }
+  | { readonly kind: "stop-timed-out" | "lines" | "program"; readonly program: ProgramView }
   | { readonly kind: "rejection"; readonly rejection: RejectionView }
 );
 
@@ -24,12 +24,15 @@ function findingsOf({ warnings, program, channel }: StatusView): readonly Findin
 }
 
 function programFindings(program: ProgramView): readonly Finding[] {
-  const { state, restarts, stopTimeouts, since } = program;
+  const { state, restarts, restartsByOwner, stopTimeouts, invalidLines, since } = program;
+  const crashes = restarts - restartsByOwner;
   const found: Finding[] = [];
   if (stopTimeouts > 0)
     found.push({ id: `stop-timed-out ${stopTimeouts}`, kind: "stop-timed-out", program });
-  if (state !== "running" || restarts > 0)
-    found.push({ id: `program ${state} ${restarts} ${since}`, kind: "program", program });
+  // A dismissed problem returns with the next process, not with each line.
+  if (invalidLines > 0) found.push({ id: `lines ${since}`, kind: "lines", program });
+  if (state !== "running" || crashes > 0)
+    found.push({ id: `program ${state} ${crashes} ${since}`, kind: "program", program });
   return found;
 }
 

@@ -7,6 +7,7 @@ import { later } from "../live/later.ts";
 import { Part } from "../live/part.tsx";
 import { useResource } from "../live/resource.ts";
 import { PageHead } from "../parts/states.tsx";
+import { useGuide } from "./guide-steps.ts";
 import { useFindings } from "./findings.ts";
 import { StateCard } from "./state-card.tsx";
 import { Tiles } from "./tiles.tsx";
@@ -14,6 +15,8 @@ import { Tiles } from "./tiles.tsx";
 export interface OverviewData {
   readonly status: StatusView;
   readonly figures: FiguresView;
+  /** False if this browser has dismissed the guide of a first visit. */
+  readonly guide?: boolean;
   /** Undefined without a channel. */
   readonly connections: ConnectionsView | undefined;
 }
@@ -25,6 +28,7 @@ const cards = {
   application: { module: computed(() => cardsPart.module.value?.ApplicationCard) },
   attention: { module: computed(() => cardsPart.module.value?.Attention) },
   connections: { module: computed(() => cardsPart.module.value?.ConnectionsCard) },
+  guide: { module: computed(() => cardsPart.module.value?.Guide) },
   nodes: { module: computed(() => cardsPart.module.value?.NodesCard) },
   traffic: { module: computed(() => cardsPart.module.value?.Traffic) },
 };
@@ -54,18 +58,23 @@ export function OverviewPage({ data }: { readonly data: OverviewData }): JSX.Ele
   const { program, channel, refusals, now, store } = status;
   const nodes = store?.nodes;
   const findings = useFindings(status);
+  const guide = useGuide(status, data.guide !== false);
   const failedSignIns = refusals.reduce((sum, { times }) => sum + times, 0);
   return (
     <div class="page-in">
       <PageHead title="Overview" />
-      <StateCard status={status} problems={findings.items.length} refresh={refresh} />
+      {guide && <Part of={cards.guide} props={{ guide, refresh }} />}
+      <StateCard
+        status={status}
+        problems={findings.items.length}
+        refresh={refresh}
+        isGuided={guide !== undefined}
+      />
       {findings.items.length > 0 && <Part of={cards.attention} props={{ findings, now }} />}
       <Tiles figures={figures.value.value} channel={channel} failedSignIns={failedSignIns} />
+      {program && <Part of={cards.application} props={{ program }} />}
       <Part of={cards.traffic} props={{ figures: figures.value.value }} />
-      <div class={program ? "cols" : "stack"}>
-        {data.connections && <NewestConnections first={data.connections} now={now} />}
-        {program && <Part of={cards.application} props={{ program }} />}
-      </div>
+      {data.connections && <NewestConnections first={data.connections} now={now} />}
       {nodes && <Part of={cards.nodes} props={{ nodes, now }} />}
     </div>
   );

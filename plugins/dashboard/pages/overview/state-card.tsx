@@ -13,11 +13,11 @@ import { storeLabel } from "../../shared/store-label.ts";
 import { canSwitch, switchChannel } from "./channel-switch.ts";
 
 /** @returns One line about the whole launcher, worst news first. */
-function headline({ state, channel, program }: StatusView, problems: number): string {
+function headline({ state, channel, program, echo }: StatusView, problems: number): string {
   if (state === "rotating") return "The launcher token is being replaced";
   if (program && program.state !== "running") return "The application has stopped";
   if (channel && !channel.enabled) return "The channel is off";
-  if (problems === 0) return "Everything is running";
+  if (problems === 0) return echo ? "An echo answers" : "Everything is running";
   return problems === 1 ? "Running, with 1 problem" : `Running, with ${problems} problems`;
 }
 
@@ -27,9 +27,11 @@ interface StateCardProps {
   readonly problems: number;
   /** Loads the status again. */
   readonly refresh: () => Promise<unknown>;
+  /** True if the guide turns the channel on. */
+  readonly isGuided: boolean;
 }
 
-export function StateCard({ status, problems, refresh }: StateCardProps): JSX.Element {
+export function StateCard({ status, problems, refresh, isGuided }: StateCardProps): JSX.Element {
   const { channel, startedAt, now } = status;
   const [problem, setProblem] = useState<string>();
   const turn = async (on: boolean): Promise<void> => {
@@ -45,6 +47,7 @@ export function StateCard({ status, problems, refresh }: StateCardProps): JSX.El
       <div class="grow">
         <h2 id="state">{headline(status, problems)}</h2>
         <ChannelText channel={channel} />
+        {status.echo && channel?.enabled && !isGuided && <EchoText />}
         <p class="facts-line">
           <span>
             <Icon name="clock" small />
@@ -67,8 +70,17 @@ export function StateCard({ status, problems, refresh }: StateCardProps): JSX.El
         </p>
         <FieldProblem id="channel-problem" text={problem} />
       </div>
-      {channel && <Actions channel={channel} turn={turn} />}
+      {channel && (channel.enabled || !isGuided) && <Actions channel={channel} turn={turn} />}
     </section>
+  );
+}
+
+function EchoText(): JSX.Element {
+  const { url } = useSite();
+  return (
+    <p>
+      Messages come back as they are. <a href={url("/docs/programs")}>Put a program behind it</a>
+    </p>
   );
 }
 

@@ -26,11 +26,22 @@ const average = (values: readonly number[]): string => {
   return String(Math.round(mean * 10) / 10);
 };
 
+/** @returns The values since counting began, and at least the two that a line needs. */
+function sinceStart(
+  values: readonly number[],
+  { at, since }: FiguresView,
+  minutes: number,
+): readonly number[] {
+  const count = Math.ceil(((at - since) / minuteMs + 1) / minutes);
+  return values.slice(-Math.max(2, count));
+}
+
 export function Traffic({ figures }: { readonly figures: FiguresView }): JSX.Element {
   const [range, setRange] = useState<Range>("hour");
   const format = useTimeFormat();
-  const { in: received, out: sent } = figures[range];
   const minutes = pointMinutes[range];
+  const received = sinceStart(figures[range].in, figures, minutes);
+  const sent = sinceStart(figures[range].out, figures, minutes);
   const perMinute = (values: readonly number[]): number[] =>
     values.map((value) => Math.round((value / minutes) * 10) / 10);
   const series = [perMinute(received), perMinute(sent)] as const;

@@ -1,7 +1,7 @@
 /** Times that stay current. @module */
 import { useEffect, useState } from "preact/hooks";
 import { second } from "../live/clock.ts";
-import { formatDuration, formatUtc, relativeTime } from "../../shared/format.ts";
+import { dateAndTime, formatDuration, formatUtc, relativeTime } from "../../shared/format.ts";
 
 interface TimeProps {
   /** Unix milliseconds. */
@@ -13,7 +13,7 @@ interface TimeProps {
 /** The time in the zone of the reader, known once the page is in use. */
 function useLocalTime(at: number): string {
   const [local, setLocal] = useState(formatUtc(at));
-  useEffect(() => setLocal(new Date(at).toLocaleString()), [at]);
+  useEffect(() => setLocal(dateAndTime(at)), [at]);
   return local;
 }
 

@@ -6,7 +6,7 @@ import { tokenLabel, tokenSourceLabel } from "../../shared/token-labels.ts";
 export type Changeable = "launcher" | "pico" | "openai";
 
 const purposes: Readonly<Record<string, string>> = {
-  launcher: "Signs you in to this console. Anyone with it controls Doorward.",
+  launcher: "Signs you in to this dashboard. Anyone with it controls Doorward.",
   pico: "Anyone with this token can connect as a client.",
   openai: "Anyone with this token can use the OpenAI API of this service.",
   pico_client: "Authenticates this service to another channel. Get it from the remote service.",

@@ -1,5 +1,6 @@
 // Joins the sections of the files with what the person typed, and says what is unsaved.
 import type { SettingsSectionView } from "../../shared/views.ts";
+import { protocolNames } from "../../shared/protocols.ts";
 import {
   isNumeric,
   isSame,
@@ -51,7 +52,17 @@ export const groups: readonly Group[] = [
   { id: "channel", name: "Channel", text: "How clients reach your application." },
   { id: "limits", name: "Limits", text: "Protect the application from too much at a time." },
   { id: "access", name: "Access", text: "Clients and pages that may connect." },
-  { id: "sign-in", name: "Sign-in", text: "For people who use this console." },
+  { id: "sign-in", name: "Sign-in", text: "For people who use this dashboard." },
+  {
+    id: "conversations",
+    name: "Conversations",
+    text: "Where they are stored, and for how long.",
+  },
+  {
+    id: "protocols",
+    name: "Protocols",
+    text: "Other products reach your application through them. The page Clients has their tokens.",
+  },
   {
     id: "shutdown",
     name: "Restart and shutdown",
@@ -73,28 +84,50 @@ export const groups: readonly Group[] = [
 export const files: Readonly<Record<string, { readonly path: string; readonly file: string }>> = {
   "channels.pico": { path: "/api/channels/pico", file: "config.json" },
   "channels.pico_client": { path: "/api/channels/pico_client", file: "config.json" },
+  "channels.openai": { path: "/api/channels/openai", file: "config.json" },
+  "channels.ai_sdk": { path: "/api/channels/ai_sdk", file: "config.json" },
+  "channels.ag_ui": { path: "/api/channels/ag_ui", file: "config.json" },
+  store: { path: "", file: "config.json" },
   launcher: { path: "/api/launcher", file: "launcher-config.json" },
 };
 
 /** Returns all settings of all sections. */
 export function settingsOf(sections: readonly SettingsSectionView[]): readonly Setting[] {
   return sections.flatMap((view) => {
+    const protocol = protocolNames.find(({ section }) => section === view.section);
+    const ownGroup = view.section === "store" ? "conversations" : protocol && "protocols";
     const { properties = {} } = view.schema as { properties?: Record<string, FieldSchema> };
-    return Object.entries(properties).map(([key, schema]): Setting => {
+    const entries = Object.entries(properties).filter(([key]) => isUsed(view, key));
+    return entries.map(([key, schema]): Setting => {
       const isEditable = view.editable.includes(key);
       const known = groups.some(({ id }) => id === schema.section) ? schema.section! : "channel";
       return {
         id: `${view.section.replaceAll(".", "-")}-${key}`,
         key,
-        name: settingName(key, schema),
+        name: protocol
+          ? `${protocol.title}: ${settingName(key, schema)}`
+          : settingName(key, schema),
         schema,
         section: view.section,
-        group: isEditable ? known : "read-only",
+        group: ownGroup ?? (isEditable ? known : "read-only"),
         stored: normalize(schema, (view.value as Record<string, unknown> | null)?.[key]),
         ...(!isEditable && { fixedBy: fixedBy(view, key) }),
       };
     });
   });
+}
+
+/** Kind of the store -> its settings. Those of other kinds have no effect and are not shown. */
+const storeKeys: Readonly<Record<string, readonly string[]>> = {
+  sqlite: ["path", "durability", "keep_days", "max_mb"],
+  redis: ["url", "sentinels", "name", "prefix", "node", "patience", "replicas", "keep_hours"],
+};
+
+function isUsed({ section, value }: SettingsSectionView, key: string): boolean {
+  if (section !== "store") return true;
+  const { kind } = value as { kind?: string };
+  const owner = Object.keys(storeKeys).find((name) => storeKeys[name]!.includes(key));
+  return owner === undefined || owner === kind;
 }
 
 /** Converts a missing value to the value of an empty field. */

@@ -14,6 +14,8 @@ import { useSettingsForm, type SettingsForm } from "./use-form.ts";
 /** Data of the settings page. */
 export interface SettingsData {
   readonly settings?: SettingsView;
+  /** The command of the program, or "echo"; undefined in hosts with an application of their own. */
+  readonly program?: string;
   /** Id of the section in the address. */
   readonly section?: string;
 }
@@ -49,6 +51,7 @@ export function SettingsPage({ data }: { readonly data: SettingsData }): JSX.Ele
         <div class="settings">
           <Sections form={form} query={query} setQuery={setQuery} first={data.section} />
           <div>
+            {data.program !== undefined && query === "" && <Program command={data.program} />}
             <Groups form={form} query={query} />
             <SaveBar form={form} />
           </div>
@@ -70,6 +73,33 @@ function FileProblems({ view }: { readonly view: SettingsView | undefined }): JS
         </Notice>
       ))}
     </div>
+  );
+}
+
+/** The program is not a setting that a page can change: a browser must not choose what runs. */
+function Program({ command }: { readonly command: string }): JSX.Element {
+  const { url } = useSite();
+  return (
+    <section class="group" aria-labelledby="title-program">
+      <h2 id="title-program">Program</h2>
+      <p>
+        It answers the messages. <a href={url("/docs/programs")}>Write a program</a>
+      </p>
+      <div class="card">
+        <div class="set fixed">
+          <div>
+            <p class="label">Command</p>
+            <p class="hint">
+              Edit <code>handler</code> in config.json, or start Doorward with{" "}
+              <code>run -- PROGRAM</code>.
+            </p>
+          </div>
+          <div class="control">
+            <span class="mono">{command}</span>
+          </div>
+        </div>
+      </div>
+    </section>
   );
 }
 

@@ -16,6 +16,7 @@ export function createActivityLog() {
   const clientRefusals: RejectionView[] = [];
   let channelTests = 0;
   let testRejections = 0;
+  let hasClient = false;
 
   const add = <T>(list: T[], item: T): void => {
     list.unshift(item);
@@ -42,6 +43,12 @@ export function createActivityLog() {
       if (channelTests > 0 && refusal.code === "token_query_disabled") testRejections += 1;
       else addRejection(clientRefusals, refusal);
     },
+    /** Notes a client that is neither the dashboard nor a test. */
+    connected(method: string): void {
+      if (method !== "dashboard" && channelTests === 0) hasClient = true;
+    },
+    /** True if such a client has connected since the start. */
+    hasClient: (): boolean => hasClient,
     /** Removes the rejected clients with a code whose cause no longer exists. */
     resolved(code: string): void {
       const open = clientRefusals.filter((row) => row.code !== code);

@@ -2,6 +2,7 @@
 import { request as plain, type IncomingMessage } from "node:http";
 import { request as secure } from "node:https";
 import type { Duplex } from "node:stream";
+import { sectionsOf } from "./settings.ts";
 import type { DashboardContext } from "../context.ts";
 import type { TestMethod, TestResult } from "../../shared/views.ts";
 
@@ -50,7 +51,12 @@ async function runTests(
 ): Promise<TestResult[]> {
   const [address] = context.http.addresses("gateway");
   const results: TestResult[] = [];
+  const isQueryOff = await hasQueryOff(context);
   for (const testRequest of testRequests(token ?? "")) {
+    if (isQueryOff && testRequest.method === "query") {
+      results.push({ method: "query", ok: false, code: "token_query_disabled", ms: 0 });
+      continue;
+    }
     const startedAt = context.auth.clock.now();
     const url = address && new URL(context.site.url("/pico") + (testRequest.query ?? ""), address);
     const code = url === undefined ? "not_listening" : await openHandshake(url, testRequest);
@@ -63,6 +69,17 @@ async function runTests(
     });
   }
   return results;
+}
+
+/**
+ * True if the channel is on and rejects tokens in URLs. The handshake would only add a warning to
+ * the log.
+ */
+async function hasQueryOff({ services }: DashboardContext): Promise<boolean> {
+  if (services.picoServer?.status().enabled !== true) return false;
+  const sections = await sectionsOf(services).catch(() => []);
+  const value = sections.find(({ section }) => section === "channels.pico")?.value;
+  return (value as { allow_token_query?: boolean } | undefined)?.allow_token_query === false;
 }
 
 function openHandshake(url: URL, { headers }: TestRequest): Promise<string> {

@@ -8,7 +8,12 @@ import { type DashboardContext, type ServiceContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import type { PicoConnection, PicoServer } from "../../../pico-server/index.ts";
 import { testChannel } from "./channel-test.ts";
-import type { ChannelsView, ConnectionsView, TestView } from "../../shared/views.ts";
+import type {
+  ChannelsView,
+  ConnectionsView,
+  ConnectionView,
+  TestView,
+} from "../../shared/views.ts";
 
 const maxPerPage = 500;
 
@@ -54,7 +59,7 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
     return reply.header("cache-control", "no-store").send(view);
   });
 
-  app.get("/api/connections", (request, reply) => {
+  app.get("/api/connections", async (request, reply) => {
     const { offset, limit, text, newestFirst } = pageQuery(request);
     const found = requireChannel(context.services)
       .connections()
@@ -62,7 +67,7 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
     if (newestFirst) found.reverse();
     const page: ConnectionsView = {
       total: found.length,
-      connections: found.slice(offset, offset + limit),
+      connections: await withTitles(context.services, found.slice(offset, offset + limit)),
     };
     return reply.header("cache-control", "no-store").send(page);
   });
@@ -87,6 +92,26 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
     } finally {
       busy = false;
     }
+  });
+}
+
+/** Adds the titles of conversations. Without them, the list shows ids of sessions. */
+async function withTitles(
+  { conversations }: ServiceContext,
+  connections: readonly PicoConnection[],
+): Promise<readonly ConnectionView[]> {
+  if (!conversations) return connections;
+  const sessions = [...new Set(connections.map(({ session }) => session))];
+  const found = await Promise.all(
+    sessions.map(async (session) => {
+      const summary = await conversations.find({ channel: "pico", session }).catch(() => undefined);
+      return [session, summary?.title] as const;
+    }),
+  );
+  const titles = new Map(found);
+  return connections.map((connection) => {
+    const title = titles.get(connection.session);
+    return title === undefined ? connection : { ...connection, title };
   });
 }
 

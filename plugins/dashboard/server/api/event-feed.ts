@@ -299,7 +299,10 @@ export function publishEvents(
   const at = (): number => clock.now();
   let lackedToken = false;
   on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
-  on("pico-server:connected", (event) => feed.publish("connected", { at: at(), ...event }));
+  on("pico-server:connected", (event) => {
+    activity.connected(event.method);
+    feed.publish("connected", { at: at(), ...event });
+  });
   on("pico-server:disconnected", (event) => feed.publish("disconnected", { at: at(), ...event }));
   on("pico-server:refused", (event) => {
     const { method: via = "none", retryAfterSeconds, ...rejection } = event;

@@ -76,12 +76,14 @@ export class Figures {
   private readonly connections = new MinuteSeries();
   private readonly options: FiguresOptions;
   private last: Totals;
+  private readonly first: number;
   /** The newest minute of the series, in minutes since 1970. */
   private newest: number;
 
   constructor(options: FiguresOptions) {
     this.options = options;
     this.newest = Math.floor(options.clock.now() / minuteMs);
+    this.first = this.newest;
     this.last = options.totals();
     this.wait();
   }
@@ -109,6 +111,7 @@ export class Figures {
     const times = sortedTimes(answers);
     return {
       at: this.newest * minuteMs,
+      since: this.first * minuteMs,
       hour: {
         in: hour(this.received),
         out: hour(this.sent),

@@ -5,13 +5,13 @@ import { signInByQuery, tokenFromQuery } from "../auth/sign-in.ts";
 import { consolePage } from "./console-page.ts";
 import type { DashboardContext } from "../context.ts";
 import { sendRedirect } from "../reply.ts";
-import { requestState } from "../request.ts";
+import { cookieValues, requestState } from "../request.ts";
 import { chatData } from "./chat.ts";
 import { newestConnections } from "./connections.ts";
 import { protocolViews } from "./protocols.ts";
 import { sessionList } from "./sessions.ts";
 import { sectionsOf, settingsView } from "./settings.ts";
-import { channelOf, statusOf } from "./status.ts";
+import { channelOf, hasGreeted, statusOf } from "./status.ts";
 import { tokensView } from "./tokens.ts";
 
 /** Old address of a page -> its new one. */
@@ -25,11 +25,7 @@ const movedPages: Readonly<Record<string, string>> = {
 };
 
 /** @returns The first page: the chat as soon as there is something to talk to or to read. */
-function homeOf({ observers, services }: DashboardContext): string {
-  const health = services.conversations?.health();
-  const hasConversations = health !== undefined && health.conversations > 0;
-  return observers.figures.hasAnswered() || hasConversations ? "/chat" : "/overview";
-}
+const homeOf = (context: DashboardContext): string => (hasGreeted(context) ? "/chat" : "/overview");
 
 /** Adds the pages that require a sign-in. */
 export function pageRoutes(app: FastifyInstance, context: DashboardContext): void {
@@ -40,6 +36,7 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
     title: "Overview",
     data: async (request) => ({
       status: await statusOf(context, request),
+      guide: cookieValues(request.headers.cookie, "guide")[0] !== "off",
       figures: context.observers.figures.view(),
       connections: newestConnections(context.services),
     }),
@@ -95,6 +92,14 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
       status: await statusOf(context, request),
     }),
   });
+  settingsPages(app, context);
+  for (const [path, target] of Object.entries(movedPages)) {
+    app.get(path, (_request, reply) => sendRedirect(context.site, reply, 301, target));
+  }
+}
+
+/** Adds the page of settings, and an address for each of its sections. */
+function settingsPages(app: FastifyInstance, context: DashboardContext): void {
   for (const path of ["/settings", "/settings/:section"]) {
     consolePage(app, context, {
       path,
@@ -103,12 +108,16 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
       route: "/settings",
       data: async ({ params }) => {
         const { section } = params as { section?: string };
-        return { settings: await settingsView(context), ...(section && { section }) };
+        const program =
+          context.services.program?.status().command ??
+          (context.site.echoes() ? "echo" : undefined);
+        return {
+          settings: await settingsView(context),
+          ...(program !== undefined && { program }),
+          ...(section && { section }),
+        };
       },
     });
-  }
-  for (const [path, target] of Object.entries(movedPages)) {
-    app.get(path, (_request, reply) => sendRedirect(context.site, reply, 301, target));
   }
 }
 

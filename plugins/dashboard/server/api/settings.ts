@@ -19,8 +19,8 @@ const sectionPaths = {
   "/api/launcher": "launcher",
 } as const;
 
-/** Sections with a form on the page of settings. The page Clients has a switch for the others. */
-const sectionsWithForm = ["channels.pico", "channels.pico_client", "launcher"];
+/** Sections on the page of settings. */
+const shownSections = new Set(["store", ...Object.values(sectionPaths)]);
 /** Error of a channel that was turned on without a token -> the token. */
 const missingTokens: Readonly<Record<string, string>> = {
   PICO_TOKEN_MISSING: "pico",
@@ -55,13 +55,13 @@ function viewOf(brand: string, settings: SettingsSection): SettingsSectionView {
   };
 }
 
-/** @returns The sections with a form, for the page and for `GET /api/settings`. */
+/** @returns The shown sections, for the page and for `GET /api/settings`. */
 export async function settingsView({
   services,
   site,
 }: Pick<DashboardContext, "services" | "site">): Promise<SettingsView> {
   const all = await sectionsOf(services);
-  const shown = all.filter(({ section }) => sectionsWithForm.includes(section));
+  const shown = all.filter(({ section }) => shownSections.has(section));
   return { sections: shown.map((section) => viewOf(site.brand, section)) };
 }
 

@@ -176,6 +176,7 @@ export async function statusOf(
     warnings: await warningsOf(context, sections),
     ...openQuestions(context.services),
     ...(context.services.program ? { program: context.services.program.status() } : {}),
+    ...launcherFacts(context),
     ...(context.services.conversations && { store: context.services.conversations.health() }),
     ...(context.services.pluginViews().length > 0
       ? { plugins: context.services.pluginViews() }
@@ -186,6 +187,24 @@ export async function statusOf(
 function openQuestions({ channels }: ServiceContext): Pick<StatusView, "questions"> {
   const open = channels?.questionCounts().open ?? 0;
   return open > 0 ? { questions: open } : {};
+}
+
+/** @returns True as soon as there is something to read in the chat. */
+export function hasGreeted({ observers, services }: DashboardContext): boolean {
+  const health = services.conversations?.health();
+  return observers.figures.hasAnswered() || (health !== undefined && health.conversations > 0);
+}
+
+/** The command of the launcher, and what the guide of a first visit shows. */
+function launcherFacts(
+  context: DashboardContext,
+): Pick<StatusView, "command" | "echo" | "firstSteps"> {
+  const { site, observers, auth } = context;
+  if (site.commands === undefined) return {};
+  const { name, run } = site.commands;
+  const device = observers.activity.hasClient() || auth.sessions.list().length > 1;
+  const firstSteps = { run, greeted: hasGreeted(context), device };
+  return { command: name, echo: site.echoes(), firstSteps };
 }
 
 function tokenOf({ tokens }: AuthContext, name: string): TokenView {

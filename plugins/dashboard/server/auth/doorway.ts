@@ -6,7 +6,7 @@ import { requestState } from "../request.ts";
 import { renderDoorway, type DoorwayData } from "../../pages/render.tsx";
 import { hostName } from "./guard.ts";
 
-const titles = { "sign-in": "Sign in", setup: "Choose the token for this console" } as const;
+const titles = { "sign-in": "Sign in", setup: "Choose the token for this dashboard" } as const;
 
 interface DoorwayAnswer<K extends keyof typeof titles> {
   readonly page: K;

@@ -6,9 +6,9 @@ import {
   parseLevels,
   searchText,
   sourceOf,
-  splitMarks,
   withTerm,
 } from "../../../../plugins/dashboard/pages/activity/filter.ts";
+import { splitMarks } from "../../../../plugins/dashboard/pages/parts/marked.tsx";
 import {
   createNumbering,
   histogramOf,

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { protocolSnippets } from "../../../../plugins/dashboard/shared/protocol-snippets.ts";
-import { tokenPlaceholder } from "../../../../plugins/dashboard/shared/token-rules.ts";
+import { placeholderOf } from "../../../../plugins/dashboard/shared/token-rules.ts";
 import { read } from "../../../rules/source.ts";
 import { isInstalled, startAgUi, tokens, type Service } from "./harness.ts";
 
@@ -28,7 +28,7 @@ test.skipIf(!isInstalled)("runs the example of the guide", async () => {
 
 test.skipIf(!isInstalled)("runs the snippet of the page Clients", async () => {
   const [snippet] = protocolSnippets({ name: "ag_ui", url: service.url });
-  const code = snippet!.code.replace(tokenPlaceholder, tokens.ag_ui);
+  const code = snippet!.code.replace(placeholderOf("ag_ui"), tokens.ag_ui);
   const { stdout } = await run("/bin/sh", ["-c", code], { cwd });
   expect(stdout).toBe("you said hello\n");
 });

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { protocolSnippets } from "../../../../plugins/dashboard/shared/protocol-snippets.ts";
-import { tokenPlaceholder } from "../../../../plugins/dashboard/shared/token-rules.ts";
+import { placeholderOf } from "../../../../plugins/dashboard/shared/token-rules.ts";
 import { read } from "../../../rules/source.ts";
 import { startAiSdk, tokens, isInstalled, type Service } from "./harness.ts";
 
@@ -32,7 +32,7 @@ test.skipIf(!isInstalled)("runs the example of the guide", async () => {
 
 test.skipIf(!isInstalled)("runs the snippet of the page Clients", async () => {
   const [snippet] = protocolSnippets({ name: "ai_sdk", url: service.base });
-  const code = snippet!.code.replace(tokenPlaceholder, tokens.ai_sdk);
+  const code = snippet!.code.replace(placeholderOf("ai_sdk"), tokens.ai_sdk);
   const { stdout } = await run("/bin/sh", ["-c", withVersion(code)], { cwd });
   expect(stdout).toBe("you said hello\n");
 });

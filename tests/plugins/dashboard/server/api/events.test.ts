@@ -139,6 +139,8 @@ describe("GET /api/events", () => {
         session: expect.any(String),
       });
       expect((await stream.event("disconnected")).data).toMatchObject({ code: expect.any(Number) });
+      expect(stream.events.map(({ name }) => name)).not.toContain("refused");
+      await fetch(`http://127.0.0.1:${office.port}/pico?token=${PICO}`);
       expect((await stream.event("refused")).data).toMatchObject({ code: "token_query_disabled" });
       await expect
         .poll(async () => (await office.ask("GET", "/api/connections")).body.total)
