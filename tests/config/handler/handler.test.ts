@@ -26,6 +26,7 @@ describe("parseHandler", () => {
       restart: "always",
       timeout_s: 120,
       stop_grace_s: 10,
+      question_max_s: 0,
     });
   });
 
