@@ -1,6 +1,6 @@
 /** Keeps the files of messages, so that a message names them and carries no bytes. */
 import { isAbsolute, join, resolve } from "node:path";
-import type { Plugin } from "../../kernel/index.ts";
+import type { Plugin, Scope } from "../../kernel/index.ts";
 import { mediaSchema } from "./config.ts";
 import type { MediaShape, MediaStore } from "./contract.ts";
 import { mediaErrors } from "./errors.ts";
@@ -41,7 +41,8 @@ export interface MediaOptions {
  *
  * @param options - The folder, or another store.
  * @throws MEDIA_PATH_MISSING at start, if there is no folder.
- * @throws MEDIA_FOLDER at start, if the folder cannot be used.
+ * @throws MEDIA_FOLDER at start, if the folder in `media.path` cannot be used. One of `home` that
+ *   cannot be used is named in the log, and uploads are rejected as `media_unavailable`.
  * @example
  * import { createKernel } from "doorward";
  * import { channels } from "doorward/plugins/channels";
@@ -66,7 +67,7 @@ export function media({
     config: { section: "media", schema: mediaSchema },
     async start(scope) {
       const { clock, log, random, after, config, uses, on, onConfig, onReady } = scope;
-      const store = given ?? (await openFolder(home, config().path, random));
+      const store = given ?? (await openFolder(home, config().path, scope));
       const service = new MediaService({ store, clock, random, config, searchPath });
       const { conversations } = uses;
       const upkeep = new Upkeep({ store, usage: service.usage, conversations, clock, log, after });
@@ -79,10 +80,11 @@ export function media({
   };
 }
 
+/** A launcher starts without a folder, as it does without settings and conversations. */
 async function openFolder(
   home: string | undefined,
   path: string,
-  random: (bytes: number) => Uint8Array,
+  { log, random }: Pick<Scope<MediaShape>, "log" | "random">,
 ): Promise<FolderStore> {
   const isComplete = home !== undefined || isAbsolute(path);
   if (!isComplete) throw mediaErrors.MEDIA_PATH_MISSING();
@@ -92,7 +94,9 @@ async function openFolder(
     await store.prepare();
   } catch (error) {
     const { code = "unknown" } = error as NodeJS.ErrnoException;
-    throw mediaErrors.MEDIA_FOLDER(folder, code, { cause: error });
+    const problem = mediaErrors.MEDIA_FOLDER(folder, code, { cause: error });
+    if (path !== "") throw problem;
+    log.warn({ code: problem.code }, `Messages cannot carry files. ${problem.message}`);
   }
   return store;
 }

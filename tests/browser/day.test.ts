@@ -112,7 +112,7 @@ describe("Dashboard of a running launcher", () => {
     await new Promise((open, failed) => client.once("open", open).once("error", failed));
 
     await page.goto(url("/clients/connections"));
-    await page.getByText("This console").waitFor();
+    await page.getByText("This dashboard").first().waitFor();
     await page.getByText("subprotocol").waitFor();
 
     await page.goto(url("/security"));

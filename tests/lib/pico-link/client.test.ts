@@ -240,7 +240,7 @@ describe("connect", () => {
     });
     await talking.client.send("hello").accepted;
     expect(peer.handshakes[0]!.url).toBe(
-      "/pico?session_id=theirs&token=q&pico_ext=1&pico_can=append%2Cstop%2Cturns",
+      "/pico?session_id=theirs&token=q&pico_ext=1&pico_can=append%2Cquestions%2Cstop%2Cturns",
     );
     expect(peer.handshakes[0]!.headers.authorization).toBeUndefined();
   });
