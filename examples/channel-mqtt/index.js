@@ -78,8 +78,8 @@ export default () =>
           publish(session, id, { type: "update", id, content, final }),
         remove: (session, id) => publish(session, id, { type: "remove", id }),
         failed: (session, id, error) => report(session, id, codeOf(error)),
-        turn({ session, id, content, door }) {
-          if (door !== "dashboard") return;
+        turn({ session, id, content, protocol }) {
+          if (protocol !== "dashboard") return;
           void publish(session, id, { type: "create", id, content, from: "owner" }).catch(() => {});
         },
         typing(session, on) {

@@ -69,8 +69,8 @@ export default () =>
           if (isAllowed(session)) outbox.typing(session, on);
         },
         failed: (session, _, error) => report(session, error),
-        turn({ session, content, door }) {
-          if (door === "dashboard" && isAllowed(session)) outbox.note(session, `Owner: ${content}`);
+        turn({ session, content, protocol }) {
+          if (protocol === "dashboard" && isAllowed(session)) outbox.note(session, `Owner: ${content}`);
         },
       });
       onStop(() => outbox.close());

@@ -32,8 +32,8 @@ export default () =>
           sendTo(session, id, { id, content, update: true, final }),
         remove: (session, id) => sendTo(session, id, { id, remove: true }),
         failed: (session, id, error) => fail(session, error),
-        turn({ session, id, content, door }) {
-          if (door === "dashboard") void send(session, { id, content, from: "owner" });
+        turn({ session, id, content, protocol }) {
+          if (protocol === "dashboard") void send(session, { id, content, from: "owner" });
         },
       });
       function onDatagram(bytes, { address, port }) {
