@@ -70,7 +70,8 @@ export default () =>
         },
         failed: (session, _, error) => report(session, error),
         turn({ session, content, protocol }) {
-          if (protocol === "dashboard" && isAllowed(session)) outbox.note(session, `Owner: ${content}`);
+          if (protocol === "dashboard" && isAllowed(session))
+            outbox.note(session, `Owner: ${content}`);
         },
       });
       onStop(() => outbox.close());

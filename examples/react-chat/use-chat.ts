@@ -13,7 +13,7 @@ import {
 export interface Entry {
   /** The id that the sender gave the message of a person, or the id of a message of the application. */
   readonly key: string;
-  readonly role: "user" | "assistant";
+  readonly role: "user" | "assistant" | "tool";
   readonly kind: ChatMessage["kind"];
   readonly content: string;
   readonly toolCalls: readonly ChatToolCall[];

@@ -237,6 +237,7 @@ export interface Channels {
   drained(): Promise<void>;
   /** Asks the people of a session, without a message of theirs: see `Message.ask`. */
   ask(to: Address, question: DurableQuestionInput): Promise<{ readonly id: string }>;
+  /** Resolves with the settlement of the question. */
   ask(to: Address, question: QuestionInput): Promise<QuestionResult>;
   /**
    * Answers a question. The first valid answer counts.

@@ -1,6 +1,7 @@
 /** Events of the channels plugin. */
 import type { Address, AnswerEnd, Receipt, QuestionSettlement, Question } from "./contract.ts";
 
+/** The events, by name. */
 export type ChannelsEvents = {
   /** A channel delivered a message; emitted before the application runs, not for duplicates.
    *  Without content. */

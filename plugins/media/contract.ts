@@ -30,13 +30,17 @@ export interface StoredFile extends Address {
 
 /** A part of a file, in bytes. Both ends belong to it. */
 export interface ByteRange {
+  /** Place of the first byte, from 0. */
   readonly start: number;
+  /** Place of the last byte. */
   readonly end: number;
 }
 
 /** Content that has arrived completely and that no file names yet. */
 export interface ArrivedContent {
+  /** Digest of the content, in hexadecimal digits. */
   readonly sha256: string;
+  /** In bytes. */
   readonly size: number;
   /** Reads the content again. */
   open(): Readable;
@@ -182,11 +186,17 @@ export interface MediaFiles {
 
 /** The description of a file as clients receive it. */
 export interface FileView {
+  /** Identifies the file: `m_…`. */
   readonly id: string;
+  /** Where this client finds it. */
   readonly url: string;
+  /** In bytes. */
   readonly size: number;
+  /** Digest of the content, in hexadecimal digits. */
   readonly sha256: string;
+  /** The type that the sender named. Untrusted: see `inline`. */
   readonly content_type: string;
+  /** A cleaned name of at most 255 bytes. */
   readonly filename: string;
   /** True if browsers show the file at its address; otherwise they download it. */
   readonly inline: boolean;
