@@ -7,34 +7,13 @@ import { createConverter, isElement, plain } from "./docs-nodes.mjs";
 
 /** Every page by task. The build fails if a page is missing. */
 const contents = [
-  ["Start", ["concepts", "dashboard", "programs", "questions", "client", "tray"]],
-  ["Connect", ["pico", "files", "doors", "delivery", "errors"]],
+  ["Start", ["concepts", "dashboard", "programs", "questions", "client"]],
+  ["Connect", ["pico", "files", "doors", "guarantees", "errors"]],
   [
     "Run",
-    [
-      "configuration",
-      "commands",
-      "deploy",
-      "conversations",
-      "security",
-      "metrics",
-      "performance",
-      "scaling",
-      "api",
-    ],
+    ["configuration", "commands", "deploy", "conversations", "security", "asvs", "scaling", "api"],
   ],
-  [
-    "Build",
-    [
-      "embedding",
-      "plugins",
-      "events",
-      "write-a-channel",
-      "channel-kit",
-      "architecture",
-      "versioning",
-    ],
-  ],
+  ["Build", ["embedding", "plugins", "write-a-channel", "architecture"]],
 ];
 /** One sentence about each task. */
 const purposes = {

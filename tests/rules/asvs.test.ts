@@ -1,4 +1,4 @@
-// Checks the tables of OWASP ASVS 5.0 in docs/security.md: every requirement of levels 1 and 2 of
+// Checks the tables of OWASP ASVS 5.0 in docs/asvs.md: every requirement of levels 1 and 2 of
 // these sections has one row.
 import { describe, expect, test } from "vitest";
 import { projectFiles, read, tableRows } from "./source.ts";
@@ -46,10 +46,10 @@ const expected = [
   ),
   "6.8.1 to 6.8.4",
 ];
-const text = read("docs/security.md");
+const text = read("docs/asvs.md");
 const rows = tableRows(text, "requirement");
 
-describe("docs/security.md: OWASP ASVS", () => {
+describe("docs/asvs.md: OWASP ASVS", () => {
   test("has one row for each requirement", () => {
     expect(rows.map(([id]) => id).sort()).toEqual(expected.sort());
   });
@@ -63,7 +63,7 @@ describe("docs/security.md: OWASP ASVS", () => {
   test("proves a met requirement by a test or a section", () => {
     for (const [id, , status, why = ""] of rows) {
       expect(["met", "not applicable", "departure"], id).toContain(status);
-      if (status === "met") expect(why, id).toMatch(/`tests\/|\]\(#/);
+      if (status === "met") expect(why, id).toMatch(/`tests\/|\]\(security\.md#/);
       else expect(why.length, id).toBeGreaterThan(5);
     }
   });

@@ -7,9 +7,9 @@ const declared = (path: string): string[] =>
 
 const eventFiles = filesUnder(["plugins"], /^(events|service|contract)\.ts$/);
 const events = [...declared("kernel/plugin.ts"), ...eventFiles.flatMap(declared)].sort();
-const rows = tableRows(read("docs/events.md"), "event");
+const rows = tableRows(read("docs/plugins.md"), "event");
 
-describe("docs/events.md", () => {
+describe("docs/plugins.md", () => {
   test("lists exactly the declared events", () => {
     expect(rows.map(([event]) => unquoted(event!)).sort()).toEqual(events);
   });
@@ -52,8 +52,8 @@ const entryOf = (plugin: string): string =>
     (path) => entryFolder(path) === `plugins/${plugin}/index.ts`,
   )!;
 
-describe("docs/events.md, services", () => {
-  const services = tableRows(read("docs/events.md"), "service").map((cells) =>
+describe("docs/plugins.md, services", () => {
+  const services = tableRows(read("docs/plugins.md"), "service").map((cells) =>
     cells.slice(0, 3).map((cell) => unquoted(cell)),
   );
 
