@@ -17,7 +17,10 @@ export async function questions(context: CommandContext): Promise<number> {
   }
   for (const { id, session, content, at, question } of answer.body.questions) {
     context.out(`${formatUtc(at)}  ${sanitizeLine(session)}\n`);
-    for (const line of questionLines({ id, content, ...question })) context.out(`  ${line}\n`);
+    const lines = questionLines({ id, content, ...question });
+    // The last line is the command that answers.
+    for (const line of lines.slice(0, -1)) context.out(`  ${line}\n`);
+    context.out(`  ${context.hinted(lines.at(-1)!)}\n`);
   }
   if (answer.body.questions.length === 0) context.say("no question waits for an answer\n");
   return exitCodes.done;

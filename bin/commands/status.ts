@@ -78,7 +78,8 @@ export async function status(context: CommandContext): Promise<number> {
     if (enabled) row(title, ["on", url].filter(Boolean).join(": "));
   if (program) row("Program", `${program.state}, restarts ${program.restarts}: ${program.command}`);
   const open = answer.body.questions ?? 0;
-  if (open > 0) row("Questions", `${open} waiting for an answer: doorward questions`);
+  if (open > 0)
+    row("Questions", context.hinted(`${open} waiting for an answer: doorward questions`));
   for (const { name, state: how, reason } of plugins)
     row("Plugin", [name, how, reason].filter(Boolean).join(": "));
   for (const node of answer.body.store?.nodes ?? []) row("Node", describeNode(node));
