@@ -240,8 +240,8 @@ export class PicoChannel {
   service(): PicoServer {
     const { connections, counters, admissionControl, sessions, sessionGuard, body } = this;
     const { needs, config } = this.scope;
-    const { stop, drained } = this.channel;
-    const channel = { deliver: this.deliver, stop, drained };
+    const { stop, answer, drained } = this.channel;
+    const channel = { deliver: this.deliver, stop, answer, drained };
     return createChannelService({
       http: needs.http,
       config,
@@ -249,7 +249,8 @@ export class PicoChannel {
       counters,
       admissionControl,
       messages: () => ({ messagesIn: this.messagesIn, messagesOut: this.messagesOut }),
-      protocol: (name) => this.protocols.protocol(name, { sessions, channel, sessionGuard, body }),
+      protocol: (name) =>
+        this.protocols.protocol(name, { sessions, channel, sessionGuard, body, config }),
     });
   }
 

@@ -4,10 +4,12 @@ import type {
   ChannelAdapter,
   ChannelHandle,
   InboundMessage,
+  QuestionVia,
   GrowingMessage,
 } from "../channels/index.ts";
 import type { Release } from "../../kernel/index.ts";
 import type { SessionLog } from "../conversations/index.ts";
+import type { PicoServerConfig } from "./config.ts";
 import type { ProtocolCall } from "./protocol-frames.ts";
 import { ProtocolPresence } from "./protocol-presence.ts";
 import type { ProtocolSubscriber, PicoProtocol } from "./protocol-service.ts";
@@ -15,7 +17,8 @@ import type { SessionGuard } from "./session/session-guard.ts";
 
 interface ProtocolOptions {
   readonly sessions: SessionLog;
-  readonly channel: Pick<ChannelHandle, "deliver" | "stop" | "drained">;
+  readonly channel: Pick<ChannelHandle, "deliver" | "stop" | "answer" | "drained">;
+  readonly config: () => Pick<PicoServerConfig, "answers">;
   readonly sessionGuard: Pick<SessionGuard, "isToken">;
   readonly body: PicoProtocol["body"];
 }
@@ -86,7 +89,8 @@ export class ProtocolHub {
   }
 
   /** Creates the access of the plugin with this name. */
-  protocol(name: string, { sessions, channel, sessionGuard, body }: ProtocolOptions): PicoProtocol {
+  protocol(name: string, options: ProtocolOptions): PicoProtocol {
+    const { sessions, channel, sessionGuard, body, config } = options;
     return {
       deliver: async (message, options) => {
         // The answer of another node may follow immediately.
@@ -94,6 +98,10 @@ export class ProtocolHub {
         return channel.deliver({ ...message, channel: "pico", protocol: name }, options);
       },
       stop: (session, id, by) => channel.stop(session, id, by),
+      answer: async (session, id, answer, by) =>
+        config().answers === "owner"
+          ? { status: "unknown" }
+          : channel.answer(session, id, answer, by, name as QuestionVia),
       drained: channel.drained,
       isToken: (text) => sessionGuard.isToken(text, false),
       body,

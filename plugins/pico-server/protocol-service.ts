@@ -2,8 +2,10 @@
 import type { Awaitable, Release } from "../../kernel/index.ts";
 import type {
   AnswerEnd,
+  AnswerResult,
   InboundMessage,
   OutboundMessage,
+  QuestionAnswer,
   Sender,
   StopResult,
 } from "../channels/index.ts";
@@ -38,6 +40,11 @@ export interface PicoProtocol {
   subscribe(session: string, subscriber: ProtocolSubscriber): Release;
   /** Stops a message of the session, or all of them, like `ChannelHandle.stop`. */
   stop(session: string, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
+  /**
+   * Answers a question of the session, as `ChannelHandle.answer` does. With the setting `answers`
+   * at `owner`, every question is unknown.
+   */
+  answer(session: string, id: string, answer: QuestionAnswer, by: Sender): Promise<AnswerResult>;
   /** Resolves as `Channels.drained` does. */
   drained(): Promise<void>;
   /** Whether the text is a token, so that it must not become a session id. */

@@ -1,16 +1,19 @@
 // Collects the answer to one message, and passes it on to its readers.
-import { codeOf } from "../../kernel/index.ts";
+import { codeOf, type Clock } from "../../kernel/index.ts";
 import type { AnswerEnd, InboundMessage, OutboundMessage, ToolCall } from "../channels/index.ts";
 import type { ProtocolSubscriber } from "../pico-server/index.ts";
 import {
   Follower,
+  markOf,
   type FollowedRun,
   type FollowOptions,
   type RunEnd,
+  type RunMark,
   type RunMessage,
   type RunReader,
 } from "./follower.ts";
 import { upToOf } from "./pieces.ts";
+import { runQuestionOf, type RunQuestion } from "./questions.ts";
 import { Refusal, stoppingRefusal } from "./refusal.ts";
 import { maxTools } from "./tools.ts";
 
@@ -24,6 +27,17 @@ interface OfferedTools {
   issue(calls: readonly ToolCall[]): readonly ToolCall[];
 }
 
+/** Time without news after which an answer with open questions waits. */
+const quietMs = 300;
+
+interface RunOptions {
+  readonly tools?: OfferedTools;
+  /** Without it, the answer never waits. */
+  readonly clock?: Pick<Clock, "setTimeout" | "clearTimeout">;
+  /** Called when the first question opens, and when the last one is settled. */
+  readonly onAsking?: (isAsking: boolean) => void;
+}
+
 const hasResult = ({ result, error }: ToolCall): boolean =>
   result !== undefined || error !== undefined;
 
@@ -33,10 +47,17 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   /** In the order of their first text. */
   readonly messages: RunMessage[] = [];
   end: RunEnd | undefined;
+  waiting: readonly RunQuestion[] = [];
+  /** True while a question of the answer is open. */
+  isAsking = false;
+  /** Question -> what a reader that ended because of it has received. */
+  readonly marks = new Map<string, RunMark>();
+  private readonly questions: RunMessage[] = [];
+  private quiet: unknown;
   private readonly known = new Map<string, RunMessage>();
   private readonly followers = new Set<Follower>();
   private readonly onOver: (end: RunEnd) => void;
-  private readonly tools: OfferedTools | undefined;
+  private readonly options: RunOptions;
   /** Message -> its calls for the client. They leave at the end of a completed answer. */
   private readonly clientCalls = new Map<RunMessage, readonly ToolCall[]>();
   private error: unknown;
@@ -46,10 +67,10 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   private length = 0;
 
   /** @param onOver - Called once, before the readers receive the end. */
-  constructor(requestId: string, onOver: (end: RunEnd) => void, tools?: OfferedTools) {
+  constructor(requestId: string, onOver: (end: RunEnd) => void, options: RunOptions = {}) {
     this.requestId = requestId;
     this.onOver = onOver;
-    this.tools = tools;
+    this.options = options;
   }
 
   /** Copies the answer so far, as a reader with `skipsSent` is expected to have it. */
@@ -79,19 +100,20 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     if (known.isRemoved) return;
     // A complete message may still receive the results of its calls.
     if (message.toolCalls) this.setCalls(known, message);
-    if (known.isClosed) return this.pump();
+    if (known.isClosed) return this.changed();
     this.setText(known, message.content);
+    this.setQuestion(known, message);
     if (message.attachments) known.media = message.attachments;
     this.model = message.model ?? this.model;
     known.isClosed = isFinal;
-    this.pump();
+    this.changed();
   }
 
   removed(id: string): void {
     const message = this.known.get(id);
     if (!message || this.end) return;
     message.isClosed = message.isRemoved = true;
-    this.pump();
+    this.changed();
   }
 
   turned(message: InboundMessage): void {
@@ -149,12 +171,27 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     return message;
   }
 
+  /** Questions that outlive the answer, and those of the session, are texts. */
+  private setQuestion(known: RunMessage, { content, question, inReplyTo }: OutboundMessage): void {
+    if (!question || inReplyTo === undefined || question.durable !== undefined) return;
+    if (!known.asked) this.questions.push(known);
+    const isBehind = ({ id }: ToolCall): boolean => id === question.toolCallId;
+    const call = this.messages.flatMap(({ calls }) => calls).findLast(isBehind);
+    known.asked = { content: known.asked?.content ?? content, question, call };
+  }
+
+  /** Returns the question of this id. */
+  question(id: string): RunQuestion | undefined {
+    const message = this.questions.find((each) => each.id === id);
+    return message?.asked && runQuestionOf(message, message.asked);
+  }
+
   /** Calls for the client do not appear among the calls of the application. */
   private setCalls(known: RunMessage, { toolCalls = [], inReplyTo }: OutboundMessage): void {
     const isForClient = (call: ToolCall): boolean =>
       call.for === "client" &&
       inReplyTo === this.requestId &&
-      this.tools?.names.has(call.name) === true &&
+      this.options.tools?.names.has(call.name) === true &&
       !hasResult(call);
     const clientCalls = toolCalls.filter(isForClient);
     known.calls = toolCalls.filter((call) => !clientCalls.includes(call));
@@ -163,12 +200,13 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
 
   /** The calls of a completed answer that the client must run. */
   private issueCalls({ outcome }: RunEnd): Pick<RunEnd, "calls"> {
-    if (outcome !== "completed" || !this.tools) return {};
+    const { tools } = this.options;
+    if (outcome !== "completed" || !tools) return {};
     const calls = new Map<string, ToolCall>();
     for (const [{ isRemoved }, own] of this.clientCalls)
       for (const call of isRemoved ? [] : own) calls.set(call.id, call);
     if (calls.size === 0) return {};
-    return { calls: this.tools.issue([...calls.values()].slice(0, maxTools)) };
+    return { calls: tools.issue([...calls.values()].slice(0, maxTools)) };
   }
 
   private setText(message: RunMessage, text: string): void {
@@ -185,7 +223,32 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     if (this.end) return;
     for (const message of this.messages) message.isClosed = true;
     this.end = { ...end, ...this.issueCalls(end) };
+    this.watchQuestions();
     this.onOver(this.end);
+    this.pump();
+  }
+
+  /** The answer waits when its questions are open and nothing else has been written for a while. */
+  private watchQuestions(): void {
+    if (this.questions.length === 0) return;
+    const { clock, onAsking } = this.options;
+    clock?.clearTimeout(this.quiet);
+    this.waiting = [];
+    const open = this.end ? [] : this.questions.filter(({ isClosed }) => !isClosed);
+    const isAsking = open.length > 0;
+    if (isAsking !== this.isAsking) onAsking?.(isAsking);
+    this.isAsking = isAsking;
+    if (!isAsking) return;
+    this.quiet = clock?.setTimeout(() => {
+      this.waiting = open.map((message) => runQuestionOf(message, message.asked!));
+      const mark = markOf(this.messages);
+      for (const { id } of open) if (!this.marks.has(id)) this.marks.set(id, mark);
+      this.pump();
+    }, quietMs);
+  }
+
+  private changed(): void {
+    this.watchQuestions();
     this.pump();
   }
 

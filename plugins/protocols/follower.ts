@@ -1,7 +1,8 @@
 // Passes a growing answer on to one reader, at the pace of that reader.
-import type { AnswerEnd, InboundMessage, Media, ToolCall } from "../channels/index.ts";
+import type { AnswerEnd, InboundMessage, Media, Question, ToolCall } from "../channels/index.ts";
 import { CallLog } from "./call-log.ts";
 import { pieceOf, upToOf } from "./pieces.ts";
+import { runQuestionOf, type AskedQuestion, type RunQuestion } from "./questions.ts";
 
 /** Messages of other clients that wait for a slow reader. */
 const maxTurns = 64;
@@ -25,6 +26,10 @@ export interface FollowOptions {
   readonly skipsSent?: boolean;
   /** True if the reader receives no thoughts. */
   readonly hidesThoughts?: boolean;
+  /** The part of the answer that the reader has. It receives the rest only. */
+  readonly from?: RunMark | undefined;
+  /** Whether the reader ends with `waits` while questions of this form are open. */
+  readonly endsOn?: (question: Question) => boolean;
 }
 
 /** Receives an answer. A call follows only while `isWritable` returns true, except for `over`. */
@@ -42,6 +47,12 @@ export interface RunReader {
   toolCall(call: ToolCall): void;
   /** The call has a result or an error. `toolCall` came before. */
   toolResult(call: ToolCall): void;
+  /** The application asks. The text of a question does not grow the answer. */
+  asked(question: RunQuestion): void;
+  /** The question is settled. `asked` came before. */
+  settled(question: RunQuestion): void;
+  /** Nothing follows until open questions are settled, so the reader ends before the answer. */
+  waits?(questions: readonly RunQuestion[]): void;
   /** Another client of the session sent a message. */
   turn?(message: InboundMessage): void;
   over(end: RunEnd): void;
@@ -54,6 +65,8 @@ export interface RunMessage {
   text: string;
   media: readonly Media[];
   calls: readonly ToolCall[];
+  /** Set if the message is a question, to which the answer waits. */
+  asked?: AskedQuestion;
   isClosed: boolean;
   isRemoved: boolean;
 }
@@ -64,6 +77,8 @@ export interface FollowedRun {
   readonly messages: readonly RunMessage[];
   /** Undefined while the application answers. */
   readonly end: RunEnd | undefined;
+  /** The open questions, once nothing else is written. */
+  readonly waiting: readonly RunQuestion[];
   /** Ends the calls of {@link Follower.pump}. */
   detach(follower: Follower): void;
 }
@@ -75,8 +90,22 @@ interface Progress {
   staleText: string | undefined;
   /** The calls that were passed on. */
   calls: readonly ToolCall[];
+  isAsked: boolean;
   isDone: boolean;
 }
+
+/** Message -> the part of it that a reader has. */
+export type RunMark = ReadonlyMap<string, Readonly<Progress>>;
+
+/** Returns the mark of a reader that has received everything. */
+export const markOf = (messages: readonly RunMessage[]): RunMark =>
+  new Map(
+    messages.map(({ id, text, calls, asked, isClosed }) => {
+      const isAsked = asked !== undefined;
+      const sent = isAsked ? 0 : isClosed ? text.length : upToOf(text);
+      return [id, { sent, staleText: undefined, calls, isAsked, isDone: isClosed }];
+    }),
+  );
 
 /** The position of one reader in an answer. It queues nothing: a slow reader gets larger parts. */
 export class Follower {
@@ -93,11 +122,10 @@ export class Follower {
     this.run = run;
     this.reader = reader;
     this.options = options;
-    if (!options.skipsSent) return;
-    for (const { id, text, calls, isClosed } of run.messages) {
-      for (const call of calls) (this.calls ??= new CallLog()).add(id, call);
-      const sent = isClosed ? text.length : upToOf(text);
-      this.progress.set(id, { sent, staleText: undefined, calls, isDone: isClosed });
+    const mark = options.from ?? (options.skipsSent ? markOf(run.messages) : []);
+    for (const [id, progress] of mark) {
+      for (const call of progress.calls) (this.calls ??= new CallLog()).add(id, call);
+      this.progress.set(id, { ...progress });
     }
   }
 
@@ -107,10 +135,21 @@ export class Follower {
     if (this.options.isParallel) {
       if (!this.pumpAll()) return;
     } else if (!this.pumpKind("thought") || !this.pumpKind("text")) return;
-    if (!this.run.end || !this.reader.isWritable()) return;
-    this.isOver = true;
+    const { end, waiting } = this.run;
+    if (!this.reader.isWritable()) return;
+    if (!end && !this.endsOn(waiting)) return;
     this.stop();
-    this.reader.over(this.run.end);
+    if (end) this.reader.over(end);
+    else this.reader.waits?.(waiting);
+  }
+
+  private endsOn(waiting: readonly RunQuestion[]): boolean {
+    const { endsOn } = this.options;
+    return (
+      endsOn !== undefined &&
+      waiting.length > 0 &&
+      waiting.every(({ question }) => endsOn(question))
+    );
   }
 
   /** The reader has left. */
@@ -150,7 +189,7 @@ export class Follower {
     for (const message of this.run.messages) {
       if (message.kind !== kind) continue;
       if (!this.pumpOne(message)) return false;
-      if (!message.isClosed && !this.isHidden(message)) return true;
+      if (!message.isClosed && !message.asked && !this.isHidden(message)) return true;
     }
     return true;
   }
@@ -173,7 +212,13 @@ export class Follower {
   private progressOf(id: string): Progress {
     const known = this.progress.get(id);
     if (known) return known;
-    const progress: Progress = { sent: 0, staleText: undefined, calls: [], isDone: false };
+    const progress: Progress = {
+      sent: 0,
+      staleText: undefined,
+      calls: [],
+      isAsked: false,
+      isDone: false,
+    };
     this.progress.set(id, progress);
     return progress;
   }
@@ -182,12 +227,22 @@ export class Follower {
     const { reader } = this;
     if (!reader.isWritable()) return false;
     const progress = this.progressOf(message.id);
+    if (message.asked) return this.pumpQuestion(message, message.asked, progress);
     if (!message.isRemoved && !this.pumpText(message, progress)) return false;
     if (!message.isRemoved) this.pumpCalls(message, progress);
     if (!message.isClosed) return true;
     progress.isDone = true;
     if (!message.isRemoved) this.finishMessage(message, progress);
     if (progress.sent > 0) reader.closed(message.id, message.kind);
+    return true;
+  }
+
+  private pumpQuestion(message: RunMessage, asked: AskedQuestion, progress: Progress): true {
+    const question = runQuestionOf(message, asked);
+    if (!progress.isAsked) this.reader.asked(question);
+    progress.isAsked = true;
+    progress.isDone = message.isClosed;
+    if (asked.question.state === "settled") this.reader.settled(question);
     return true;
   }
 

@@ -13,8 +13,16 @@ export {
   withoutFields,
   type JsonObject,
 } from "./fields.ts";
-export { type RunEnd, type RunMessage, type RunReader, type TextKind } from "./follower.ts";
+export {
+  type FollowOptions,
+  type RunEnd,
+  type RunMark,
+  type RunMessage,
+  type RunReader,
+  type TextKind,
+} from "./follower.ts";
 export { readImage, toDataUrl, toMarkdown } from "./media.ts";
+export { markOfLast, toApproval, type RunQuestion } from "./questions.ts";
 export { startProtocol, type Protocol, type ProtocolEvents } from "./protocol.ts";
 export { Refusal } from "./refusal.ts";
 export {

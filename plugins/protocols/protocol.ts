@@ -73,6 +73,8 @@ export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions 
     server: RequestServer,
     mistakes?: readonly (readonly [method: string, path: string])[],
   ): void;
+  /** Returns the address of the page that answers a question. It needs a sign-in. */
+  askAddress(request: IncomingMessage, session: string, id: string): string;
   /** Base URL for clients; undefined while the protocol is off or no port is open. */
   url(): string | undefined;
 }
@@ -134,6 +136,10 @@ export async function startProtocol<C extends CommonConfig>(
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
     serve: (server, mistakes = []) => serve(http, server, { path, mistakes }),
     addressFor: (request) => addressFor(http, request, path),
+    askAddress(request, session, id) {
+      const page = `/ask/${encodeURIComponent(session)}/${encodeURIComponent(id)}`;
+      return addressFor(http, request, page, "dashboard");
+    },
     isMisplaced: (request) => hasOwnGateway(http) && http.listener(request) === "dashboard",
     url() {
       const [base] = http.addresses("gateway");
@@ -163,11 +169,16 @@ function serve(http: Http, server: RequestServer, { path, mistakes }: ServeOptio
 const hasOwnGateway = (http: Http): boolean =>
   http.addresses("gateway")[0]?.host !== http.addresses("dashboard")[0]?.host;
 
-/** Returns the base URL of the protocol, with the host name that the client has used. */
-function addressFor(http: Http, request: IncomingMessage, path: string): string {
+/** Returns the URL of a path, with the host name that the client has used. */
+function addressFor(
+  http: Http,
+  request: IncomingMessage,
+  path: string,
+  listener: "gateway" | "dashboard" = "gateway",
+): string {
   const { secure, host } = http.peer(request);
   const address = new URL(http.url(path), `${secure ? "https" : "http"}://${host}`);
-  if (hasOwnGateway(http)) address.port = http.addresses("gateway")[0]!.port;
+  if (hasOwnGateway(http)) address.port = http.addresses(listener)[0]!.port;
   return address.href;
 }
 

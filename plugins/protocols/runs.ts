@@ -138,6 +138,13 @@ export class Runs {
     return this.kept.get(`${session}\0${id}`);
   }
 
+  /** Returns the answer that has asked one of these questions, if it is kept. */
+  asking(session: string, ids: readonly string[]): KeptRun | undefined {
+    return [...this.kept.values()].find(
+      ({ run, request }) => request.session === session && ids.some((id) => run.question(id)),
+    );
+  }
+
   /** Returns the answer to the latest message of a session, if it is kept. */
   latest(session: string): KeptRun | undefined {
     return this.kept.get(this.latestKeys.get(session) ?? "");
@@ -222,6 +229,7 @@ export class Runs {
     const { channel, clock, answerMs } = this.options;
     const { session, id, sender, isRepeatable, isExpendable } = request;
     let timer: unknown;
+    let entry: ActiveRun | undefined;
     let unsubscribe: Release | undefined;
     const state = { readers: 0, endedAt: undefined, isSeen: false, isStopped: false } as RunState;
     const onOver = ({ error }: RunEnd): void => {
@@ -229,23 +237,35 @@ export class Runs {
       unsubscribe?.();
       this.active.delete(run);
       state.endedAt = clock.monotonic();
-      if (isRepeatable) this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
+      if (isRepeatable || this.kept.has(key))
+        this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
+    };
+    // The time that people need for questions does not count.
+    const onAsking = (isAsking: boolean): void => {
+      clock.clearTimeout(timer);
+      if (!isAsking && !run.end) timer = clock.setTimeout(onTimeout, answerMs());
+      if (isAsking && entry && !this.kept.has(key)) this.keep(key, entry);
     };
     const run = new AnswerRun(id, onOver, {
-      names: offeredNames(request),
-      issue: (calls) => this.options.calls.issue(session, calls),
+      tools: {
+        names: offeredNames(request),
+        issue: (calls) => this.options.calls.issue(session, calls),
+      },
+      clock,
+      onAsking,
     });
     this.active.set(run, session);
     unsubscribe = channel.subscribe(session, run);
     const seconds = answerMs() / 1_000;
-    timer = clock.setTimeout(() => {
+    const onTimeout = (): void => {
       const message = `The reply did not end within ${seconds} s.`;
       run.fail(new Refusal("no_answer", message, { headers: { "x-should-retry": "false" } }));
       void channel.stop(session, id, sender);
-    }, answerMs());
+    };
+    timer = clock.setTimeout(onTimeout, answerMs());
     const accepted = this.deliver(request, run);
-    const entry = { run, accepted, digest, request: { session, id, isExpendable }, state };
-    if (isRepeatable) this.keep(key, entry);
+    entry = { run, accepted, digest, request: { session, id, isExpendable }, state };
+    if (isRepeatable || run.isAsking) this.keep(key, entry);
     return entry;
   }
 

@@ -37,6 +37,8 @@ function lazyReader(open: () => RunReader, isWritable: () => boolean): RunReader
     attachments: (id, media) => open().attachments(id, media),
     toolCall: (call) => open().toolCall(call),
     toolResult: (call) => open().toolResult(call),
+    asked: (question) => open().asked(question),
+    settled: (question) => open().settled(question),
     turn: (message) => open().turn?.(message),
     over: (end) => open().over(end),
   };
@@ -55,13 +57,21 @@ export function streamRun(options: StreamOptions): Promise<undefined> {
         new EventWriter({ response, http, clock, stallMs, onDrain }, headers),
       ));
     };
+    const leave = (): void => {
+      clock.clearTimeout(timer);
+      access.ending?.removeEventListener("abort", onEnding);
+      response.off("close", onClose);
+      joined.leave(false);
+    };
     const reader: RunReader = {
       ...lazyReader(begin, () => begun?.isWritable() ?? true),
+      waits(questions) {
+        leave();
+        begin().waits?.(questions);
+        resolve(undefined);
+      },
       over(end) {
-        clock.clearTimeout(timer);
-        access.ending?.removeEventListener("abort", onEnding);
-        response.off("close", onClose);
-        joined.leave(false);
+        leave();
         if (!begun && end.outcome === "failed") return reject(toEndRefusal(end));
         response.once("finish", joined.noteSeen);
         begin().over(end);

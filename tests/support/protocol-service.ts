@@ -37,6 +37,8 @@ export interface ServiceOptions {
   readonly config?: object;
   /** Settings of the OpenAI protocol alone. */
   readonly openaiConfig?: object;
+  /** Settings of the channel. */
+  readonly picoConfig?: object;
   /** Folder of a durable store. @defaultValue none */
   readonly home?: string;
   /** Session check of a host, on whose server the service then runs. */
@@ -50,6 +52,7 @@ export interface ServiceOptions {
 export async function startProtocols({
   config = {},
   openaiConfig = {},
+  picoConfig = {},
   home,
   identify,
   applicationPlugin,
@@ -86,7 +89,7 @@ export async function startProtocols({
       log,
       clock,
       config: {
-        "channels.pico": { enabled: true, drain_timeout: 0, message_rate: 0 },
+        "channels.pico": { enabled: true, drain_timeout: 0, message_rate: 0, ...picoConfig },
         "channels.openai": { ...common, ...config, ...openaiConfig },
         "channels.ai_sdk": { ...common, ...config },
         "channels.ag_ui": { ...common, ...config },

@@ -129,6 +129,10 @@ export class RunEvents implements RunReader {
     this.event({ type: "TOOL_CALL_RESULT", messageId, toolCallId, content, role });
   }
 
+  asked(): void {}
+
+  settled(): void {}
+
   turn({ id: messageId, content, sender }: InboundMessage): void {
     const name = sender?.name === undefined ? {} : { name: sender.name };
     this.others.push({ id: messageId, role: "user", content, ...name });

@@ -95,6 +95,10 @@ export class ChunkReader implements RunReader {
     this.chunk({ type: "tool-output-available", toolCallId, output, ...executed });
   }
 
+  asked(): void {}
+
+  settled(): void {}
+
   turn({ id, content: text, sender, protocol }: InboundMessage): void {
     const data = {
       text,

@@ -173,5 +173,6 @@ function watchReply(sink: TextSink, note: (reply: Said) => void): TextSink {
       if (end.outcome !== "failed" && reply.length > 0) note(reply.end());
       sink.over(end);
     },
+    waits: (questions) => sink.waits?.(questions),
   };
 }

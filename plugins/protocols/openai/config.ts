@@ -48,6 +48,16 @@ export const openaiSchema = z.strictObject({
           "pass: the application receives them, each in a session of its own.",
       ),
     ),
+  questions: z
+    .enum(["responses", "link", "wait"])
+    .default("link")
+    .meta(
+      settingMeta(
+        "Questions",
+        "link: the reply contains the address of a page that answers. responses: clients of the " +
+          "Responses API receive approvals as mcp_approval_request. wait: neither.",
+      ),
+    ),
   disconnect: disconnectSetting("stop"),
 });
 

@@ -5,17 +5,28 @@ import {
   toEndRefusal,
   type Call,
   type EventWriter,
+  type FollowOptions,
   type JoinedRun,
   type Protocol,
   type RunEnd,
+  type RunMark,
+  type RunQuestion,
 } from "../index.ts";
 import type { OpenaiConfig } from "./config.ts";
-import { PlainText, type TextSink } from "./plain-text.ts";
+import type { Question } from "../../channels/index.ts";
+import { PlainText, type LinkOf, type TextSink } from "./plain-text.ts";
 import { hasTimedOut } from "./retries.ts";
 
 /** How a protocol shows an answer. */
 export interface ResponseFormat {
-  whole(texts: { readonly text: string; readonly thought: string }, end: RunEnd): object;
+  /** @param questions - Open questions that end the response before the answer. */
+  whole(
+    texts: { readonly text: string; readonly thought: string },
+    end: RunEnd,
+    questions?: readonly RunQuestion[],
+  ): object;
+  /** Whether it has a form for approvals. */
+  readonly hasApprovals?: boolean;
   stream(events: EventWriter): TextSink;
 }
 
@@ -24,6 +35,10 @@ interface ExchangeOptions {
   readonly format: ResponseFormat;
   readonly headers: Readonly<Record<string, string>>;
   readonly isStreamed: boolean;
+  /** The session of the channel. */
+  readonly session: string;
+  /** The part of the answer that the client has. */
+  readonly from?: RunMark | undefined;
   /** Reads the reply on its way to the client. */
   readonly watch: (sink: TextSink) => TextSink;
 }
@@ -32,7 +47,7 @@ interface ExchangeOptions {
 export function exchange(
   protocol: Protocol<OpenaiConfig>,
   call: Call,
-  { joined, format, headers, isStreamed, watch }: ExchangeOptions,
+  { joined, format, headers, isStreamed, session, from, watch }: ExchangeOptions,
 ): Promise<object | undefined> {
   const { config, clock } = protocol;
   const showsThoughts = config().thoughts !== "hide";
@@ -44,49 +59,91 @@ export function exchange(
     const isRepeated = !response.headersSent && hasTimedOut(request, clock.monotonic() - beganAt);
     return isRepeated ? "later" : true;
   };
-  if (!isStreamed)
-    return waitForAnswer(call, joined, { format, showsThoughts, stopsOnClose, watch });
+  const { questions } = config();
+  const endsOn = ({ kind }: Question): boolean =>
+    questions === "responses" && format.hasApprovals === true && kind === "approval";
+  const linkOf: LinkOf = ({ id, question }) =>
+    questions === "wait" || endsOn(question)
+      ? undefined
+      : `Waiting for an answer: ${protocol.askAddress(call.request, session, id)}`;
+  const reading = { from, endsOn };
+  if (!isStreamed) {
+    const options = { format, showsThoughts, linkOf, stopsOnClose, watch, reading };
+    return waitForAnswer(protocol, call, joined, options);
+  }
   return streamAnswer(protocol, call, joined, {
     headers,
     stopsOnClose,
     hidesThoughts: !showsThoughts,
-    open: (events) => new PlainText(watch(format.stream(events)), showsThoughts),
+    ...reading,
+    open: (events) => new PlainText(watch(format.stream(events)), showsThoughts, linkOf),
   });
 }
 
 interface WaitOptions extends Pick<ExchangeOptions, "format" | "watch"> {
   readonly showsThoughts: boolean;
+  readonly linkOf: LinkOf;
+  readonly reading: Pick<FollowOptions, "from" | "endsOn">;
   readonly stopsOnClose: () => boolean | "later";
 }
 
-/** @returns The answer, or undefined if the client has left. */
+/** The end of a response whose answer continues. */
+export const openEnd = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
+
+/**
+ * Waits for the answer, or for `answer_s` seconds while a question is open.
+ *
+ * @returns The answer, or undefined if the client has left.
+ */
 function waitForAnswer(
+  { clock, config }: Protocol<OpenaiConfig>,
   { response }: Call,
   joined: JoinedRun,
-  { format, showsThoughts, stopsOnClose, watch }: WaitOptions,
+  { format, showsThoughts, linkOf, reading, stopsOnClose, watch }: WaitOptions,
 ): Promise<object | undefined> {
   return new Promise((resolve, reject) => {
+    const { run } = joined;
     const texts = { text: "", thought: "" };
+    let timer: unknown;
+    let isDue = false;
+    const leave = (stops: boolean | "later"): void => {
+      clock.clearTimeout(timer);
+      response.off("close", onClose);
+      joined.leave(stops);
+    };
     const sink: TextSink = {
       // Only the end is of interest: text that was replaced before is never shown.
-      isWritable: () => joined.run.end !== undefined,
+      isWritable: () => run.end !== undefined || isDue || run.waiting.length > 0,
       text: (delta) => void (texts.text += delta),
       thought: (delta) => void (texts.thought += delta),
+      waits(questions) {
+        leave(false);
+        resolve(format.whole(texts, openEnd, isDue ? [] : questions));
+      },
       over(end) {
-        response.off("close", onClose);
-        joined.leave(false);
+        leave(false);
         if (end.outcome === "failed") reject(toEndRefusal(end));
         else resolve(format.whole(texts, end));
       },
     };
     const onClose = (): void => {
       follower.stop();
-      joined.leave(stopsOnClose());
+      leave(stopsOnClose());
       resolve(undefined);
     };
-    const follower = joined.run.attach(new PlainText(watch(sink), showsThoughts));
+    const onDue = (): void => {
+      if (!run.isAsking) return arm();
+      isDue = true;
+      follower.pump();
+      follower.stop();
+      sink.waits?.([]);
+    };
+    const arm = (): void => void (timer = clock.setTimeout(onDue, config().answer_s * 1_000));
+    const reader = new PlainText(watch(sink), showsThoughts, linkOf);
+    const follower = run.attach(reader, reading);
     response.once("close", onClose);
     if (response.destroyed) return onClose();
+    arm();
     follower.pump();
   });
 }
@@ -99,5 +156,5 @@ export function streamText(
 ): void {
   const sink = format.stream(openEvents(protocol, call));
   sink.text(text);
-  sink.over({ outcome: "completed", finishReason: "stop", messages: 1 });
+  sink.over(openEnd);
 }

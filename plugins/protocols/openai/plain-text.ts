@@ -1,6 +1,12 @@
 // Turns an answer of several messages into one text and one text of thoughts.
 import type { Media, ToolCall } from "../../channels/index.ts";
-import { toMarkdown, type RunEnd, type RunReader, type TextKind } from "../index.ts";
+import {
+  toMarkdown,
+  type RunEnd,
+  type RunQuestion,
+  type RunReader,
+  type TextKind,
+} from "../index.ts";
 
 /** Receives the two texts in parts. */
 export interface TextSink {
@@ -8,17 +14,24 @@ export interface TextSink {
   text(delta: string): void;
   thought(delta: string): void;
   over(end: RunEnd): void;
+  /** The answer waits for these questions, and the response ends before it. */
+  waits?(questions: readonly RunQuestion[]): void;
 }
+
+/** Returns the line that leads to the page of a question; undefined if there is none. */
+export type LinkOf = (question: RunQuestion) => string | undefined;
 
 const maxArguments = 2_000;
 
 export class PlainText implements RunReader {
   private readonly sink: TextSink;
   private readonly showsThoughts: boolean;
+  private readonly linkOf: LinkOf;
   /** The message that grew last, by kind. */
   private readonly latest = new Map<TextKind, string>();
 
-  constructor(sink: TextSink, showsThoughts: boolean) {
+  constructor(sink: TextSink, showsThoughts: boolean, linkOf: LinkOf) {
+    this.linkOf = linkOf;
     this.sink = sink;
     this.showsThoughts = showsThoughts;
   }
@@ -51,6 +64,20 @@ export class PlainText implements RunReader {
   }
 
   toolResult(): void {}
+
+  asked(question: RunQuestion): void {
+    const { id, content } = question;
+    const link = question.question.state === "open" ? this.linkOf(question) : undefined;
+    this.append("text", id, link === undefined ? content : `${content}\n\n${link}`);
+  }
+
+  settled({ id, sentence }: RunQuestion): void {
+    this.append("text", id, sentence);
+  }
+
+  waits(questions: readonly RunQuestion[]): void {
+    this.sink.waits?.(questions);
+  }
 
   over(end: RunEnd): void {
     this.sink.over(end);

@@ -1,4 +1,5 @@
 // Parses the body of a request for a response.
+import { isObject } from "../../../lib/util.ts";
 import type { Media, PreviousTurn } from "../../channels/index.ts";
 import {
   invalidType,
@@ -27,9 +28,19 @@ import {
   type RequestContext,
 } from "./request.ts";
 
+/** The answer of a client to an approval. */
+export interface Approval {
+  /** Id of the question. */
+  readonly id: string;
+  readonly isApproved: boolean;
+  readonly reason: string | undefined;
+}
+
 export interface ParsedResponseRequest extends ParsedRequest {
   readonly instructions: string | undefined;
   readonly previousId: string | undefined;
+  /** Answers to approvals at the end of the input. Then there is no message. */
+  readonly approvals: readonly Approval[];
   /** Echoed in the response. */
   readonly echo: JsonObject;
 }
@@ -54,7 +65,12 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
 }
 
 /** Items of the output that say nothing to the application. */
-const skippedTypes: readonly unknown[] = ["reasoning", "item_reference"];
+const skippedTypes: readonly unknown[] = [
+  "reasoning",
+  "item_reference",
+  "mcp_approval_request",
+  "mcp_approval_response",
+];
 
 type PartReader = typeof readPart;
 
@@ -104,6 +120,30 @@ function readInput(body: JsonObject, left: string[]): readonly SourceTurn[] {
   return turns;
 }
 
+function readApproval(item: JsonObject, param: string): Approval {
+  const id = readText(item, "approval_request_id", `${param}.approval_request_id`);
+  if (id === undefined) throw missing(`${param}.approval_request_id`);
+  const isApproved = readFlag(item, "approve", `${param}.approve`);
+  return { id, isApproved, reason: readText(item, "reason", `${param}.reason`) };
+}
+
+/** At most as many questions as a session can have open. */
+const maxApprovals = 16;
+
+/** Reads the answers at the end of the input. */
+function readApprovals(body: JsonObject): readonly Approval[] {
+  const input = own(body, "input");
+  if (!Array.isArray(input)) return [];
+  const isAnswer = (item: unknown): boolean =>
+    isObject(item) && own(item, "type") === "mcp_approval_response";
+  const first = input.findLastIndex((item) => !isAnswer(item)) + 1;
+  if (input.length - first > maxApprovals)
+    throw unsupported("input", `A request may answer at most ${maxApprovals} approvals.`);
+  return input
+    .slice(first)
+    .map((item, index) => readApproval(item as JsonObject, `input[${first + index}]`));
+}
+
 /** @throws Refusal for the first field that is wrong. */
 export function parseResponseRequest(
   body: JsonObject,
@@ -114,16 +154,22 @@ export function parseResponseRequest(
     if (own(body, key) !== undefined) throw unsupported(key, `The field ${key} cannot be used.`);
   if (readFlag(body, "background"))
     throw unsupported("background", "Responses cannot be made in the background.");
+  const approvals = readApprovals(body);
   const left: string[] = [];
   const instructions = readText(body, "instructions");
   const system = { turn: { role: "system", content: instructions ?? "" }, param: "instructions" };
-  const turns = [...(instructions ? [system as SourceTurn] : []), ...readInput(body, left)];
+  const read = readInput(body, left);
+  // The answers take the place of a message, which the answer that they continue has already.
+  const answer = { turn: { role: "user", content: "answer" }, param: "input" } as const;
+  const added = approvals.length > 0 ? [...read, answer] : read;
+  const turns = [...(instructions ? [system as SourceTurn] : []), ...added];
   const options = { param: "input", applied: appliedFields, turns, left, channels };
   const request = readRequest(body, options);
   return {
     ...request,
     includeUsage: true,
     instructions,
+    approvals,
     previousId: readText(body, "previous_response_id"),
     echo: { metadata: own(body, "metadata") ?? {}, user: request.user ?? null },
   };

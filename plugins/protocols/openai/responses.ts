@@ -1,8 +1,14 @@
 // Formats the answer to a request for a response, as one object or as a stream of events.
 import type { ToolCall, Usage } from "../../channels/index.ts";
-import { toEndRefusal, type EventWriter, type RunEnd, type TextKind } from "../index.ts";
+import {
+  toEndRefusal,
+  type EventWriter,
+  type RunEnd,
+  type RunQuestion,
+  type TextKind,
+} from "../index.ts";
 import { argumentsOf, type ChatIds } from "./chat.ts";
-import type { ResponseFormat } from "./exchange.ts";
+import { openEnd, type ResponseFormat } from "./exchange.ts";
 import type { TextSink } from "./plain-text.ts";
 import type { ParsedResponseRequest } from "./responses-request.ts";
 
@@ -49,6 +55,20 @@ function toCallItem(call: ToolCall, id: string, isWhole = true): object {
     call_id,
     name,
     arguments: isWhole ? argumentsOf(call) : "",
+  };
+}
+
+/** An approval, in the form that the protocol has for tools of other servers. */
+function toApprovalItem({ id, content, question, call }: RunQuestion): object {
+  const { title, options = [] } = question;
+  const name = (call?.name ?? title ?? content.split("\n", 1)[0]!).slice(0, 200);
+  const shown = { content, options: options.map(({ label, effect }) => ({ label, effect })) };
+  return {
+    id,
+    type: "mcp_approval_request",
+    server_label: "doorward",
+    name,
+    arguments: call ? argumentsOf(call) : JSON.stringify(shown),
   };
 }
 
@@ -130,11 +150,27 @@ class ResponseSink implements TextSink {
     this.grow("thought", delta);
   }
 
+  waits(questions: readonly RunQuestion[]): void {
+    this.close("completed");
+    for (const question of questions) {
+      const item = toApprovalItem(question);
+      const output_index = this.done.length;
+      this.emit("response.output_item.added", { output_index, item });
+      this.emit("response.output_item.done", { output_index, item });
+      this.done.push(item);
+    }
+    this.complete("completed", openEnd);
+  }
+
   over(end: RunEnd): void {
     const status = statusOf(end);
     if (!this.hasMessage && status === "completed" && !end.calls) this.open("text");
     this.close(status === "completed" ? "completed" : "incomplete");
     for (const call of end.calls ?? []) this.writeCall(call);
+    this.complete(status, end);
+  }
+
+  private complete(status: Status, end: RunEnd): void {
     const response = toResponse(this.ids, this.request, { status, output: this.done, end });
     this.emit(`response.${status}`, { response });
     this.events.end();
@@ -201,7 +237,8 @@ const extra = ({ kind }: Item): object => (kind === "thought" ? {} : { logprobs:
 
 /** The two forms of a response. */
 export const createResponseFormat = (ids: ChatIds, request: Request): ResponseFormat => ({
-  whole({ text, thought }, end) {
+  hasApprovals: true,
+  whole({ text, thought }, end, questions = []) {
     const status = statusOf(end);
     const { calls = [] } = end;
     const items: Item[] = [
@@ -209,10 +246,11 @@ export const createResponseFormat = (ids: ChatIds, request: Request): ResponseFo
       { kind: "text", id: itemId("msg", ids, 1), text },
     ];
     const isShown = ({ kind, text: own }: Item): boolean =>
-      own !== "" || (kind === "text" && calls.length === 0);
+      own !== "" || (kind === "text" && calls.length + questions.length === 0);
     const output = [
       ...items.filter(isShown).map((item) => toItem(item, status)),
       ...calls.map((call, index) => toCallItem(call, itemId("fc", ids, index + 2))),
+      ...questions.map(toApprovalItem),
     ];
     return toResponse(ids, request, { status, output, end });
   },

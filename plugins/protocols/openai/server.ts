@@ -1,12 +1,14 @@
 // Serves the addresses below /v1: models, chat completions and responses.
 import {
   decodeName,
+  markOfLast,
   productOf,
   Refusal,
   resolveCalls,
   sessionOf,
   startRun,
   toHeaderText,
+  toApproval,
   withBody,
   type Call,
   type JsonObject,
@@ -18,10 +20,10 @@ import { Chains, type Continuation } from "./chains.ts";
 import { createChatFormat, type ChatIds } from "./chat.ts";
 import type { OpenaiConfig } from "./config.ts";
 import type { TextSink } from "./plain-text.ts";
-import { exchange, streamText, type ResponseFormat } from "./exchange.ts";
+import { exchange, openEnd, streamText, type ResponseFormat } from "./exchange.ts";
 import { assertModel, parseChatRequest, type ParsedRequest } from "./request.ts";
 import { createResponseFormat } from "./responses.ts";
-import { parseResponseRequest, ResponseSessions } from "./responses-request.ts";
+import { parseResponseRequest, ResponseSessions, type Approval } from "./responses-request.ts";
 import { ClientRetries } from "./retries.ts";
 import { readIds, type RequestIds } from "./session.ts";
 import { recogniseTask, replyToTask, type Task, type TaskKind } from "./tasks.ts";
@@ -43,6 +45,8 @@ interface ParsedOperation {
   readonly format: ResponseFormat;
   readonly known?: string | undefined;
   readonly responseId?: string;
+  /** Answers to approvals, in place of a message. */
+  readonly approvals?: readonly Approval[];
 }
 
 const modelPath = /^\/v1\/models\/([^/]+)$/;
@@ -105,7 +109,11 @@ export class OpenaiRoutes {
     const { protocol } = this;
     const parse = (body: JsonObject): ParsedOperation => this.parse(path, body);
     return withBody(protocol, call, parse, async (operation, release, digest) => {
-      const { parsed, format, known, responseId } = operation;
+      const { parsed, format, known, responseId, approvals = [] } = operation;
+      if (approvals.length > 0) {
+        release();
+        return this.continueWith(call, operation, approvals);
+      }
       const task = recogniseTask(call.request, parsed);
       if (task) this.countTask(task.kind);
       if (task && protocol.config().tasks === "local") {
@@ -134,6 +142,34 @@ export class OpenaiRoutes {
         watch: chain?.watch ?? ((sink) => sink),
       });
     });
+  }
+
+  /** Answers approvals, and sends the rest of the answer that has asked for them. */
+  private async continueWith(
+    call: Call,
+    { parsed, format, known, responseId }: ParsedOperation,
+    approvals: readonly Approval[],
+  ): Promise<JsonReply | undefined> {
+    const { protocol } = this;
+    const { user, stream: isStreamed } = parsed;
+    const { name, param } = readIds(call.request, { user, newId: protocol.newId, known });
+    const session = await sessionOf(protocol, call, name, param);
+    if (responseId !== undefined) this.responses.add(responseId, name);
+    const ids = approvals.map(({ id }) => id);
+    const kept = protocol.runs.asking(session, ids);
+    const { sender } = call.access;
+    for (const { id, isApproved, reason } of approvals) {
+      const options = kept?.run.question(id)?.question ?? {};
+      await protocol.channel.answer(session, id, toApproval(options, isApproved, reason), sender);
+    }
+    const headers = { "X-Doorward-Session": toHeaderText(name) };
+    if (!kept) return this.replyWith(call, parsed, format, "This question is no longer open.");
+    const from = markOfLast(kept.run, ids);
+    const joined = protocol.runs.join(kept, sender);
+    const watch = (sink: TextSink): TextSink => sink;
+    const options = { joined, format, headers, isStreamed, session, from, watch };
+    const value = await exchange(protocol, call, options);
+    return value && { value, headers };
   }
 
   /** Takes the ids of the request that the client repeats on its own, unless it was stopped. */
@@ -174,7 +210,8 @@ export class OpenaiRoutes {
     const { previousId } = parsed;
     const known = previousId === undefined ? undefined : this.responses.find(previousId);
     const ids = this.newIds("resp_", parsed);
-    return { parsed, format: createResponseFormat(ids, parsed), known, responseId: ids.id };
+    const format = createResponseFormat(ids, parsed);
+    return { parsed, format, known, responseId: ids.id, approvals: parsed.approvals };
   }
 
   private newIds(prefix: string, { model }: Pick<ParsedRequest, "model">): ChatIds {
@@ -189,13 +226,21 @@ export class OpenaiRoutes {
     { turn, stream }: ParsedRequest,
     format: ResponseFormat,
   ): JsonReply | undefined {
-    const text = replyToTask(task, turn.content);
+    return this.replyWith(call, { stream }, format, replyToTask(task, turn.content));
+  }
+
+  /** Sends a reply that no application wrote. */
+  private replyWith(
+    call: Call,
+    { stream }: Pick<ParsedRequest, "stream">,
+    format: ResponseFormat,
+    text: string,
+  ): JsonReply | undefined {
     if (stream) {
       streamText(this.protocol, call, { format, text });
       return undefined;
     }
-    const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
-    return { value: format.whole({ text, thought: "" }, end) };
+    return { value: format.whole({ text, thought: "" }, openEnd) };
   }
 
   private async deliver(
@@ -212,7 +257,7 @@ export class OpenaiRoutes {
       "X-Request-Id": id,
       ...(ignored !== "" && { "X-Doorward-Ignored": ignored }),
     };
-    const options = { joined, format, headers, isStreamed, watch };
+    const options = { joined, format, headers, isStreamed, session, watch };
     const value = await exchange(this.protocol, call, options);
     return value && { value, headers };
   }

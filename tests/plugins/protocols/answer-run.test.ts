@@ -31,6 +31,8 @@ class Collector implements RunReader {
   attachments(): void {}
   toolCall(): void {}
   toolResult(): void {}
+  asked(): void {}
+  settled(): void {}
   over(): void {
     this.ends += 1;
   }

@@ -1,0 +1,57 @@
+// Questions within an answer, and the forms in which clients of other products answer them.
+import type { Question, QuestionAnswer, ToolCall } from "../channels/index.ts";
+import type { RunMark } from "./follower.ts";
+
+/** A question as the message of an answer carries it. */
+export interface AskedQuestion {
+  /** The text that asks, without the sentence that settles it. */
+  readonly content: string;
+  readonly question: Question;
+  /** The call of the application that the question is about, if the answer has it. */
+  readonly call?: ToolCall | undefined;
+}
+
+/** A question of an answer. */
+export interface RunQuestion extends AskedQuestion {
+  readonly id: string;
+  /** Says how it was settled; empty while it is open. */
+  readonly sentence: string;
+}
+
+export function runQuestionOf(
+  { id, text }: { readonly id: string; readonly text: string },
+  asked: AskedQuestion,
+): RunQuestion {
+  const { content, question } = asked;
+  const sentence = question.state === "open" ? "" : text.slice(content.length).trim();
+  return { ...asked, id, sentence };
+}
+
+/** Returns the latest mark of these questions: a client that has asked them had received that. */
+export function markOfLast(
+  { marks }: { readonly marks: ReadonlyMap<string, RunMark> },
+  ids: readonly string[],
+): RunMark | undefined {
+  const order = [...marks.keys()];
+  const last = order.findLast((id) => ids.includes(id));
+  return last === undefined ? undefined : marks.get(last);
+}
+
+const maxReason = 1_000;
+
+/**
+ * Converts a yes or no to an answer. A yes never chooses an option that the application remembers.
+ *
+ * @returns An answer without a choice, which is not valid, if the question has no such option.
+ */
+export function toApproval(
+  { options = [] }: Pick<Question, "options">,
+  isApproved: boolean,
+  reason?: string,
+): QuestionAnswer {
+  const chosen = isApproved
+    ? options.find(({ effect, lasting }) => effect === "allow" && !lasting)
+    : options.find(({ effect }) => effect === "deny");
+  const text = reason === undefined || reason === "" ? {} : { text: reason.slice(0, maxReason) };
+  return { ...(chosen && { option: chosen.id }), ...text };
+}

@@ -1,0 +1,197 @@
+// Tests questions of the application through the OpenAI protocol, with its own library.
+import { existsSync } from "node:fs";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Message, QuestionResult } from "../../../../plugins/channels/index.ts";
+import { startProtocols, tokens, type ProtocolService } from "../../../support/protocol-service.ts";
+import { optional } from "../../../support/tools.ts";
+
+interface Item {
+  readonly type: string;
+  readonly id: string;
+  readonly arguments: string;
+}
+interface Response {
+  readonly id: string;
+  readonly status: string;
+  readonly output: readonly Item[];
+  readonly output_text: string;
+}
+interface StreamEvent {
+  readonly type: string;
+  readonly delta?: string;
+  readonly response?: Response;
+}
+interface Chunk {
+  readonly choices: readonly { readonly delta: { readonly content?: string } }[];
+}
+interface Completion {
+  readonly choices: readonly { readonly message: { readonly content: string } }[];
+}
+/** The parts of the library that the tests use. */
+interface Client {
+  readonly responses: { create(body: object, options?: object): Promise<Response> };
+  readonly chat: {
+    readonly completions: {
+      create(body: object, options?: object): Promise<AsyncIterable<Chunk> & Completion>;
+    };
+  };
+}
+
+const library = fileURLToPath(
+  new URL("../../../clients/node_modules/openai/index.mjs", import.meta.url),
+);
+const isInstalled =
+  optional(
+    existsSync(library) || undefined,
+    "the npm package openai (npm ci --prefix tests/clients)",
+  ) ?? false;
+
+async function connect({ origin }: ProtocolService): Promise<Client> {
+  const { default: OpenAI } = (await import(pathToFileURL(library).href)) as {
+    default: new (options: object) => Client;
+  };
+  return new OpenAI({ baseURL: `${origin}/v1`, apiKey: tokens.openai, maxRetries: 0 });
+}
+
+let service: ProtocolService;
+let client: Client;
+const results: QuestionResult[] = [];
+beforeAll(async () => {
+  service = await startProtocols({ openaiConfig: { questions: "responses" } });
+  if (isInstalled) client = await connect(service);
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const options = [
+  { id: "always", label: "Always", effect: "allow", lasting: true },
+  { id: "once", label: "Allow once", effect: "allow" },
+  { id: "no", label: "Deny", effect: "deny" },
+] as const;
+
+/** Asks, and says the effect. */
+const asking = async (message: Message): Promise<void> => {
+  await message.reply({ content: "I will look." });
+  const result = await message.ask({ kind: "approval", content: "Delete 3 files?", options });
+  results.push(result);
+  await message.reply({ content: `The effect is ${result.effect ?? result.outcome}.` });
+};
+
+const create = (body: object, options: object = {}) =>
+  client.responses.create({ model: "doorward", ...body }, options);
+async function stream(body: object): Promise<readonly StreamEvent[]> {
+  const events: StreamEvent[] = [];
+  const response: unknown = await create({ ...body, stream: true });
+  for await (const event of response as AsyncIterable<StreamEvent>) events.push(event);
+  return events;
+}
+
+const approvalOf = ({ output }: Pick<Response, "output">): Item =>
+  output.find(({ type }) => type === "mcp_approval_request")!;
+const answerTo = (id: string, approve: boolean, reason?: string) => [
+  { type: "mcp_approval_response", approval_request_id: id, approve, ...(reason && { reason }) },
+];
+
+describe.skipIf(!isInstalled)("Responses API", () => {
+  test.each([
+    [true, "allow", "once"],
+    [false, "deny", "no"],
+  ])("asks for an approval, and continues with %j", async (approve, effect, option) => {
+    service.state.handler = asking;
+    const asked = await create({ input: "delete" });
+    expect(asked.status).toBe("completed");
+    expect(asked.output_text).toBe("I will look.\n\nDelete 3 files?");
+    const { id, arguments: shown } = approvalOf(asked);
+    expect(JSON.parse(shown)).toMatchObject({ content: "Delete 3 files?" });
+    const input = answerTo(id, approve, "Because");
+    const answered = await create({ previous_response_id: asked.id, input });
+    expect(answered.output_text).toContain(`The effect is ${effect}.`);
+    expect(answered.output_text).not.toContain("I will look.");
+    expect(results.at(-1)).toMatchObject({ option, via: "openai", text: "Because" });
+  });
+
+  test("streams the question and the rest of the answer", async () => {
+    service.state.handler = asking;
+    const done = (await stream({ input: "go" })).at(-1)!;
+    expect(done.type).toBe("response.completed");
+    const { id } = done.response!;
+    const input = answerTo(approvalOf(done.response!).id, true);
+    const rest = await stream({ previous_response_id: id, input });
+    const text = rest.map(({ delta = "" }) => delta).join("");
+    expect(text).toContain("The effect is allow.");
+  });
+
+  test("continues after another client has answered", async () => {
+    service.state.handler = asking;
+    const asked = await create({ input: "delete" });
+    const [open] = service.channels.questions({ channel: "pico" });
+    await service.channels.answer(open!, open!.id, { option: "no" }, { id: "ann" }, "dashboard");
+    const input = answerTo(approvalOf(asked).id, true);
+    const answered = await create({ previous_response_id: asked.id, input });
+    expect(answered.output_text).toContain("The effect is deny.");
+    expect(results.at(-1)).toMatchObject({ option: "no", via: "dashboard" });
+  });
+
+  test("does not answer the question of another session", async () => {
+    service.state.handler = asking;
+    const asked = await create({ input: "delete" });
+    const elsewhere = { headers: { "X-Doorward-Session": "other" } };
+    const other = await create({ input: answerTo(approvalOf(asked).id, true) }, elsewhere);
+    const unknown = await create({ input: answerTo("f".repeat(32), true) }, elsewhere);
+    expect(other.output_text).toBe("This question is no longer open.");
+    expect(unknown.output_text).toBe(other.output_text);
+    const open = service.channels.questions({ channel: "pico" });
+    expect(open).toHaveLength(1);
+    await service.channels.answer(open[0]!, open[0]!.id, { option: "no" }, undefined, "host");
+  });
+});
+
+describe.skipIf(!isInstalled)("chat completion", () => {
+  test("names the page of a question, and continues with the answer", async () => {
+    service.state.handler = asking;
+    const chunks = await client.chat.completions.create(
+      { model: "doorward", stream: true, messages: [{ role: "user", content: "delete" }] },
+      { headers: { "X-Doorward-Session": "home chat" } },
+    );
+    let text = "";
+    for await (const { choices } of chunks) {
+      text += choices[0]?.delta.content ?? "";
+      const [open] = service.channels.questions({ channel: "pico" });
+      if (!open || !text.includes("/ask/")) continue;
+      const address = `${service.origin}/ask/openai%2Fhome%20chat/${open.id}`;
+      expect(text).toContain(`Waiting for an answer: ${address}`);
+      await service.channels.answer(open, open.id, { option: "once" }, { id: "ann" }, "dashboard");
+    }
+    expect(text).toContain("Allowed (“Allow once”) by ann, in the dashboard.");
+    expect(text.endsWith("The effect is allow.")).toBe(true);
+  });
+});
+
+test.skipIf(!isInstalled)("answers nothing if only the owner may", async () => {
+  await using strict = await startProtocols({
+    openaiConfig: { questions: "responses" },
+    picoConfig: { answers: "owner" },
+  });
+  strict.state.handler = asking;
+  const own = await connect(strict);
+  const asked = await own.responses.create({ model: "doorward", input: "delete" });
+  const again = await own.responses.create({
+    model: "doorward",
+    previous_response_id: asked.id,
+    input: answerTo(approvalOf(asked).id, true),
+  });
+  expect(approvalOf(again).id).toBe(approvalOf(asked).id);
+  expect(strict.channels.questions()).toHaveLength(1);
+});
+
+test.skipIf(!isInstalled)("ends the wait of a whole completion after answer_s", async () => {
+  await using short = await startProtocols({ config: { answer_s: 1 } });
+  short.state.handler = asking;
+  const own = await connect(short);
+  const { choices } = await own.chat.completions.create({
+    model: "doorward",
+    messages: [{ role: "user", content: "delete" }],
+  });
+  expect(choices[0]!.message.content).toContain("Waiting for an answer: http");
+  expect(short.channels.questions()).toHaveLength(1);
+});
