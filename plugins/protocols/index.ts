@@ -22,7 +22,7 @@ export {
   type TextKind,
 } from "./follower.ts";
 export { readImage, toDataUrl, toMarkdown } from "./media.ts";
-export { markOfLast, toApproval, type RunQuestion } from "./questions.ts";
+export { isAllowed, markOfLast, toApproval, toFacts, type RunQuestion } from "./questions.ts";
 export { startProtocol, type Protocol, type ProtocolEvents } from "./protocol.ts";
 export { Refusal } from "./refusal.ts";
 export {

@@ -1,5 +1,5 @@
 // Questions within an answer, and the forms in which clients of other products answer them.
-import type { Question, QuestionAnswer, ToolCall } from "../channels/index.ts";
+import type { Question, QuestionAnswer, QuestionSettlement, ToolCall } from "../channels/index.ts";
 import type { RunMark } from "./follower.ts";
 
 /** A question as the message of an answer carries it. */
@@ -26,6 +26,32 @@ export function runQuestionOf(
   const sentence = question.state === "open" ? "" : text.slice(content.length).trim();
   return { ...asked, id, sentence };
 }
+
+/** The outcome of a question, for clients. */
+export const toFacts = ({
+  outcome,
+  option,
+  options,
+  values,
+  text,
+  by,
+  via,
+  at,
+}: QuestionSettlement) => ({
+  outcome,
+  ...(option !== undefined && { option }),
+  ...(options && { options }),
+  ...(values && { values }),
+  ...(text !== undefined && { text }),
+  ...(by && { by }),
+  via,
+  at,
+});
+
+/** Whether the settlement allows what was asked. */
+export const isAllowed = ({ options = [], settled }: Question): boolean =>
+  settled?.outcome === "answered" &&
+  options.some(({ id, effect }) => id === settled.option && effect === "allow");
 
 /** Returns the latest mark of these questions: a client that has asked them had received that. */
 export function markOfLast(

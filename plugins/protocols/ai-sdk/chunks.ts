@@ -6,9 +6,11 @@ import {
   toEndRefusal,
   type EventWriter,
   type RunEnd,
+  type RunQuestion,
   type RunReader,
   type TextKind,
 } from "../index.ts";
+import { CardChunks, executed, type Continued } from "./card-chunks.ts";
 
 /** One part of the message that the page shows. */
 interface Part {
@@ -36,16 +38,19 @@ function readValue(text: string): unknown {
   }
 }
 
-const executed = { dynamic: true, providerExecuted: true } as const;
-
 export class ChunkReader implements RunReader {
   private readonly events: EventWriter;
   private readonly parts = new Map<string, Part>();
+  private readonly cards: CardChunks;
 
-  constructor(events: EventWriter, messageId: string) {
+  /** @param continued - The answers of the page, whose message goes on. */
+  constructor(events: EventWriter, messageId: string, continued?: Continued) {
     this.events = events;
     this.chunk({ type: "start", messageId });
-    this.chunk({ type: "start-step" });
+    const write = (chunk: object): void => this.chunk(chunk);
+    // A text does not continue in another step.
+    const endParts = (): void => this.closeAll();
+    this.cards = new CardChunks({ write, endParts }, continued);
   }
 
   isWritable(): boolean {
@@ -78,6 +83,7 @@ export class ChunkReader implements RunReader {
   }
 
   attachments(_id: string, media: readonly Media[]): void {
+    this.cards.beginStep();
     for (const each of media)
       this.chunk({ type: "file", url: toDataUrl(each), mediaType: mediaTypeOf(each) });
   }
@@ -85,19 +91,31 @@ export class ChunkReader implements RunReader {
   /** The page executes nothing: the application has called the tool. */
   toolCall({ id: toolCallId, name: toolName, arguments: text }: ToolCall): void {
     const input = readValue(text);
+    this.cards.beginStep();
+    this.cards.called(toolCallId);
     this.chunk({ type: "tool-input-available", toolCallId, toolName, input, ...executed });
   }
 
   toolResult({ id: toolCallId, result = "", error: errorText }: ToolCall): void {
+    this.cards.returned(toolCallId);
     if (errorText !== undefined)
       return this.chunk({ type: "tool-output-error", toolCallId, errorText, ...executed });
     const output = readValue(result);
     this.chunk({ type: "tool-output-available", toolCallId, output, ...executed });
   }
 
-  asked(): void {}
+  asked(question: RunQuestion): void {
+    this.cards.asked(question);
+  }
 
-  settled(): void {}
+  settled(question: RunQuestion): void {
+    this.cards.settled(question);
+  }
+
+  waits(): void {
+    this.closeAll();
+    this.finish({ type: "finish", finishReason: "tool-calls" });
+  }
 
   turn({ id, content: text, sender, protocol }: InboundMessage): void {
     const data = {
@@ -109,7 +127,8 @@ export class ChunkReader implements RunReader {
   }
 
   over(end: RunEnd): void {
-    for (const [id, part] of this.parts) this.close(id, part);
+    this.closeAll();
+    this.cards.over();
     const { outcome, finishReason, usage, model } = end;
     if (outcome === "failed") {
       const refusal = toEndRefusal(end);
@@ -118,16 +137,26 @@ export class ChunkReader implements RunReader {
       this.chunk({ type: "error", errorText: refusal.message });
     } else if (outcome === "stopped") this.chunk({ type: "abort", reason: "stopped" });
     else {
+      this.cards.beginStep();
       for (const call of end.calls ?? []) this.clientCall(call);
       const facts = { ...(usage && { usage }), ...(model !== undefined && { model }) };
       const messageMetadata = Object.keys(facts).length > 0 ? facts : undefined;
-      this.chunk({ type: "finish-step" });
-      this.chunk({
+      return this.finish({
         type: "finish",
         finishReason: end.calls ? "tool-calls" : (finishReasons[finishReason] ?? "other"),
         ...(messageMetadata && { messageMetadata }),
       });
     }
+    this.endEvents();
+  }
+
+  private finish(chunk: object): void {
+    this.chunk({ type: "finish-step" });
+    this.chunk(chunk);
+    this.endEvents();
+  }
+
+  private endEvents(): void {
     this.events.event("[DONE]");
     this.events.end();
   }
@@ -152,8 +181,13 @@ export class ChunkReader implements RunReader {
 
   private open(id: string, part: Part): void {
     if (part.isOpen) return;
+    this.cards.beginStep();
     part.isOpen = true;
     this.chunk({ type: `${part.kind}-start`, id: `${id}:${part.generation}` });
+  }
+
+  private closeAll(): void {
+    for (const [id, part] of this.parts) this.close(id, part);
   }
 
   private close(id: string, part: Part): void {

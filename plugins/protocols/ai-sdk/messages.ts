@@ -1,6 +1,8 @@
 // Converts the turns of a conversation to the messages that a page shows.
 import type { Turn } from "../../conversations/index.ts";
 import { toDataUrl } from "../index.ts";
+import type { Question } from "../../channels/index.ts";
+import { askTool, titleOf, toInput } from "./cards.ts";
 import { mediaTypeOf } from "./chunks.ts";
 import { toClientId } from "./request.ts";
 
@@ -12,8 +14,25 @@ interface UiMessage {
   readonly isNamed: boolean;
 }
 
-function toParts({ content, kind, complete, attachments = [] }: Turn): object[] {
+function toOpenCard(id: string, content: string, question: Question): object {
+  const isApproval = question.kind === "approval";
+  return {
+    type: "dynamic-tool",
+    toolName: askTool,
+    toolCallId: id,
+    input: toInput({ content, question }),
+    title: titleOf({ content, question }),
+    ...(isApproval
+      ? { state: "approval-requested", approval: { id }, providerExecuted: true }
+      : { state: "input-available" }),
+  };
+}
+
+function toParts({ id, content, question, kind, complete, attachments = [] }: Turn): object[] {
   if (kind === "tool_calls") return [];
+  // A reloaded page can answer.
+  if (question?.state === "open" && question.durable === undefined)
+    return [toOpenCard(id, content, question)];
   const type = kind === "thought" ? "reasoning" : "text";
   const state = complete === false ? "streaming" : "done";
   const files = attachments.map((media) => ({

@@ -1,6 +1,7 @@
 // Parses the body of a request of the chat transport.
 import { isObject } from "../../../lib/util.ts";
 import type { Channels, Media } from "../../channels/index.ts";
+import { askTool, readAnswers, type PageAnswer } from "./cards.ts";
 import {
   boundTools,
   invalidType,
@@ -35,7 +36,10 @@ export interface ChatRequest {
   /** Id of the chat, as the client names it. */
   readonly chat: string;
   readonly messageId: string;
-  readonly turn: Turn;
+  /** Undefined if there are `answers`. */
+  readonly turn?: Turn;
+  /** Answers to questions, in place of a message. */
+  readonly answers?: readonly PageAnswer[];
   /** The parts of the request that were not applied, for a header. */
   readonly ignored: string;
 }
@@ -100,6 +104,7 @@ function readToolPart(part: JsonObject, param: string): ToolPart | undefined {
   if (id === undefined) throw missing(`${param}.toolCallId`);
   const named = readText(part, "toolName", `${param}.toolName`) ?? type.slice("tool-".length);
   const call = { id: id.slice(0, 256), name: named.slice(0, 256), input: own(part, "input") ?? {} };
+  if (call.name === askTool) return undefined;
   const state = own(part, "state");
   if (state === "output-available")
     return { ...call, result: { content: toText(own(part, "output") ?? ""), isError: false } };
@@ -214,6 +219,16 @@ export function parseChat(body: JsonObject, { newId, channels }: ChatContext): C
   const turns = readItems(messages, "messages", (message, param, index) =>
     readMessage(message, param, index === at && message["role"] === "user" ? readPart : earlier),
   ).flat();
+  const last = messages[at] as JsonObject;
+  const answers = isRegenerated ? [] : readAnswers(last, `messages[${at}]`);
+  const hasResults = turns.at(-1)?.turn.role === "tool";
+  if (answers.length > 0 && !hasResults)
+    return {
+      chat,
+      messageId: readText(last, "id", "messages.id") ?? newId(),
+      answers,
+      ignored: "",
+    };
   const rest = withoutFields(body, readFields);
   const isRepeated = isRegenerated || readText(body, "messageId") !== undefined;
   const turn = toTurn(turns, {
@@ -224,7 +239,6 @@ export function parseChat(body: JsonObject, { newId, channels }: ChatContext): C
     left,
     ...readTools(body),
   });
-  const last = messages[at] as JsonObject;
   const messageId =
     turn.toolResults || turn.continues
       ? continuationIdOf(last, turn, { newId })

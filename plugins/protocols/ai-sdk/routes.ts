@@ -2,6 +2,8 @@
 import {
   decodeName,
   isCut,
+  markOfLast,
+  openEvents,
   resolveCalls,
   sessionOf,
   shortDigest,
@@ -17,7 +19,10 @@ import {
   type KeptRun,
   type Protocol,
   type Route,
+  type RunMark,
 } from "../index.ts";
+import type { PageAnswer } from "./cards.ts";
+import type { Continued } from "./card-chunks.ts";
 import { ChunkReader } from "./chunks.ts";
 import type { AiSdkConfig } from "./config.ts";
 import { toUiMessages } from "./messages.ts";
@@ -37,6 +42,13 @@ const streamHeaders = {
 /** The id of the answer to a message, which stays the same when the stream is resumed. */
 const answerId = (session: string, requestId: string): string =>
   continuedId(requestId) ?? `m-${shortDigest(`${session}\0${requestId}`)}`;
+
+interface StreamFields {
+  readonly id: string;
+  readonly ignored?: string;
+  readonly continued?: Continued;
+  readonly from?: RunMark | undefined;
+}
 
 class ChatRoutes {
   private readonly protocol: Protocol<AiSdkConfig>;
@@ -64,21 +76,58 @@ class ChatRoutes {
     return withBody(protocol, call, parse, async (parsed, settled) => {
       const { chat, messageId: id, ignored } = parsed;
       const session = await sessionOf(protocol, call, chat, "id");
+      if (!parsed.turn) {
+        settled();
+        return this.continueWith(call, session, id, parsed.answers ?? []);
+      }
       const turn = await resolveCalls(protocol, session, parsed.turn);
       const joined = startRun(protocol, call, { session, id, turn, settled });
       return this.stream(call, joined, { id: answerId(session, id), ignored });
     });
   }
 
+  /** Answers questions, and sends the rest of the answer that has asked them. */
+  private async continueWith(
+    call: Call,
+    session: string,
+    messageId: string,
+    answers: readonly PageAnswer[],
+  ): Promise<undefined> {
+    const { runs, channel } = this.protocol;
+    const { sender } = call.access;
+    const ids = answers.map(({ id }) => id);
+    const kept = runs.asking(session, ids);
+    const rejected: string[] = [];
+    for (const { id, toAnswer } of answers) {
+      const answer = toAnswer(kept?.run.question(id)?.question);
+      const { status } = await channel.answer(session, id, answer, sender);
+      if (status === "invalid") rejected.push(id);
+    }
+    const unknown = ids.filter((id) => !kept?.run.question(id));
+    const continued = { answers, rejected, unknown };
+    if (kept)
+      return this.stream(call, runs.join(kept, sender), {
+        id: messageId,
+        continued,
+        from: markOfLast(kept.run, ids),
+      });
+    const events = openEvents(this.protocol, { ...call, cors: { ...call.cors, ...streamHeaders } });
+    const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
+    new ChunkReader(events, messageId, continued).over(end);
+    return undefined;
+  }
+
   private stream(
     call: Call,
     joined: JoinedRun,
-    { id, ignored = "" }: { readonly id: string; readonly ignored?: string },
+    { id, ignored = "", continued, from }: StreamFields,
   ): Promise<undefined> {
     return streamAnswer(this.protocol, call, joined, {
       headers: { ...streamHeaders, ...(ignored !== "" && { "X-Doorward-Ignored": ignored }) },
       isParallel: true,
-      open: (events) => new ChunkReader(events, id),
+      from,
+      endsOn: () => true,
+      open: (events) => new ChunkReader(events, id, continued),
     });
   }
 

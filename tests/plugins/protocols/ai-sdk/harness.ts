@@ -22,7 +22,11 @@ export interface UiPart {
   readonly url?: string;
   readonly mediaType?: string;
   readonly toolName?: string;
+  readonly toolCallId?: string;
+  readonly title?: string;
   readonly input?: unknown;
+  readonly output?: unknown;
+  readonly approval?: { readonly id: string };
   readonly data?: unknown;
 }
 export interface UiMessage {
@@ -40,6 +44,7 @@ export interface Chat {
   resumeStream(): Promise<void>;
   stop(): Promise<void>;
   addToolOutput(output: object): Promise<void>;
+  addToolApprovalResponse(response: object): Promise<void>;
 }
 
 interface PageToolCall {
@@ -57,6 +62,7 @@ export interface Library {
   readonly DefaultChatTransport: Create<object>;
   readonly uiMessageChunkSchema: unknown;
   readonly lastAssistantMessageIsCompleteWithToolCalls: unknown;
+  readonly lastAssistantMessageIsCompleteWithApprovalResponses: unknown;
   readonly asSchema: (schema: unknown) => Schema;
 }
 

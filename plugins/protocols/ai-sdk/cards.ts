@@ -1,0 +1,117 @@
+// Shows questions of the application as calls of tools, which is how a page asks its person.
+import { isObject } from "../../../lib/util.ts";
+import type { Question, QuestionAnswer } from "../../channels/index.ts";
+import {
+  invalidType,
+  own,
+  readFlag,
+  readObject,
+  readText,
+  toApproval,
+  type JsonObject,
+  type RunQuestion,
+} from "../index.ts";
+
+/** The tool of questions that are not about a call of the application. */
+export const askTool = "doorward_ask";
+/** At most as many questions as a session can have open. */
+const maxAnswers = 16;
+
+/** The answer of a page to one question. */
+export interface PageAnswer {
+  /** Id of the question. */
+  readonly id: string;
+  /** Id of the call that shows it. */
+  readonly toolCallId: string;
+  readonly isApproval: boolean;
+  /** @param question - Undefined if the question is not known. */
+  toAnswer(question: Pick<Question, "kind" | "multiple" | "options"> | undefined): QuestionAnswer;
+}
+
+/** The subject of a question in one line. */
+export const titleOf = ({ content, question }: Pick<RunQuestion, "content" | "question">): string =>
+  question.title ?? content.split("\n", 1)[0]!.slice(0, 200);
+
+/** The part of a question that a page shows: version 6 shows nothing but this. */
+export const toInput = ({
+  content,
+  question,
+  call,
+}: Omit<RunQuestion, "id" | "sentence">): object => {
+  const { kind, options, multiple, other, schema, url, expiresAt } = question;
+  const given = { options, multiple, other, schema, url, expires_at: expiresAt };
+  return {
+    kind,
+    content,
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    ...(call && { tool: call.name, arguments: call.arguments }),
+  };
+};
+
+/** The parts of the last step: earlier ones have been answered. */
+function lastStep(message: JsonObject): readonly JsonObject[] {
+  const parts = own(message, "parts");
+  if (!Array.isArray(parts)) return [];
+  const isStart = (part: unknown): boolean => isObject(part) && part["type"] === "step-start";
+  return parts.slice(parts.findLastIndex(isStart) + 1).filter(isObject);
+}
+
+function readApproval(part: JsonObject, param: string): PageAnswer | undefined {
+  if (own(part, "state") !== "approval-responded") return undefined;
+  const approval = readObject(part, "approval", `${param}.approval`) ?? {};
+  const id = readText(approval, "id", `${param}.approval.id`) ?? "";
+  const isApproved = readFlag(approval, "approved", `${param}.approval.approved`);
+  const reason = readText(approval, "reason", `${param}.approval.reason`);
+  const toolCallId = readText(part, "toolCallId", `${param}.toolCallId`) ?? id;
+  return {
+    id,
+    toolCallId,
+    isApproval: true,
+    toAnswer: (question) => toApproval(question ?? {}, isApproved, reason),
+  };
+}
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+/** The output of a page: the values of a form, an option, options, or a text. */
+function fromOutput(
+  output: unknown,
+  { kind, multiple, options = [] }: Pick<Question, "kind" | "multiple" | "options">,
+): QuestionAnswer {
+  if (kind === "form") return { values: isObject(output) ? output : {} };
+  if (isObject(output)) {
+    const { option, options: chosen, text, dismiss } = output;
+    return {
+      ...(isText(option) && { option }),
+      ...(Array.isArray(chosen) && { options: chosen.filter(isText) }),
+      ...(isText(text) && { text }),
+      ...(dismiss === true && { dismiss }),
+    };
+  }
+  if (Array.isArray(output)) return { options: output.filter(isText) };
+  if (!isText(output)) return {};
+  if (!options.some(({ id }) => id === output)) return { text: output };
+  return multiple ? { options: [output] } : { option: output };
+}
+
+function readOutput(part: JsonObject, param: string): PageAnswer | undefined {
+  const isAsked = own(part, "toolName") === askTool || own(part, "type") === `tool-${askTool}`;
+  const isOwn = isAsked && own(part, "providerExecuted") !== true;
+  if (!isOwn || own(part, "state") !== "output-available") return undefined;
+  const id = readText(part, "toolCallId", `${param}.toolCallId`) ?? "";
+  const output = own(part, "output");
+  const toAnswer: PageAnswer["toAnswer"] = (question) =>
+    question ? fromOutput(output, question) : {};
+  return { id, toolCallId: id, isApproval: false, toAnswer };
+}
+
+/** Reads the answers in the last message of a chat, which is one of the assistant. */
+export function readAnswers(message: JsonObject, param: string): readonly PageAnswer[] {
+  if (own(message, "role") !== "assistant") return [];
+  const answers = lastStep(message).flatMap(
+    (part) => readApproval(part, param) ?? readOutput(part, param) ?? [],
+  );
+  if (answers.length > maxAnswers)
+    throw invalidType(param, `a message with at most ${maxAnswers} answers`);
+  return answers;
+}
