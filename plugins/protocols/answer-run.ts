@@ -53,6 +53,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   /** Question -> what a reader that ended because of it has received. */
   readonly marks = new Map<string, RunMark>();
   private readonly questions: RunMessage[] = [];
+  private readonly settledIds = new Set<string>();
   private quiet: unknown;
   private readonly known = new Map<string, RunMessage>();
   private readonly followers = new Set<Follower>();
@@ -180,6 +181,13 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     known.asked = { content: known.asked?.content ?? content, question, call };
   }
 
+  /** The question is settled. Its message may say so later. */
+  noteSettled(id: string): void {
+    if (!this.question(id)) return;
+    this.settledIds.add(id);
+    this.changed();
+  }
+
   /** Returns the question of this id. */
   question(id: string): RunQuestion | undefined {
     const message = this.questions.find((each) => each.id === id);
@@ -234,7 +242,8 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     const { clock, onAsking } = this.options;
     clock?.clearTimeout(this.quiet);
     this.waiting = [];
-    const open = this.end ? [] : this.questions.filter(({ isClosed }) => !isClosed);
+    const isOpen = ({ id, isClosed }: RunMessage): boolean => !isClosed && !this.settledIds.has(id);
+    const open = this.end ? [] : this.questions.filter(isOpen);
     const isAsking = open.length > 0;
     if (isAsking !== this.isAsking) onAsking?.(isAsking);
     this.isAsking = isAsking;

@@ -1,4 +1,5 @@
 // Shared by the plugins that offer the pico channel through HTTP protocols of other products.
+export { answerQuestions, type ClientAnswer } from "./answers.ts";
 export { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "./config.ts";
 export { isCut, missingTokenText, statusOf, toEndRefusal, toPlainError } from "./errors.ts";
 export {
@@ -22,7 +23,14 @@ export {
   type TextKind,
 } from "./follower.ts";
 export { readImage, toDataUrl, toMarkdown } from "./media.ts";
-export { isAllowed, markOfLast, toApproval, toFacts, type RunQuestion } from "./questions.ts";
+export {
+  isAllowed,
+  markOfLast,
+  toApproval,
+  toChoice,
+  toFacts,
+  type RunQuestion,
+} from "./questions.ts";
 export { startProtocol, type Protocol, type ProtocolEvents } from "./protocol.ts";
 export { Refusal } from "./refusal.ts";
 export {

@@ -1,4 +1,5 @@
 // Questions within an answer, and the forms in which clients of other products answer them.
+import { isObject } from "../../lib/util.ts";
 import type { Question, QuestionAnswer, QuestionSettlement, ToolCall } from "../channels/index.ts";
 import type { RunMark } from "./follower.ts";
 
@@ -80,4 +81,27 @@ export function toApproval(
     : options.find(({ effect }) => effect === "deny");
   const text = reason === undefined || reason === "" ? {} : { text: reason.slice(0, maxReason) };
   return { ...(chosen && { option: chosen.id }), ...text };
+}
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+/** Converts what a client sends: the values of a form, an option, options, or a text. */
+export function toChoice(
+  output: unknown,
+  { kind, multiple, options = [] }: Pick<Question, "kind" | "multiple" | "options">,
+): QuestionAnswer {
+  if (kind === "form") return { values: isObject(output) ? output : {} };
+  if (isObject(output)) {
+    const { option, options: chosen, text, dismiss } = output;
+    return {
+      ...(isText(option) && { option }),
+      ...(Array.isArray(chosen) && { options: chosen.filter(isText) }),
+      ...(isText(text) && { text }),
+      ...(dismiss === true && { dismiss }),
+    };
+  }
+  if (Array.isArray(output)) return { options: output.filter(isText) };
+  if (!isText(output)) return {};
+  if (!options.some(({ id }) => id === output)) return { text: output };
+  return multiple ? { options: [output] } : { option: output };
 }

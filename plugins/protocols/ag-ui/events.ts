@@ -1,14 +1,23 @@
 // Writes an answer as the events of a run.
-import type { InboundMessage, Media, ToolCall, Usage } from "../../channels/index.ts";
+import type {
+  InboundMessage,
+  Media,
+  QuestionSettlement,
+  ToolCall,
+  Usage,
+} from "../../channels/index.ts";
 import {
   toDataUrl,
   toEndRefusal,
+  toFacts,
   type EventWriter,
   type RunEnd,
   type RunMessage,
+  type RunQuestion,
   type RunReader,
   type TextKind,
 } from "../index.ts";
+import { toInterrupt } from "./interrupts.ts";
 import { resultMessageId, type InputMessage, type RunInput } from "./input.ts";
 
 const protocolVersion = "1.0";
@@ -60,6 +69,8 @@ export class RunEvents implements RunReader {
   /** Tool calls and messages of other clients, for snapshots. */
   private readonly others: InputMessage[] = [];
 
+  /** Questions whose settlement the client has. */
+  private readonly settledIds = new Set<string>();
   /** Messages of the answer that the client may have sent along. */
   private readonly answered = new Set<string>();
 
@@ -70,9 +81,9 @@ export class RunEvents implements RunReader {
     const { threadId, runId } = input;
     this.event({ type: "RUN_STARTED", threadId, runId, protocolVersion });
     if (!present) return;
-    for (const { id, kind, text, calls, isRemoved } of present) {
+    for (const { id, kind, text, calls, asked, isRemoved } of present) {
       this.answered.add(id);
-      if (isRemoved) continue;
+      if (isRemoved || asked) continue;
       if (text !== "") this.sent.set(id, { kind, text, isOpen: false });
       for (const call of calls) this.note(call);
     }
@@ -129,9 +140,29 @@ export class RunEvents implements RunReader {
     this.event({ type: "TOOL_CALL_RESULT", messageId, toolCallId, content, role });
   }
 
+  /** The interrupt at the end of the run asks. */
   asked(): void {}
 
-  settled(): void {}
+  settled({ id, question: { settled } }: RunQuestion): void {
+    if (settled) this.noteSettled(id, settled);
+  }
+
+  /** Says how a question was settled. */
+  noteSettled(id: string, settled: QuestionSettlement | undefined): void {
+    if (this.settledIds.has(id)) return;
+    this.settledIds.add(id);
+    const value = { id, settled: settled ? toFacts(settled) : null };
+    this.event({ type: "CUSTOM", name: "doorward.question", value });
+  }
+
+  waits(questions: readonly RunQuestion[]): void {
+    for (const id of this.sent.keys()) this.closed(id);
+    this.snapshot();
+    const { threadId, runId } = this.input;
+    const outcome = { type: "interrupt", interrupts: questions.map(toInterrupt) };
+    this.event({ type: "RUN_FINISHED", threadId, runId, outcome });
+    this.events.end();
+  }
 
   turn({ id: messageId, content, sender }: InboundMessage): void {
     const name = sender?.name === undefined ? {} : { name: sender.name };

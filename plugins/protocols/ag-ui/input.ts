@@ -20,10 +20,12 @@ import {
   shortDigest,
   toTurn,
   unsupported,
+  type ClientAnswer,
   type JsonObject,
   type SourceTurn,
   type Turn,
 } from "../index.ts";
+import { readResume } from "./interrupts.ts";
 
 /** A message in the form of the protocol. */
 export interface InputMessage {
@@ -41,6 +43,8 @@ export interface RunInput {
   readonly messages: readonly InputMessage[];
   /** The last message of the user, or the results at the end; undefined if there is neither. */
   readonly turn: Turn | undefined;
+  /** Answers to interrupts. */
+  readonly resume: readonly ClientAnswer[];
   /** The id of that message for the application. */
   readonly turnId: string;
 }
@@ -156,15 +160,15 @@ export function parseInput(body: JsonObject): RunInput {
   const threadId = readId(body, "threadId");
   const runId = readId(body, "runId");
   assertVersion(body);
-  if (readOptionalList(body, "resume").length > 0)
-    throw unsupported("resume", "Interrupted runs cannot be resumed.");
+  const resume = readResume(body);
   const read = readItems(readList(body, "messages"), "messages", readMessage);
   const rest = { runId, ...readRest(body) };
   const offer = boundTools(readTools(body), "tools");
   const messages = read.map(({ message }) => message);
   const turns = readTurns(read);
   const last = turns.at(-1);
-  if (!last) return { threadId, runId, messages, turn: undefined, turnId: "" };
+  const common = { threadId, runId, messages, resume };
+  if (!last) return { ...common, turn: undefined, turnId: "" };
   const turn = toTurn(turns, { param: "messages", key: "ag_ui", rest, ...offer });
-  return { threadId, runId, messages, turn, turnId: toTurnId(last.message.id) };
+  return { ...common, turn, turnId: toTurnId(last.message.id) };
 }

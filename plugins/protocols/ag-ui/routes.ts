@@ -1,5 +1,7 @@
 // Serves /ag-ui: runs, which clients may join again, and their stop.
+import type { QuestionSettlement } from "../../channels/index.ts";
 import {
+  answerQuestions,
   decodeName,
   openEvents,
   Refusal,
@@ -10,17 +12,40 @@ import {
   streamAnswer,
   withBody,
   type Call,
+  type EventWriter,
   type JoinedRun,
   type JsonReply,
   type KeptRun,
   type Protocol,
   type Route,
+  type RunMessage,
 } from "../index.ts";
 import type { AgUiConfig } from "./config.ts";
 import { RunEvents } from "./events.ts";
 import { parseInput, type RunInput } from "./input.ts";
 
 const stopPath = /^\/ag-ui\/([^/]+)\/stop$/;
+
+/** Question -> its settlement; undefined if there is no such question. */
+type Settled = ReadonlyMap<string, QuestionSettlement | undefined>;
+
+interface StreamFields {
+  readonly isJoined: boolean;
+  readonly settled: Settled;
+}
+
+/** Whether the client sends a message of the user, and not only answers. */
+const isNewMessage = ({ messages }: RunInput): boolean => messages.at(-1)?.role === "user";
+
+function begin(
+  events: EventWriter,
+  input: RunInput,
+  { present, settled }: { present: readonly RunMessage[] | undefined; settled: Settled },
+): RunEvents {
+  const reader = new RunEvents(events, input, present);
+  for (const [id, settlement] of settled) reader.noteSettled(id, settlement);
+  return reader;
+}
 
 class RunRoutes {
   private readonly protocol: Protocol<AgUiConfig>;
@@ -41,22 +66,40 @@ class RunRoutes {
   private run(call: Call): Promise<undefined> {
     return withBody(this.protocol, call, parseInput, async (input, release) => {
       const session = await sessionOf(this.protocol, call, input.threadId, "threadId");
+      const settled = await this.answer(call, session, input);
       const kept = this.findKept(session, input);
       const { turnId: id } = input;
-      const turn = !kept && input.turn && (await resolveCalls(this.protocol, session, input.turn));
+      // After a restart, the last message of the user is not a new one if there are only answers.
+      const isTurn = !kept && (input.resume.length === 0 || isNewMessage(input));
+      const turn = isTurn && input.turn && (await resolveCalls(this.protocol, session, input.turn));
       if (turn) {
         const message = { session, id, turn, settled: release };
-        return this.stream(call, input, startRun(this.protocol, call, message), false);
+        const joined = startRun(this.protocol, call, message);
+        return this.stream(call, input, joined, { isJoined: false, settled });
       }
       release();
-      if (!kept) return this.repeat(call, input);
-      return this.stream(call, input, this.protocol.runs.join(kept, call.access.sender), true);
+      if (!kept) return this.repeat(call, input, settled);
+      const joined = this.protocol.runs.join(kept, call.access.sender);
+      return this.stream(call, input, joined, { isJoined: true, settled });
     });
   }
 
+  /** Answers the interrupts that the client resumes. None of them is an error. */
+  private async answer(call: Call, session: string, { resume }: RunInput): Promise<Settled> {
+    const { sender } = call.access;
+    const { results } = await answerQuestions(this.protocol, session, resume, sender);
+    // After an answer that is not valid, the next interrupt asks again.
+    const noted = [...results].filter(([, { status }]) => status !== "invalid");
+    return new Map(noted.map(([id, result]) => [id, result.settled]));
+  }
+
   /** The answer that the client does not begin: the one to its message, or the one in progress. */
-  private findKept(session: string, { turn, turnId }: RunInput): KeptRun | undefined {
+  private findKept(session: string, input: RunInput): KeptRun | undefined {
+    const { turn, turnId, resume } = input;
     const { runs } = this.protocol;
+    const ids = resume.map(({ id }) => id);
+    const asking = runs.asking(session, ids);
+    if (asking && (!isNewMessage(input) || asking.request.id === turnId)) return asking;
     if (turn) return runs.find(session, turnId);
     const latest = runs.latest(session);
     return latest?.run.end ? undefined : latest;
@@ -66,7 +109,7 @@ class RunRoutes {
     call: Call,
     input: RunInput,
     joined: JoinedRun,
-    isJoined: boolean,
+    { isJoined, settled }: StreamFields,
   ): Promise<undefined> {
     const names = this.runIds.get(joined.run) ?? new Set();
     this.runIds.set(joined.run, names.add(input.runId));
@@ -75,19 +118,21 @@ class RunRoutes {
       return await streamAnswer(this.protocol, call, joined, {
         isParallel: true,
         skipsSent: isJoined,
-        open: (events) => new RunEvents(events, input, present),
+        endsOn: () => true,
+        open: (events) => begin(events, input, { present, settled }),
       });
     } catch (error) {
       // The session has the message already, and its answer is no longer kept.
-      if (error instanceof Refusal && error.code === "id_reused") return this.repeat(call, input);
+      if (error instanceof Refusal && error.code === "id_reused")
+        return this.repeat(call, input, settled);
       throw error;
     }
   }
 
   /** Replies to a request without a new message and without an answer in progress. */
-  private repeat(call: Call, input: RunInput): undefined {
+  private repeat(call: Call, input: RunInput, settled: Settled): undefined {
     const events = openEvents(this.protocol, call);
-    new RunEvents(events, input, []).over({
+    begin(events, input, { present: [], settled }).over({
       outcome: "completed",
       finishReason: "stop",
       messages: 0,

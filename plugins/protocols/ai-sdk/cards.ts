@@ -1,6 +1,5 @@
 // Shows questions of the application as calls of tools, which is how a page asks its person.
 import { isObject } from "../../../lib/util.ts";
-import type { Question, QuestionAnswer } from "../../channels/index.ts";
 import {
   invalidType,
   own,
@@ -8,6 +7,8 @@ import {
   readObject,
   readText,
   toApproval,
+  toChoice,
+  type ClientAnswer,
   type JsonObject,
   type RunQuestion,
 } from "../index.ts";
@@ -18,14 +19,10 @@ export const askTool = "doorward_ask";
 const maxAnswers = 16;
 
 /** The answer of a page to one question. */
-export interface PageAnswer {
-  /** Id of the question. */
-  readonly id: string;
+export interface PageAnswer extends ClientAnswer {
   /** Id of the call that shows it. */
   readonly toolCallId: string;
   readonly isApproval: boolean;
-  /** @param question - Undefined if the question is not known. */
-  toAnswer(question: Pick<Question, "kind" | "multiple" | "options"> | undefined): QuestionAnswer;
 }
 
 /** The subject of a question in one line. */
@@ -71,29 +68,6 @@ function readApproval(part: JsonObject, param: string): PageAnswer | undefined {
   };
 }
 
-const isText = (value: unknown): value is string => typeof value === "string";
-
-/** The output of a page: the values of a form, an option, options, or a text. */
-function fromOutput(
-  output: unknown,
-  { kind, multiple, options = [] }: Pick<Question, "kind" | "multiple" | "options">,
-): QuestionAnswer {
-  if (kind === "form") return { values: isObject(output) ? output : {} };
-  if (isObject(output)) {
-    const { option, options: chosen, text, dismiss } = output;
-    return {
-      ...(isText(option) && { option }),
-      ...(Array.isArray(chosen) && { options: chosen.filter(isText) }),
-      ...(isText(text) && { text }),
-      ...(dismiss === true && { dismiss }),
-    };
-  }
-  if (Array.isArray(output)) return { options: output.filter(isText) };
-  if (!isText(output)) return {};
-  if (!options.some(({ id }) => id === output)) return { text: output };
-  return multiple ? { options: [output] } : { option: output };
-}
-
 function readOutput(part: JsonObject, param: string): PageAnswer | undefined {
   const isAsked = own(part, "toolName") === askTool || own(part, "type") === `tool-${askTool}`;
   const isOwn = isAsked && own(part, "providerExecuted") !== true;
@@ -101,7 +75,7 @@ function readOutput(part: JsonObject, param: string): PageAnswer | undefined {
   const id = readText(part, "toolCallId", `${param}.toolCallId`) ?? "";
   const output = own(part, "output");
   const toAnswer: PageAnswer["toAnswer"] = (question) =>
-    question ? fromOutput(output, question) : {};
+    question ? toChoice(output, question) : {};
   return { id, toolCallId: id, isApproval: false, toAnswer };
 }
 

@@ -1,5 +1,6 @@
 // Serves the addresses below /ai/chat: a message, its stream, its stop and the conversation.
 import {
+  answerQuestions,
   decodeName,
   isCut,
   markOfLast,
@@ -93,25 +94,20 @@ class ChatRoutes {
     messageId: string,
     answers: readonly PageAnswer[],
   ): Promise<undefined> {
-    const { runs, channel } = this.protocol;
+    const { protocol } = this;
     const { sender } = call.access;
+    const { kept, results } = await answerQuestions(protocol, session, answers, sender);
     const ids = answers.map(({ id }) => id);
-    const kept = runs.asking(session, ids);
-    const rejected: string[] = [];
-    for (const { id, toAnswer } of answers) {
-      const answer = toAnswer(kept?.run.question(id)?.question);
-      const { status } = await channel.answer(session, id, answer, sender);
-      if (status === "invalid") rejected.push(id);
-    }
+    const rejected = ids.filter((id) => results.get(id)?.status === "invalid");
     const unknown = ids.filter((id) => !kept?.run.question(id));
     const continued = { answers, rejected, unknown };
     if (kept)
-      return this.stream(call, runs.join(kept, sender), {
+      return this.stream(call, protocol.runs.join(kept, sender), {
         id: messageId,
         continued,
         from: markOfLast(kept.run, ids),
       });
-    const events = openEvents(this.protocol, { ...call, cors: { ...call.cors, ...streamHeaders } });
+    const events = openEvents(protocol, { ...call, cors: { ...call.cors, ...streamHeaders } });
     const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
     new ChunkReader(events, messageId, continued).over(end);
     return undefined;

@@ -14,8 +14,10 @@ import {
   readRole,
   readText,
   Refusal,
+  toApproval,
   toCall,
   unsupported,
+  type ClientAnswer,
   type JsonObject,
   type SourceTurn,
 } from "../index.ts";
@@ -28,19 +30,11 @@ import {
   type RequestContext,
 } from "./request.ts";
 
-/** The answer of a client to an approval. */
-export interface Approval {
-  /** Id of the question. */
-  readonly id: string;
-  readonly isApproved: boolean;
-  readonly reason: string | undefined;
-}
-
 export interface ParsedResponseRequest extends ParsedRequest {
   readonly instructions: string | undefined;
   readonly previousId: string | undefined;
   /** Answers to approvals at the end of the input. Then there is no message. */
-  readonly approvals: readonly Approval[];
+  readonly approvals: readonly ClientAnswer[];
   /** Echoed in the response. */
   readonly echo: JsonObject;
 }
@@ -120,18 +114,19 @@ function readInput(body: JsonObject, left: string[]): readonly SourceTurn[] {
   return turns;
 }
 
-function readApproval(item: JsonObject, param: string): Approval {
+function readApproval(item: JsonObject, param: string): ClientAnswer {
   const id = readText(item, "approval_request_id", `${param}.approval_request_id`);
   if (id === undefined) throw missing(`${param}.approval_request_id`);
   const isApproved = readFlag(item, "approve", `${param}.approve`);
-  return { id, isApproved, reason: readText(item, "reason", `${param}.reason`) };
+  const reason = readText(item, "reason", `${param}.reason`);
+  return { id, toAnswer: (question) => toApproval(question ?? {}, isApproved, reason) };
 }
 
 /** At most as many questions as a session can have open. */
 const maxApprovals = 16;
 
 /** Reads the answers at the end of the input. */
-function readApprovals(body: JsonObject): readonly Approval[] {
+function readApprovals(body: JsonObject): readonly ClientAnswer[] {
   const input = own(body, "input");
   if (!Array.isArray(input)) return [];
   const isAnswer = (item: unknown): boolean =>

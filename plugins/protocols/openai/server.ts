@@ -1,5 +1,6 @@
 // Serves the addresses below /v1: models, chat completions and responses.
 import {
+  answerQuestions,
   decodeName,
   markOfLast,
   productOf,
@@ -8,9 +9,9 @@ import {
   sessionOf,
   startRun,
   toHeaderText,
-  toApproval,
   withBody,
   type Call,
+  type ClientAnswer,
   type JsonObject,
   type JsonReply,
   type Protocol,
@@ -23,7 +24,7 @@ import type { TextSink } from "./plain-text.ts";
 import { exchange, openEnd, streamText, type ResponseFormat } from "./exchange.ts";
 import { assertModel, parseChatRequest, type ParsedRequest } from "./request.ts";
 import { createResponseFormat } from "./responses.ts";
-import { parseResponseRequest, ResponseSessions, type Approval } from "./responses-request.ts";
+import { parseResponseRequest, ResponseSessions } from "./responses-request.ts";
 import { ClientRetries } from "./retries.ts";
 import { readIds, type RequestIds } from "./session.ts";
 import { recogniseTask, replyToTask, type Task, type TaskKind } from "./tasks.ts";
@@ -46,7 +47,7 @@ interface ParsedOperation {
   readonly known?: string | undefined;
   readonly responseId?: string;
   /** Answers to approvals, in place of a message. */
-  readonly approvals?: readonly Approval[];
+  readonly approvals?: readonly ClientAnswer[];
 }
 
 const modelPath = /^\/v1\/models\/([^/]+)$/;
@@ -148,7 +149,7 @@ export class OpenaiRoutes {
   private async continueWith(
     call: Call,
     { parsed, format, known, responseId }: ParsedOperation,
-    approvals: readonly Approval[],
+    approvals: readonly ClientAnswer[],
   ): Promise<JsonReply | undefined> {
     const { protocol } = this;
     const { user, stream: isStreamed } = parsed;
@@ -156,12 +157,8 @@ export class OpenaiRoutes {
     const session = await sessionOf(protocol, call, name, param);
     if (responseId !== undefined) this.responses.add(responseId, name);
     const ids = approvals.map(({ id }) => id);
-    const kept = protocol.runs.asking(session, ids);
     const { sender } = call.access;
-    for (const { id, isApproved, reason } of approvals) {
-      const options = kept?.run.question(id)?.question ?? {};
-      await protocol.channel.answer(session, id, toApproval(options, isApproved, reason), sender);
-    }
+    const { kept } = await answerQuestions(protocol, session, approvals, sender);
     const headers = { "X-Doorward-Session": toHeaderText(name) };
     if (!kept) return this.replyWith(call, parsed, format, "This question is no longer open.");
     const from = markOfLast(kept.run, ids);

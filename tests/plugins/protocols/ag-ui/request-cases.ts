@@ -123,7 +123,7 @@ export const requestCases: readonly Case[] = [
         [{ messages: [{ id: "a", role: "robot" }] }, 400, "unsupported_value"],
         [{ protocolVersion: "2.0" }, 400, "unsupported_value"],
         [{ tools: "none" }, 400, "invalid_type"],
-        [{ resume: [{ interruptId: "a", status: "resolved" }] }, 400, "unsupported_value"],
+        [{ resume: [{ interruptId: "a", status: "maybe" }] }, 400, "unsupported_value"],
       ];
       const before = context.service.received.length;
       for (const [more, ...expected] of bodies)
