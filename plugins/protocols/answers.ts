@@ -17,7 +17,7 @@ interface AnswerTarget {
 }
 
 /** The effect of the answers of a request. */
-export interface AnsweredQuestions {
+interface AnsweredQuestions {
   /** The answer that has asked; undefined if it is not kept. */
   readonly kept: KeptRun | undefined;
   /** Question -> effect. */

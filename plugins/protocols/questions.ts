@@ -1,7 +1,6 @@
 // Questions within an answer, and the forms in which clients of other products answer them.
 import { isObject } from "../../lib/util.ts";
 import type { Question, QuestionAnswer, QuestionSettlement, ToolCall } from "../channels/index.ts";
-import type { RunMark } from "./follower.ts";
 
 /** A question as the message of an answer carries it. */
 export interface AskedQuestion {
@@ -55,10 +54,10 @@ export const isAllowed = ({ options = [], settled }: Question): boolean =>
   options.some(({ id, effect }) => id === settled.option && effect === "allow");
 
 /** Returns the latest mark of these questions: a client that has asked them had received that. */
-export function markOfLast(
-  { marks }: { readonly marks: ReadonlyMap<string, RunMark> },
+export function markOfLast<T>(
+  { marks }: { readonly marks: ReadonlyMap<string, T> },
   ids: readonly string[],
-): RunMark | undefined {
+): T | undefined {
   const order = [...marks.keys()];
   const last = order.findLast((id) => ids.includes(id));
   return last === undefined ? undefined : marks.get(last);

@@ -176,7 +176,7 @@ describe.skipIf(!isInstalled).each(versions)("questions in the AI SDK %s", (vers
     expect(service.channels.questions({ channel, session: home })).toHaveLength(1);
   });
 
-  test("asks for a choice and a form as a tool of the page", async () => {
+  test("shows a choice and a form as tools", async () => {
     const schema = { type: "object", properties: { name: { type: "string" } } } as const;
     ask(
       { kind: "choice", content: "Which?", options: [{ id: "a", label: "A" }] },
