@@ -2,6 +2,7 @@
 import type { ComponentType, JSX } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
+import { AskPage, type AskData } from "./ask/page.tsx";
 import { ActivityPage, type ActivityData } from "./activity/page.tsx";
 import { ChatPage, type ChatData } from "./chat/page.tsx";
 import { ClientsPage, type ConnectData } from "./clients/page.tsx";
@@ -18,6 +19,7 @@ import { SettingsPage, type SettingsData } from "./settings/page.tsx";
 import { SiteContext, useSite, type SiteFacts } from "./site.tsx";
 import type { DocumentData } from "./start.tsx";
 
+export type { AskData } from "./ask/page.tsx";
 export type { ChatData } from "./chat/page.tsx";
 export type { DocsData } from "./docs/page.tsx";
 export type { SetupFailure } from "./doorway/setup.tsx";
@@ -27,6 +29,7 @@ export type { SiteFacts, Theme } from "./site.tsx";
 /** Page -> its data. The name is also the name of its script and its style sheet. */
 export interface PageData {
   readonly activity: ActivityData;
+  readonly ask: AskData;
   readonly chat: ChatData;
   readonly clients: ConnectData;
   readonly connections: ConnectionsData;
@@ -43,6 +46,7 @@ const components: {
   readonly [K in keyof PageData]: ComponentType<{ readonly data: PageData[K] }>;
 } = {
   activity: ActivityPage,
+  ask: AskPage,
   chat: ChatPage,
   clients: ClientsPage,
   connections: ConnectionsPage,

@@ -25,7 +25,8 @@ export const setupBody = z.union([
   z.object({ code: text.optional(), keep: trueValue }),
   z.object({ code: text.optional(), keep: falseValue, token: text, confirm: text }),
 ]);
-export const logoutBody = z.object({ csrf: text.optional() }).optional();
+/** The hidden value of a form. */
+export const csrfBody = z.object({ csrf: text.optional() }).optional();
 export const rotateBody = z.object({
   which: z.enum(["launcher", "pico", ...protocolTokens]),
   current: text.optional(),
@@ -102,6 +103,14 @@ export const answerBody = z.object({
   session: z.string().min(1).max(256),
   ...answerFields,
 });
+const formValue = z.string().max(4_096);
+/** The form of a question: option, text, dismiss, and one `value.NAME` for each field. */
+export const askBody = z.record(
+  z.string().max(80),
+  z.union([formValue, z.array(formValue).max(32)]).optional(),
+);
+export type AskBody = z.output<typeof askBody>;
+export const maxAskBytes = 128 * 1024;
 /** For the control socket, which finds the session of the question. */
 export const controlAnswerBody = z.object({
   session: z.string().min(1).max(256).exactOptional(),

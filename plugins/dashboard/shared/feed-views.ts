@@ -12,6 +12,8 @@ export interface FeedEvents {
     readonly connections: number;
     readonly queuedBytes: number;
   };
+  /** A question was asked or settled. */
+  questions: { readonly at: number };
   connected: {
     readonly at: number;
     readonly connection: string;

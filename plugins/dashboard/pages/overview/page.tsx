@@ -2,6 +2,7 @@
 import { computed } from "@preact/signals";
 import type { JSX } from "preact";
 import type { FiguresView } from "../../shared/figure-views.ts";
+import type { QuestionsView } from "../../shared/question-views.ts";
 import type { ConnectionsView, StatusView } from "../../shared/views.ts";
 import { later } from "../live/later.ts";
 import { Part } from "../live/part.tsx";
@@ -9,6 +10,7 @@ import { useResource } from "../live/resource.ts";
 import { PageHead } from "../parts/states.tsx";
 import { useGuide } from "./guide-steps.ts";
 import { useFindings } from "./findings.ts";
+import { WaitingQuestions } from "./waiting.tsx";
 import { StateCard } from "./state-card.tsx";
 import { Tiles } from "./tiles.tsx";
 
@@ -17,6 +19,8 @@ export interface OverviewData {
   readonly figures: FiguresView;
   /** False if this browser has dismissed the guide of a first visit. */
   readonly guide?: boolean;
+  /** The open questions; undefined without channels. */
+  readonly questions?: QuestionsView;
   /** Undefined without a channel. */
   readonly connections: ConnectionsView | undefined;
 }
@@ -63,6 +67,7 @@ export function OverviewPage({ data }: { readonly data: OverviewData }): JSX.Ele
   return (
     <div class="page-in">
       <PageHead title="Overview" />
+      {data.questions && <WaitingQuestions first={data.questions} now={now} />}
       {guide && <Part of={cards.guide} props={{ guide, refresh }} />}
       <StateCard
         status={status}

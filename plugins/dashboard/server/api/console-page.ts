@@ -35,6 +35,8 @@ interface PageAnswer<K extends keyof PageData> {
   /** Entry of the navigation. */
   readonly route: string;
   readonly data: PageData[K];
+  /** @defaultValue `200` */
+  readonly status?: number;
 }
 
 /** Sends a page to a signed-in browser. */
@@ -42,10 +44,10 @@ export function sendConsolePage<K extends keyof PageData>(
   context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  { page, title, route, data }: PageAnswer<K>,
+  { page, title, route, data, status = 200 }: PageAnswer<K>,
 ): FastifyReply {
   const site = { ...siteFacts(context, request), title, route };
-  return sendPage(reply, 200, renderPage({ page, site, now: context.auth.clock.now(), data }));
+  return sendPage(reply, status, renderPage({ page, site, now: context.auth.clock.now(), data }));
 }
 
 function siteFacts(

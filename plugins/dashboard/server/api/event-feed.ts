@@ -1,5 +1,6 @@
 /** Numbers kernel events and log lines, and sends them to pages and programs. @module */
 import type { Clock, Release, Scope } from "../../../../kernel/index.ts";
+import type { ChannelsEvents } from "../../../channels/index.ts";
 import type { HttpEvents } from "../../../http/index.ts";
 import type { PicoServerEvents } from "../../../pico-server/index.ts";
 import type { ProgramEvents } from "../../../program/index.ts";
@@ -278,7 +279,8 @@ export class EventFeed {
 }
 
 type PublishScope = Scope<{
-  listens: ProgramEvents &
+  listens: Pick<ChannelsEvents, "channels:question-asked" | "channels:question-settled"> &
+    ProgramEvents &
     HttpEvents &
     PicoServerEvents &
     SettingsEvents &
@@ -336,6 +338,8 @@ export function publishEvents(
   on("token-store:removed", ({ name }) =>
     feed.publish("token", { at: at(), name, what: "removed" }),
   );
+  for (const name of ["channels:question-asked", "channels:question-settled"] as const)
+    on(name, () => feed.publish("questions", { at: at() }));
   on("settings:changed", ({ section, keys: names }) => {
     const keys = names.split(",").filter(Boolean);
     if (section === "channels.pico" && keys.includes("enabled")) activity.resolved("not_found");

@@ -7,6 +7,7 @@
 import type { FastifyInstance } from "fastify";
 import type { DashboardContext } from "../context.ts";
 import { maxBodyBytes, requestState } from "../request.ts";
+import { askRoutes } from "./ask.ts";
 import { connectionRoutes } from "./connections.ts";
 import { consoleMessageRoutes } from "./console-messages.ts";
 import { conversationRoutes } from "./conversations.ts";
@@ -59,6 +60,7 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   connectionRoutes(app, context);
   conversationRoutes(app, context);
   questionRoutes(app, context);
+  askRoutes(app, context);
   consoleMessageRoutes(app, context);
   mediaRoutes(app, context);
   programRoutes(app, context);

@@ -8,6 +8,7 @@ import { sendRedirect } from "../reply.ts";
 import { cookieValues, requestState } from "../request.ts";
 import { chatData } from "./chat.ts";
 import { newestConnections } from "./connections.ts";
+import { questionsView } from "./questions.ts";
 import { protocolViews } from "./protocols.ts";
 import { sessionList } from "./sessions.ts";
 import { sectionsOf, settingsView } from "./settings.ts";
@@ -39,6 +40,7 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
       guide: cookieValues(request.headers.cookie, "guide")[0] !== "off",
       figures: context.observers.figures.view(),
       connections: newestConnections(context.services),
+      ...(context.services.channels && { questions: questionsView(context.services) }),
     }),
   });
   for (const path of ["/chat", "/chat/:name"])

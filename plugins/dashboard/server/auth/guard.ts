@@ -191,11 +191,14 @@ function guard(context: DashboardContext, request: FastifyRequest, reply: Fastif
 const pathOf = (request: FastifyRequest): string => request.url.split("?", 1)[0]!;
 const isApi = (request: FastifyRequest): boolean => /^\/(api|metrics)(\/|$)/.test(pathOf(request));
 
+/** The page of a question always checks the hidden value of its form. */
+const hasProof = (path: string): boolean => formsWithProof.has(path) || path.startsWith("/ask/");
+
 function checkOrigin(context: DashboardContext, request: FastifyRequest): void {
   const { peer } = requestState(request);
   const result = checkRequestOrigin(request.headers, peer, context.auth.config().allowed_origins);
   if (result === "accepted") return;
-  if (result === "null-form" && formsWithProof.has(pathOf(request)) && isForm(request)) {
+  if (result === "null-form" && hasProof(pathOf(request)) && isForm(request)) {
     requestState(request).nullForm = true;
     return;
   }

@@ -2,7 +2,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clearSession } from "./cookies.ts";
-import { maxFormBytes, logoutBody, parseBody, isForm, requestState } from "../request.ts";
+import { maxFormBytes, csrfBody, parseBody, isForm, requestState } from "../request.ts";
 import { sendRedirect } from "../reply.ts";
 import { type AuthContext, type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
@@ -19,12 +19,13 @@ export function csrfToken(auth: AuthContext, session: SignInSession): string {
   return createHmac("sha256", key).update(`csrf${session.digest}`).digest("base64url");
 }
 
-function hasValidCsrfToken(
+/** True if a form of a page has the hidden value of its session. */
+export function hasCsrfToken(
   auth: AuthContext,
   request: FastifyRequest,
   session: SignInSession,
 ): boolean {
-  const received = Buffer.from(parseBody(logoutBody, request)?.csrf ?? "");
+  const received = Buffer.from(parseBody(csrfBody, request)?.csrf ?? "");
   const expected = Buffer.from(csrfToken(auth, session));
   return received.length === expected.length && timingSafeEqual(received, expected);
 }
@@ -36,7 +37,7 @@ export function signOutRoute(app: FastifyInstance, context: DashboardContext): v
     { config: { access: "open" }, bodyLimit: maxFormBytes },
     async (request, reply) => {
       const { session, nullForm } = requestState(request);
-      if (session && nullForm && !hasValidCsrfToken(context.auth, request, session))
+      if (session && nullForm && !hasCsrfToken(context.auth, request, session))
         rejectOrigin(context, request);
       if (session) context.auth.sessions.end(session, "sign-out");
       clearSession(context, request, reply);
