@@ -18,7 +18,7 @@ const securityHeaders: Readonly<Record<string, string>> = {
   "Cross-Origin-Resource-Policy": "same-origin",
   "Content-Security-Policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; " +
-    "img-src 'self' data: blob:; font-src 'self'; " +
+    "img-src 'self' data: blob:; media-src 'self'; font-src 'self'; " +
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
     "require-trusted-types-for 'script'; trusted-types 'none'",
   "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
