@@ -27,7 +27,7 @@ import {
 
 const policy = [
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:",
-  "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'",
+  "media-src 'self'; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'",
   "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 ].join("; ");
 

@@ -1,13 +1,11 @@
-/** Parts of the composer that load after the page: images, edits, use of the context. @module */
+/** Parts of the composer that load after the page: files, edits, use of the context. @module */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { Button, IconButton } from "../parts/button.tsx";
-import { Icon } from "../parts/icon.tsx";
-import { formatBytes } from "../../shared/format.ts";
-import { sizeOf } from "./attachments.ts";
-import type { ShownFile } from "./state/thread.ts";
+import { Button } from "../parts/button.tsx";
 
-export { readFiles } from "./attachments.ts";
+export { readFiles } from "./files/attachments.ts";
+export { Chosen } from "./files/chosen.tsx";
+export { DropTarget, LongPaste } from "./files/drop-target.tsx";
+export { waitForUploads } from "./files/uploads.ts";
 
 interface EditNoteProps {
   /** The message that is being changed stays as an earlier version. */
@@ -27,29 +25,15 @@ export function EditNote({ isKept, cancel }: EditNoteProps): JSX.Element {
   );
 }
 
-interface ChosenProps {
-  readonly files: readonly ShownFile[];
-  readonly setFiles: (files: readonly ShownFile[]) => void;
-}
-
-/** The images of the unsent message. */
-export function Chosen({ files, setFiles }: ChosenProps): JSX.Element {
+/** Shown while a message waits for its uploads. */
+export function WaitNote({ cancel }: { readonly cancel: () => void }): JSX.Element {
   return (
-    <div class="files">
-      {files.map((file, at) => (
-        <span key={at} class="chip">
-          <img src={file.url} alt={`Preview of ${file.name}`} />
-          <span class="cut">{file.name}</span>
-          <span class="muted xs">{formatBytes(sizeOf(file))}</span>
-          <IconButton
-            icon="x"
-            label={`Remove ${file.name}`}
-            compact
-            onClick={() => setFiles(files.filter((_, other) => other !== at))}
-          />
-        </span>
-      ))}
-    </div>
+    <p class="earlier" role="status">
+      <span class="grow">The message is sent when the upload is complete.</span>
+      <Button kind="ghost" compact onClick={cancel}>
+        Don't send yet
+      </Button>
+    </p>
   );
 }
 
@@ -76,54 +60,4 @@ export function ContextUse({ share }: { readonly share: number }): JSX.Element {
       <span class="num">{text}</span>
     </span>
   );
-}
-
-/** Adds images that are pasted or dropped. The whole conversation is the target. */
-export function DropTarget({ add }: { readonly add: (files: File[]) => unknown }): JSX.Element {
-  const place = useRef<HTMLDivElement>(null);
-  const [isOver, setOver] = useState(false);
-  const latest = useRef(add);
-  latest.current = add;
-  useEffect(() => {
-    const target = place.current!.closest<HTMLElement>(".thread")!;
-    const handlers = dropHandlers(target, setOver, (files) => latest.current(files));
-    const stop = new AbortController();
-    for (const [type, handle] of Object.entries(handlers))
-      target.addEventListener(type, handle as EventListener, { signal: stop.signal });
-    return () => stop.abort();
-  }, []);
-  return (
-    <div class="drop" ref={place} hidden={!isOver}>
-      <Icon name="paperclip" />
-      Drop images to attach them
-    </div>
-  );
-}
-
-function dropHandlers(
-  target: HTMLElement,
-  setOver: (isOver: boolean) => void,
-  add: (files: File[]) => unknown,
-) {
-  const take = (event: Event, data: DataTransfer | null): void => {
-    const files = [...(data?.files ?? [])];
-    if (files.length === 0) return;
-    event.preventDefault();
-    add(files);
-  };
-  return {
-    paste: (event: ClipboardEvent) => take(event, event.clipboardData),
-    dragover: (event: DragEvent) => {
-      if (!event.dataTransfer?.types.includes("Files")) return;
-      event.preventDefault();
-      setOver(true);
-    },
-    dragleave: ({ relatedTarget }: DragEvent) => {
-      if (!target.contains(relatedTarget as Node | null)) setOver(false);
-    },
-    drop: (event: DragEvent) => {
-      setOver(false);
-      take(event, event.dataTransfer);
-    },
-  };
 }

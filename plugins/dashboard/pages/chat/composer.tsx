@@ -1,12 +1,12 @@
-/** The field for a message, with its images, and the button that sends or stops. @module */
+/** The field for a message, with its files, and the button that sends or stops. @module */
 import type { JSX, RefObject } from "preact";
 import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { later } from "../live/later.ts";
 import { IconButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { acceptedTypes } from "./image-types.ts";
+import { acceptedTypes } from "./files/image-types.ts";
 import type { Conversation } from "./state/conversation.ts";
-import { emptyDraft, type Draft, type DraftStore } from "./state/draft.ts";
+import { emptyDraft, type Draft, type DraftFile, type DraftStore } from "./state/draft.ts";
 import { isInConversation, type ShownFile, type UserMessage } from "./state/thread.ts";
 
 /** Acts of other parts of the page on the composer. */
@@ -26,8 +26,10 @@ interface ComposerProps {
   /** Name of the application. */
   readonly name: string;
   readonly handle: RefObject<ComposerHandle | null>;
-  /** True if messages cannot have images. */
+  /** True if messages cannot have files. */
   readonly isTextOnly: boolean;
+  /** Bytes of one file; undefined if messages have images only. */
+  readonly maxFileBytes: number | undefined;
   readonly onSend: (text: string, files: readonly ShownFile[], edited?: UserMessage) => void;
   /** Puts the last own message into the field. */
   readonly onEditLast: () => void;
@@ -37,7 +39,7 @@ const extrasPart = later(() => import("./composer-extras.tsx"));
 
 const saveDelayMs = 300;
 
-/** The draft of a conversation. It is saved shortly after each change. */
+/** The draft of a conversation. It is saved shortly after each change of the text. */
 function useDraft(drafts: DraftStore, session: string) {
   const [draft, setDraft] = useState<Draft>(emptyDraft);
   const unsaved = useRef<Draft>(undefined);
@@ -65,13 +67,14 @@ function useDraft(drafts: DraftStore, session: string) {
     };
   }, [session]);
   const change = (next: Draft): void => {
+    const delayMs = next.files === draft.files ? saveDelayMs : 0;
     setDraft(next);
     unsaved.current = next;
     clearTimeout(timer.current);
     timer.current = setTimeout(() => {
       if (unsaved.current) void drafts.save(session, unsaved.current);
       unsaved.current = undefined;
-    }, saveDelayMs);
+    }, delayMs);
   };
   return [draft, change] as const;
 }
@@ -85,14 +88,19 @@ function useLatest<T>(value: T): RefObject<T> {
   return ref;
 }
 
+const notUploaded = (name: string): string =>
+  `The message waits: ${name} is not uploaded. Remove it or retry.`;
+
 /** The unsent message of the composer, and the acts on it. */
-function useComposer({ conversation, drafts, draftName, handle, onSend }: ComposerProps) {
+function useComposer(props: ComposerProps) {
+  const { conversation, drafts, draftName, handle, maxFileBytes, onSend } = props;
   const [draft, setDraft] = useDraft(drafts, draftName);
   const [problem, setProblem] = useState("");
   const area = useRef<HTMLTextAreaElement>(null);
   /** The sent message that is being changed, and the unsent one that it hides. */
   const [edited, setEdited] = useState<{ readonly message: UserMessage; readonly draft: Draft }>();
-  const latest = useLatest({ draft, draftName, setDraft, onSend, edited });
+  const latest = useLatest({ conversation, draft, draftName, setDraft, onSend, edited });
+  const uploads = useUploads();
   /** Files that are being read; a message waits for them. */
   const reading = useRef<Promise<unknown>>(Promise.resolve());
   const change = (next: Draft): void => {
@@ -113,18 +121,20 @@ function useComposer({ conversation, drafts, draftName, handle, onSend }: Compos
       area.current?.focus();
     },
     async add(chosen) {
-      const all = extrasPart.loaded.then(({ readFiles }) => readFiles(chosen));
+      const all = extrasPart.loaded.then(({ readFiles }) => readFiles(chosen, maxFileBytes));
       const before = reading.current;
       reading.current = all;
       await before;
-      const { addTo, problem: found } = await all;
+      const addTo = await all;
       const { draft: present } = latest.current;
-      change({ ...present, files: addTo(present.files) });
-      setProblem(found);
+      const added = addTo(present.files);
+      change({ ...present, files: added.files });
+      setProblem(added.problem);
     },
   }));
   useEffect(() => {
     setEdited(undefined);
+    uploads.cancel();
     if (matchMedia("(hover: hover)").matches) area.current?.focus({ preventScroll: true });
   }, [conversation.session]);
   const endEdit = (): void => {
@@ -132,23 +142,61 @@ function useComposer({ conversation, drafts, draftName, handle, onSend }: Compos
     setEdited(undefined);
     area.current?.focus();
   };
+  const changeFiles = (make: (files: readonly DraftFile[]) => readonly DraftFile[]): void => {
+    const { draft: present } = latest.current;
+    change({ ...present, files: make(present.files) });
+  };
   const submit = async (): Promise<void> => {
     setProblem("");
     await reading.current;
-    const { draft: present, draftName: open, onSend: sendNow, edited: changed } = latest.current;
-    // Another conversation may have been opened in the meantime.
-    if (open !== draftName) return;
+    // Another conversation may be opened while this one waits.
+    const isOpen = (): boolean =>
+      latest.current.draftName === draftName && latest.current.conversation === conversation;
+    const uploaded = await uploads.wait(conversation.session, () =>
+      isOpen() ? latest.current.draft.files : [],
+    );
+    if (!uploaded || !isOpen()) return;
+    if ("failed" in uploaded) return setProblem(notUploaded(uploaded.failed));
+    const { draft: present, onSend: sendNow, edited: changed } = latest.current;
     area.current?.focus();
-    if (present.text.trim() === "" && present.files.length === 0) return;
+    if (present.text.trim() === "" && uploaded.files.length === 0) return;
     endEdit();
-    sendNow(present.text.trim(), present.files, changed?.message);
+    sendNow(present.text.trim(), uploaded.files, changed?.message);
   };
   const type = (text: string): void => {
-    change({ ...draft, text });
+    change({ ...latest.current.draft, text });
     conversation.showTyping();
     setProblem("");
   };
-  return { draft, problem, area, change, submit, type, endEdit, edited: edited?.message };
+  const acts = { changeFiles, submit, type, endEdit };
+  return { draft, problem, area, uploads, ...acts, edited: edited?.message };
+}
+
+/** Lets a message wait for the uploads of its files. */
+function useUploads() {
+  const [isWaiting, setWaiting] = useState(false);
+  const attempt = useRef<object>(undefined);
+  return {
+    isWaiting,
+    /** The message is not sent when the uploads are complete. */
+    cancel(): void {
+      attempt.current = undefined;
+      setWaiting(false);
+    },
+    /** @returns Undefined if the attempt was canceled, or replaced by a newer one. */
+    async wait(session: string, present: () => readonly DraftFile[]) {
+      const own = {};
+      attempt.current = own;
+      if (present().length === 0) return { files: [] };
+      const { waitForUploads } = await extrasPart.loaded;
+      const uploaded = await waitForUploads(session, present, () => {
+        if (attempt.current === own) setWaiting(true);
+      });
+      if (attempt.current !== own) return undefined;
+      setWaiting(false);
+      return uploaded;
+    },
+  };
 }
 
 /** Enter sends. A keyboard on the screen has no Shift key for a new line. */
@@ -156,9 +204,12 @@ const isSendKey = ({ key, shiftKey }: KeyboardEvent): boolean =>
   key === "Enter" && !shiftKey && !matchMedia("(pointer: coarse)").matches;
 
 export function Composer(props: ComposerProps): JSX.Element {
-  const { conversation, name, handle, isTextOnly, onEditLast } = props;
-  const { draft, problem, area, change, submit, type, endEdit, edited } = useComposer(props);
+  const { conversation, name, handle, isTextOnly, maxFileBytes, onEditLast } = props;
+  const { draft, problem, area, uploads, edited, ...acts } = useComposer(props);
+  const { changeFiles, submit, type, endEdit } = acts;
   const { text, files } = draft;
+  const what = maxFileBytes === undefined ? "images" : "files";
+  const add = (chosen: readonly File[]) => handle.current?.add(chosen);
   const extras = extrasPart.module.value;
   const { contextUse } = conversation.thread.value;
   const isEmpty = text.trim() === "" && files.length === 0;
@@ -190,12 +241,14 @@ export function Composer(props: ComposerProps): JSX.Element {
           {problem}
         </p>
         {extras && edited && <extras.EditNote isKept={isInConversation(edited)} cancel={endEdit} />}
-        {extras && !isTextOnly && (
-          <extras.DropTarget add={(chosen) => handle.current?.add(chosen)} />
+        {extras && !isTextOnly && <extras.DropTarget add={add} what={what} />}
+        {extras && uploads.isWaiting && <extras.WaitNote cancel={uploads.cancel} />}
+        {extras && !isTextOnly && maxFileBytes !== undefined && (
+          <extras.LongPaste text={text} setText={type} add={add} />
         )}
         <div class="box">
           {extras && files.length > 0 && (
-            <extras.Chosen files={files} setFiles={(next) => change({ ...draft, files: next })} />
+            <extras.Chosen {...{ conversation, files, changeFiles }} />
           )}
           <textarea
             ref={area}
@@ -212,7 +265,7 @@ export function Composer(props: ComposerProps): JSX.Element {
             onKeyDown={onKeyDown}
           />
           <div class="bar">
-            {!isTextOnly && <Picker add={(chosen) => handle.current?.add(chosen)} />}
+            {!isTextOnly && <Picker add={add} what={what} />}
             {extras && contextUse !== undefined && <extras.ContextUse share={contextUse} />}
             <span class="tip hide-phone">
               <kbd>Enter</kbd> to send
@@ -249,7 +302,13 @@ function SendButton({ canStop, isDisabled }: SendProps): JSX.Element {
   );
 }
 
-function Picker({ add }: { readonly add: (files: readonly File[]) => unknown }): JSX.Element {
+interface PickerProps {
+  readonly add: (files: readonly File[]) => unknown;
+  /** Attachable content. */
+  readonly what: "images" | "files";
+}
+
+function Picker({ add, what }: PickerProps): JSX.Element {
   const field = useRef<HTMLInputElement>(null);
   return (
     <>
@@ -258,14 +317,18 @@ function Picker({ add }: { readonly add: (files: readonly File[]) => unknown }):
         type="file"
         multiple
         hidden
-        aria-label="Images"
-        accept={acceptedTypes.join(",")}
+        aria-label={what === "images" ? "Images" : "Files"}
+        accept={what === "images" ? acceptedTypes.join(",") : undefined}
         onChange={({ currentTarget }) => {
           add([...(currentTarget.files ?? [])]);
           currentTarget.value = "";
         }}
       />
-      <IconButton icon="paperclip" label="Attach images" onClick={() => field.current?.click()} />
+      <IconButton
+        icon="paperclip"
+        label={`Attach ${what}`}
+        onClick={() => field.current?.click()}
+      />
     </>
   );
 }

@@ -6,6 +6,7 @@ import { Menu } from "../parts/menu.tsx";
 import { useSite } from "../site.tsx";
 import { timeOfDay } from "../../shared/format.ts";
 import type { ConversationActs } from "./acts.ts";
+import { isListOpen } from "./files/opened.ts";
 import type { Conversation } from "./state/conversation.ts";
 import type { ConversationList } from "./state/list.ts";
 import type { ChatStore } from "./state/store.ts";
@@ -93,6 +94,13 @@ export function Header({ store, conversation, name, acts }: HeaderProps): JSX.El
           <span class="hide-phone">· {storageText(list.storage.value)}</span>
         </div>
       </div>
+      {!conversation.isReadOnly && store.maxFileBytes !== undefined && (
+        <IconButton
+          icon="paperclip"
+          label="Files of this conversation"
+          onClick={() => (isListOpen.value = true)}
+        />
+      )}
       {!conversation.isReadOnly && (
         <IconButton
           icon="braces"

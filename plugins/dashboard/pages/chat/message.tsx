@@ -7,7 +7,7 @@ import { CopyButton } from "../parts/copy.tsx";
 import { PlainText } from "../parts/drawn.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { formatCount, relativeTime } from "../../shared/format.ts";
-import { Files } from "./files.tsx";
+import { Files } from "./files/file-view.tsx";
 import { formatTime } from "./dates.ts";
 import { formatMs } from "./day-times.ts";
 import { Prose } from "./markdown/prose.tsx";

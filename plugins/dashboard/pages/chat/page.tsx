@@ -34,11 +34,14 @@ export interface ChatData {
   readonly channelProblem?: ChannelProblem;
   /** The application is a program that does not run. */
   readonly isApplicationDown?: boolean;
+  /** Bytes of one file, if the server stores the files of messages. */
+  readonly maxFileBytes?: number;
   /** Messages to begin with, if the application has its own. */
   readonly suggestions?: readonly string[];
 }
 
 const inspectorPart = later(() => import("./inspector.tsx"));
+const filesPart = later(() => import("./files/dialogs.tsx"));
 const renamePart = later(() => import("./rename.tsx"));
 
 export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
@@ -62,6 +65,7 @@ export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
   });
   const isInspecting = conversation !== undefined && store.inspected.value !== undefined;
   const inspector = inspectorPart.module.value;
+  const files = filesPart.module.value;
   const rename = renamePart.module.value;
   const kinds = ["chat", conversation ? "open" : "", isInspecting ? "inspecting" : ""];
   return (
@@ -73,6 +77,7 @@ export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
         <section class="thread" aria-label="Conversation" />
       )}
       {isInspecting && inspector && <inspector.Inspector {...{ store, conversation, name }} />}
+      {conversation && files && <files.FileDialogs session={conversation.session} />}
       {renamed.value && rename && (
         <rename.RenameForm store={store} {...renamed.value} close={closeRename} />
       )}
@@ -216,6 +221,7 @@ function OpenThread(props: OpenThreadProps): JSX.Element {
             drafts={store.drafts}
             draftName={isNew ? "new" : isReadOnly ? `stored ${history.value.id}` : session}
             isTextOnly={isReadOnly}
+            maxFileBytes={store.maxFileBytes}
             name={name}
             handle={composer}
             onEditLast={editLast}

@@ -14,7 +14,7 @@ export async function chatData(
   request: FastifyRequest,
 ): Promise<ChatData> {
   const { services } = context;
-  const { program } = services;
+  const { media, program } = services;
   const [list, sections] = await Promise.all([newest(services), sectionsOf(services)]);
   const channelProblem = channelProblemOf(channelOf(context, request, sections));
   const name = applicationName(services);
@@ -23,6 +23,7 @@ export async function chatData(
     ...(name !== undefined && { name }),
     ...(list && { list }),
     ...(channelProblem && { channelProblem }),
+    ...(media && { maxFileBytes: media.maxFileBytes() }),
     ...(suggestions && { suggestions }),
     ...(program && program.status().state !== "running" && { isApplicationDown: true }),
   };

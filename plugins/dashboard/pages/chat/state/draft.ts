@@ -1,10 +1,18 @@
 /** Unsent messages, and where they are kept. @module */
 import type { ShownFile } from "./thread.ts";
 
+/** A file of an unsent message. */
+export interface DraftFile extends ShownFile {
+  /** The content, for an upload. */
+  readonly blob?: File;
+  /** The session that has the file `id`. @defaultValue the present one */
+  readonly session?: string;
+}
+
 /** An unsent message. */
 export interface Draft {
   readonly text: string;
-  readonly files: readonly ShownFile[];
+  readonly files: readonly DraftFile[];
 }
 
 /** Where drafts are kept. */

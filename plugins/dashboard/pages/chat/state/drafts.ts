@@ -1,8 +1,18 @@
-/** Keeps unsent messages of this browser for each conversation, with their images. @module */
+/** Keeps unsent messages of this browser for each conversation, with their files. @module */
 import { emptyDraft, type Draft, type DraftStore } from "./draft.ts";
 import { databaseName } from "./forget.ts";
 
 const storeName = "drafts";
+/** Larger contents would fill the storage of the browser. They last until the page is left. */
+const maxBlobBytes = 64 * 1024 * 1024;
+
+/** The draft without the contents of files above a size. */
+const withoutBlobs = (draft: Draft, above: number): Draft => ({
+  ...draft,
+  files: draft.files.map(({ blob, ...file }) =>
+    blob && blob.size <= above ? { ...file, blob } : file,
+  ),
+});
 
 const requestOf = <T>(request: IDBRequest<T>): Promise<T> =>
   new Promise((resolve, reject) => {
@@ -55,9 +65,11 @@ export function openDrafts(factory: IDBFactory | undefined): DraftStore {
     async save(session, draft) {
       memory.set(session, draft);
       const isEmpty = draft.text === "" && draft.files.length === 0;
-      await use<unknown>("readwrite", (store) =>
-        isEmpty ? store.delete(session) : store.put(draft, session),
-      );
+      if (isEmpty) return void (await use<unknown>("readwrite", (store) => store.delete(session)));
+      const put = (above: number) =>
+        use<unknown>("readwrite", (store) => store.put(withoutBlobs(draft, above), session));
+      // Without room for the contents, the text is kept.
+      if ((await put(maxBlobBytes)) === undefined) await put(-1);
     },
   };
 }

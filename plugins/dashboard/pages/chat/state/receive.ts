@@ -19,7 +19,8 @@ import {
   type Thread,
   type UserMessage,
 } from "./thread.ts";
-import { fileOf, kindOf, nameOf, toResultMessage } from "./turns.ts";
+import { fileOf } from "../files/stored-file.ts";
+import { kindOf, nameOf, toResultMessage } from "./turns.ts";
 
 function endRun(
   thread: Thread,

@@ -43,6 +43,7 @@ interface InitialState {
   readonly list?: ConversationsView;
   readonly channelProblem?: ChannelProblem;
   readonly isApplicationDown?: boolean;
+  readonly maxFileBytes?: number;
 }
 
 /** The state of the page and its acts. */
@@ -56,13 +57,17 @@ export class ChatStore {
   /** True while the application is a program that does not run. */
   readonly isApplicationDown: Signal<boolean>;
   readonly drafts: DraftStore;
+  /** Bytes of one file; undefined if the server stores no files. */
+  readonly maxFileBytes: number | undefined;
   private readonly current = signal<Place>({ isNew: false });
   private followed: { readonly id: string; readonly version: string } | undefined;
   private readonly opened = new Map<string, Conversation>();
   /** State of the links until they have their own. */
   private readonly firstLink: LinkView = { state: "connecting", reason: "" };
 
-  constructor({ list, channelProblem, isApplicationDown = false }: InitialState) {
+  constructor(initial: InitialState) {
+    const { list, channelProblem, isApplicationDown = false, maxFileBytes } = initial;
+    this.maxFileBytes = maxFileBytes;
     this.list = new ConversationList(list);
     this.isApplicationDown = signal(isApplicationDown);
     if (channelProblem) this.firstLink = { state: "blocked", reason: channelProblem };

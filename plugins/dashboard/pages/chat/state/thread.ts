@@ -6,6 +6,10 @@ export interface ShownFile {
   readonly url?: string;
   readonly name: string;
   readonly type?: string;
+  /** Bytes, if they are known. */
+  readonly size?: number;
+  /** Id of a file that the server stores. Messages name it by this id. */
+  readonly id?: string;
 }
 
 /**

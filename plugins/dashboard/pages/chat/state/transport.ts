@@ -137,7 +137,9 @@ export class Transport {
     if (client.state() !== "open") this.wait(id);
     this.typedAt = 0;
     const { content, files, replaces } = message;
-    const media = files.map(({ url = "", name }) => ({ url, filename: name }));
+    const media = files.map(({ id: file, url = "", name }) =>
+      file === undefined ? { url, filename: name } : { id: file },
+    );
     const replaced = replaces !== undefined && { replaces };
     const sent = client.send({ id, content, ...(media.length > 0 && { media }), ...replaced });
     sent.accepted.then(

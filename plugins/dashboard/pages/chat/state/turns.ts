@@ -1,6 +1,7 @@
 /** Reads messages of the server. Loaded with the link and the history. @module */
 import type { ServerMessage } from "../../../../../lib/pico-wire/index.ts";
 import type { RequestView, Turn } from "../../../shared/conversation-views.ts";
+import { fileOf } from "../files/stored-file.ts";
 import {
   appKey,
   putIn,
@@ -15,17 +16,6 @@ import {
 
 /** In the same file for browsers: sessions of other channels need both. */
 export { ConsoleTransport, showRun } from "./console.ts";
-
-export const fileOf = (file: {
-  url?: string;
-  filename?: string;
-  type?: string;
-  content_type?: string;
-}) => ({
-  name: file.filename ?? "",
-  ...(file.url !== undefined && { url: file.url }),
-  ...((file.content_type ?? file.type) && { type: file.content_type ?? file.type ?? "" }),
-});
 
 export function kindOf({
   kind,
