@@ -7,6 +7,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
 import { findTool } from "../support/tools.ts";
+import { expectAccessible } from "./axe.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
 
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
@@ -39,7 +40,7 @@ beforeAll(async () => {
     SERVICE_CHANNELS_PICO_TOKEN: "another-horse-battery-staple-0123456789-abc",
   };
   [browser, launcher] = await Promise.all([launchBrowser(), startLauncher({ env })]);
-  context = await browser.newContext();
+  context = await browser.newContext({ reducedMotion: "reduce" });
   const page = await context.newPage();
   await page.goto(new URL("/login", launcher.base).href);
   await page.getByLabel("Launcher token", { exact: true }).fill(launcherToken);
@@ -123,6 +124,7 @@ describe("Files in the chat", () => {
     await page.getByRole("button", { name: "Files of this conversation" }).click();
     const dialog = page.getByRole("dialog", { name: "Files of this conversation" });
     await dialog.getByRole("link", { name: "Download notes.pdf" }).waitFor();
+    await expectAccessible(page);
     await page.close();
   });
 
@@ -144,6 +146,7 @@ describe("Files in the chat", () => {
     const viewer = page.getByRole("dialog", { name: "overview.png" });
     await viewer.getByRole("button", { name: "Show actual size" }).click();
     await viewer.getByRole("button", { name: "Fit the window" }).waitFor();
+    await expectAccessible(page);
     await page.keyboard.press("Escape");
     await viewer.waitFor({ state: "detached" });
     await page.close();
@@ -181,6 +184,7 @@ describe("Files in the chat", () => {
     await field(page).fill("kept");
     await page.keyboard.press("Enter");
     await page.getByText("The message waits: full.bin is not uploaded.").waitFor();
+    await expectAccessible(page);
     await page.getByRole("button", { name: "Remove full.bin" }).click();
     await context.setOffline(true);
     await attach(page, "later.txt", Buffer.from("later"));
