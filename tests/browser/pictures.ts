@@ -1,4 +1,5 @@
 // Writes the screenshots of the README and the documentation.
+import { readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, it } from "vitest";
@@ -151,4 +152,37 @@ it("shows the pages with the figures of a busy day", async () => {
     await page.mouse.move(0, 0);
     await shoot(page, name);
   }
+});
+
+it("shows files that a program in Python reads", async () => {
+  const reader = fileURLToPath(new URL("../../examples/programs/read_pdf.py", import.meta.url));
+  const args = ["run", "-console", "-port", "18800", "--", "python3", reader];
+  await using launcher = await startLauncher({ args });
+  const page = await (await newContext()).newPage();
+  await page.goto(launcher.link.href);
+  await enablePico(launcher, await finishSetup(launcher));
+  await page.goto(launcher.base.href);
+  await page.getByLabel("Launcher token", { exact: true }).fill(launcher.token!);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("Live", { exact: true }).first().waitFor({ state: "attached" });
+  await open(page, new URL("/chat/notes", launcher.base));
+  await page.getByRole("button", { name: "Attach files" }).waitFor();
+  const pages = "/Type /Page ".repeat(12);
+  const notes = Buffer.from(`%PDF-1.7\n${pages}${" ".repeat(48_000)}`);
+  await page.locator("input[type=file]").setInputFiles([
+    { name: "notes.pdf", mimeType: "application/pdf", buffer: notes },
+    {
+      name: "overview.png",
+      mimeType: "image/png",
+      buffer: readFileSync(`${folder}overview-light.png`),
+    },
+  ]);
+  const field = page.getByRole("textbox", { name: "Message" });
+  await field.fill("How many pages are these notes?");
+  await field.press("Enter");
+  await page.locator(".log").getByText("12 pages", { exact: true }).waitFor();
+  await page.locator(".msg.mine img").waitFor();
+  await page.getByLabel("Conversations", { exact: true }).getByText("How many pages").waitFor();
+  await page.mouse.move(0, 0);
+  await shoot(page, "chat-files");
 });

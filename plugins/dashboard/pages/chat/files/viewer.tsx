@@ -34,8 +34,8 @@ export function Viewer({ file, others }: OpenedFile): JSX.Element {
     <Modal label={title} kind="viewer" onClose={close}>
       <div class="viewer-in" onKeyDown={onKeyDown}>
         <header>
-          <h2 class="cut">{title}</h2>
-          <span class="muted xs num grow">{size !== undefined && formatBytes(size)}</span>
+          <h2 class="cut grow">{title}</h2>
+          <span class="muted xs num hide-phone">{size !== undefined && formatBytes(size)}</span>
           {others.length > 1 && (
             <>
               <IconButton
