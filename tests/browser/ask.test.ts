@@ -60,7 +60,7 @@ async function withoutScript(): Promise<BrowserContext> {
 }
 
 describe("The page of a question", () => {
-  test("is found on the overview and settles the question once", async () => {
+  test("settles the question that the overview shows once", async () => {
     const path = await ask("first", approval);
     const overview = await open(signedIn, "/overview");
     const other = await open(signedIn, path);
@@ -79,7 +79,7 @@ describe("The page of a question", () => {
     for (const page of [overview, other, later]) await page.close();
   });
 
-  test("works as a form without a script, and keeps a question open by mistakes", async () => {
+  test("works without a script and stays open after a mistake", async () => {
     const path = await ask("second", form);
     await using context = await withoutScript();
     const page = await open(context, path);
@@ -92,7 +92,7 @@ describe("The page of a question", () => {
     await page.getByText(/^Answered · by owner/).waitFor();
   });
 
-  test("is not settled by a form of another page", async () => {
+  test("rejects a form of another page", async () => {
     const path = await ask("third", approval);
     const send = (data: Record<string, string>) =>
       signedIn.request.post(url(path), { form: data, maxRedirects: 0 });

@@ -20,7 +20,7 @@ const endings: Readonly<Record<string, string>> = {
   lost: "Lost: the application ended or was restarted",
 };
 
-/** @returns One line: what was chosen, by whom, from where and when. */
+/** @returns One line with the choice, the person, the place and the time. */
 export function settlementText(
   { options = [] }: Pick<Question, "options">,
   { outcome, option, options: chosen, text, by, via, at }: QuestionSettlement,
