@@ -14,11 +14,11 @@ import {
 } from "./built.mjs";
 
 /** @type {typeof import("../../plugins/protocols/openai/index.ts")} */
-const { openai } = await built("plugins/openai");
+const { openai } = await built("plugins/protocols/openai");
 /** @type {typeof import("../../plugins/protocols/ai-sdk/index.ts")} */
-const { aiSdk } = await built("plugins/ai-sdk");
+const { aiSdk } = await built("plugins/protocols/ai-sdk");
 /** @type {typeof import("../../plugins/protocols/ag-ui/index.ts")} */
-const { agUi } = await built("plugins/ag-ui");
+const { agUi } = await built("plugins/protocols/ag-ui");
 
 /** @typedef {import("../../plugins/channels/index.ts").Message} Message */
 
