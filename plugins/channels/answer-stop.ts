@@ -10,8 +10,12 @@ import type { Inbound } from "./inbound.ts";
 const maxReserveMs = 1_800;
 const maxGraceMs = 250;
 
+/** Time that connections need to close, also in a short stop. */
+const minReserveMs = 200;
+
 /** @returns The part of the stop in which the other steps end, after the answers. */
-const reserveMsOf = (stopMs: number): number => Math.min(maxReserveMs, stopMs / 4);
+const reserveMsOf = (stopMs: number): number =>
+  Math.min(maxReserveMs, Math.max(stopMs / 4, Math.min(minReserveMs, stopMs / 2)));
 
 /**
  * @param stopMs - Milliseconds that the whole stop may take.
