@@ -196,9 +196,15 @@ export class FolderStore implements MediaStore {
     await writeFile(this.markerPath(file), "", { mode: 0o600 });
   }
 
-  private async writeRecord(file: StoredFile): Promise<void> {
-    await createPrivateFolder(join(this.folder, "sessions", sessionKeyOf(file.id)));
-    await writeFileAtomic(this.recordPath(file.id), JSON.stringify(file));
+  /** A deletion may remove the empty folder of the session in between. */
+  private async writeRecord(file: StoredFile, attempts = 3): Promise<void> {
+    try {
+      await createPrivateFolder(join(this.folder, "sessions", sessionKeyOf(file.id)));
+      await writeFileAtomic(this.recordPath(file.id), JSON.stringify(file));
+    } catch (error) {
+      if (attempts === 1) throw error;
+      await this.writeRecord(file, attempts - 1);
+    }
   }
 
   private async readRecord(id: string): Promise<StoredFile | undefined> {
