@@ -92,6 +92,33 @@ describe("The page of a question", () => {
     await page.getByText(/^Answered · by owner/).waitFor();
   });
 
+  test("allows nothing when Enter is pressed in the reason", async () => {
+    const path = await ask("enter", approval);
+    await using context = await withoutScript();
+    for (const inside of [signedIn, context]) {
+      const page = await open(inside, path);
+      await page.getByLabel("Reason (optional)").fill("too dangerous");
+      await page.keyboard.press("Enter");
+      await page.reload();
+      await page.getByRole("button", { name: "Deny" }).waitFor();
+      await page.close();
+    }
+  });
+
+  test("answers a link with one of its options", async () => {
+    const path = await ask("link", {
+      kind: "link",
+      title: "Sign in",
+      content: "Open the address.",
+      url: "https://example.org/sign-in",
+    });
+    const page = await open(signedIn, path);
+    await page.getByRole("link", { name: "Open example.org" }).waitFor();
+    await page.locator("button[name=option]").first().click();
+    await page.getByText(/ · by owner · in the dashboard/).waitFor();
+    await page.close();
+  });
+
   test("rejects a form of another page", async () => {
     const path = await ask("third", approval);
     const send = (data: Record<string, string>) =>

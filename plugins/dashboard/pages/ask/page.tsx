@@ -60,9 +60,12 @@ interface AnswerProps {
 function Answer({ data, view: { question } }: AnswerProps): JSX.Element {
   const { url, csrf } = useSite();
   const { kind } = question;
+  const hasButtons = kind === "approval" || kind === "link";
   return (
     <form class="stack" method="post" action={url(data.path)}>
       <input type="hidden" name="csrf" value={csrf} />
+      {/* Enter presses the first button of a form, and must never allow. */}
+      {hasButtons && <button type="submit" disabled hidden />}
       {kind === "form" && <Fields question={question} />}
       {kind === "choice" && <Choices question={question} />}
       {kind === "link" && question.url !== undefined && <Address address={question.url} />}
@@ -73,7 +76,7 @@ function Answer({ data, view: { question } }: AnswerProps): JSX.Element {
         </p>
       )}
       <div class="row wrap">
-        {kind === "approval" ? (
+        {hasButtons ? (
           question.options?.map(({ id, label, effect, description }) => (
             <Button
               key={id}
@@ -88,7 +91,7 @@ function Answer({ data, view: { question } }: AnswerProps): JSX.Element {
           ))
         ) : (
           <Button type="submit" kind="primary">
-            {kind === "link" ? "Done" : "Send the answer"}
+            Send the answer
           </Button>
         )}
         {kind !== "approval" && (
