@@ -5,7 +5,8 @@ import type { Environment } from "../config/load/index.ts";
 interface Invocation {
   /** The script of this process, as the user named it. */
   readonly script: string;
-  readonly cwd: string;
+  /** The folder of the user. Absent: the command works in every folder. */
+  readonly cwd?: string;
   readonly env: Environment;
 }
 
@@ -17,7 +18,7 @@ export function commandName({ script, cwd, env }: Invocation): string {
   if (env["npm_command"] === "exec") return "npx doorward";
   const isInstalled = basename(script) !== "doorward.js" || /[\\/]node_modules[\\/]/.test(script);
   if (isInstalled) return "doorward";
-  const inside = relative(cwd, script);
+  const inside = cwd === undefined ? ".." : relative(cwd, script);
   const path = inside.startsWith("..") ? script : inside;
   return `node ${/\s/.test(path) ? `"${path}"` : path}`;
 }

@@ -26,7 +26,8 @@ process.on("exit", () => {
   for (const fd of terminals) if (!isatty(fd)) closeSync(fd);
 });
 
-const name = commandName({ script: process.argv[1] ?? "", cwd: process.cwd(), env });
+const invocation = { script: process.argv[1] ?? "", env };
+const name = commandName({ ...invocation, cwd: process.cwd() });
 const hinted = (text: string): string => withCommand(text, name);
 
 /** Runs the command line and resolves with the exit code. */
@@ -53,7 +54,7 @@ async function run(given: LauncherArguments | CommandArguments): Promise<number>
   }
   if (given.command === "run") return runCommand(given, version, homeOf(env));
   const { launch } = await import("./launch.ts");
-  return launch({ ...given, env, version, hinted, commandName: name });
+  return launch({ ...given, env, version, hinted, commandName: commandName(invocation) });
 }
 
 async function runCommand(given: CommandArguments, version: string, home: string): Promise<number> {

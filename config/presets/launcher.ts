@@ -138,7 +138,7 @@ function createDashboard(
   return dashboard({
     brand,
     version,
-    commands: commandsOf(options),
+    runCommand: runCommandOf(options),
     echoes,
     plugins,
     doctor: async (running) =>
@@ -157,14 +157,14 @@ function createDashboard(
 }
 
 /** A launcher that is started with a program instead needs the same flags. */
-function commandsOf({ command: name = "doorward", flags = {} }: LauncherOptions) {
+function runCommandOf({ command: name = "doorward", flags = {} }: LauncherOptions) {
   const { port, host, public: isPublic } = flags;
   const words = [
     ...(port === undefined ? [] : ["-port", String(port)]),
     ...(host === undefined ? [] : ["-host", host]),
     ...(isPublic === true ? ["-public"] : []),
   ];
-  return { name, run: [name, "run", ...words, "--"].join(" ") };
+  return [name, "run", ...words, "--"].join(" ");
 }
 
 /** Loads settings and third-party plugins, and logs what is wrong with them. */

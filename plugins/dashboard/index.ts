@@ -26,13 +26,7 @@ import type { AuthContext, DashboardContext, ServiceContext } from "./server/con
 import { controlRoutes } from "./server/control/routes.ts";
 import { runDoctor } from "./server/doctor.ts";
 import { healthProblem, sendOk, sendUpdated, updated } from "./server/health.ts";
-import type {
-  ControlSocketOptions,
-  DashboardShape,
-  Doctor,
-  LauncherCommands,
-  LogSource,
-} from "./server/service.ts";
+import type { ControlSocketOptions, DashboardShape, Doctor, LogSource } from "./server/service.ts";
 import type { TokenWay } from "./shared/views.ts";
 
 export type {
@@ -42,7 +36,6 @@ export type {
   Doctor,
   DoctorFacts,
   ControlSocketOptions,
-  LauncherCommands,
   LogSource,
   RouteHandler,
   SignInLink,
@@ -69,8 +62,9 @@ export interface DashboardOptions {
   readonly brand?: string;
   /** Version of the product, shown on the pages after sign-in. @defaultValue `""` */
   readonly version?: string;
-  /** Commands that pages show. With them, the overview has the guide of a first visit. */
-  readonly commands?: LauncherCommands;
+  /** Starts this launcher with a program, whose words follow: `npx doorward run -port 8080 --`.
+   *  With it, the overview has the guide of a first visit. */
+  readonly runCommand?: string;
   /** Tells whether the echo answers, because there is no program. @defaultValue `false` */
   readonly echoes?: () => boolean;
   /** Where the owner of this deployment can read the launcher token. @defaultValue an empty list */
@@ -224,7 +218,7 @@ function createContext(
   const { needs, uses, clock, random, after, config, lifecycle, log, emit } = scope;
   const { tokens, tokenSecrets, http } = needs;
   const { brand = "service", version = "", ways = () => [], plugins = () => [] } = options;
-  const { commands, echoes = () => false } = options;
+  const { runCommand, echoes = () => false } = options;
   const auth: AuthContext = {
     clock,
     tokens,
@@ -259,7 +253,7 @@ function createContext(
       assets: loadAssets(),
       brand,
       version,
-      commands,
+      runCommand,
       echoes,
       privateHost,
       instance: uses.settings?.instance(),

@@ -10,9 +10,10 @@ describe("commandName", () => {
     ["npx doorward", "/cache/_npx/1/node_modules/.bin/doorward", "/", { npm_command: "exec" }],
     ["node dist/bin/doorward.js", checkout, "/srv/ann/doorward", {}],
     [`node ${checkout}`, checkout, "/opt", {}],
+    [`node ${checkout}`, checkout, undefined, {}],
     ['node "/a b/doorward.js"', "/a b/doorward.js", "/opt", {}],
   ])("returns %s", (expected, script, cwd, env) => {
-    expect(commandName({ script, cwd, env })).toBe(expected);
+    expect(commandName({ script, env, ...(cwd && { cwd }) })).toBe(expected);
   });
 });
 

@@ -100,7 +100,6 @@ export const fresh: StatusView = {
 export const firstVisit: StatusView = {
   ...fresh,
   warnings: [],
-  command: "npx doorward",
   echo: true,
   firstSteps: { run: "npx doorward run -port 8080 --", greeted: false, device: false },
 };

@@ -24,12 +24,7 @@ import type { PrivateHost } from "./auth/private-host.ts";
 import type { HostSessions, SignInSessions } from "./auth/sessions.ts";
 import type { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import type { DashboardConfig } from "./config.ts";
-import type {
-  DashboardEvents,
-  LauncherCommands,
-  LogSource,
-  RequestObservations,
-} from "./service.ts";
+import type { DashboardEvents, LogSource, RequestObservations } from "./service.ts";
 
 /** Tokens, sign-ins and their limits. */
 export interface AuthContext {
@@ -51,8 +46,8 @@ export interface SiteContext {
   readonly privateHost: PrivateHost;
   /** Names the cookies. Undefined in a deployment without settings, or without a writable home. */
   readonly instance: string | undefined;
-  /** Undefined in hosts other than the launcher. */
-  readonly commands: LauncherCommands | undefined;
+  /** Starts the launcher with a program, whose words follow. Undefined in other hosts. */
+  readonly runCommand: string | undefined;
   /** True if the echo answers. */
   readonly echoes: () => boolean;
   /** @returns The path with the base path in front. */

@@ -155,14 +155,6 @@ export interface ControlSocketOptions {
   readonly pid: number;
 }
 
-/** Commands of this launcher that users copy from pages. */
-export interface LauncherCommands {
-  /** The command line program, for example `npx doorward`. */
-  readonly name: string;
-  /** Starts this launcher with a program, whose words follow: `npx doorward run -port 8080 --`. */
-  readonly run: string;
-}
-
 /** Events of the dashboard. */
 export type DashboardEvents = {
   /**

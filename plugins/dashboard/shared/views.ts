@@ -213,8 +213,6 @@ export interface StatusView {
   readonly otherChannels?: readonly AttachedChannel[];
   /** The application, if it is a program. */
   readonly program?: ProgramView;
-  /** The command that starts this launcher, for hints that users copy. Absent in other hosts. */
-  readonly command?: string;
   /** True if the echo answers, because no program is set. */
   readonly echo?: boolean;
   /** Absent in other hosts. */

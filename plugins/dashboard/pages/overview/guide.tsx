@@ -133,7 +133,7 @@ function Hello({ guide: { status } }: Pick<GuideProps, "guide">): JSX.Element {
 
 const exampleProgram = "python3 agent.py";
 
-function Program({ guide: { firstSteps, status } }: Pick<GuideProps, "guide">): JSX.Element {
+function Program({ guide: { firstSteps } }: Pick<GuideProps, "guide">): JSX.Element {
   const { url } = useSite();
   return (
     <>
@@ -143,9 +143,8 @@ function Program({ guide: { firstSteps, status } }: Pick<GuideProps, "guide">): 
       </p>
       <Copyable text={`${firstSteps.run} ${exampleProgram}`} label="Copy command" />
       <p class="hint">
-        Replace <code>{exampleProgram}</code> by your program. First stop this Doorward with{" "}
-        <code>{status.command} stop</code>.{" "}
-        <a href={url("/docs/programs")}>Write your first program</a>
+        Replace <code>{exampleProgram}</code> by your program. First stop this Doorward: press Ctrl
+        C where it runs. <a href={url("/docs/programs")}>Write your first program</a>
       </p>
     </>
   );

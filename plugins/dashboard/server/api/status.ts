@@ -195,16 +195,14 @@ export function hasGreeted({ observers, services }: DashboardContext): boolean {
   return observers.figures.hasAnswered() || (health !== undefined && health.conversations > 0);
 }
 
-/** The command of the launcher, and what the guide of a first visit shows. */
-function launcherFacts(
-  context: DashboardContext,
-): Pick<StatusView, "command" | "echo" | "firstSteps"> {
+/** The facts that the guide of a first visit shows. */
+function launcherFacts(context: DashboardContext): Pick<StatusView, "echo" | "firstSteps"> {
   const { site, observers, auth } = context;
-  if (site.commands === undefined) return {};
-  const { name, run } = site.commands;
+  const { runCommand: run } = site;
+  if (run === undefined) return {};
   const device = observers.activity.hasClient() || auth.sessions.list().length > 1;
   const firstSteps = { run, greeted: hasGreeted(context), device };
-  return { command: name, echo: site.echoes(), firstSteps };
+  return { echo: site.echoes(), firstSteps };
 }
 
 function tokenOf({ tokens }: AuthContext, name: string): TokenView {
