@@ -19,6 +19,10 @@ const shares = [0.5, 0.8, 0.95];
 /** Rate of the messages that measure the maximum, relative to the rate with 16 in flight. */
 const overload = 1.2;
 
+/** A round of a tenth of a second (--tiny) may end before the first echo.
+ * @param {number} rate */
+const atLeastOne = (rate) => Math.max(1, rate);
+
 /**
  * Measures the latency of echoes at 50 %, 80 % and 95 % of the maximum rate of each server. The maximum
  * is measured first: the rate of replies while more messages arrive than the server can answer.
@@ -34,8 +38,7 @@ export const measureLatency = (size) =>
       pairs.map((pair) => () => rateOf(pair, size.seconds)),
       size.deadline,
     );
-    // A round of a tenth of a second (--tiny) may end before the first echo.
-    const maxima = rates.map((samples) => Math.max(1, median(samples)));
+    const maxima = rates.map((samples) => atLeastOne(median(samples)));
     for (const share of shares) {
       const found = await interleave(
         size.rounds,
@@ -63,7 +66,8 @@ export const measureLatency = (size) =>
  */
 async function rateOf({ generator }, seconds) {
   const { rate } = sampleOf(await generator.ask("exchange", { inFlight: 16, seconds }));
-  return sampleOf(await generator.ask("latency", { perSecond: rate * overload, seconds })).rate;
+  const perSecond = atLeastOne(rate * overload);
+  return sampleOf(await generator.ask("latency", { perSecond, seconds })).rate;
 }
 
 /** @param {Pair} pair @param {number} perSecond @param {number} seconds */
