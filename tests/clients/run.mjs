@@ -46,7 +46,7 @@ function run(command, args, { cwd, env = {}, ms }) {
 /** Extension -> commands that install the packages, and the one that runs the case. */
 const kinds = {
   ".mjs": {
-    helpers: ["check.mjs"],
+    helpers: ["check.mjs", "use-chat.mjs"],
     install: ({ packages }) => [
       ["npm", ["init", "-y"]],
       ["npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...packages]],
