@@ -40,7 +40,7 @@ const nextResponse = () =>
 
 /**
  * Sends a request, and closes its connection when `run` has resolved. Resolves when the server has
- * seen that: what it sends later has not reached the client.
+ * seen the close: an answer that it sends later does not reach the client.
  */
 async function leave(body: string, more: object, run: () => Promise<unknown>): Promise<void> {
   const headers = headersOf(0, more);
