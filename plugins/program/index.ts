@@ -363,6 +363,7 @@ class ProgramApplication {
   private onReady(text: string, { payload }: ReadyFrame): void {
     if (this.capabilities) return this.onInvalidLine(text, "a second ready line");
     this.capabilities = payload.can;
+    if (this.can("stop")) this.pendingMessages.writeStops();
     this.emitStateChanged();
   }
 

@@ -44,6 +44,8 @@ export class PendingEntry implements PendingMessage {
   isWritten = false;
   isReplying = false;
   isStopped = false;
+  /** The id of the person who stopped it. */
+  stoppedBy: string | undefined;
   /** The stored files of the message, once they were found. */
   files: MessageFiles | undefined;
   private readonly owner: PendingEntryOwner;
@@ -82,8 +84,9 @@ export class PendingEntry implements PendingMessage {
   }
 
   /** From now on only the grace period of the stop limits the message. */
-  stop(): void {
+  stop(by?: string): void {
     this.isStopped = true;
+    this.stoppedBy = by;
     this.cancelTimeout?.();
   }
 

@@ -46,11 +46,6 @@ interface FinishedMessage {
 
 const toKey = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
-/**
- * Passes messages of one session to the program one at a time: the next one when the one before
- * is accepted, stopped or settled. Sessions run in parallel. A message is not written before the
- * program accepts input, so that a restarted program can receive the waiting ones.
- */
 /** The fields of a line that name a conversation. */
 interface LineAddress {
   readonly channel?: string | undefined;
@@ -58,6 +53,11 @@ interface LineAddress {
   readonly payload: { readonly request_id?: string | undefined };
 }
 
+/**
+ * Passes messages of one session to the program one at a time: the next one when the one before
+ * is accepted, stopped or settled. Sessions run in parallel. A message is not written before the
+ * program accepts input, so that a restarted program can receive the waiting ones.
+ */
 export class PendingMessages {
   private readonly options: PendingMessagesOptions;
   private readonly hangDetector: HangDetector;
@@ -141,6 +141,12 @@ export class PendingMessages {
     );
     for (const entry of begun) this.stopWritten(entry, by);
     return begun;
+  }
+
+  /** The program has said that it knows stop: it reads of the messages that were stopped before. */
+  writeStops(): void {
+    for (const entry of this.live.values())
+      if (entry.isWritten && entry.isStopped) this.writeStop(entry);
   }
 
   /** Drops later lines about the finished messages of a session. */
@@ -273,12 +279,13 @@ export class PendingMessages {
    * program that has not announced that it knows the line might fail on it.
    */
   private stopWritten(entry: PendingEntry, by: string | undefined): void {
-    entry.stop();
-    const { knowsStop, running } = this.options;
-    const program = entry.isReplying || !knowsStop() ? undefined : running();
-    if (program?.acceptsInput() === true)
-      this.isFull = !program.write(encodeStop(entry.id, entry.message, by)) || this.isFull;
+    entry.stop(by);
+    if (this.options.knowsStop()) this.writeStop(entry);
     entry.leaveSession();
+  }
+
+  private writeStop({ id, message, stoppedBy, isReplying }: PendingEntry): void {
+    if (!isReplying) this.writeLine(encodeStop(id, message, stoppedBy));
   }
 
   private leaveSession(session: string): void {

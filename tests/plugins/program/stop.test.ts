@@ -43,6 +43,19 @@ describe("stop of a message that a program answers", () => {
     expect(received(harness)).toEqual(["message.send 1", "message.send 3"]);
   });
 
+  test("writes the line once the program has said that it knows it", async () => {
+    await using harness = await startProgram(`each((m) => {
+      console.error(m.type + " " + m.id);
+      if (m.payload.content === "go") say({ type: "ready", payload: { can: ["stop"] } });
+    });`);
+    const first = rejected(harness.deliver({ id: "a", content: "early" }));
+    await seen(harness, "message.send 1");
+    expect(harness.halt("a")).toEqual([{ id: "a", status: "stopping" }]);
+    expect(await first).toBe("stopped");
+    harness.deliver({ id: "b", content: "go", session: "other" }).catch(() => undefined);
+    await seen(harness, "message.stop 1");
+  });
+
   test("writes one line, before the next message of the session", async () => {
     await using harness = await startProgram(
       script.replace('console.error(m.type + " " + m.id)', "console.error(JSON.stringify(m))"),
