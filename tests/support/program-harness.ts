@@ -78,7 +78,8 @@ export async function startProgram(
   await kernel.start();
   let isStopped = false;
   const stop = async (): Promise<void> => {
-    if (!isStopped) await kernel.stop();
+    // An answer that never ends would take the most of the usual 10 s.
+    if (!isStopped) await kernel.stop({ timeoutMs: 2_000 });
     isStopped = true;
   };
   const status = () => kernel.services.program.status();
