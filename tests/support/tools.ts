@@ -48,6 +48,7 @@ const tools = {
   "redis-sentinel": { probe: ["--version"], debian: "redis-sentinel" },
   "redis-server": { probe: ["--version"], debian: "redis-server" },
   slowhttptest: { debian: "slowhttptest" },
+  strace: { probe: ["-V"], debian: "strace" },
   "systemd-analyze": { probe: ["--version"], debian: "systemd" },
   xclip: { debian: "xclip" },
   xdotool: { debian: "xdotool" },

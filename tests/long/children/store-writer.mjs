@@ -5,9 +5,9 @@ import { openSqliteStore } from "../../../dist/plugins/conversations/sqlite/inde
 const nothing = () => {};
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 const clock = { now: Date.now, monotonic: () => performance.now(), setTimeout, clearTimeout };
-const path = process.argv[2];
+const [, , path, durability = "process"] = process.argv;
 const address = { channel: "pico", session: "s" };
-const { store } = await openSqliteStore({ path, clock, log, random: randomBytes });
+const { store } = await openSqliteStore({ path, durability, clock, log, random: randomBytes });
 let seq = store.load(address)?.seq ?? 0;
 
 for (;;) {
