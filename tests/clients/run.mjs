@@ -52,6 +52,7 @@ const kinds = {
       ["npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...packages]],
     ],
     command: (file) => [process.execPath, [file]],
+    env: { COPILOTKIT_TELEMETRY_DISABLED: "true" },
   },
   ".py": {
     helpers: ["check.py"],
