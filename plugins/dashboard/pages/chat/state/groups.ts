@@ -131,7 +131,7 @@ function stateOf({ parts }: Draft, run: Run | undefined): AnswerState {
   if (run && run.endedAt === undefined) return "working";
   if (run?.outcome === "failed") return "failed";
   if (run?.outcome === "stopped" || run?.finishReason === "stopped") return "stopped";
-  return parts.some(({ isFinal }) => !isFinal) ? "incomplete" : "done";
+  return parts.some(({ isFinal, asked }) => !isFinal && !asked) ? "incomplete" : "done";
 }
 
 function toAnswer(draft: Draft, run: Run | undefined): Answer {

@@ -1,10 +1,11 @@
 /** Applies the frames of the server to a conversation. Loaded with the link. @module */
-import type {
-  ErrorPayload,
-  RunningRequest,
-  ServerFrame,
-  ServerMessageFrame,
-  UserTurn,
+import {
+  questionContent,
+  type ErrorPayload,
+  type RunningRequest,
+  type ServerFrame,
+  type ServerMessageFrame,
+  type UserTurn,
 } from "../../../../../lib/pico-wire/index.ts";
 import {
   appKey,
@@ -20,7 +21,7 @@ import {
   type UserMessage,
 } from "./thread.ts";
 import { fileOf } from "../files/stored-file.ts";
-import { kindOf, nameOf, toResultMessage } from "./turns.ts";
+import { kindOf, nameOf, toAsked, toResultMessage } from "./turns.ts";
 
 function endRun(
   thread: Thread,
@@ -73,11 +74,12 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   const kind = kindOf(payload);
   const isFinal = payload.final === true;
   const number = before?.seq ?? seq;
+  const question = payload.question && toAsked(id, payload.question, before?.asked);
   const message: AppMessage = {
     kind,
     key,
     at: before?.at ?? at,
-    content: payload.content,
+    content: question ? (before?.content ?? questionContent(payload.content)) : payload.content,
     isFinal,
     calls: payload.tool_calls ?? [],
     files: (payload.attachments ?? []).map(fileOf),
@@ -85,6 +87,7 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
     ...(requestId !== undefined && { requestId }),
     ...(before && isFinal && { endedAt: before.endedAt ?? at }),
     ...(model !== undefined && { model }),
+    ...(question && { asked: question }),
   };
   const contextUse = contextUseOf(payload.context_usage);
   const changed: Thread = {

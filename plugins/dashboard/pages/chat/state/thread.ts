@@ -1,5 +1,6 @@
 /** The messages of a conversation on the page, as plain data. @module */
 import type { RequestView } from "../../../shared/conversation-views.ts";
+import type { QuestionView } from "../../../shared/question-views.ts";
 
 /** A file of a message. Without a `url`, it was too large to be repeated. */
 export interface ShownFile {
@@ -51,6 +52,12 @@ export interface UserMessage extends Common {
   readonly reason?: string;
 }
 
+/** A question of the application, which its message asks. */
+export type AskedQuestion = QuestionView["question"] & {
+  /** Id of the question. */
+  readonly id: string;
+};
+
 /** A message of the application. */
 export interface AppMessage extends Common {
   readonly kind: "text" | "thought" | "tools";
@@ -61,6 +68,8 @@ export interface AppMessage extends Common {
   readonly calls: readonly unknown[];
   readonly files: readonly ShownFile[];
   readonly model?: string;
+  /** The question that the message asks. */
+  readonly asked?: AskedQuestion;
 }
 
 /** A sentence about the connection. */
