@@ -11,6 +11,8 @@ import { Files } from "./files/file-view.tsx";
 import { formatTime } from "./dates.ts";
 import { formatMs } from "./day-times.ts";
 import { Prose } from "./markdown/prose.tsx";
+import type { QuestionActs } from "./questions/acts.ts";
+import { questionPart } from "./questions/part.ts";
 import type { Answer, Row } from "./state/groups.ts";
 import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
 import type { Versions } from "./state/versions.ts";
@@ -18,7 +20,7 @@ import { Steps } from "./steps.tsx";
 import { readToolCall } from "./tool-calls.ts";
 
 /** Acts on a message. The functions stay the same while the page is open. */
-export interface MessageActs {
+export interface MessageActs extends QuestionActs {
   readonly edit: (message: UserMessage) => void;
   /** Sends the same message as a new version, or again if it failed. */
   readonly repeat: (message: UserMessage) => void;
@@ -219,7 +221,8 @@ function AnswerView({ answer, isLast, name, ...rest }: AnswerProps): JSX.Element
   const { acts, isReadOnly } = rest;
   const isWorking = state === "working";
   const last = segments.at(-1);
-  const isWriting = isWorking && last?.kind === "text" && !last.message.isFinal;
+  const isText = last?.kind === "text" && !last.message.asked;
+  const isWriting = isWorking && isText && !last.message.isFinal;
   const isPaused = isWorking && acts.pause.value !== undefined;
   return (
     <article
@@ -243,6 +246,8 @@ function AnswerView({ answer, isLast, name, ...rest }: AnswerProps): JSX.Element
             steps={segment.steps}
             isRunning={isWorking && segment === last}
           />
+        ) : segment.message.asked ? (
+          <Question key={segment.key} {...{ answer, acts }} message={segment.message} />
         ) : (
           <Text key={segment.key} isStreaming={isWriting && !isPaused && segment === last}>
             {segment.message}
@@ -290,10 +295,27 @@ function Text({ children: { content, files }, isStreaming }: TextProps): JSX.Ele
   );
 }
 
+interface QuestionProps {
+  readonly answer: Answer;
+  readonly message: TextMessage;
+  readonly acts: MessageActs;
+}
+
+/** The text of the question, until the code of its card is loaded. */
+function Question({ answer, message, acts }: QuestionProps): JSX.Element {
+  const card = questionPart.module.value;
+  if (!card) return <Text isStreaming={false}>{message}</Text>;
+  return <card.QuestionCard {...{ answer, message, acts }} />;
+}
+
 /** After this time, the page shows how long the application has worked. */
 const showElapsedMs = 10_000;
 
 function workOf({ segments }: Answer): string {
+  const isAsking = segments.some(
+    (one) => one.kind === "text" && one.message.asked?.state === "open",
+  );
+  if (isAsking) return "Waiting for your answer…";
   const last = segments.at(-1);
   const step = last?.kind === "steps" ? last.steps.at(-1) : undefined;
   if (step?.message.kind !== "tools") return "Thinking…";

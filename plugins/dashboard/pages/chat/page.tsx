@@ -13,6 +13,7 @@ import { useSite } from "../site.tsx";
 import type { ChannelProblem } from "../../shared/channel-problem.ts";
 import { createActs, renamed, type ConversationActs } from "./acts.ts";
 import { Composer, type ComposerHandle } from "./composer.tsx";
+import { questionPart } from "./questions/part.ts";
 import { Header, pageTitle } from "./header.tsx";
 import { Hello } from "./hello.tsx";
 import { List } from "./list.tsx";
@@ -112,6 +113,7 @@ function followServer(store: ChatStore): () => void {
   onSignedIn(() => store.reconnect());
   const removeKeys = addShortcuts({
     n: () => store.openNew(),
+    q: () => questionPart.use(({ showNextQuestion }) => showNextQuestion()),
     i: () => store.inspect(store.inspected.value === undefined ? "" : undefined),
   });
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -154,6 +156,9 @@ function createMessageActs(
     sendNow: ({ requestId }) => conversation.stopBefore(requestId),
     repeat: (message) => conversation.replace(message, message.content, message.files),
     inspect: (requestId) => store.inspect(requestId),
+    place: () =>
+      store.summaryOf(conversation) ?? { session: conversation.session, channel: "pico" },
+    reload: () => conversation.loadHistory(),
     pause: computed(() => {
       const isConnected = conversation.link.value.state === "open";
       if (!isConnected && !conversation.isReadOnly) return "connection";

@@ -35,7 +35,9 @@ export function useStickyScroll(name: string, first: string | undefined): Sticky
 
   const toEnd = (): void => {
     const element = box.current;
-    if (element) element.scrollTop = element.scrollHeight;
+    // A button that is being pressed must not move.
+    if (element && !element.querySelector(".question button:active"))
+      element.scrollTop = element.scrollHeight;
   };
   const onScroll = (): void => {
     const { scrollHeight, scrollTop, clientHeight } = box.current!;

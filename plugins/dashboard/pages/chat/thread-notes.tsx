@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../parts/button.tsx";
 import type { Conversation } from "./state/conversation.ts";
-import type { Thread } from "./state/thread.ts";
+import type { Message, Thread } from "./state/thread.ts";
 
 const announcedMs = 2_000;
 
@@ -13,9 +13,22 @@ interface AnnouncementProps {
   readonly name: string;
 }
 
-/** Tells screen readers once that an answer is complete; while it grows, nothing is announced. */
-export function Announcement({ thread: { runs }, name }: AnnouncementProps): JSX.Element {
+const isAsking = (message: Message): boolean =>
+  "asked" in message && message.asked?.state === "open";
+
+/**
+ * Tells screen readers once that an answer is complete, and that a question came. While an answer
+ * grows, nothing is announced.
+ */
+export function Announcement({ thread, name }: AnnouncementProps): JSX.Element {
+  const { runs, messages } = thread;
   const [text, setText] = useState("");
+  const asking = messages.filter(isAsking).length;
+  const askedBefore = useRef(0);
+  useEffect(() => {
+    if (asking > askedBefore.current) setText(`${name} asks and waits for your answer`);
+    askedBefore.current = asking;
+  }, [asking]);
   const done = [...runs.values()].filter(({ endedAt }) => endedAt !== undefined).length;
   const before = useRef(done);
   useEffect(() => {

@@ -8,6 +8,8 @@ export interface ToolCall {
   /** JSON, or text. */
   readonly output?: string;
   readonly isFailed: boolean;
+  /** True if `input` is longer than shown. */
+  readonly isCut?: true;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -47,6 +49,7 @@ export function readToolCall(call: unknown): ToolCall {
     name: textOf(name) || textOf(innerName) || textOf(tool) || textOf(inner) || "Tool",
     isFailed: (error !== undefined && error !== null) || status === "failed",
     ...(input !== undefined && { input }),
+    ...(input?.length === maxText && { isCut: true }),
     ...(said !== undefined && { output: said }),
   };
 }

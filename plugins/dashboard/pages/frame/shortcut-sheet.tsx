@@ -28,6 +28,7 @@ const sections = (modifier: string): readonly (readonly [string, readonly Row[]]
       ["New line", "⇧", "Enter"],
       ["Stop the answer", "Esc"],
       ["Edit the last message", "↑"],
+      ["Next open question", "q"],
       ["Inspect the request", "i"],
     ],
   ],

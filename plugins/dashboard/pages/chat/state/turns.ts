@@ -1,5 +1,9 @@
 /** Reads messages of the server. Loaded with the link and the history. @module */
-import { questionContent, type ServerMessage, type WireQuestion } from "../../../../../lib/pico-wire/index.ts";
+import {
+  questionContent,
+  type ServerMessage,
+  type WireQuestion,
+} from "../../../../../lib/pico-wire/index.ts";
 import type { RequestView, Turn } from "../../../shared/conversation-views.ts";
 import { fileOf } from "../files/stored-file.ts";
 import {

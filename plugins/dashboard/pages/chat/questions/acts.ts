@@ -1,0 +1,62 @@
+/** Sends the answer to a question. Loaded with the cards. @module */
+import type { AnsweredView } from "../../../shared/question-views.ts";
+import { requestAsOwner } from "../../live/owner.ts";
+import type { ConversationTarget } from "../state/store.ts";
+import type { AskedQuestion } from "../state/thread.ts";
+
+/** What a card needs of its conversation. */
+export interface QuestionActs {
+  /** The conversation of the question. */
+  readonly place: () => ConversationTarget;
+  /** Reads the stored messages again. */
+  readonly reload: () => Promise<void>;
+}
+
+/** An answer: one of `option`, `options`, `values`, `text` alone, or `dismiss`. */
+export interface GivenAnswer {
+  readonly option?: string;
+  readonly options?: readonly string[];
+  readonly values?: Readonly<Record<string, unknown>>;
+  readonly text?: string;
+  readonly dismiss?: true;
+}
+
+/** What the parts of a card that answer need. */
+export interface AnswerProps {
+  readonly asked: AskedQuestion;
+  /** True while an answer is under way. */
+  readonly isSending: boolean;
+  readonly send: (answer: GivenAnswer) => void;
+}
+
+/** What became of an answer. `late`: another one came first. */
+export type Sent =
+  | { readonly state: "settled" | "late" }
+  | { readonly state: "failed"; readonly problem: string };
+
+const endCodes: readonly unknown[] = ["already_settled", "unknown_question"];
+
+/**
+ * Sends an answer once. Nothing is kept for later: the question may be settled by then.
+ *
+ * @param id - Id of the question.
+ */
+export async function sendAnswer(
+  { place, reload }: QuestionActs,
+  id: string,
+  answer: GivenAnswer,
+): Promise<Sent> {
+  const { channel, session } = place();
+  const path = `/api/questions/${encodeURIComponent(id)}`;
+  const result = await requestAsOwner<AnsweredView>("POST", path, { channel, session, ...answer });
+  // The channel reports the settlement, if it is connected.
+  const isSettled = !("error" in result) || endCodes.includes(result.error.code);
+  if (isSettled) await reload();
+  if (!("error" in result)) return { state: "settled" };
+  const { status, code, message } = result.error;
+  if (code === "already_settled") return { state: "late" };
+  return {
+    state: "failed",
+    problem: status === 0 ? "Not sent. Try again." : `Not sent. ${message}`,
+  };
+}

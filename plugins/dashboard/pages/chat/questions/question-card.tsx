@@ -1,0 +1,172 @@
+/** A question of the application as a card. Loaded after the page. @module */
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { shortSettlementText } from "../../../shared/question-labels.ts";
+import { visibleText } from "../../../shared/visible-text.ts";
+import { serverNow } from "../../live/clock.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Ago } from "../../parts/time.tsx";
+import type { Answer } from "../state/groups.ts";
+import type { AppMessage, AskedQuestion } from "../state/thread.ts";
+import {
+  sendAnswer,
+  type AnswerProps,
+  type GivenAnswer,
+  type QuestionActs,
+  type Sent,
+} from "./acts.ts";
+import { Approval } from "./approval.tsx";
+import { Arguments } from "./arguments.tsx";
+import { ChoiceForm, ValuesForm } from "./forms.tsx";
+import { LinkAnswer } from "./link.tsx";
+
+interface CardProps {
+  readonly answer: Answer;
+  readonly message: AppMessage;
+  readonly acts: QuestionActs;
+}
+
+/** Open: the question with its buttons. Settled: one line, which opens. */
+export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element {
+  const { asked, at, content } = message;
+  const { isSending, sent, send } = useAnswer(asked!.id, acts);
+  const heading = useId();
+  const box = useRef<HTMLDivElement>(null);
+  const { settled, title } = asked!;
+  const hadFocus = useRef(false);
+  hadFocus.current = box.current?.contains(document.activeElement) ?? hadFocus.current;
+  useEffect(() => {
+    // The buttons go: the focus stays at the card, so that the keyboard does.
+    if (settled && hadFocus.current) box.current?.focus();
+  }, [settled]);
+  const texts = (
+    <>
+      <Arguments answer={answer} asked={asked!} />
+      <p class="asked" dir="auto">
+        {visibleText(content)}
+      </p>
+    </>
+  );
+  const isLate = sent?.state === "late";
+  if (asked!.state === "settled")
+    return (
+      <div class="question settled" ref={box} tabIndex={-1}>
+        {isLate && <p class="late">Another answer came first.</p>}
+        <Folded asked={asked!} at={at}>
+          {texts}
+        </Folded>
+        <Status text="" />
+      </div>
+    );
+  return (
+    <div
+      class="question"
+      role="group"
+      aria-labelledby={heading}
+      ref={box}
+      tabIndex={-1}
+      data-open-question
+    >
+      <header>
+        <Icon name={icons[asked!.kind]} />
+        <div class="grow">
+          <h2 id={heading} dir="auto">
+            {visibleText(title ?? titles[asked!.kind])}
+          </h2>
+          <p class="muted xs">
+            Waiting for you, asked <Ago at={at} now={serverNow()} />
+          </p>
+        </div>
+      </header>
+      {texts}
+      <AnswerPart {...{ asked: asked!, isSending, send }} />
+      <Status text={sent?.state === "failed" ? sent.problem : ""} />
+    </div>
+  );
+}
+
+const icons = {
+  approval: "shield-check",
+  choice: "list-filter",
+  form: "file-text",
+  link: "external-link",
+} as const;
+const titles = {
+  approval: "Allow this?",
+  choice: "Choose",
+  form: "Enter the values",
+  link: "Open this address?",
+} as const;
+
+function AnswerPart(props: AnswerProps): JSX.Element {
+  switch (props.asked.kind) {
+    case "approval":
+      return <Approval {...props} />;
+    case "choice":
+      return <ChoiceForm {...props} />;
+    case "form":
+      return <ValuesForm {...props} />;
+    case "link":
+      return <LinkAnswer {...props} />;
+  }
+}
+
+/** Stays in the page, so that a new text is announced. */
+const Status = ({ text }: { readonly text: string }): JSX.Element => (
+  <p class="problem" role="status" aria-live="polite" hidden={text === ""}>
+    {text}
+  </p>
+);
+
+/** A second click while an answer is under way sends nothing. */
+function useAnswer(id: string, acts: QuestionActs) {
+  const [sent, setSent] = useState<Sent>();
+  const [isSending, setSending] = useState(false);
+  const isBusy = useRef(false);
+  const send = async (answer: GivenAnswer): Promise<void> => {
+    if (isBusy.current) return;
+    isBusy.current = true;
+    setSending(true);
+    const result = await sendAnswer(acts, id, answer);
+    setSent(result);
+    // A settled question keeps its buttons off until the settlement is drawn.
+    if (result.state !== "failed") return;
+    isBusy.current = false;
+    setSending(false);
+  };
+  return { sent, isSending, send: (answer: GivenAnswer) => void send(answer) };
+}
+
+interface FoldedProps {
+  readonly asked: AskedQuestion;
+  readonly at: number;
+  readonly children: ComponentChildren;
+}
+
+function Folded({ asked, at, children }: FoldedProps): JSX.Element {
+  const { settled, options, title } = asked;
+  const effect = options?.find(({ id }) => id === settled?.option)?.effect;
+  const isYes = settled?.outcome === "answered" && effect !== "deny";
+  const line = settled ? shortSettlementText(asked, settled, at) : "Settled";
+  return (
+    <details>
+      <summary>
+        <Icon name={isYes ? "circle-check" : "circle-x"} small tone={isYes ? "ok" : ""} />
+        <span class="grow" dir="auto">
+          {title !== undefined && <b>{visibleText(title)}: </b>}
+          {visibleText(line)}
+        </span>
+      </summary>
+      {children}
+    </details>
+  );
+}
+
+/** Moves to the next open card, never to one of its buttons. */
+export function showNextQuestion(): void {
+  const cards = [...document.querySelectorAll<HTMLElement>("[data-open-question]")];
+  const at = cards.findIndex((card) => card.contains(document.activeElement));
+  const next = cards[(at + 1) % cards.length];
+  next?.scrollIntoView({ block: "nearest" });
+  next?.focus({ preventScroll: true });
+}
