@@ -56,10 +56,10 @@ export const rows = (page: Page) =>
     );
 
 /** Starts the launcher and a browser that is signed in. */
-export async function startChat() {
+export async function startChat(command: readonly string[] = [process.execPath, program]) {
   const home = await mkdtemp(join(tmpdir(), "doorward-runs-"));
   await mkdir(join(home, "home"), { mode: 0o700 });
-  const handler = { command: [process.execPath, program], restart: "always" };
+  const handler = { command, cwd: home, restart: "always" };
   const config = { channels: { pico: { enabled: true } }, handler };
   await writeFile(join(home, "home", "config.json"), JSON.stringify(config), { mode: 0o600 });
   const env = {

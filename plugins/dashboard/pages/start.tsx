@@ -3,7 +3,7 @@ import { hydrate, render, type ComponentType } from "preact";
 import { forgetChat } from "./chat/state/forget.ts";
 import { startClock } from "./live/clock.ts";
 import { hydration } from "./live/hydration.ts";
-import { loadLater } from "./live/later.ts";
+import { later, loadLater } from "./live/later.ts";
 import { reportReady } from "./live/readiness.ts";
 import { Layers } from "./frame/layers.tsx";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
@@ -11,6 +11,8 @@ import { onSignedOut } from "./frame/sign-out.ts";
 import { startShortcuts } from "./frame/shortcuts.ts";
 import { theme } from "./frame/theme.ts";
 import { SiteContext, type SiteFacts } from "./site.tsx";
+
+const questions = later(() => import("./frame/open-questions.ts"));
 
 /** Content of the element `#data`. */
 export interface DocumentData<T> {
@@ -51,4 +53,5 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
   document.documentElement.dataset["ready"] = "";
   loadLater();
   reportReady();
+  questions.use(({ followQuestions }) => followQuestions());
 }

@@ -3,7 +3,7 @@ import { computed, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ConversationsView } from "../../shared/conversation-views.ts";
-import { counts } from "../frame/counts.ts";
+import { counts, countedTitle } from "../frame/counts.ts";
 import { addShortcuts } from "../frame/shortcuts.ts";
 import { later } from "../live/later.ts";
 import { onSignedIn } from "../live/owner.ts";
@@ -58,7 +58,7 @@ export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
   }, [store]);
   const { conversation } = store.place.value;
   useSignalEffect(() => {
-    document.title = `${pageTitle(store)} · Doorward`;
+    document.title = countedTitle(`${pageTitle(store)} · Doorward`);
     document.body.classList.toggle("in-thread", store.place.value.conversation !== undefined);
   });
   useSignalEffect(() => {

@@ -72,7 +72,14 @@ function LiveState(): JSX.Element {
 }
 
 function Count({ page }: { readonly page: PageLink }): JSX.Element | null {
-  const { unread, findings } = counts.value;
+  const { unread, findings, questions } = counts.value;
+  if (page.path === "/overview" && questions > 0)
+    return (
+      <span class="count warn">
+        <span class="unseen">, open questions: </span>
+        {questions}
+      </span>
+    );
   if (page.path === "/chat" && unread > 0)
     return (
       <span class="count">

@@ -163,6 +163,7 @@ const eventTypes: readonly (keyof FeedEvents)[] = [
   "signed-out",
   "token",
   "program",
+  "questions",
   "settings",
   "log",
   "log-skipped",
