@@ -20,7 +20,7 @@ const endings: Readonly<Record<string, string>> = {
   lost: "Lost: the application ended or was restarted",
 };
 
-/** What became of a question, in the words of its options. */
+/** The outcome of a question, in the words of its options. */
 function outcomeText(
   { options = [] }: Pick<Question, "options">,
   { outcome, option, options: chosen, text }: QuestionSettlement,

@@ -12,7 +12,7 @@ import { formatTime } from "./dates.ts";
 import { formatMs } from "./day-times.ts";
 import { Prose } from "./markdown/prose.tsx";
 import type { QuestionActs } from "./questions/acts.ts";
-import { questionPart } from "./questions/part.ts";
+import { questionCard } from "./questions/part.ts";
 import type { Answer, Row } from "./state/groups.ts";
 import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
 import type { Versions } from "./state/versions.ts";
@@ -303,9 +303,9 @@ interface QuestionProps {
 
 /** The text of the question, until the code of its card is loaded. */
 function Question({ answer, message, acts }: QuestionProps): JSX.Element {
-  const card = questionPart.module.value;
-  if (!card) return <Text isStreaming={false}>{message}</Text>;
-  return <card.QuestionCard {...{ answer, message, acts }} />;
+  const Card = questionCard();
+  if (!Card) return <Text isStreaming={false}>{message}</Text>;
+  return <Card {...{ answer, message, acts }} />;
 }
 
 /** After this time, the page shows how long the application has worked. */

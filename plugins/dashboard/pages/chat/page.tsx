@@ -13,7 +13,7 @@ import { useSite } from "../site.tsx";
 import type { ChannelProblem } from "../../shared/channel-problem.ts";
 import { createActs, renamed, type ConversationActs } from "./acts.ts";
 import { Composer, type ComposerHandle } from "./composer.tsx";
-import { questionPart } from "./questions/part.ts";
+import { showNextQuestion } from "./questions/part.ts";
 import { Header, pageTitle } from "./header.tsx";
 import { Hello } from "./hello.tsx";
 import { List } from "./list.tsx";
@@ -113,7 +113,7 @@ function followServer(store: ChatStore): () => void {
   onSignedIn(() => store.reconnect());
   const removeKeys = addShortcuts({
     n: () => store.openNew(),
-    q: () => questionPart.use(({ showNextQuestion }) => showNextQuestion()),
+    q: showNextQuestion,
     i: () => store.inspect(store.inspected.value === undefined ? "" : undefined),
   });
   const onKeyDown = (event: KeyboardEvent): void => {

@@ -4,7 +4,7 @@ import { requestAsOwner } from "../../live/owner.ts";
 import type { ConversationTarget } from "../state/store.ts";
 import type { AskedQuestion } from "../state/thread.ts";
 
-/** What a card needs of its conversation. */
+/** The conversation, as far as a card uses it. */
 export interface QuestionActs {
   /** The conversation of the question. */
   readonly place: () => ConversationTarget;
@@ -21,7 +21,7 @@ export interface GivenAnswer {
   readonly dismiss?: true;
 }
 
-/** What the parts of a card that answer need. */
+/** The question, and how its buttons answer it. */
 export interface AnswerProps {
   readonly asked: AskedQuestion;
   /** True while an answer is under way. */
@@ -29,7 +29,7 @@ export interface AnswerProps {
   readonly send: (answer: GivenAnswer) => void;
 }
 
-/** What became of an answer. `late`: another one came first. */
+/** The effect of an answer. `late`: another one came first. */
 export type Sent =
   | { readonly state: "settled" | "late" }
   | { readonly state: "failed"; readonly problem: string };

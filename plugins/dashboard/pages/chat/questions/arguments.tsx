@@ -1,4 +1,4 @@
-/** The arguments of the tool call behind a question: what will run. Loaded after the page. @module */
+/** The arguments of the tool call behind a question. Loaded after the page. @module */
 import type { JSX } from "preact";
 import { visibleText } from "../../../shared/visible-text.ts";
 import { Notice } from "../../parts/states.tsx";
@@ -20,7 +20,7 @@ interface ArgumentsProps {
   readonly asked: AskedQuestion;
 }
 
-/** Stands above the words of the model, which may differ from what runs. */
+/** Precedes the words of the model, which may differ from the call that runs. */
 export function Arguments({ answer, asked }: ArgumentsProps): JSX.Element | null {
   const { toolCallId } = asked;
   if (toolCallId === undefined) return null;

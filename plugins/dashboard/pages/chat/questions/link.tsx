@@ -27,7 +27,7 @@ export function LinkAnswer({ asked, isSending, send }: AnswerProps): JSX.Element
       {isForeign && (
         <Notice tone="warn">The name has letters that may look like others. Check it.</Notice>
       )}
-      {!url && <Notice tone="warn">This is no web address, so it does not open here.</Notice>}
+      {!url && <Notice tone="warn">This is not a web address, so it does not open here.</Notice>}
       <div class="row wrap">
         {url && (
           <LinkButton

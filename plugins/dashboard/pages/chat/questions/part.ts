@@ -1,4 +1,10 @@
-/** The code of the cards, which loads after the page. @module */
+/** The cards of questions, whose code loads after the page. @module */
 import { later } from "../../live/later.ts";
 
-export const questionPart = later(() => import("./question-card.tsx"));
+const part = later(() => import("./question-card.tsx"));
+
+/** @returns Undefined until the card is loaded. */
+export const questionCard = () => part.module.value?.QuestionCard;
+
+/** Moves to the next open card. */
+export const showNextQuestion = (): void => part.use((card) => card.showNextQuestion());

@@ -28,7 +28,7 @@ interface CardProps {
 
 /** Open: the question with its buttons. Settled: one line, which opens. */
 export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element {
-  const { asked, at, content } = message;
+  const { asked, at } = message;
   const { isSending, sent, send } = useAnswer(asked!.id, acts);
   const heading = useId();
   const box = useRef<HTMLDivElement>(null);
@@ -43,7 +43,7 @@ export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element 
     <>
       <Arguments answer={answer} asked={asked!} />
       <p class="asked" dir="auto">
-        {visibleText(content)}
+        {visibleText(asked!.content)}
       </p>
     </>
   );

@@ -1,11 +1,11 @@
 /** Applies the frames of the server to a conversation. Loaded with the link. @module */
-import {
-  questionContent,
-  type ErrorPayload,
-  type RunningRequest,
-  type ServerFrame,
-  type ServerMessageFrame,
-  type UserTurn,
+import type { ChatQuestion } from "../../../../../lib/pico-link/browser.ts";
+import type {
+  ErrorPayload,
+  RunningRequest,
+  ServerFrame,
+  ServerMessageFrame,
+  UserTurn,
 } from "../../../../../lib/pico-wire/index.ts";
 import {
   appKey,
@@ -16,12 +16,13 @@ import {
   setRun,
   userKey,
   type AppMessage,
+  type AskedQuestion,
   type Run,
   type Thread,
   type UserMessage,
 } from "./thread.ts";
 import { fileOf } from "../files/stored-file.ts";
-import { kindOf, nameOf, toAsked, toResultMessage } from "./turns.ts";
+import { kindOf, nameOf, toResultMessage } from "./turns.ts";
 
 function endRun(
   thread: Thread,
@@ -74,12 +75,11 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   const kind = kindOf(payload);
   const isFinal = payload.final === true;
   const number = before?.seq ?? seq;
-  const question = payload.question && toAsked(id, payload.question, before?.asked);
   const message: AppMessage = {
     kind,
     key,
     at: before?.at ?? at,
-    content: question ? (before?.content ?? questionContent(payload.content)) : payload.content,
+    content: payload.content,
     isFinal,
     calls: payload.tool_calls ?? [],
     files: (payload.attachments ?? []).map(fileOf),
@@ -87,7 +87,7 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
     ...(requestId !== undefined && { requestId }),
     ...(before && isFinal && { endedAt: before.endedAt ?? at }),
     ...(model !== undefined && { model }),
-    ...(question && { asked: question }),
+    ...(before?.asked && { asked: before.asked }),
   };
   const contextUse = contextUseOf(payload.context_usage);
   const changed: Thread = {
@@ -205,6 +205,19 @@ function usageOf(usage: unknown): Pick<Run, "usage"> {
       ...(output !== undefined && { output }),
     },
   };
+}
+
+/** Adds a question to its message, whose frame precedes it. The text of the open question stays. */
+export function receiveQuestion(
+  thread: Thread,
+  { requestId: _, ...question }: ChatQuestion,
+): Thread {
+  const message = thread.messages.findLast(({ key }) => key === appKey(question.id));
+  if (!message || message.kind === "user" || message.kind === "note") return thread;
+  const content = message.asked?.content ?? question.content;
+  // The server has checked the kind and the schema.
+  const asked = { ...message.asked, ...question, content } as AskedQuestion;
+  return putIn(thread, { ...message, asked });
 }
 
 /** Applies a frame of the server. Frames that show nothing leave the thread as it is. */

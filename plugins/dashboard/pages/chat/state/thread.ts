@@ -56,6 +56,8 @@ export interface UserMessage extends Common {
 export type AskedQuestion = QuestionView["question"] & {
   /** Id of the question. */
   readonly id: string;
+  /** The text. If the page did not see the question open, with the settlement. */
+  readonly content: string;
 };
 
 /** A message of the application. */

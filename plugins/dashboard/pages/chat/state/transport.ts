@@ -4,7 +4,7 @@ import type { Client, ChatStateChange, ChatError } from "../../../../../lib/pico
 import { serverNow } from "../../live/clock.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
 import { channelProblem, openLink, preferEvents, usesEvents } from "./link.ts";
-import { greet, receive, rejectMessage, renumber } from "./receive.ts";
+import { greet, receive, receiveQuestion, rejectMessage, renumber } from "./receive.ts";
 import {
   isReceived,
   patchUser,
@@ -117,6 +117,7 @@ export class Transport {
         const { code, message } = frame.payload;
         if (code !== "unknown_type") owner.note(message || code);
       },
+      onQuestion: (question) => owner.change((thread) => receiveQuestion(thread, question)),
       onGap: ({ reason }) => {
         owner.change((thread) => (thread.joinedAt === undefined ? forgetOpenRuns(thread) : thread));
         if (reason === "epoch_changed") owner.change(renumber);

@@ -1,9 +1,5 @@
 /** Reads messages of the server. Loaded with the link and the history. @module */
-import {
-  questionContent,
-  type ServerMessage,
-  type WireQuestion,
-} from "../../../../../lib/pico-wire/index.ts";
+import type { ServerMessage } from "../../../../../lib/pico-wire/index.ts";
 import type { RequestView, Turn } from "../../../shared/conversation-views.ts";
 import { fileOf } from "../files/stored-file.ts";
 import {
@@ -12,7 +8,6 @@ import {
   setRun,
   userKey,
   type AppMessage,
-  type AskedQuestion,
   type Message,
   type Run,
   type Thread,
@@ -35,20 +30,6 @@ export const nameOf = (
   sender: { id: string; name?: string } | undefined,
 ): Pick<UserMessage, "sender"> =>
   sender === undefined || sender.id === "owner" ? {} : { sender: sender.name ?? sender.id };
-
-/**
- * Reads the question of a message.
- *
- * @param before - What is known: an update may say only how the question was settled.
- */
-export function toAsked(
-  id: string,
-  { tool_call_id: toolCallId, expires_at: expiresAt, ...rest }: WireQuestion,
-  before: AskedQuestion | undefined,
-): AskedQuestion {
-  const named = { ...(toolCallId && { toolCallId }), ...(expiresAt && { expiresAt }) };
-  return { ...before, ...(rest as Omit<AskedQuestion, "id">), ...named, id };
-}
 
 /** The results of tools that a client ran, as the first step of the answer to them. */
 export function toResultMessage(
@@ -80,13 +61,13 @@ function fromTurn(turn: Turn): Message {
     key: appKey(id),
     seq,
     at,
-    content: turn.question ? questionContent(content) : content,
+    content,
     isFinal: turn.complete !== false,
     calls: turn.toolCalls ?? [],
     files,
     ...(turn.inReplyTo !== undefined && { requestId: turn.inReplyTo }),
     ...(model !== undefined && { model }),
-    ...(turn.question && { asked: { ...turn.question, id } }),
+    ...(turn.question && { asked: { ...turn.question, id, content } }),
   };
 }
 
