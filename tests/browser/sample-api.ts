@@ -281,6 +281,7 @@ export const conversationList = (searches = true): ConversationsView => ({
 });
 
 export const sampleAnswers: Readonly<Record<string, object>> = {
+  "GET /api/questions": { questions: [] },
   "GET /api/channels": { channels: [] },
   "GET /api/tokens": { tokens },
   "GET /api/sessions": { sessions },
