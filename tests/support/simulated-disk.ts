@@ -106,7 +106,7 @@ const endOf = (change: Change): number =>
   change.kind === "truncate" ? change.size : change.at + change.data.length;
 
 /**
- * What is in a file after the power failed: everything that a complete sync covers, and of the rest
+ * The content of a file after the power failed: all that a complete sync covers, and of the rest
  * any part, sector by sector.
  *
  * @param steps - Until the moment of the failure.
