@@ -14,7 +14,7 @@ import {
 } from "./follower.ts";
 import { upToOf } from "./pieces.ts";
 import { runQuestionOf, type RunQuestion } from "./questions.ts";
-import { Refusal, stoppingRefusal } from "./refusal.ts";
+import { refuse, stoppingRefusal } from "./refusal.ts";
 import { maxTools } from "./tools.ts";
 
 /** Texts of one answer, in UTF-16 code units. A longer answer fails. */
@@ -224,7 +224,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     if (!text.startsWith(old))
       for (const follower of this.followers) follower.noteReplaced(message, old);
     if (this.length > maxAnswerLength)
-      this.fail(new Refusal("reply_too_large", "The reply is longer than 16 Mi characters."));
+      this.fail(refuse("reply_too_large", "The reply is longer than 16 Mi characters."));
   }
 
   private finish(end: RunEnd): void {

@@ -5,7 +5,7 @@ import type { Clock } from "../../kernel/index.ts";
 import { parseObject } from "../../lib/pico-wire/index.ts";
 import { bodyType, readBody } from "../http/kit.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
-import { Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./refusal.ts";
 
 interface BodyOptions {
   /** Whether the digest of the body is needed. @defaultValue `false` */
@@ -33,21 +33,21 @@ function assertType(request: IncomingMessage): void {
     request.headers["transfer-encoding"] !== undefined;
   if (!hasBody && type === "") throw invalidJson();
   const message = "The body must have Content-Type: application/json.";
-  throw new Refusal("unsupported_media_type", message);
+  throw refuse("unsupported_media_type", message);
 }
 
 const invalidJson = (): Refusal =>
-  new Refusal(
+  refuse(
     "invalid_json",
     "The body must be a JSON object in UTF-8 with at most 64 levels and 65,536 values.",
   );
 const problems = {
   body_too_large: (maxBytes: number) =>
-    new Refusal("too_large", `The body may have at most ${maxBytes} bytes.`),
-  request_timeout: () => new Refusal("body_timeout", "The body arrived too slowly."),
+    refuse("too_large", `The body may have at most ${maxBytes} bytes.`),
+  request_timeout: () => refuse("body_timeout", "The body arrived too slowly."),
   busy: () => {
     const message = "Too many messages wait for the application. Try again shortly.";
-    return new Refusal("rate_limited", message, { headers: { "Retry-After": "1" } });
+    return refuse("rate_limited", message, { headers: { "Retry-After": "1" } });
   },
 };
 

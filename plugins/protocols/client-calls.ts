@@ -1,7 +1,7 @@
 // Remembers the tool calls that clients must run, and matches the results that they send.
 import { isObject } from "../../lib/util.ts";
 import type { Channels, PreviousTurn, ToolCall, ToolResult } from "../channels/index.ts";
-import { Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./refusal.ts";
 
 /** Calls that are remembered, and for how long. Older ones are found in the conversation. */
 const maxIssued = 4_096;
@@ -130,7 +130,7 @@ function toNames(call: unknown): ToolNames[] {
 }
 
 const unknownCall = (id: string): Refusal =>
-  new Refusal(
+  refuse(
     "unknown_tool_call",
     `No reply of this session has asked for the tool call ${JSON.stringify(id.slice(0, 60))}. ` +
       "Send the results to the session that received the call.",

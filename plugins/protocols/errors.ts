@@ -1,7 +1,8 @@
 // Codes and statuses of rejected requests and failed answers, for all protocols.
+import { isRequestError } from "../http/request-error.ts";
 import { codeOf } from "../../kernel/index.ts";
 import type { RunEnd } from "./follower.ts";
-import { Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./refusal.ts";
 
 /** Code -> status. A protocol may have further codes. */
 export const refusals = {
@@ -55,7 +56,7 @@ const retryable = ["no_application", "not_running", "store_unavailable"];
 
 /** Converts a failed delivery or run. Details of other errors stay in the log. */
 export function toRefusal(error: unknown): Refusal {
-  if (error instanceof Refusal) return error;
+  if (isRequestError(error)) return error;
   return refusalOf(codeOf(error), error);
 }
 
@@ -73,14 +74,14 @@ function refusalOf(given: string, error?: unknown): Refusal {
   const code = clientCodes[given] ?? given;
   if (!isKnown(code)) return giveUp("internal", "The message could not be processed.");
   if (retryable.includes(code))
-    return new Refusal(code, sentences[code]!, { headers: { "Retry-After": "1" } });
+    return refuse(code, sentences[code]!, { headers: { "Retry-After": "1" } });
   if (forwarded.includes(code) && error instanceof Error) return giveUp(code, error.message);
   return giveUp(code, sentences[code] ?? "The message could not be processed.");
 }
 
 /** The application may have acted on the message, so clients must not repeat it by themselves. */
 const giveUp = (code: RefusalCode, message: string): Refusal =>
-  new Refusal(code, message, { headers: { "x-should-retry": "false" } });
+  refuse(code, message, { headers: { "x-should-retry": "false" } });
 
 /** True if only the connection ends, while the answer may continue: at a stop or a new token. */
 export const isCut = ({ code }: Refusal): boolean =>

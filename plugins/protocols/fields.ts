@@ -1,16 +1,16 @@
 // Reads typed fields of a request body. `null` counts as absent.
 import { isObject } from "../../lib/util.ts";
-import { Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./refusal.ts";
 
 /** A JSON object of a client. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 export const invalidType = (param: string, expected: string): Refusal =>
-  new Refusal("invalid_type", `${param} must be ${expected}.`, { param });
+  refuse("invalid_type", `${param} must be ${expected}.`, { param });
 export const unsupported = (param: string, message: string): Refusal =>
-  new Refusal("unsupported_value", message, { param });
+  refuse("unsupported_value", message, { param });
 export const missing = (param: string): Refusal =>
-  new Refusal("missing_required_parameter", `The field ${param} is missing.`, { param });
+  refuse("missing_required_parameter", `The field ${param} is missing.`, { param });
 
 /** Reads a key of the object itself, so that inherited names have no effect. */
 export function own(object: JsonObject, key: string): unknown {

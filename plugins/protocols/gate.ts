@@ -13,7 +13,7 @@ import {
 import { createKeyedBuckets } from "../pico-server/connection/rate-limit.ts";
 import type { Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
-import { Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./refusal.ts";
 import { toClientName } from "./user-agent.ts";
 
 /** A client that may use the protocol: with the token, or as a person whom the host names. */
@@ -88,17 +88,16 @@ const bearerPattern = /^bearer +(\S.*)$/i;
 
 function readBearer(request: IncomingMessage): string | undefined {
   const found = readAuthorizations(request);
-  if (found.length > 1)
-    throw new Refusal("invalid_api_key", "Send the Authorization header only once.");
+  if (found.length > 1) throw refuse("invalid_api_key", "Send the Authorization header only once.");
   const [, value] = bearerPattern.exec(found[0] ?? "") ?? [];
   return value === undefined ? undefined : Buffer.from(value, "latin1").toString("utf8").trim();
 }
 
 const tooMany = (message: string, seconds: number): Refusal =>
-  new Refusal("rate_limited", message, { headers: { "Retry-After": String(seconds) } });
+  refuse("rate_limited", message, { headers: { "Retry-After": String(seconds) } });
 
 function wrongToken(message: string, challenge: string): Refusal {
-  return new Refusal("invalid_api_key", message, { headers: { "WWW-Authenticate": challenge } });
+  return refuse("invalid_api_key", message, { headers: { "WWW-Authenticate": challenge } });
 }
 
 class RequestGate implements Gate {
@@ -145,7 +144,7 @@ class RequestGate implements Gate {
     if (origin === undefined) return {};
     if (!this.isAllowed(request, origin)) {
       const message = "Pages of this origin may not send requests. Add it to allow_origins.";
-      throw new Refusal("origin_not_allowed", message);
+      throw refuse("origin_not_allowed", message);
     }
     return {
       "Access-Control-Allow-Origin": origin,
@@ -177,7 +176,7 @@ class RequestGate implements Gate {
       .catch((error: unknown) => {
         if (codeOf(error) !== "store_unavailable") throw error;
         const message = "The token cannot be checked now. Try again shortly.";
-        throw new Refusal("store_unavailable", message, { headers: { "Retry-After": "5" } });
+        throw refuse("store_unavailable", message, { headers: { "Retry-After": "5" } });
       });
     if (verdict.outcome === "limited")
       throw tooMany("Too many wrong tokens.", verdict.retryAfterSeconds);

@@ -32,7 +32,7 @@ export {
   type RunQuestion,
 } from "./questions.ts";
 export { startProtocol, type Protocol, type ProtocolEvents } from "./protocol.ts";
-export { Refusal } from "./refusal.ts";
+export { refuse, type Refusal } from "./refusal.ts";
 export {
   decodeName,
   openEvents,

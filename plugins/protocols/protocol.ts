@@ -8,7 +8,7 @@ import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
 import { ClientCalls } from "./client-calls.ts";
 import { createGate } from "./gate.ts";
-import { Refusal, stoppingRefusal } from "./refusal.ts";
+import { refuse, stoppingRefusal } from "./refusal.ts";
 import { Runs } from "./runs.ts";
 import type { ProtocolServerOptions } from "./server.ts";
 
@@ -183,7 +183,7 @@ function addressFor(
 }
 
 function endAll(runs: Runs, code: string, message: string): void {
-  runs.failAll(() => new Refusal(code, message, { headers: { "Retry-After": "1" } }));
+  runs.failAll(() => refuse(code, message, { headers: { "Retry-After": "1" } }));
 }
 
 /** A replaced or removed token ends the answers that its clients receive. */

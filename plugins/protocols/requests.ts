@@ -3,7 +3,7 @@ import type { CommonConfig } from "./config.ts";
 import { resolveSession } from "../pico-server/handshake/identity.ts";
 import { readJson, type JsonBody } from "./body.ts";
 import { readText, unsupported, type JsonObject } from "./fields.ts";
-import { accessEnded, Refusal } from "./refusal.ts";
+import { accessEnded, refuse } from "./refusal.ts";
 import type { JoinedRun, KeptRun } from "./runs.ts";
 import type { Protocol } from "./protocol.ts";
 import type { Call, JsonReply } from "./server.ts";
@@ -41,7 +41,7 @@ export async function sessionOf(
   const resolved = resolveSession(access, session, () => session);
   if (resolved !== undefined) return resolved;
   // The same text whether or not the session exists.
-  throw new Refusal("session_forbidden", "You may not use this session.", { param });
+  throw refuse("session_forbidden", "You may not use this session.", { param });
 }
 
 /** A request that was read. */
@@ -158,7 +158,7 @@ export function startRun(
   { session, id, turn, isRepeatable = true, isExpendable = false, settled }: MessageOptions,
 ): JoinedRun {
   if (!isOpen())
-    throw new Refusal("not_running", "Doorward is starting or stopping.", {
+    throw refuse("not_running", "Doorward is starting or stopping.", {
       headers: { "Retry-After": "1" },
     });
   const { content, media, previous, metadata, left: _, ...rest } = turn;

@@ -6,7 +6,7 @@ import type { PicoProtocol } from "../pico-server/index.ts";
 import { AnswerRun } from "./answer-run.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { RunEnd } from "./follower.ts";
-import { Refusal } from "./refusal.ts";
+import { refuse } from "./refusal.ts";
 import { offeredNames } from "./tools.ts";
 
 /** Answers that a repeated request may still read. */
@@ -122,13 +122,13 @@ export class Runs {
     if (known) {
       request.settled();
       if (known.digest !== digest)
-        throw new Refusal("id_reused", "Another message already used this id or Idempotency-Key.");
+        throw refuse("id_reused", "Another message already used this id or Idempotency-Key.");
       return this.join(known, request.sender);
     }
     if (this.active.size >= Math.max(minActive, this.options.maxRequests())) {
       const headers = { "Retry-After": "5" };
       request.settled();
-      throw new Refusal("rate_limited", "Too many replies are in progress.", { headers });
+      throw refuse("rate_limited", "Too many replies are in progress.", { headers });
     }
     return this.join(this.open(request, key, digest), request.sender);
   }
@@ -259,7 +259,7 @@ export class Runs {
     const seconds = answerMs() / 1_000;
     const onTimeout = (): void => {
       const message = `The reply did not end within ${seconds} s.`;
-      run.fail(new Refusal("no_answer", message, { headers: { "x-should-retry": "false" } }));
+      run.fail(refuse("no_answer", message, { headers: { "x-should-retry": "false" } }));
       void channel.stop(session, id, sender);
     };
     timer = clock.setTimeout(onTimeout, answerMs());
@@ -276,7 +276,7 @@ export class Runs {
       const status = await channel.deliver({ ...message, at: clock.now() }, { dedupe: true });
       if (status === "accepted") return run.accepted();
       const text = "The application has this message already, but its reply is no longer kept.";
-      run.fail(new Refusal("id_reused", text, { headers: { "x-should-retry": "false" } }));
+      run.fail(refuse("id_reused", text, { headers: { "x-should-retry": "false" } }));
     } catch (error) {
       if (codeOf(error) === "internal") log.error({ err: error }, "message could not be processed");
       run.rejected(error);

@@ -8,7 +8,7 @@ import type { CommonConfig } from "./config.ts";
 import { statusOf, toRefusal } from "./errors.ts";
 import type { Access, Gate } from "./gate.ts";
 import { unsupported } from "./fields.ts";
-import { Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./refusal.ts";
 import { readHeader } from "./session.ts";
 
 /** Lets the stop button of a page stop the reply, whatever the setting says. */
@@ -73,7 +73,7 @@ interface ProtocolForm {
 
 /** The application has replied, so clients must not send the message again by themselves. */
 const unreadRefusal = (): Refusal =>
-  new Refusal("rate_limited", "Too many large responses are unread.", {
+  refuse("rate_limited", "Too many large responses are unread.", {
     headers: { "Retry-After": String(retryLargeSeconds), "x-should-retry": "false" },
   });
 
@@ -143,12 +143,12 @@ export class ProtocolServer {
   private findRoute(request: IncomingMessage): Route {
     const { method = "" } = request;
     const { config, isMisplaced, addressFor } = this.options;
-    if (!config().enabled) throw new Refusal("unknown_url", "There is nothing at this address.");
+    if (!config().enabled) throw refuse("unknown_url", "There is nothing at this address.");
     const path = pathOf(request);
     const route = isMisplaced(request) ? undefined : this.form.find(path);
-    if (!route) throw new Refusal("unknown_url", this.form.explain(path, addressFor(request)));
+    if (!route) throw refuse("unknown_url", this.form.explain(path, addressFor(request)));
     if (method === route.method || method === "OPTIONS") return route;
-    throw new Refusal("method_not_allowed", `Send a ${route.method} request.`, {
+    throw refuse("method_not_allowed", `Send a ${route.method} request.`, {
       headers: { Allow: `${route.method}, OPTIONS` },
     });
   }
@@ -164,7 +164,7 @@ export class ProtocolServer {
     const status = statusOf(refusal.code, this.form.refusals ?? {});
     sendJson(response, status, this.form.toErrorBody(refusal, pathOf(request)), {
       ...cors,
-      ...refusal.headers,
+      ...refusal.details.response.headers,
       ...(request.complete ? {} : { Connection: "close" }),
     });
   }

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isSessionId } from "../../lib/pico-wire/index.ts";
 import { unsupported } from "./fields.ts";
-import { Refusal } from "./refusal.ts";
+import { refuse } from "./refusal.ts";
 
 const maxHeaderBytes = 256;
 
@@ -23,7 +23,7 @@ export function readHeader(request: IncomingMessage, name: string): string | und
 export function readHops(request: IncomingMessage): number {
   const text = readHeader(request, "x-doorward-hops") ?? "0";
   if (/^\d{1,3}$/.test(text)) return Number(text);
-  throw new Refusal("loop", "X-Doorward-Hops must be a number.");
+  throw refuse("loop", "X-Doorward-Hops must be a number.");
 }
 
 /** Header values are Latin-1, names are UTF-8. */

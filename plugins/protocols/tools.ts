@@ -3,7 +3,7 @@ import { isObject } from "../../lib/util.ts";
 import type { ClientTool, ToolChoice } from "../channels/index.ts";
 import { invalidType, missing, own, readText, unsupported, type JsonObject } from "./fields.ts";
 import { depthOf, withoutPrototypes } from "./metadata.ts";
-import { Refusal } from "./refusal.ts";
+import { refuse } from "./refusal.ts";
 
 /** Tools of one request, calls of one answer, and results of one message. */
 export const maxTools = 128;
@@ -45,7 +45,7 @@ export function boundTools(tools: readonly ClientTool[], param: string): Pick<To
   if (tools.length > maxTools)
     throw unsupported(param, `A request may have at most ${maxTools} tools.`);
   if (Buffer.byteLength(JSON.stringify(tools)) > maxToolBytes)
-    throw new Refusal("too_large", "The tools may have at most 256 KiB as JSON.", { param });
+    throw refuse("too_large", "The tools may have at most 256 KiB as JSON.", { param });
   return { tools };
 }
 

@@ -1,4 +1,5 @@
 // Reads the messages of a request: roles, texts, images, results of tools, and earlier turns.
+import { isRequestError } from "../http/request-error.ts";
 import { isObject } from "../../lib/util.ts";
 import type { Media, PreviousTurn, ToolCall, ToolResult } from "../channels/index.ts";
 import {
@@ -12,7 +13,7 @@ import {
 } from "./fields.ts";
 import { maxImages, readImage } from "./media.ts";
 import { boundFields } from "./metadata.ts";
-import { Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./refusal.ts";
 import { maxTools, type ToolOffer } from "./tools.ts";
 
 /** Bytes of UTF-8 in the text of one message, and in all earlier turns. */
@@ -53,7 +54,7 @@ export const lenient =
     try {
       return readPart(part, param);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!isRequestError(error)) throw error;
       left.push(param);
       return undefined;
     }
@@ -134,7 +135,7 @@ export function requireImage(url: string | undefined, param: string): Media {
   const message =
     `${param} must be an https: address, or a data: URL in base64 of a PNG, JPEG, GIF or WebP ` +
     "image of at most 20 MiB.";
-  throw new Refusal("invalid_image_url", message, { param });
+  throw refuse("invalid_image_url", message, { param });
 }
 
 interface TurnOptions extends ToolOffer {
@@ -222,7 +223,7 @@ function toResults(turns: readonly SourceTurn[]): readonly ToolResult[] {
 function assertSize(content: string, param: string): void {
   if (Buffer.byteLength(content) <= maxContentBytes) return;
   const message = "The last message may have at most 1 MiB of text.";
-  throw new Refusal("too_large", message, { param: `${param}.content` });
+  throw refuse("too_large", message, { param: `${param}.content` });
 }
 
 function assertContent({ content, media }: PreviousTurn, param: string): void {

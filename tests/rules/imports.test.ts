@@ -122,6 +122,7 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/pico-server/handshake/identity.ts": new Set(["protocols"]),
   "plugins/pico-server/handshake/origins.ts": new Set(["protocols"]),
   "plugins/http/kit.ts": new Set(["media", "pico-server", "protocols"]),
+  "plugins/http/request-error.ts": new Set(["dashboard", "protocols"]),
   "plugins/pico-server/connection/rate-limit.ts": new Set(["protocols"]),
 };
 /** Rooms that conversations and Redis share: one store has several forms. */

@@ -6,7 +6,7 @@ import { decorateRequests, maxBodyBytes, registerBodyParsers, requestState } fro
 import { docsRoutes } from "./api/docs.ts";
 import { pageRoutes } from "./api/pages.ts";
 import { type DashboardContext } from "./context.ts";
-import { HttpError, unreadError } from "./errors.ts";
+import { refuse, unreadError } from "./errors.ts";
 import { registerGuard } from "./auth/guard.ts";
 import { healthProblem } from "./health.ts";
 import { metricsRoute } from "./metrics/route.ts";
@@ -70,8 +70,8 @@ export async function createApp(
       request,
       reply,
       others.length > 0
-        ? new HttpError("method_not_allowed", { allow: allow.join(", ") })
-        : new HttpError("not_found"),
+        ? refuse("method_not_allowed", { allow: allow.join(", ") })
+        : refuse("not_found"),
     );
   });
 
@@ -119,13 +119,13 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
     app.get(path, { config: { access: "anywhere" } }, (request, reply) => {
       const problem = healthProblem(context, path);
       if (!problem) return reply.header("cache-control", "no-store").send({ status: "ok" });
-      const error = new HttpError("unavailable", { ...problem, retryAfterSeconds: 1 });
+      const error = refuse("unavailable", { ...problem, retryAfterSeconds: 1 });
       return sendError(context.site, request, reply, error);
     });
   // Only the control socket serves these paths.
   for (const url of ["/local", "/local/*"]) {
     app.all(url, { config: { access: "open" } }, () => {
-      throw new HttpError("not_found");
+      throw refuse("not_found");
     });
   }
   // The page for a host name that is not allowed needs its styles, too.
@@ -135,7 +135,7 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
     const asset = path.startsWith(prefix)
       ? context.site.assets.get(path.slice(prefix.length))
       : undefined;
-    if (!asset) throw new HttpError("not_found");
+    if (!asset) throw refuse("not_found");
     return reply
       .header("cache-control", "public, max-age=31536000, immutable")
       .type(asset.type)

@@ -1,5 +1,11 @@
 /** Errors that the dashboard answers with: code, HTTP status and message. @module */
 import { errorTable } from "../../../kernel/index.ts";
+import {
+  isRequestError,
+  requestError,
+  type RequestError,
+  type ResponseFacts,
+} from "../../http/request-error.ts";
 
 /** Error code to HTTP status and default message. */
 export const httpErrors = {
@@ -58,30 +64,24 @@ export const dashboardErrors = errorTable({
 });
 
 /** An error with a code of `httpErrors`; `sendError` turns it into a response. */
-export class HttpError extends Error {
-  readonly code: HttpErrorCode;
-  readonly extra: HttpErrorExtra;
-  constructor(code: HttpErrorCode, extra: HttpErrorExtra = {}) {
-    super(extra.message ?? httpErrors[code][1]);
-    this.code = code;
-    this.extra = extra;
-  }
+export type HttpError = RequestError<HttpErrorCode>;
+
+interface HttpErrorFacts extends ResponseFacts {
+  /** @defaultValue the message of the table */
+  readonly message?: string | undefined;
 }
+
+export const refuse = (
+  code: HttpErrorCode,
+  { message = httpErrors[code][1], ...facts }: HttpErrorFacts = {},
+): HttpError => requestError(code, message, facts);
+
+export const isHttpError = (error: unknown): error is HttpError =>
+  isRequestError(error) && Object.hasOwn(httpErrors, error.code);
 
 /** Too many large responses are unread. */
 export const unreadError = (): HttpError =>
-  new HttpError("unavailable", {
+  refuse("unavailable", {
     message: "Too many large responses are unread; try again in a moment.",
     retryAfterSeconds: 5,
   });
-
-interface HttpErrorExtra {
-  readonly status?: number;
-  readonly message?: string | undefined;
-  /** A command or setting that fixes the problem. */
-  readonly hint?: string | undefined;
-  readonly retryAfterSeconds?: number | undefined;
-  readonly allow?: string;
-  /** Launcher state, in the response of `/readyz`. */
-  readonly state?: string;
-}

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf, type Log } from "../../../kernel/index.ts";
 import type { SiteContext } from "./context.ts";
-import { HttpError, type HttpErrorCode } from "./errors.ts";
+import { isHttpError, refuse, type HttpError, type HttpErrorCode } from "./errors.ts";
 import { cookieValues } from "./request.ts";
 import type { SiteFacts, Theme } from "../pages/render.tsx";
 
@@ -100,17 +100,17 @@ const fastifyErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
  * @param during - The request, for the log line that an unknown error gets.
  */
 export function toHttpError(error: unknown, log: Log, during: string): HttpError {
-  if (error instanceof HttpError) return error;
+  if (isHttpError(error)) return error;
   const mapped = serviceErrorCodes[codeOf(error)];
   if (mapped) {
     const isTemporary = mapped === "store_unavailable" || mapped === "unavailable";
     const retry = isTemporary ? { retryAfterSeconds: 5 } : {};
-    return new HttpError(mapped, { message: (error as Error).message, ...retry });
+    return refuse(mapped, { message: (error as Error).message, ...retry });
   }
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };
   const fastifyCode = fastifyErrorCodes[String(code)];
-  if (fastifyCode) return new HttpError(fastifyCode);
-  if (code === "ECONNRESET" && statusCode === 400) return new HttpError("aborted_request");
+  if (fastifyCode) return refuse(fastifyCode);
+  if (code === "ECONNRESET" && statusCode === 400) return refuse("aborted_request");
   log.error({ err: error, during }, "request failed");
-  return new HttpError("internal");
+  return refuse("internal");
 }

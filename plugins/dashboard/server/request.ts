@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { Peer } from "../../http/index.ts";
 import type { SignInSession } from "./auth/sessions.ts";
-import { HttpError } from "./errors.ts";
+import { refuse } from "./errors.ts";
 import type { DashboardEvents } from "./service.ts";
 import { protocolTokens } from "../shared/protocols.ts";
 
@@ -138,7 +138,7 @@ export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
   const parsed = schema.safeParse(request.body);
   if (parsed.success) return parsed.data;
   const field = parsed.error.issues[0]?.path.join(".");
-  throw new HttpError(
+  throw refuse(
     "invalid_body",
     field ? { message: `The field "${field}" is missing or invalid.` } : {},
   );
@@ -157,7 +157,7 @@ export function parseValues<T>(schema: z.ZodType<T>, values: unknown): T {
   const parsed = schema.safeParse(values);
   if (parsed.success) return parsed.data;
   const name = parsed.error.issues[0]?.path.join(".") ?? "";
-  throw new HttpError("invalid_body", {
+  throw refuse("invalid_body", {
     message: `The parameter "${name}" is missing or invalid.`,
   });
 }
@@ -184,14 +184,14 @@ export function registerBodyParsers(app: FastifyInstance): void {
   );
   // Some clients announce a body of unknown length and send none.
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) =>
-    body === "" ? done(null, undefined) : done(new HttpError("unsupported_media_type")),
+    body === "" ? done(null, undefined) : done(refuse("unsupported_media_type")),
   );
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     const json = body as string;
     if (json === "") return done(null, undefined);
     return parse(request, json, (error, value) => {
       if (error || !hasDuplicateSecret(json)) done(error, value);
-      else done(new HttpError("invalid_body", { message: "The body contains a field twice." }));
+      else done(refuse("invalid_body", { message: "The body contains a field twice." }));
     });
   });
 }

@@ -1,10 +1,10 @@
 // Serves /ag-ui: runs, which clients may join again, and their stop.
+import { isRequestError } from "../../http/request-error.ts";
 import type { QuestionSettlement } from "../../channels/index.ts";
 import {
   answerQuestions,
   decodeName,
   openEvents,
-  Refusal,
   resolveCalls,
   sessionOf,
   startRun,
@@ -123,7 +123,7 @@ class RunRoutes {
       });
     } catch (error) {
       // The session has the message already, and its answer is no longer kept.
-      if (error instanceof Refusal && error.code === "id_reused")
+      if (isRequestError(error) && error.code === "id_reused")
         return this.repeat(call, input, settled);
       throw error;
     }

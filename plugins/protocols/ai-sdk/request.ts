@@ -18,7 +18,7 @@ import {
   readText,
   readTool,
   readToolChoice,
-  Refusal,
+  refuse,
   requireImage,
   shortDigest,
   toIgnored,
@@ -80,7 +80,7 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
   const mediaType = readText(part, "mediaType", `${param}.mediaType`) ?? "";
   const url = readText(part, "url", `${param}.url`);
   if (/^image(?:\/|$)/.test(mediaType)) return requireImage(url, `${param}.url`);
-  throw new Refusal("invalid_image_url", `${param} must be an image.`, { param });
+  throw refuse("invalid_image_url", `${param} must be an image.`, { param });
 }
 
 type PartReader = typeof readPart;

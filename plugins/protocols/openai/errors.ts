@@ -20,7 +20,7 @@ const typeOf = (status: number): string => {
 };
 
 /** @returns The body of an error, with all four keys. */
-export function toErrorBody({ code, message, param }: Refusal): { readonly error: object } {
+export function toErrorBody({ code, message, details }: Refusal): { readonly error: object } {
   const type = typeOf(statusOf(code, refusals));
-  return { error: { message, type, param: param ?? null, code } };
+  return { error: { message, type, param: details.response.param ?? null, code } };
 }

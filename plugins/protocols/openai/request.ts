@@ -16,7 +16,7 @@ import {
   readObject,
   readRole,
   readText,
-  Refusal,
+  refuse,
   requireImage,
   toTurn,
   unsupported,
@@ -74,7 +74,7 @@ export function assertModel(name: string, { model, models }: ModelNames): void {
     throw unsupported("model", `model must have 1 to ${maxModelLength} characters.`);
   if (models.length === 0 || name === model || models.includes(name)) return;
   const message = "There is no model of this name. GET /v1/models lists them.";
-  throw new Refusal("model_not_found", message, { param: "model" });
+  throw refuse("model_not_found", message, { param: "model" });
 }
 
 /** Checks the fields that both forms of a request have. */

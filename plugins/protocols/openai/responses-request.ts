@@ -13,7 +13,7 @@ import {
   readItems,
   readRole,
   readText,
-  Refusal,
+  refuse,
   toApproval,
   toCall,
   unsupported,
@@ -191,6 +191,6 @@ export class ResponseSessions {
     const known = this.sessions.get(id);
     if (known && this.now() - known.at < 3_600_000) return known.name;
     const message = "There is no response of this id, or it is older than an hour.";
-    throw new Refusal("previous_response_not_found", message, { param: "previous_response_id" });
+    throw refuse("previous_response_not_found", message, { param: "previous_response_id" });
   }
 }

@@ -4,7 +4,7 @@ import {
   decodeName,
   markOfLast,
   productOf,
-  Refusal,
+  refuse,
   resolveCalls,
   sessionOf,
   startRun,
@@ -87,7 +87,7 @@ export class OpenaiRoutes {
   private health(): object {
     if (this.protocol.isOpen()) return { status: "ok" };
     const headers = { "Retry-After": "1" };
-    throw new Refusal("not_running", "Doorward is starting or stopping.", { headers });
+    throw refuse("not_running", "Doorward is starting or stopping.", { headers });
   }
 
   private listModels(): object {

@@ -34,9 +34,10 @@ async function traceWriter(folder: string, durability: string): Promise<readonly
     detached: true,
   });
   let count = 0;
-  for await (const _ of createInterface({ input: writer.stdout }))
+  createInterface({ input: writer.stdout }).on("line", () => {
     if (++count === batches) process.kill(-writer.pid!, "SIGKILL");
-  if (writer.exitCode === null && writer.signalCode === null) await once(writer, "exit");
+  });
+  await once(writer, "close");
   return readTrace(trace);
 }
 

@@ -5,7 +5,7 @@ import { otherChannels } from "./attached-channels.ts";
 import { sectionsOf } from "./settings.ts";
 import { channelOf } from "./status.ts";
 import { type DashboardContext, type ServiceContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { refuse } from "../errors.ts";
 import type { PicoConnection, PicoServer } from "../../../pico-server/index.ts";
 import { testChannel } from "./channel-test.ts";
 import type {
@@ -19,7 +19,7 @@ const maxPerPage = 500;
 
 function requireChannel({ picoServer }: ServiceContext): PicoServer {
   if (!picoServer)
-    throw new HttpError("not_found", {
+    throw refuse("not_found", {
       message: "The pico channel is not loaded.",
     });
   return picoServer;
@@ -74,7 +74,7 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
 
   app.delete<{ Params: { id: string } }>("/api/connections/:id", (request, reply) => {
     if (!requireChannel(context.services).disconnect(request.params.id)) {
-      throw new HttpError("not_found", {
+      throw refuse("not_found", {
         message: "No connection has this id; it may be closed already.",
       });
     }
@@ -84,7 +84,7 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
   let busy = false;
   app.post("/api/channels/pico/try", { bodyLimit: maxBodyBytes }, async (_request, reply) => {
     requireChannel(context.services);
-    if (busy) throw new HttpError("busy");
+    if (busy) throw refuse("busy");
     busy = true;
     try {
       const results = await testChannel(context, context.services.tokenSecrets.reveal("pico"));
@@ -127,7 +127,7 @@ function pageQuery({ query }: FastifyRequest): PageQuery {
   const integer = (name: string, defaultValue: number, max: number): number => {
     const value = parameters[name] ?? String(defaultValue);
     if (typeof value === "string" && /^\d{1,9}$/.test(value)) return Math.min(Number(value), max);
-    throw new HttpError("invalid_body", { message: `"${name}" must be a whole number.` });
+    throw refuse("invalid_body", { message: `"${name}" must be a whole number.` });
   };
   const text =
     typeof parameters["text"] === "string" ? parameters["text"].slice(0, 200).toLowerCase() : "";

@@ -4,7 +4,7 @@ import { codeOf } from "../../../../kernel/index.ts";
 import type { Channels } from "../../../channels/index.ts";
 import type { Address } from "../../../conversations/contract.ts";
 import type { DashboardContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { refuse } from "../errors.ts";
 import { maxMessageBytes, messageBody, parseBody } from "../request.ts";
 import type { SentView, StoppedView } from "../../shared/conversation-views.ts";
 import { idOf, requireConversations, type WithId } from "./conversations.ts";
@@ -29,7 +29,7 @@ function toRejection(error: unknown): unknown {
   const code = codeOf(error);
   if (code.startsWith("store_")) return error;
   const isSpoken = spokenCodes.includes(code);
-  return new HttpError("message_rejected", isSpoken ? { message: (error as Error).message } : {});
+  return refuse("message_rejected", isSpoken ? { message: (error as Error).message } : {});
 }
 
 interface Target {
@@ -40,7 +40,7 @@ interface Target {
 async function targetOf({ services }: DashboardContext, request: WithId): Promise<Target> {
   const { channel, session } = await requireConversations(services).get(idOf(request));
   if (!services.channels)
-    throw new HttpError("not_found", { message: "This deployment has no channels." });
+    throw refuse("not_found", { message: "This deployment has no channels." });
   return { channels: services.channels, to: { channel, session } };
 }
 

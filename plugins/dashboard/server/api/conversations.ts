@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../../../kernel/index.ts";
 import type { Conversations } from "../../../conversations/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
-import { HttpError, unreadError } from "../errors.ts";
+import { refuse, unreadError } from "../errors.ts";
 import {
   conversationListQuery,
   exportQuery,
@@ -31,7 +31,7 @@ const channel = "pico";
 /** @throws not_found if this deployment does not list the plugin `conversations`. */
 export function requireConversations({ conversations }: ServiceContext): Conversations {
   if (conversations) return conversations;
-  throw new HttpError("not_found", { message: "This deployment keeps no conversations." });
+  throw refuse("not_found", { message: "This deployment keeps no conversations." });
 }
 
 /**
@@ -60,7 +60,7 @@ function createExportLimit(clock: Clock): () => void {
     tokens = Math.min(maxExports, tokens + gained);
     refilledAt += gained * exportRefillMs;
     if (tokens === 0)
-      throw new HttpError("rate_limited", {
+      throw refuse("rate_limited", {
         message: "Too many exports; wait a moment and try again.",
         retryAfterSeconds: exportRefillMs / 1_000,
       });
@@ -73,7 +73,7 @@ export type WithId = FastifyRequest<{ Params: { id: string } }>;
 /** @throws not_found if the id has another form than all ids of conversations. */
 export function idOf({ params }: WithId): string {
   if (/^[\w-]{1,64}$/.test(params.id)) return params.id;
-  throw new HttpError("not_found", { message: "There is no conversation with this id." });
+  throw refuse("not_found", { message: "There is no conversation with this id." });
 }
 
 const sendUncached = (reply: FastifyReply, body: object): FastifyReply =>

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { distFolder } from "../assets.ts";
 import type { DashboardContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { refuse } from "../errors.ts";
 import type { DocsData } from "../../pages/render.tsx";
 import { sendConsolePage } from "./console-page.ts";
 import { channelUrl } from "./status.ts";
@@ -20,7 +20,7 @@ export function docsRoutes(app: FastifyInstance, context: DashboardContext): voi
   ): Promise<FastifyReply> => {
     const contents = await read<DocsData["contents"]>("contents");
     const isPage = contents.some(({ pages }) => pages.some((page) => page.id === id));
-    if (!isPage && id !== "index") throw new HttpError("not_found");
+    if (!isPage && id !== "index") throw refuse("not_found");
     const page = await read<Omit<DocsData, "id" | "contents" | "channel">>(id);
     const status = context.services.picoServer?.status();
     return sendConsolePage(context, request, reply, {

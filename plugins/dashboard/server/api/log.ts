@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { maxBodyBytes, doctorBody, parseBody, requestState } from "../request.ts";
 import { type DashboardContext, type ObserverContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { refuse } from "../errors.ts";
 import type { ForwardedInfo, LogSource } from "../service.ts";
 import { toRejectedConnection } from "../../shared/rejections.ts";
 import { recentRejection } from "./handshake.ts";
@@ -16,14 +16,13 @@ const isLevel = (value: unknown): value is LogLevel => logLevels.some((level) =>
 export function parseLevel(value: unknown, defaultLevel: LogLevel, field = "level"): LogLevel {
   if (value === undefined || value === "") return defaultLevel;
   if (isLevel(value)) return value;
-  throw new HttpError("invalid_body", {
+  throw refuse("invalid_body", {
     message: `"${field}" must be one of ${logLevels.join(", ")}.`,
   });
 }
 
 function requireLogSource({ logSource }: ObserverContext): LogSource {
-  if (!logSource)
-    throw new HttpError("not_found", { message: "This deployment does not show its log." });
+  if (!logSource) throw refuse("not_found", { message: "This deployment does not show its log." });
   return logSource;
 }
 
@@ -32,10 +31,10 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
   app.get("/api/log", async (request, reply) => {
     const { level, text = "", limit = "500" } = request.query as Record<string, unknown>;
     if (typeof limit !== "string" || !/^\d{1,6}$/.test(limit)) {
-      throw new HttpError("invalid_body", { message: '"limit" must be a whole number.' });
+      throw refuse("invalid_body", { message: '"limit" must be a whole number.' });
     }
     if (typeof text !== "string")
-      throw new HttpError("invalid_body", { message: 'The parameter "text" occurs twice.' });
+      throw refuse("invalid_body", { message: 'The parameter "text" occurs twice.' });
     const read = requireLogSource(context.observers).read({
       level: parseLevel(level, "debug"),
       text: text.slice(0, 200),
@@ -54,7 +53,7 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
 
   app.post("/api/doctor", { bodyLimit: maxBodyBytes }, async (request, reply) => {
     if (!context.observers.doctor)
-      throw new HttpError("not_found", { message: "This deployment has no doctor checks." });
+      throw refuse("not_found", { message: "This deployment has no doctor checks." });
     const { upgrade } = parseBody(doctorBody, request) ?? {};
     const rejection = upgrade === false ? recentRejection(context, request) : undefined;
     const checks = await context.observers.doctor({

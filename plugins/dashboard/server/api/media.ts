@@ -8,7 +8,7 @@ import type { MediaFiles } from "../../../media/index.ts";
 import type { FilesView } from "../../shared/file-views.ts";
 import { isLiveOwner } from "../auth/guard.ts";
 import type { DashboardContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { refuse } from "../errors.ts";
 import { fileQuery, parseQuery, requestState } from "../request.ts";
 
 const channel = "pico";
@@ -35,7 +35,7 @@ export function mediaRoutes(app: FastifyInstance, context: DashboardContext): vo
 
   app.get("/api/media/:id", async (request: WithId, reply) => {
     const file = await media.get(request.params.id);
-    if (file?.channel !== channel) throw new HttpError("not_found");
+    if (file?.channel !== channel) throw refuse("not_found");
     const hold = (bytes: number) => context.http.holdResponse(reply.raw, bytes);
     await media.send(file, request.raw, reply.raw, { hold });
     reply.hijack(); // the response was written to the socket

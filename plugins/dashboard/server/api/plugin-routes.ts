@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Http } from "../../../http/index.ts";
 import { maxBodyBytes, requestState } from "../request.ts";
 import { type DashboardContext } from "../context.ts";
-import { dashboardErrors, HttpError, httpErrors } from "../errors.ts";
+import { dashboardErrors, refuse, httpErrors } from "../errors.ts";
 import type { RouteHandler } from "../service.ts";
 import { toIdentity } from "../auth/sessions.ts";
 
@@ -16,9 +16,8 @@ export function createPluginRoutes() {
 
   function handlerOf({ params: { name }, headers }: NamedRequest): RouteHandler {
     const handle = handlers.get(name);
-    if (!handle) throw new HttpError("not_found");
-    if (Number(headers["content-length"] ?? 0) > maxBodyBytes)
-      throw new HttpError("body_too_large");
+    if (!handle) throw refuse("not_found");
+    if (Number(headers["content-length"] ?? 0) > maxBodyBytes) throw refuse("body_too_large");
     return handle;
   }
 

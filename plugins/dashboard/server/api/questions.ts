@@ -8,7 +8,7 @@ import type {
   QuestionVia,
 } from "../../../channels/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
-import { HttpError, httpErrors, type HttpErrorCode } from "../errors.ts";
+import { httpErrors, isHttpError, refuse, type HttpErrorCode } from "../errors.ts";
 import { answerBody, parseBody, parseQuery, questionsQuery } from "../request.ts";
 import type { AnsweredView, QuestionsView, QuestionView } from "../../shared/question-views.ts";
 
@@ -20,7 +20,7 @@ const owner = { id: "owner" } as const;
 /** @throws not_found if this deployment has no channels. */
 export function requireChannels({ channels }: ServiceContext): Channels {
   if (channels) return channels;
-  throw new HttpError("not_found", { message: "This deployment has no channels." });
+  throw refuse("not_found", { message: "This deployment has no channels." });
 }
 
 function toView({ question: { durable: _, ...question }, ...open }: OpenQuestion): QuestionView {
@@ -51,8 +51,8 @@ export async function answerQuestion(
     return await requireChannels(services).answer({ channel, session }, id, answer, owner, via);
   } catch (error) {
     const message = "The answer could not be stored; the question is still open.";
-    if (error instanceof HttpError) throw error;
-    throw new HttpError("store_unavailable", { message });
+    if (isHttpError(error)) throw error;
+    throw refuse("store_unavailable", { message });
   }
 }
 

@@ -6,7 +6,7 @@ import { verifyToken, toForbidden, requireTokenConfirmation } from "../auth/cred
 import { maxBodyBytes, parseBody, settingsBody, requestState } from "../request.ts";
 import { guardedFields, originOf } from "../../shared/token-rules.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { refuse, type HttpError } from "../errors.ts";
 import type { SettingsSectionView, SettingsView } from "../../shared/views.ts";
 
 /** Path to section. Other sections cannot be changed over HTTP. */
@@ -92,7 +92,7 @@ async function changeSettings(
   if (section === "channels.pico" && !context.services.picoServer)
     throw missingSectionError(section);
   if (!settings)
-    throw new HttpError("field_not_editable", {
+    throw refuse("field_not_editable", {
       message: "Settings cannot be changed in this deployment.",
     });
   // If the files cannot be read, the update rejects with the reason.
@@ -100,7 +100,7 @@ async function changeSettings(
   const known = all?.find((each) => each.section === section);
   if (all && !known) throw missingSectionError(section);
   const etag = request.headers["if-match"];
-  if (etag === undefined) throw new HttpError("etag_required");
+  if (etag === undefined) throw refuse("etag_required");
   const patch =
     section === "channels.pico_client"
       ? await confirmTokenDestination(context, request, known?.value, fields)
@@ -121,7 +121,7 @@ async function changeSettings(
 }
 
 const missingSectionError = (section: string): HttpError =>
-  new HttpError("not_found", { message: `The section "${section}" is not in use.` });
+  refuse("not_found", { message: `The section "${section}" is not in use.` });
 
 /**
  * Requires the remote token before the client sends it to another origin: a stolen session must not
@@ -139,7 +139,7 @@ async function confirmTokenDestination(
   const { url: before } = (value ?? {}) as { url?: unknown };
   const changesOrigin = "url" in patch && originOf(patch["url"]) !== originOf(before);
   if (!changesOrigin || context.auth.tokens.info("pico_client").source === "none") return patch;
-  if (typeof token !== "string" || token.trim() === "") throw new HttpError("token_required");
+  if (typeof token !== "string" || token.trim() === "") throw refuse("token_required");
   await verifyToken(context, requestState(request).peer, token, {
     via: "current",
     names: ["pico_client"],

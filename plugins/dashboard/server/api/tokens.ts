@@ -5,7 +5,7 @@ import type { TokenInfo } from "../../../token-store/index.ts";
 import { signIn } from "../auth/cookies.ts";
 import { maxBodyBytes, parseBody, revealBody, rotateBody, requestState } from "../request.ts";
 import { type AuthContext, type DashboardContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { refuse } from "../errors.ts";
 import { requireTokenConfirmation } from "../auth/credentials.ts";
 import { protocolTokens } from "../../shared/protocols.ts";
 import type { RotatedView, TokenRow, TokensView } from "../../shared/views.ts";
@@ -75,7 +75,7 @@ export function requireClaimedToken({ tokens }: AuthContext, name: string): Toke
     return tokens.info(name);
   } catch (error) {
     if (codeOf(error) !== "token_unclaimed") throw error;
-    throw new HttpError("not_found", {
+    throw refuse("not_found", {
       message: `No loaded plugin uses a ${name} token.`,
     });
   }
@@ -105,8 +105,7 @@ export function tokenRoutes(app: FastifyInstance, context: DashboardContext): vo
     await requireTokenConfirmation(context, request, current);
     requireClaimedToken(context.auth, which);
     const token = context.services.tokenSecrets.reveal(which);
-    if (token === undefined)
-      throw new HttpError("not_found", { message: `There is no ${which} token.` });
+    if (token === undefined) throw refuse("not_found", { message: `There is no ${which} token.` });
     context.runtime.log.info(
       { name: which, ip: requestState(request).peer.address },
       `the ${which} token was shown in the dashboard`,

@@ -5,7 +5,7 @@ import type { Peer } from "../../../http/index.ts";
 import type { Tokens } from "../../../token-store/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
 import { Signer, stringifySetCookie } from "../cookie-format.ts";
-import { HttpError } from "../errors.ts";
+import { refuse } from "../errors.ts";
 import { cookieValues, requestState } from "../request.ts";
 import type { VerifiedCredential } from "./credentials.ts";
 import { expiresIn, isUnexpired, type SignInSession } from "./sessions.ts";
@@ -117,7 +117,7 @@ export async function signIn(
 ): Promise<SignInSession> {
   const { peer } = requestState(request);
   if (credential.version !== context.auth.tokens.info("launcher").version)
-    throw new HttpError("invalid_token");
+    throw refuse("invalid_token");
   const previous = sessionsOf(context, request.headers, peer);
   if (previous[0] && credential.maker) return previous[0];
   for (const session of previous) context.auth.sessions.end(session, "replaced");
@@ -128,7 +128,7 @@ export async function signIn(
     days: context.auth.config().session_days,
     maker: credential.maker,
   });
-  if (!created) throw new HttpError("invalid_token");
+  if (!created) throw refuse("invalid_token");
   const { session, secret } = created;
   rememberPageOrigin(session, request.headers);
   const signed = context.auth.signer.session.sign(`${secret}.${session.expiresAt}`);

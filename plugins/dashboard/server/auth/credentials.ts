@@ -4,7 +4,7 @@ import type { FastifyRequest } from "fastify";
 import { codeOf, type Clock, type Log } from "../../../../kernel/index.ts";
 import type { Peer } from "../../../http/index.ts";
 import type { DashboardContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { refuse, isHttpError } from "../errors.ts";
 import { requestState, type SignInMethod } from "../request.ts";
 import { expiresIn, isUnexpired, type Expiry, type SignInSession } from "./sessions.ts";
 
@@ -131,7 +131,7 @@ export async function verifyToken(
     );
   }
   reportFailedSignIn(context, peer, reason, via, limited ? attempt.retryAfterSeconds : undefined);
-  throw new HttpError(reason, limited ? { retryAfterSeconds: attempt.retryAfterSeconds } : {});
+  throw refuse(reason, limited ? { retryAfterSeconds: attempt.retryAfterSeconds } : {});
 }
 
 /**
@@ -145,7 +145,7 @@ function checkFailedError(log: Log, error: unknown): unknown {
     { reason: /^[A-Z][A-Z_]{1,40}$/.test(code) ? code : "unknown" },
     "the launcher token could not be checked",
   );
-  return new HttpError("store_unavailable", { retryAfterSeconds: 5 });
+  return refuse("store_unavailable", { retryAfterSeconds: 5 });
 }
 
 function reportFailedSignIn(
@@ -192,7 +192,7 @@ export async function verifyCredential(
   const redeemed = context.auth.signInLinks.redeem(candidate, version);
   if (redeemed) return { version, via: "link", ...redeemed };
   reportFailedSignIn(context, peer, "link_expired", "link");
-  throw new HttpError("invalid_token");
+  throw refuse("invalid_token");
 }
 
 /**
@@ -208,7 +208,7 @@ export async function requireTokenConfirmation(
   current: unknown,
 ): Promise<void> {
   if (typeof current !== "string" || current.trim() === "") {
-    throw new HttpError("invalid_body", {
+    throw refuse("invalid_body", {
       message: 'Type the launcher token again: the field "current" is missing.',
     });
   }
@@ -219,6 +219,6 @@ export async function requireTokenConfirmation(
 
 /** Answers a wrong confirmation with 403: pages treat 401 as the end of the sign-in. */
 export function toForbidden(error: unknown): never {
-  if (!(error instanceof HttpError) || error.code !== "invalid_token") throw error;
-  throw new HttpError("invalid_token", { status: 403 });
+  if (!isHttpError(error) || error.code !== "invalid_token") throw error;
+  throw refuse("invalid_token", { status: 403 });
 }

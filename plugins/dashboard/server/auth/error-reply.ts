@@ -20,21 +20,22 @@ export function sendError(
   reply: FastifyReply,
   httpError: HttpError,
 ): FastifyReply {
-  const { code, message, extra } = httpError;
-  const status = extra.status ?? httpErrors[code][0];
+  const { code, message } = httpError;
+  const facts = httpError.details.response;
+  const status = facts.status ?? httpErrors[code][0];
   void reply.header("cache-control", "no-store");
-  if (extra.retryAfterSeconds !== undefined)
-    void reply.header("retry-after", String(extra.retryAfterSeconds));
-  if (extra.allow !== undefined) void reply.header("allow", extra.allow);
+  if (facts.retryAfterSeconds !== undefined)
+    void reply.header("retry-after", String(facts.retryAfterSeconds));
+  if (facts.allow !== undefined) void reply.header("allow", facts.allow);
   if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
   if (wantsPage(request)) {
-    const { hint } = extra;
+    const { hint } = facts;
     const title = errorTitles[code] ?? "Request rejected";
-    const facts = { ...documentFacts(site, request), title, host: "" };
+    const document = { ...documentFacts(site, request), title, host: "" };
     const data = { text: message, ...(hint === undefined ? {} : { hint }) };
-    return sendPage(reply, status, renderDoorway("message", facts, data));
+    return sendPage(reply, status, renderDoorway("message", document, data));
   }
-  const { retryAfterSeconds, hint, state } = extra;
+  const { retryAfterSeconds, hint, state } = facts;
   return reply.code(status).type("application/json; charset=utf-8").send({
     error: code,
     message,

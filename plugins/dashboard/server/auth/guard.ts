@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Http, Peer } from "../../../http/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { refuse } from "../errors.ts";
 import { sendRedirect, wantsPage } from "../reply.ts";
 import { isForm, requestState, type RequestState } from "../request.ts";
 import { clearStaleSession, rememberPageOrigin, sessionOf } from "./cookies.ts";
@@ -166,7 +166,7 @@ function guard(context: DashboardContext, request: FastifyRequest, reply: Fastif
       text,
       fields,
     });
-    throw new HttpError("host_not_allowed", {
+    throw refuse("host_not_allowed", {
       message: `The host name "${peer.host.slice(0, 100)}" is not allowed.`,
       hint: 'add it to "allowed_hosts" in launcher-config.json',
     });
@@ -175,7 +175,7 @@ function guard(context: DashboardContext, request: FastifyRequest, reply: Fastif
     request.headers.authorization !== undefined && /^bearer /i.test(request.headers.authorization);
   if (unsafeMethods.has(request.method) && !authorized) checkOrigin(context, request);
   if (context.runtime.state() === "unconfigured")
-    throw new HttpError("unavailable", { retryAfterSeconds: 1 });
+    throw refuse("unavailable", { retryAfterSeconds: 1 });
 
   if (!authorized || !isApi(request)) {
     state.session =
@@ -217,7 +217,7 @@ export function rejectOrigin(context: DashboardContext, request: FastifyRequest)
     text,
     fields,
   });
-  throw new HttpError("origin_not_allowed", {
+  throw refuse("origin_not_allowed", {
     message: `This request comes from a page of ${from}; only pages of ${expected} may send it.`,
     hint:
       'add the origin to "allowed_origins" in launcher-config.json, or let the proxy forward ' +
@@ -241,8 +241,7 @@ export async function requireOwner(
   if (session && context.runtime.state() !== "setup") return;
   clearStaleSession(context, request, reply);
   if (context.runtime.state() === "setup") {
-    if (!wantsPage(request))
-      throw new HttpError("setup_required", { hint: context.site.url("/setup") });
+    if (!wantsPage(request)) throw refuse("setup_required", { hint: context.site.url("/setup") });
     return void sendRedirect(context.site, reply, 302, "/setup");
   }
   const bearer = isApi(request)
@@ -258,7 +257,7 @@ export async function requireOwner(
     if (!names) requestState(request).bearer = version;
     return;
   }
-  if (!wantsPage(request)) throw new HttpError("unauthorized");
+  if (!wantsPage(request)) throw refuse("unauthorized");
   sendRedirect(
     context.site,
     reply,
@@ -270,7 +269,7 @@ export async function requireOwner(
 /** Repeats the check after the body has arrived, which may take half a minute. */
 function requireLiveSession(auth: AuthContext, request: FastifyRequest): void {
   if (request.is404 || request.routeOptions.config.access !== undefined) return;
-  if (!isLiveOwner(auth, request)) throw new HttpError("unauthorized");
+  if (!isLiveOwner(auth, request)) throw refuse("unauthorized");
 }
 
 /** @returns False if the sign-in or token of an admitted request has ended. */

@@ -10,7 +10,7 @@ import { verifyToken } from "./credentials.ts";
 import { maxFormBytes, parseBody, setupBody, isForm, requestState } from "../request.ts";
 import { sendRedirect, toHttpError } from "../reply.ts";
 import { type DashboardContext } from "../context.ts";
-import { HttpError, httpErrors } from "../errors.ts";
+import { refuse, httpErrors } from "../errors.ts";
 import type { SetupFailure } from "../../pages/render.tsx";
 import { isFailureOf, setupFailures } from "../../shared/doorway-failures.ts";
 import { sendDoorway } from "./doorway.ts";
@@ -70,14 +70,16 @@ export function setupRoutes(app: FastifyInstance, context: DashboardContext): vo
         }
         const { code } = httpError;
         if (!form || !isFailureOf(setupFailures, code)) throw httpError;
-        const { retryAfterSeconds, message } = httpError.extra;
+        const { message, details } = httpError;
+        const { retryAfterSeconds } = details.response;
         if (retryAfterSeconds !== undefined)
           void reply.header("retry-after", String(retryAfterSeconds));
-        const status = httpErrors[code][0];
+        const [status, usual] = httpErrors[code];
         if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
         return show(request, reply, status, {
           code,
-          ...(message === undefined ? {} : { message }),
+          // The page has words of its own for the usual message.
+          ...(message === usual ? {} : { message }),
           ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
         });
       }
@@ -96,9 +98,9 @@ function shownTokenRoute(app: FastifyInstance, context: DashboardContext): void 
     { config: { access: "open" }, bodyLimit: maxFormBytes },
     (request, reply) => {
       requireSetup(context);
-      if (!hasSetupCookie(context, request)) throw new HttpError("invalid_code");
+      if (!hasSetupCookie(context, request)) throw refuse("invalid_code");
       const token = context.services.tokenSecrets.reveal("launcher");
-      if (token === undefined) throw new HttpError("not_found");
+      if (token === undefined) throw refuse("not_found");
       context.runtime.log.info(
         { name: "launcher", ip: requestState(request).peer.address },
         "the launcher token was shown during setup",
@@ -110,7 +112,7 @@ function shownTokenRoute(app: FastifyInstance, context: DashboardContext): void 
 
 /** @throws already_set_up */
 function requireSetup({ runtime }: DashboardContext): void {
-  if (runtime.state() !== "setup") throw new HttpError("already_set_up");
+  if (runtime.state() !== "setup") throw refuse("already_set_up");
 }
 
 /** Checks the setup code or cookie, stores the launcher token and signs in the browser. */
@@ -124,7 +126,7 @@ async function finishSetup(
   const body = parseBody(setupBody, request);
   const code = body.code?.trim() ?? "";
   if (requestState(request).nullForm && code === "")
-    throw new HttpError("origin_not_allowed", { message: missingProofMessage });
+    throw refuse("origin_not_allowed", { message: missingProofMessage });
   const { peer, nullForm: foreign } = requestState(request);
   if (code !== "")
     await verifyToken(context, peer, code, {
@@ -133,10 +135,10 @@ async function finishSetup(
       foreign,
       recheck: () => requireSetup(context),
     });
-  else if (!hasSetupCookie(context, request)) throw new HttpError("invalid_code");
+  else if (!hasSetupCookie(context, request)) throw refuse("invalid_code");
 
   const isChosen = "token" in body;
-  if (isChosen && body.token.trim() !== body.confirm.trim()) throw new HttpError("token_mismatch");
+  if (isChosen && body.token.trim() !== body.confirm.trim()) throw refuse("token_mismatch");
   requireSetup(context);
   const { version } = await context.services.tokenSecrets
     .replace(
@@ -146,7 +148,7 @@ async function finishSetup(
     .catch((error: unknown) => {
       const httpError = toHttpError(error, context.runtime.log, "POST /setup");
       // Another browser finished setup at the same moment.
-      throw httpError.code === "rotation_in_progress" ? new HttpError("already_set_up") : httpError;
+      throw httpError.code === "rotation_in_progress" ? refuse("already_set_up") : httpError;
     });
   clearSetupCookie(context, request, reply);
   return signIn(context, request, reply, { version, via: "setup" });

@@ -1,7 +1,7 @@
 /** Sign-in by the form of `/login`, by a one-time link and by `/?token=`. @module */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { DashboardContext } from "../context.ts";
-import { HttpError, httpErrors } from "../errors.ts";
+import { refuse, type HttpError, httpErrors } from "../errors.ts";
 import { sendError } from "./error-reply.ts";
 import { sendRedirect, toHttpError, wantsPage } from "../reply.ts";
 import { isForm, loginBody, maxFormBytes, parseBody, requestState } from "../request.ts";
@@ -76,7 +76,7 @@ export function signInRoutes(app: FastifyInstance, context: DashboardContext): v
         if (context.runtime.state() === "setup") {
           setSetupCookie(context, request, reply);
           if (form) return sendRedirect(context.site, reply, 303, "/setup");
-          throw new HttpError("setup_required", { status: 409, hint: context.site.url("/setup") });
+          throw refuse("setup_required", { status: 409, hint: context.site.url("/setup") });
         }
         const session = await signIn(context, request, reply, credential);
         if (form) return sendRedirect(context.site, reply, 303, next);
@@ -99,7 +99,7 @@ function sendFailedForm(
   next: string,
 ): FastifyReply {
   const { code } = httpError;
-  const { retryAfterSeconds } = httpError.extra;
+  const { retryAfterSeconds } = httpError.details.response;
   if (!isFailureOf(signInFailures, code)) throw httpError;
   const error = { code, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
   const status = httpErrors[code][0];
@@ -130,7 +130,7 @@ function withCountdown(
 export function tokenFromQuery(request: FastifyRequest): string | undefined {
   const token = (request.query as Query)["token"];
   if (Array.isArray(token))
-    throw new HttpError("invalid_body", { message: 'The parameter "token" occurs twice.' });
+    throw refuse("invalid_body", { message: 'The parameter "token" occurs twice.' });
   if (request.method !== "GET" || token === undefined || token.trim() === "") return undefined;
   const { "sec-fetch-dest": destination, "sec-purpose": purpose } = request.headers;
   if (destination !== undefined && destination !== "document") return undefined;

@@ -5,7 +5,7 @@ import { clearSession } from "./cookies.ts";
 import { maxFormBytes, csrfBody, parseBody, isForm, requestState } from "../request.ts";
 import { sendRedirect } from "../reply.ts";
 import { type AuthContext, type DashboardContext } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { refuse } from "../errors.ts";
 import { rejectOrigin } from "./guard.ts";
 import type { SignInSession } from "./sessions.ts";
 
@@ -52,7 +52,7 @@ export function signOutRoute(app: FastifyInstance, context: DashboardContext): v
     url: "/logout",
     config: { access: "open" },
     handler: () => {
-      throw new HttpError("method_not_allowed", { allow: "POST" });
+      throw refuse("method_not_allowed", { allow: "POST" });
     },
   });
 }

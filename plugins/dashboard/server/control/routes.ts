@@ -17,7 +17,7 @@ import { type DashboardContext } from "../context.ts";
 import { unblock } from "../api/unblock.ts";
 import { conversationHandlers } from "./conversations.ts";
 import { questionHandlers } from "./questions.ts";
-import { HttpError, httpErrors } from "../errors.ts";
+import { refuse, httpErrors } from "../errors.ts";
 import { ownerLink } from "../auth/owner-links.ts";
 import { toHttpError } from "../reply.ts";
 
@@ -34,7 +34,7 @@ type ControlHandler = (context: DashboardContext, input: ControlRequest) => unkn
  * sessions of several channels have the name, all of them are stopped.
  */
 async function stopAnswers({ services: { channels } }: DashboardContext, name: string | undefined) {
-  if (!channels) throw new HttpError("not_found", { message: "This deployment has no channels." });
+  if (!channels) throw refuse("not_found", { message: "This deployment has no channels." });
   const attached = channels.list().map((one) => one.name);
   const busy = attached.flatMap((channel) =>
     channels.busySessions(channel).map((session) => ({ channel, session })),
@@ -82,8 +82,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
       requireClaimedToken(context.auth, name).version > 0
         ? context.services.tokenSecrets.reveal(name)
         : undefined;
-    if (token === undefined)
-      throw new HttpError("not_found", { message: `There is no ${name} token.` });
+    if (token === undefined) throw refuse("not_found", { message: `There is no ${name} token.` });
     if (use) context.runtime.log.debug({ name }, `a command uses the ${name} token`);
     else context.runtime.log.info({ name }, `the ${name} token was shown on the command line`);
     return { name, token, source: context.auth.tokens.info(name).source };
@@ -96,7 +95,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   },
   "POST /local/links": (context) => {
     const [base] = context.http.addresses();
-    if (!base) throw new HttpError("unavailable");
+    if (!base) throw refuse("unavailable");
     const { path, copyPath, ...link } = ownerLink(context.auth, context.site);
     return { url: new URL(path, base).href, copyUrl: new URL(copyPath, base).href, ...link };
   },
@@ -108,7 +107,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   },
   "POST /local/unblock": (context, { body }) => {
     const parsed = controlUnblockBody.safeParse(body ?? {});
-    if (!parsed.success) throw new HttpError("invalid_body");
+    if (!parsed.success) throw refuse("invalid_body");
     const { address } = parsed.data;
     unblock(context, address);
     context.runtime.log.info({ ip: address ?? "all" }, "unblocked on the command line");
@@ -116,11 +115,11 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   },
   "POST /local/stop": (context, { body }) => {
     const parsed = controlStopBody.safeParse(body ?? {});
-    if (!parsed.success) throw new HttpError("invalid_body");
+    if (!parsed.success) throw refuse("invalid_body");
     return stopAnswers(context, parsed.data.session);
   },
   "POST /local/doctor": async (context) => {
-    if (!context.observers.doctor) throw new HttpError("not_found");
+    if (!context.observers.doctor) throw refuse("not_found");
     return { checks: await context.observers.doctor() };
   },
 };
@@ -141,7 +140,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
 function tokenOf(body: unknown): ControlTokenBody {
   const parsed = controlTokenBody.safeParse(body);
   if (parsed.success) return parsed.data;
-  throw new HttpError("invalid_body");
+  throw refuse("invalid_body");
 }
 
 const pathWithId = /^(\/local\/(?:sessions|conversations|questions)\/)([\w-]{1,64})(\/export)?$/;
@@ -156,9 +155,9 @@ export function controlRoutes(context: DashboardContext): RequestListener {
     const [, collection, id = "", rest = ""] = pathWithId.exec(path) ?? [];
     const pattern = collection === undefined ? path : `${collection}:id${rest}`;
     const route = controlHandlers[`${request.method} ${pattern}`];
-    if (!route) throw new HttpError("not_found");
+    if (!route) throw refuse("not_found");
     const body = await bodyOf(request).catch(() => {
-      throw new HttpError("invalid_body");
+      throw refuse("invalid_body");
     });
     return route(context, { id, query: new URLSearchParams(search), body });
   }
@@ -181,12 +180,12 @@ export function controlRoutes(context: DashboardContext): RequestListener {
         pipeline(Readable.from(body), response, (error) => error && response.destroy());
       },
       (error: unknown) => {
-        const { code, message, extra } = toHttpError(
+        const { code, message, details } = toHttpError(
           error,
           context.runtime.log,
           `local ${request.method} ${request.url}`,
         );
-        send(extra.status ?? httpErrors[code][0], { error: code, message });
+        send(details.response.status ?? httpErrors[code][0], { error: code, message });
       },
     );
   };
