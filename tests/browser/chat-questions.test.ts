@@ -45,7 +45,7 @@ describe("The card of an approval", () => {
       await folded(page)
         .getByText(/Deny · owner · dashboard · after \d+ s/)
         .waitFor();
-      await page.locator("article").getByText("Kept.").waitFor();
+      await page.locator(".prose").getByText("Kept.").waitFor();
       expect(await card(page).count()).toBe(0);
     }
     expect(sent()).toBe(1);

@@ -2,7 +2,8 @@
 import type { AnsweredView } from "../../../shared/question-views.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import type { ConversationTarget } from "../state/store.ts";
-import type { AskedQuestion } from "../state/thread.ts";
+import type { Answer } from "../state/groups.ts";
+import type { AppMessage, AskedQuestion } from "../state/thread.ts";
 
 /** The conversation, as far as a card uses it. */
 export interface QuestionActs {
@@ -27,6 +28,13 @@ export interface AnswerProps {
   /** True while an answer is under way. */
   readonly isSending: boolean;
   readonly send: (answer: GivenAnswer) => void;
+}
+
+/** The message of a question, in its answer. */
+export interface CardProps {
+  readonly answer: Answer;
+  readonly message: AppMessage;
+  readonly acts: QuestionActs;
 }
 
 /** The effect of an answer. `late`: another one came first. */

@@ -6,11 +6,11 @@ import { visibleText } from "../../../shared/visible-text.ts";
 import { serverNow } from "../../live/clock.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Ago } from "../../parts/time.tsx";
-import type { Answer } from "../state/groups.ts";
-import type { AppMessage, AskedQuestion } from "../state/thread.ts";
+import type { AskedQuestion } from "../state/thread.ts";
 import {
   sendAnswer,
   type AnswerProps,
+  type CardProps,
   type GivenAnswer,
   type QuestionActs,
   type Sent,
@@ -20,12 +20,6 @@ import { Arguments } from "./arguments.tsx";
 import { ChoiceForm, ValuesForm } from "./forms.tsx";
 import { LinkAnswer } from "./link.tsx";
 
-interface CardProps {
-  readonly answer: Answer;
-  readonly message: AppMessage;
-  readonly acts: QuestionActs;
-}
-
 /** Open: the question with its buttons. Settled: one line, which opens. */
 export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element {
   const { asked, at } = message;
@@ -33,12 +27,11 @@ export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element 
   const heading = useId();
   const box = useRef<HTMLDivElement>(null);
   const { settled, title } = asked!;
-  const hadFocus = useRef(false);
-  hadFocus.current = box.current?.contains(document.activeElement) ?? hadFocus.current;
   useEffect(() => {
-    // The buttons go: the focus stays at the card, so that the keyboard does.
-    if (settled && hadFocus.current) box.current?.focus();
-  }, [settled]);
+    // The button that had the focus is gone: the keyboard stays at the card.
+    if (settled && sent && document.activeElement === document.body)
+      box.current?.focus({ preventScroll: true });
+  }, [settled, sent]);
   const texts = (
     <>
       <Arguments answer={answer} asked={asked!} />
