@@ -12,7 +12,7 @@ import { formatTime } from "./dates.ts";
 import { formatMs } from "./day-times.ts";
 import { Prose } from "./markdown/prose.tsx";
 import type { QuestionActs } from "./questions/acts.ts";
-import { LaterCard } from "./questions/part.tsx";
+import { cardPart } from "./questions/part.ts";
 import type { Answer, Row } from "./state/groups.ts";
 import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
 import type { Versions } from "./state/versions.ts";
@@ -302,9 +302,11 @@ interface QuestionProps {
 }
 
 /** The text of the question, until the code of its card is loaded. */
-const Question = (props: QuestionProps): JSX.Element => (
-  <LaterCard {...props} until={<Text isStreaming={false}>{props.message}</Text>} />
-);
+function Question(props: QuestionProps): JSX.Element {
+  const card = cardPart();
+  if (!card) return <Text isStreaming={false}>{props.message}</Text>;
+  return <card.QuestionCard {...props} />;
+}
 
 /** After this time, the page shows how long the application has worked. */
 const showElapsedMs = 10_000;

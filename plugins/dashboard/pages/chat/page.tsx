@@ -13,7 +13,7 @@ import { useSite } from "../site.tsx";
 import type { ChannelProblem } from "../../shared/channel-problem.ts";
 import { createActs, renamed, type ConversationActs } from "./acts.ts";
 import { Composer, type ComposerHandle } from "./composer.tsx";
-import { showNextQuestion } from "./questions/part.tsx";
+import { showNextQuestion } from "./questions/part.ts";
 import { Header, pageTitle } from "./header.tsx";
 import { Hello } from "./hello.tsx";
 import { List } from "./list.tsx";
