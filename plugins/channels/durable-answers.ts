@@ -60,11 +60,13 @@ interface WaitingAnswer {
   hasFailed: boolean;
 }
 
+const keyOf = ({ channel, session, id }: OpenQuestion): string => `${channel}\0${session}\0${id}`;
+
 const isOver = (error: unknown): boolean => ["stopped", "id_reused"].includes(codeOf(error));
 
 export class DurableAnswers {
   private readonly options: DurableAnswersOptions;
-  /** Answers that no application has accepted, by the id of their question. */
+  /** Answers that no application has accepted, by the session and id of their question. */
   private readonly waiting = new Map<string, WaitingAnswer>();
   private stopTimer: Release | undefined;
   private isStarted = false;
@@ -75,8 +77,9 @@ export class DurableAnswers {
 
   /** Delivers an answer, after those that were added before. */
   add(question: OpenQuestion): void {
-    if (this.waiting.has(question.id)) return;
-    this.waiting.set(question.id, {
+    const key = keyOf(question);
+    if (this.waiting.has(key)) return;
+    this.waiting.set(key, {
       message: toMessage(question),
       isDelivering: false,
       hasFailed: false,
@@ -92,18 +95,18 @@ export class DurableAnswers {
 
   /** Drops the answers of a session whose conversation is deleted, or that another node has. */
   forget({ channel, session }: Address): void {
-    for (const [id, { message }] of this.waiting)
-      if (message.channel === channel && message.session === session) this.waiting.delete(id);
+    for (const [key, { message }] of this.waiting)
+      if (message.channel === channel && message.session === session) this.waiting.delete(key);
   }
 
   /** Delivers all answers that are not being delivered. */
   deliverAll(): void {
     this.stopTimer?.();
     this.stopTimer = undefined;
-    for (const [id, entry] of this.waiting) {
+    for (const [key, entry] of this.waiting) {
       if (entry.isDelivering) continue;
       entry.isDelivering = true;
-      const over = (): void => void (this.waiting.get(id) === entry && this.waiting.delete(id));
+      const over = (): void => void (this.waiting.get(key) === entry && this.waiting.delete(key));
       const callbacks: DeliveryCallbacks = {
         accepted: over,
         rejected: (error) => {

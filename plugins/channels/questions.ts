@@ -79,6 +79,8 @@ interface Entry extends OpenQuestion {
   /** Set when Doorward settles the question: no answer counts from now on. */
   closing: { readonly outcome: QuestionOutcome; readonly by?: Sender | undefined } | undefined;
   settled: QuestionSettlement | undefined;
+  /** True after a store failed: it may have stored a settlement all the same. */
+  isUnsure: boolean;
   /** Passes the outcome to the application, once. */
   tell: ((result: QuestionResult) => void) | undefined;
   cancelExpiry: Release | undefined;
@@ -165,8 +167,11 @@ export class Questions {
     if (typeof checked === "string") return { status: "invalid", problem: checked };
     const at = this.options.clock.now();
     const settlement = { ...checked, ...(by && { by }), via, at };
-    await this.settle(entry, settlement);
-    return { status: "settled", settled: settlement };
+    const settled = await this.settle(entry, settlement).catch((error: unknown) => {
+      this.options.after(retryMs, () => void this.confirm(entry));
+      throw error;
+    });
+    return { status: settled === settlement ? "settled" : "already", settled };
   }
 
   /** Lists the open questions, oldest first. */
@@ -206,8 +211,8 @@ export class Questions {
   /**
    * Settles the questions of a run that ends.
    *
-   * @returns A promise that never rejects: the settlements are stored, and the application knows
-   *   them. Undefined if the run has none.
+   * @returns A promise that never rejects: each settlement was tried once. The application learns
+   *   it when it is stored, which may be later. Undefined if the run has none.
    */
   closeRun(
     asker: Asker,
@@ -295,6 +300,7 @@ export class Questions {
       busy: undefined,
       closing: undefined,
       settled: undefined,
+      isUnsure: false,
       tell: undefined,
       cancelExpiry: undefined,
     };
@@ -388,30 +394,74 @@ export class Questions {
    * Stores a settlement, and tells it. Call it in the same step in which the question was found
    * open.
    *
+   * @returns The settlement that counts: an earlier one, if the store has it.
    * @throws The error of the channel or store: the question is open again.
    */
-  private async settle(entry: Entry, settlement: QuestionSettlement): Promise<void> {
+  private async settle(entry: Entry, given: QuestionSettlement): Promise<QuestionSettlement> {
     const gate = createGate();
     entry.busy = gate.opened;
-    const { channel, session, id, content, inReplyTo, question, asker } = entry;
-    const isOfEarlierProcess = asker === undefined && entry.tell === undefined;
-    const lost = isOfEarlierProcess ? lostTexts.restart : lostTexts.application;
-    const sentence = toSentence(question, settlement, lost);
+    let settlement = given;
     try {
-      await this.options.update({ channel, session }, id, {
-        content: `${content}\n\n${sentence}`,
-        question: { ...question, state: "settled", settled: settlement },
-        final: true,
-        ...(inReplyTo !== undefined && { inReplyTo }),
-      });
-      if (entry.settled) return; // The conversation was deleted in the meantime.
+      const earlier = entry.isUnsure ? await this.findStored(entry) : undefined;
+      if (earlier) settlement = earlier;
+      else await this.store(entry, given);
+      // The conversation was deleted in the meantime: the application knows that already.
+      if (entry.settled?.outcome === "withdrawn") return entry.settled;
+      if (entry.settled) return settlement;
       entry.settled = settlement;
       this.remember(entry, settlement);
       this.remove(entry);
+    } catch (error) {
+      entry.isUnsure = true;
+      throw error;
     } finally {
       entry.busy = undefined;
       gate.open();
     }
+    this.tellLater(entry, settlement);
+    return settlement;
+  }
+
+  private async store(entry: Entry, settlement: QuestionSettlement): Promise<void> {
+    const { channel, session, id, content, inReplyTo, question, asker } = entry;
+    const isOfEarlierProcess = asker === undefined && entry.tell === undefined;
+    const lost = isOfEarlierProcess ? lostTexts.restart : lostTexts.application;
+    await this.options.update({ channel, session }, id, {
+      content: `${content}\n\n${toSentence(question, settlement, lost)}`,
+      question: { ...question, state: "settled", settled: settlement },
+      final: true,
+      ...(inReplyTo !== undefined && { inReplyTo }),
+    });
+  }
+
+  /** @returns The settlement in the history, if there is one. */
+  private findStored({ channel, session, id }: Entry): Promise<QuestionSettlement | undefined> {
+    return this.options.findSettled({ channel, session }, id);
+  }
+
+  /** Looks whether an answer was stored though the store failed. Never rejects. */
+  private async confirm(entry: Entry): Promise<void> {
+    while (entry.busy) await entry.busy;
+    const isGone = this.entries.get(keyOf(entry, entry.id)) !== entry;
+    if (isGone || entry.settled || entry.closing || this.isStopped) return;
+    const gate = createGate();
+    entry.busy = gate.opened;
+    try {
+      const settlement = await this.findStored(entry);
+      if (!settlement || entry.settled) return;
+      entry.settled = settlement;
+      this.remember(entry, settlement);
+      this.remove(entry);
+      this.tellLater(entry, settlement);
+    } catch {
+      this.options.after(retryMs, () => void this.confirm(entry));
+    } finally {
+      entry.busy = undefined;
+      gate.open();
+    }
+  }
+
+  private tellLater(entry: Entry, settlement: QuestionSettlement): void {
     this.announce(entry, settlement);
     // The person who answered learns the outcome first.
     this.untold.add(entry);

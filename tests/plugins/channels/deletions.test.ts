@@ -12,6 +12,7 @@ import {
   type Application,
   type ChannelAdapter,
   type Channels,
+  type OpenQuestion,
 } from "../../../plugins/channels/index.ts";
 import type { Conversations, DeletionListener } from "../../../plugins/conversations/index.ts";
 import { createSampleChannel } from "../../support/sample-channel.ts";
@@ -105,6 +106,35 @@ describe("the deletion of a conversation", () => {
       expect(await Promise.all(outcomes)).toEqual(["accepted", "accepted"]);
       expect(received).toEqual(["c", "a", "b"]);
     });
+  });
+
+  test("tells a person who answers what the application reads", async () => {
+    const outcomes: string[] = [];
+    const handler: Application = async ({ ask }) => {
+      outcomes.push((await ask({ kind: "approval", content: "Go on?" })).outcome);
+    };
+    let store = (): void => undefined;
+    const stored = new Promise<void>((resolve) => void (store = resolve));
+    const update: ChannelAdapter["update"] = async (_, id) => {
+      await stored;
+      return { id, status: "written" };
+    };
+    const use = async ({ channel, begin, services }: Parameters<Parameters<typeof run>[1]>[0]) => {
+      void channel
+        .inlet()
+        .deliver(channel.message({ id: "a" }))
+        .catch(codeOf);
+      await expect.poll(() => services.channels.questions()).toHaveLength(1);
+      const [{ id }] = services.channels.questions() as readonly [OpenQuestion];
+      const answer = services.channels.answer(address, id, { option: "allow" }, undefined, "pico");
+      await new Promise(setImmediate);
+      begin()();
+      store();
+      const settled = { outcome: "withdrawn" };
+      await expect(answer).resolves.toMatchObject({ status: "already", settled });
+      expect(outcomes).toEqual(["withdrawn"]);
+    };
+    await run(handler, use, { update });
   });
 
   test("drops later changes to messages of the application, and nothing else", async () => {

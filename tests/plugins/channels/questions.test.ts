@@ -1,6 +1,6 @@
 // Tests questions of the application: asked once, answered once.
 import { describe, expect, test } from "vitest";
-import { DoorwardError } from "../../../kernel/index.ts";
+import { DoorwardError, type Plugin } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import {
   application,
@@ -14,6 +14,7 @@ import {
   type QuestionInput,
   type QuestionResult,
 } from "../../../plugins/channels/index.ts";
+import type { Conversations } from "../../../plugins/conversations/index.ts";
 import { gate, createSampleChannel, type SampleChannel } from "../../support/sample-channel.ts";
 
 type Visit = Parameters<Parameters<typeof withKernel>[1]>[0];
@@ -21,7 +22,7 @@ interface Fixture {
   readonly channel: SampleChannel;
   readonly calls: Channels;
   readonly clock: Visit["clock"];
-  readonly store: { isAway: boolean; held: Promise<void> | undefined };
+  readonly store: { isAway: boolean; held: Promise<void> | undefined; losesReply?: boolean };
 }
 
 const turn = (): Promise<void> => new Promise(setImmediate);
@@ -38,10 +39,12 @@ async function asking(
 ): Promise<void> {
   const store: Fixture["store"] = { isAway: false, held: undefined };
   const channel: SampleChannel = createSampleChannel({
+    keeps: false,
     async update(session, id, message) {
       await store.held;
       if (store.isAway) throw new DoorwardError("store_unavailable", "away");
       channel.sent.push({ what: "update", session, id, message });
+      if (store.losesReply) throw new DoorwardError("store_unavailable", "away");
       return { id, status: "written" };
     },
     remove(session, id) {
@@ -49,8 +52,19 @@ async function asking(
       return { id, status: "written" };
     },
   });
+  const conversations = {
+    taken: { known: () => [], settle: () => undefined },
+    find: () => Promise.resolve({ id: "c" }),
+    read: () =>
+      Promise.resolve({ items: channel.sent.map(({ id, message }) => ({ id, ...message })) }),
+  } as unknown as Conversations;
+  const history: Plugin<{ offers: { conversations: Conversations } }> = {
+    name: "conversations",
+    api: 1,
+    start: () => ({ conversations }),
+  };
   await withKernel(
-    [channels(), channel.plugin, application(handler)],
+    [history, channels(), channel.plugin, application(handler)],
     async ({ kernel, clock }) => {
       await visit({ channel, calls: kernel.services.channels, clock, store });
     },
@@ -309,6 +323,55 @@ describe("Questions", () => {
         expect(outcomes).toEqual(["stopped"]);
       },
     );
+  });
+});
+
+describe("a settlement that was stored, and whose reply was lost", () => {
+  const losing = (visit: (at: Fixture & { id: string; outcomes: string[] }) => Promise<void>) => {
+    const outcomes: string[] = [];
+    return asking(
+      async ({ ask }) => {
+        const { outcome, option } = await ask(approval);
+        outcomes.push(`${outcome} ${option ?? ""}`);
+      },
+      async (fixture) => {
+        const { channel, calls, store } = fixture;
+        deliver(channel, channel.message({ id: "m" }));
+        await turn();
+        const { id } = calls.questions()[0]!;
+        store.losesReply = true;
+        await expect(calls.answer(to, id, { option: "no" }, ann, "pico")).rejects.toThrow();
+        store.losesReply = false;
+        await visit({ ...fixture, id, outcomes });
+        expect(outcomes).toEqual(["answered no"]);
+        expect(channel.sent.filter(({ what }) => what === "update")).toHaveLength(1);
+      },
+    );
+  };
+
+  test("counts when a second answer arrives", async () => {
+    await losing(async ({ calls, id }) => {
+      const second = await calls.answer(to, id, { option: "once" }, ann, "pico");
+      expect(second).toMatchObject({ status: "already", settled: { option: "no" } });
+      await turn();
+    });
+  });
+
+  test("settles the question without a second answer", async () => {
+    await losing(async ({ calls, clock }) => {
+      clock.increment(1_000);
+      await turn();
+      await turn();
+      expect(calls.questions()).toEqual([]);
+    });
+  });
+
+  test("counts when the answer is stopped", async () => {
+    await losing(async ({ channel }) => {
+      await channel.inlet().stop("s", "m", ann);
+      await turn();
+      await turn();
+    });
   });
 });
 

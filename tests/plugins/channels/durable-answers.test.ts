@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { DurableAnswers } from "../../../plugins/channels/durable-answers.ts";
+import type { OpenQuestion } from "../../../plugins/channels/index.ts";
+
+const question = (session: string): OpenQuestion => ({
+  channel: "sample",
+  session,
+  id: "q",
+  content: "Go on?",
+  at: 1,
+  question: {
+    kind: "approval",
+    state: "settled",
+    durable: "plan",
+    settled: { outcome: "dismissed", via: "pico", at: 2 },
+  },
+});
+
+test("delivers the answers of two sessions whose questions share an id", () => {
+  const delivered: string[] = [];
+  const answers = new DurableAnswers({
+    log: { info: () => undefined } as never,
+    after: () => () => undefined,
+    deliver(message, { accepted }) {
+      delivered.push(message.session);
+      accepted("accepted");
+    },
+  });
+  for (const session of ["a", "b", "a"]) answers.add(question(session));
+  answers.start();
+  answers.deliverAll();
+  expect(delivered).toEqual(["a", "b"]);
+});
