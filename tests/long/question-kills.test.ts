@@ -15,7 +15,7 @@ const sessionsPerRound = 4;
 /** The launcher stores within this time that the program has accepted an answer. */
 const maxAcceptMs = 500;
 
-/** Asks one question per session, and appends to a file what it is told before it goes on. */
+/** Asks one question per session, and appends what it receives to a file before it goes on. */
 const program = `
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -109,11 +109,11 @@ function readTold(file: string): Told[] {
   return lines.map((line) => JSON.parse(line) as Told);
 }
 
-/** Checks what the program was told about a session against its history. */
+/** Compares what the program received about a session with its history. */
 function checkTold(told: readonly Told[], settled: Settled | undefined, asked: AskedSession): void {
   const { session, acknowledged, isDurable } = asked;
   for (const { outcome, option, effect } of told) {
-    const name = `${session} was told ${outcome}`;
+    const name = `${session} received ${outcome}`;
     expect({ outcome, option }, name).toEqual({
       outcome: settled?.outcome,
       option: settled?.option,
@@ -121,7 +121,7 @@ function checkTold(told: readonly Told[], settled: Settled | undefined, asked: A
     expect(effect === "allow", name).toBe(settled?.option === "allow");
   }
   const pids = told.map(({ pid }) => pid);
-  expect(new Set(pids).size, `${session} was told twice`).toBe(pids.length);
+  expect(new Set(pids).size, `${session} received it twice`).toBe(pids.length);
   if (!isDurable) expect(told.length).toBeLessThanOrEqual(1);
   if (acknowledged) expect(settled, session).toMatchObject(acknowledged);
 }
@@ -146,7 +146,7 @@ async function checkRestart(base: URL, file: string, all: readonly AskedSession[
     const told = () => readTold(file).filter(({ session }) => session === asked.session);
     if (asked.isDurable)
       await expect
-        .poll(() => told().length, { timeout: 10_000, message: `${asked.session} is told` })
+        .poll(() => told().length, { timeout: 10_000, message: `${asked.session} receives` })
         .toBeGreaterThan(0);
     checkTold(told(), settled, asked);
   }
