@@ -1,4 +1,4 @@
-// {"client":"AI SDK 6 (generateText)","protocol":"openai","application":"tools.py","packages":["ai@6.0.326","@ai-sdk/openai-compatible@2.0.92","zod@4"]}
+// {"client":"AI SDK 6 (generateText, tools)","protocol":"openai","application":"tools.py","packages":["ai@6.0.326","@ai-sdk/openai-compatible@2.0.92","zod@4"]}
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, stepCountIs, streamText, tool } from "ai";
 import { z } from "zod";
