@@ -1,7 +1,7 @@
 // Errors that a client of HTTP reads: the dashboard and the protocols reject requests with them.
 import { DoorwardError } from "../../kernel/index.ts";
 
-/** What the response has besides the code and the sentence. */
+/** Facts for the response, besides the code and the sentence. */
 export interface ResponseFacts {
   /** HTTP status. @defaultValue that of the code, in the table of the plugin */
   readonly status?: number | undefined;
