@@ -143,9 +143,8 @@ export class Questions {
       unwatch();
       throw error;
     });
-    if (!isDurable) return result.finally(unwatch);
-    unwatch();
-    return { id };
+    const settled = result.finally(unwatch);
+    return isDurable ? { id } : settled;
   }
 
   /** Answers a question: see `Channels.answer`. */
@@ -352,6 +351,7 @@ export class Questions {
     const abort = (): void => {
       const code = codeOf(signal.reason);
       const isLost = code === "application_ended" || code === "not_running";
+      if (isLost && entry.question.durable !== undefined) return;
       void this.close(entry, isLost ? "lost" : "withdrawn");
     };
     if (signal.aborted) queueMicrotask(abort);

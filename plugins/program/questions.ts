@@ -26,6 +26,9 @@ interface AskedQuestion {
   isOrphan: boolean;
 }
 
+/** Names of durable questions that the program may withdraw: as many as may be open. */
+const maxDurable = 256;
+
 /** Names of fields in errors: those of the lines. */
 const lineNames: readonly (readonly [string, string])[] = [
   ['"toolCallId"', '"tool_call_id"'],
@@ -38,6 +41,8 @@ export class ProgramQuestions {
   private readonly options: ProgramQuestionsOptions;
   /** Questions of this program that are not settled, by the names that it gave them. */
   private readonly asked = new Map<string, AskedQuestion>();
+  /** What withdraws the durable questions of this program, by the same names. */
+  private readonly durable = new Map<string, AbortController>();
 
   constructor(options: ProgramQuestionsOptions) {
     this.options = options;
@@ -71,7 +76,8 @@ export class ProgramQuestions {
     const question: AskedQuestion = { address: to, controller, isOrphan: false };
     const input = this.toInput(fields, controller.signal);
     const isDurable = "durable" in input;
-    if (!isDurable) this.asked.set(name, question);
+    if (isDurable) this.keepDurable(name, controller);
+    else this.asked.set(name, question);
     const release = isDurable ? undefined : request?.hold();
     request?.touch();
     if (request) closeTexts(request);
@@ -92,17 +98,17 @@ export class ProgramQuestions {
   }
 
   withdraw({ payload }: WithdrawFrame): void {
-    const question = this.asked.get(payload.message_id);
-    if (question) return question.controller.abort();
+    if (this.withdrawNamed(payload.message_id)) return;
     const text = "the program withdraws a question that is not open";
     this.options.log.warn({ message_id: payload.message_id }, text);
   }
 
   /** Withdraws the question with this name. @returns False if none is open. */
   withdrawNamed(name: string): boolean {
-    const question = this.asked.get(name);
-    question?.controller.abort();
-    return question !== undefined;
+    const controller = this.asked.get(name)?.controller ?? this.durable.get(name);
+    this.durable.delete(name);
+    controller?.abort();
+    return controller !== undefined;
   }
 
   /** The questions of a program end with it. */
@@ -112,6 +118,15 @@ export class ProgramQuestions {
       question.controller.abort(programErrors.application_ended(how, true));
     }
     this.asked.clear();
+    // They outlive the program, but the names of the next one are its own.
+    this.durable.clear();
+  }
+
+  private keepDurable(name: string, controller: AbortController): void {
+    this.durable.delete(name);
+    this.durable.set(name, controller);
+    const [oldest = ""] = this.durable.keys();
+    if (this.durable.size > maxDurable) this.durable.delete(oldest);
   }
 
   private toInput(

@@ -191,3 +191,24 @@ test("delivers the answer to a durable question to the next program", async () =
     effect: "allow",
   });
 });
+
+test("withdraws a durable question of the program that runs", async () => {
+  const script = `each((m) => {
+    if (m.payload.content === "back") {
+      say({ type: "question.withdraw", payload: { message_id: "q" } });
+      return answer(m, "withdrawn");
+    }
+    say({ type: "question.ask", payload: { request_id: m.id, message_id: "q", kind: "approval", content: "Go?", durable: "step-4" } });
+    answer(m, "asked");
+  });`;
+  await using program = await startProgram(script);
+  const { channels } = program.kernel.services;
+  void program.say("go");
+  const [question] = await waitFor(() => channels.questions().length === 1 && channels.questions());
+  await program.say("back", "t");
+  await waitFor(() => channels.questions().length === 0);
+  expect(await channels.answer(to, question!.id, { option: "allow" }, by, "cli")).toMatchObject({
+    status: "already",
+    settled: { outcome: "withdrawn" },
+  });
+});
