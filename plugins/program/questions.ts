@@ -41,7 +41,7 @@ export class ProgramQuestions {
   private readonly options: ProgramQuestionsOptions;
   /** Questions of this program that are not settled, by the names that it gave them. */
   private readonly asked = new Map<string, AskedQuestion>();
-  /** What withdraws the durable questions of this program, by the same names. */
+  /** Withdraw the durable questions of this program, by the same names. */
   private readonly durable = new Map<string, AbortController>();
 
   constructor(options: ProgramQuestionsOptions) {

@@ -3,7 +3,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
 import { hasBrowser, skipWithoutBrowser } from "./browser.ts";
-import { startChat, type LaunchedChat, type Line } from "./chat-launcher.ts";
+import { enterToken, startChat, type LaunchedChat, type Line } from "./chat-launcher.ts";
 
 let chat: LaunchedChat;
 let signedIn: BrowserContext;
@@ -23,7 +23,21 @@ const form = {
   content: "Where to?",
   schema: {
     type: "object",
-    properties: { city: { type: "string", minLength: 3 }, nights: { type: "integer" } },
+    properties: {
+      city: { type: "string", minLength: 3 },
+      nights: { type: "integer" },
+      class: { type: "string", enum: ["first", "second"] },
+      extras: {
+        type: "array",
+        maxItems: 1,
+        items: {
+          anyOf: [
+            { const: "b", title: "Breakfast" },
+            { const: "l", title: "Late check-out" },
+          ],
+        },
+      },
+    },
     required: ["city"],
   },
 };
@@ -34,6 +48,11 @@ async function ask(session: string, question: object): Promise<string> {
   chat.post(session, "go").catch(() => undefined); // The launcher may end before.
   const line: Line = ["question.ask", { message_id: session, ...question }];
   await chat.say(session, "go", line);
+  return pathIn(session);
+}
+
+/** @returns The path of the page of the open question of a session. */
+async function pathIn(session: string): Promise<string> {
   const find = async (): Promise<string | undefined> => {
     const response = await signedIn.request.get(url("/api/questions"));
     const { questions } = (await response.json()) as {
@@ -83,13 +102,30 @@ describe("The page of a question", () => {
     const path = await ask("second", form);
     await using context = await withoutScript();
     const page = await open(context, path);
-    await page.getByLabel("city").fill("Ur");
-    await page.getByRole("button", { name: "Send the answer" }).click();
-    await page.getByRole("alert").getByText(/city/).waitFor();
     await page.getByLabel("city").fill("Oslo");
-    await page.getByLabel("nights").fill("3");
+    await page.getByLabel("nights").fill("4");
+    await page.getByLabel("extras").selectOption(["Breakfast", "Late check-out"]);
+    await page.getByRole("button", { name: "Send the answer" }).click();
+    await page.getByRole("alert").getByText("extras: Expected at most 1 items").waitFor();
+    const extras = page.getByLabel("extras");
+    const note = (await extras.getAttribute("aria-describedby"))!;
+    const problem = page.locator(`[id="${note}"]`);
+    expect(await problem.textContent()).toBe("Expected at most 1 items");
+    expect(await page.getByLabel("city").inputValue()).toBe("Oslo");
+    expect(await page.getByLabel("nights").inputValue()).toBe("4");
+    expect(await page.getByLabel("class").inputValue()).toBe("");
+    await extras.selectOption(["Late check-out"]);
     await page.getByRole("button", { name: "Send the answer" }).click();
     await page.getByText(/^Answered · by owner/).waitFor();
+    const [, , session] = path.split("/");
+    const { conversations } = (await (
+      await signedIn.request.get(url(`/api/conversations?session=${session}`))
+    ).json()) as { conversations: { id: string }[] };
+    const stored = await signedIn.request.get(url(`/api/conversations/${conversations[0]!.id}`));
+    const { turns } = (await stored.json()) as { turns: { question?: object }[] };
+    expect(turns.find(({ question }) => question)?.question).toMatchObject({
+      settled: { values: { city: "Oslo", nights: 4, extras: ["l"] } },
+    });
   });
 
   test("allows nothing when Enter is pressed in the reason", async () => {
@@ -116,6 +152,107 @@ describe("The page of a question", () => {
     await page.getByRole("link", { name: "Open example.org" }).waitFor();
     await page.locator("button[name=option]").first().click();
     await page.getByText(/ · by owner · in the dashboard/).waitFor();
+    await page.close();
+  });
+
+  test("shows what will run, and hidden characters of it", async () => {
+    const call = { id: "c1", function: { name: "delete", arguments: '{"path":"/home"}' } };
+    const session = "hidden";
+    chat.post(session, "go").catch(() => undefined);
+    await chat.say(
+      session,
+      "go",
+      ["message.create", { message_id: "t", kind: "tool_calls", content: "", tool_calls: [call] }],
+      [
+        "question.ask",
+        {
+          message_id: "h",
+          kind: "approval",
+          tool_call_id: "c1",
+          title: "Keep \u202Eeverything",
+          content: "Nothing\u200B is deleted.",
+          options: [
+            { id: "yes", label: "Allow", effect: "allow", description: "This folder" },
+            { id: "always", label: "Always allow", effect: "allow", lasting: true },
+            { id: "no", label: "Deny", effect: "deny" },
+          ],
+        },
+      ],
+    );
+    const page = await open(signedIn, await pathIn(session));
+    await page.getByRole("heading", { name: "Keep ⟨U+202E⟩everything" }).waitFor();
+    const card = page.locator(".card");
+    expect(await card.locator("pre").textContent()).toContain('"path": "/home"');
+    await card.getByText("Nothing⟨U+200B⟩ is deleted.").waitFor();
+    await card.getByText("This folder").waitFor();
+    expect(await page.getByRole("button", { name: "Always allow" }).isVisible()).toBe(false);
+    await expectAccessible(page);
+    await card.getByText("Answers for more than this time").click();
+    await page.getByRole("button", { name: "Always allow" }).dblclick();
+    await page.getByText(/^Always allow · by owner/).waitFor();
+    await page.goBack();
+    await page.reload();
+    await page.getByText(/^Always allow · by owner/).waitFor();
+    await page.close();
+  });
+
+  test("answers a choice after signing in", async () => {
+    const path = await ask("choice", {
+      kind: "choice",
+      title: "Colour",
+      content: "Which one?",
+      options: [
+        { id: "r", label: "Red" },
+        { id: "b", label: "Blue" },
+      ],
+    });
+    const context = await signedIn.browser()!.newContext();
+    const page = await open(context, path);
+    await enterToken(page);
+    await page.getByLabel("Blue").check();
+    await page.getByRole("button", { name: "Send the answer" }).click();
+    await page.getByText(/^Blue · by owner/).waitFor();
+    await context.close();
+  });
+
+  test("warns of foreign letters in an address", async () => {
+    const path = await ask("foreign", {
+      kind: "link",
+      title: "Sign in",
+      content: "Open the address.",
+      url: "https://xn--pple-43d.example/",
+    });
+    const page = await open(signedIn, path);
+    await page.getByText("The name has letters that may look like others.").waitFor();
+    await page.close();
+  });
+
+  test("shows a question that expired, and one of long ago", async () => {
+    const path = await ask("expired", { ...approval, timeout_s: 2 });
+    const page = await open(signedIn, path);
+    await expect
+      .poll(async () => {
+        await page.reload();
+        return page.locator(".card").textContent();
+      })
+      .toMatch(/Expired/);
+    const old = await ask("old", approval);
+    await page.goto(url(old));
+    await page.getByRole("button", { name: "Deny" }).click();
+    await page.getByText(/^Deny · by owner/).waitFor();
+    const lines: Line[] = Array.from({ length: 210 }, (_, at) => [
+      "message.create",
+      { content: `part ${at}` },
+    ]);
+    await chat.say("old", "go", ...lines);
+    const turns = async (): Promise<number | undefined> => {
+      const found = await signedIn.request.get(url("/api/conversations?session=old"));
+      const { conversations } = (await found.json()) as { conversations: { turns: number }[] };
+      return conversations[0]?.turns;
+    };
+    await expect.poll(turns).toBeGreaterThan(205);
+    await page.reload();
+    await page.getByText(/^Deny · by owner/).waitFor();
     await page.close();
   });
 

@@ -104,7 +104,7 @@ export const answerBody = z.object({
   ...answerFields,
 });
 const formValue = z.string().max(4_096);
-/** The form of a question: option, text, dismiss, and one `value.NAME` for each field. */
+/** The form of a question: option, text, dismiss, and one `values.NAME` for each field. */
 export const askBody = z.record(
   z.string().max(80),
   z.union([formValue, z.array(formValue).max(32)]).optional(),

@@ -1,4 +1,4 @@
-// What requests about a session have in common: rate, body, access and the session that they name.
+// The steps of requests about a session: rate, body, access, and the session that they name.
 import { WireError, messageErrors } from "../../../lib/pico-wire/index.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";

@@ -1,27 +1,29 @@
 /** One question of the application, as a form that works without a script. @module */
 import type { JSX } from "preact";
+import { readWebAddress } from "../../shared/question-fields.ts";
 import type { QuestionView } from "../../shared/question-views.ts";
 import { settlementText } from "../../shared/question-labels.ts";
+import { visibleText } from "../../shared/visible-text.ts";
+import { readToolCall } from "../chat/tool-calls.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Empty, Notice, PageHead } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
+import { Choices, Fields, TextField, type FormState } from "./fields.tsx";
 
 /** The question, and what became of an answer to it. */
-export interface AskData {
+export interface AskData extends FormState {
   /** Absent if the session has no such question. */
   readonly view?: QuestionView;
+  /** The tool call that the question is about, in the form of the program. */
+  readonly call?: unknown;
   /** Path of the page: the form is sent there. */
   readonly path: string;
-  /** Why the last answer was rejected. */
-  readonly problem?: string;
   /** The last answer came too late. */
   readonly isLate?: boolean;
 }
 
-type Property = NonNullable<QuestionView["question"]["schema"]>["properties"][string];
-
 export function AskPage({ data }: { readonly data: AskData }): JSX.Element {
-  const { view, problem, isLate } = data;
+  const { view, problem, isLate, call } = data;
   if (!view)
     return (
       <div class="page-in">
@@ -35,20 +37,57 @@ export function AskPage({ data }: { readonly data: AskData }): JSX.Element {
   const { settled } = question;
   return (
     <div class="page-in ask">
-      <PageHead title={question.title ?? "Question"} />
+      <PageHead title={visibleText(question.title ?? "Question")} />
       {isLate && settled && <Notice tone="warn">Another answer came first.</Notice>}
       {problem !== undefined && (
         <div role="alert">
-          <Notice tone="bad">{problem}</Notice>
+          <Notice tone="bad">{summaryOf(problem, question)}</Notice>
         </div>
       )}
       <section class="card stack">
+        {question.toolCallId !== undefined && <Arguments call={call} />}
         <p class="asked" dir="auto">
-          {content}
+          {visibleText(content)}
         </p>
-        {settled ? <p>{settlementText(question, settled)}</p> : <Answer data={data} view={view} />}
+        {settled ? (
+          <p dir="auto">{visibleText(settlementText(question, settled))}</p>
+        ) : (
+          <Answer data={data} view={view} />
+        )}
       </section>
     </div>
+  );
+}
+
+/** The label of the field and its problem; the field shows the problem as well. */
+function summaryOf(
+  { field, text }: NonNullable<FormState["problem"]>,
+  { schema }: QuestionView["question"],
+): string {
+  const name = field.replace(/^values\./, "");
+  const property = Object.entries(schema?.properties ?? {}).find(([key]) => key === name)?.[1];
+  return property ? `${visibleText(property.title ?? name)}: ${text}` : text;
+}
+
+/** Precedes the words of the model, which may differ from the call that runs. */
+function Arguments({ call }: Pick<AskData, "call">): JSX.Element {
+  if (call === undefined)
+    return (
+      <Notice tone="warn">The conversation does not have the arguments of the tool call.</Notice>
+    );
+  const { name, input, isCut } = readToolCall(call);
+  return (
+    <>
+      <figure class="arguments">
+        <figcaption>
+          Arguments of <code>{visibleText(name)}</code>
+        </figcaption>
+        <pre dir="ltr" tabIndex={0} role="group" aria-label="Arguments">
+          {visibleText(input ?? "No arguments")}
+        </pre>
+      </figure>
+      {isCut === true && <Notice tone="warn">The arguments are longer than shown here.</Notice>}
+    </>
   );
 }
 
@@ -66,30 +105,15 @@ function Answer({ data, view: { question } }: AnswerProps): JSX.Element {
       <input type="hidden" name="csrf" value={csrf} />
       {/* Enter presses the first button of a form, and must never allow. */}
       {hasButtons && <button type="submit" disabled hidden />}
-      {kind === "form" && <Fields question={question} />}
-      {kind === "choice" && <Choices question={question} />}
-      {kind === "link" && question.url !== undefined && <Address address={question.url} />}
+      {kind === "form" && <Fields {...data} question={question} />}
+      {kind === "choice" && <Choices {...data} question={question} />}
+      {kind === "link" && question.url !== undefined && <Address text={question.url} />}
       {(kind === "approval" || question.other === true) && (
-        <p class="field">
-          <label for="text">{kind === "approval" ? "Reason (optional)" : "Another answer"}</label>
-          <input class="input" id="text" name="text" maxLength={1000} autoComplete="off" />
-        </p>
+        <TextField {...data} label={kind === "approval" ? "Reason (optional)" : "Another answer"} />
       )}
+      {hasButtons && <OptionButtons options={question.options} />}
       <div class="row wrap">
-        {hasButtons ? (
-          question.options?.map(({ id, label, effect, description }) => (
-            <Button
-              key={id}
-              type="submit"
-              name="option"
-              value={id}
-              title={description}
-              kind={effect === "allow" ? "primary" : "plain"}
-            >
-              {label}
-            </Button>
-          ))
-        ) : (
+        {!hasButtons && (
           <Button type="submit" kind="primary">
             Send the answer
           </Button>
@@ -104,126 +128,64 @@ function Answer({ data, view: { question } }: AnswerProps): JSX.Element {
   );
 }
 
-function Choices({ question }: Pick<QuestionView, "question">): JSX.Element {
-  const type = question.multiple === true ? "checkbox" : "radio";
+type Options = NonNullable<QuestionView["question"]["options"]>;
+
+/** Lasting options stand apart, so that no one picks them in passing. */
+function OptionButtons({ options = [] }: { readonly options?: Options | undefined }): JSX.Element {
+  const lasting = options.filter((option) => option.lasting === true);
   return (
-    <fieldset class="stack">
-      <legend class="unseen">Options</legend>
-      {question.options?.map(({ id, label, description }) => (
-        <label key={id} class="row">
-          <input type={type} name="option" value={id} />
-          <span>
-            {label}
-            {description !== undefined && <small> {description}</small>}
-          </span>
-        </label>
+    <>
+      <OptionRow options={options.filter((option) => option.lasting !== true)} />
+      {lasting.length > 0 && (
+        <details class="more">
+          <summary>Answers for more than this time</summary>
+          <OptionRow options={lasting} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function OptionRow({ options }: { readonly options: Options }): JSX.Element {
+  return (
+    <div class="row wrap options">
+      {options.map(({ id, label, effect, description, lasting }) => (
+        <span key={id} class="option">
+          <Button
+            type="submit"
+            name="option"
+            value={id}
+            kind={effect === "allow" && lasting !== true ? "primary" : "plain"}
+          >
+            <span dir="auto">{visibleText(label)}</span>
+          </Button>
+          {description !== undefined && <small dir="auto">{visibleText(description)}</small>}
+        </span>
       ))}
-    </fieldset>
+    </div>
   );
 }
 
 /** The address is text until it is clicked, and shows its host. */
-function Address({ address }: { readonly address: string }): JSX.Element {
+function Address({ text }: { readonly text: string }): JSX.Element {
+  const address = readWebAddress(text);
   return (
     <>
-      <p class="asked">
-        <code>{address}</code>
+      <p class="asked" dir="ltr">
+        <code>{visibleText(text)}</code>
       </p>
-      <p>
-        <LinkButton href={address} target="_blank" rel="noopener noreferrer">
-          Open {URL.canParse(address) ? new URL(address).host : "the address"}
-        </LinkButton>
-      </p>
-    </>
-  );
-}
-
-function Fields({ question: { schema } }: Pick<QuestionView, "question">): JSX.Element {
-  const required = new Set(schema?.required);
-  return (
-    <>
-      <Notice tone="info">The values are stored in the conversation.</Notice>
-      {Object.entries(schema?.properties ?? {}).map(([name, property]) => (
-        <Field key={name} name={name} property={property} isRequired={required.has(name)} />
-      ))}
-    </>
-  );
-}
-
-interface FieldProps {
-  readonly name: string;
-  readonly property: Property;
-  readonly isRequired: boolean;
-}
-
-interface Choice {
-  readonly value: string;
-  readonly text: string;
-}
-
-const choicesOf = (property: Property): readonly Choice[] | undefined => {
-  const {
-    enum: values,
-    enumNames,
-    oneOf,
-  } = property as {
-    enum?: readonly string[];
-    enumNames?: readonly string[];
-    oneOf?: readonly { const: string; title?: string }[];
-  };
-  if (oneOf) return oneOf.map((one) => ({ value: one.const, text: one.title ?? one.const }));
-  return values?.map((value, index) => ({ value, text: enumNames?.[index] ?? value }));
-};
-
-const inputTypes: Readonly<Record<string, "email" | "url" | "date" | "number">> = {
-  email: "email",
-  uri: "url",
-  date: "date",
-  integer: "number",
-  number: "number",
-};
-
-function Field({ name, property, isRequired }: FieldProps): JSX.Element {
-  const { type, format, title, description } = property as {
-    readonly type: string;
-    readonly format?: string;
-    readonly title?: string;
-    readonly description?: string;
-    readonly default?: unknown;
-    readonly items?: Property;
-  };
-  const { default: preset, items } = property as { default?: unknown; items?: Property };
-  const id = `value-${name}`;
-  const choices = choicesOf(type === "array" && items ? items : property);
-  const common = { id, name: `value.${name}`, required: isRequired, class: "input" };
-  const value = preset === undefined ? "" : String(preset);
-  return (
-    <p class="field">
-      <label for={id}>{title ?? name}</label>
-      {type === "boolean" ? (
-        <select {...common}>
-          <option value="false">No</option>
-          <option value="true" selected={preset === true}>
-            Yes
-          </option>
-        </select>
-      ) : choices ? (
-        <select {...common} multiple={type === "array"}>
-          {choices.map((choice) => (
-            <option key={choice.value} value={choice.value} selected={choice.value === value}>
-              {choice.text}
-            </option>
-          ))}
-        </select>
-      ) : (
-        <input
-          {...common}
-          type={(inputTypes[format ?? type] ?? "text") as "text"}
-          step={type === "number" ? "any" : undefined}
-          defaultValue={value}
-        />
+      {address?.isForeign === true && (
+        <Notice tone="warn">The name has letters that may look like others. Check it.</Notice>
       )}
-      {description !== undefined && <small>{description}</small>}
-    </p>
+      {address ? (
+        <p>
+          <LinkButton href={address.url.href} target="_blank" rel="noopener noreferrer">
+            Open {address.url.host}
+          </LinkButton>
+        </p>
+      ) : (
+        <Notice tone="warn">This is not a web address, so it does not open here.</Notice>
+      )}
+    </>
   );
 }

@@ -1,6 +1,7 @@
 /** `/ask/SESSION/ID`: one question, answered with a form. No GET settles a question. @module */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { QuestionAnswer } from "../../../channels/index.ts";
+import type { Channels, QuestionAnswer } from "../../../channels/index.ts";
+import type { Turn } from "../../../conversations/contract.ts";
 import type { AskData } from "../../pages/render.tsx";
 import type { QuestionView } from "../../shared/question-views.ts";
 import { rejectOrigin } from "../auth/guard.ts";
@@ -12,11 +13,32 @@ import { sendConsolePage } from "./console-page.ts";
 import { answerQuestion, questionsView, requireChannels } from "./questions.ts";
 
 type Params = FastifyRequest<{ Params: { session: string; id: string } }>;
+type Address = Parameters<Channels["history"]>[0];
 
 const pathOf = ({ session, id }: Params["params"]): string =>
   `/ask/${encodeURIComponent(session)}/${encodeURIComponent(id)}`;
 
-/** Settled questions are found in the latest turns of their conversation. */
+/** Pages of 200 turns in which a question or a tool call is looked up. */
+const maxPages = 50;
+
+/** Finds the newest turn that fits. */
+async function findTurn(
+  channels: Channels,
+  address: Address,
+  fits: (turn: Turn) => boolean,
+): Promise<Turn | undefined> {
+  let before: string | undefined;
+  for (let page = 0; page < maxPages; page++) {
+    const options = { limit: 200, ...(before !== undefined && { before }) };
+    const { items, before: next } = await channels.history(address, options);
+    const found = items.findLast(fits);
+    if (found || next === undefined) return found;
+    before = next;
+  }
+  return undefined;
+}
+
+/** An open question, or a settled one that its conversation still has. */
 async function findQuestion(
   { services }: DashboardContext,
   { session, id }: Params["params"],
@@ -24,13 +46,29 @@ async function findQuestion(
   const { questions } = questionsView(services, { session });
   const open = questions.find((one) => one.id === id);
   if (open) return open;
-  const address = requireChannels(services).findQuestion(id) ?? { channel: "pico", session };
+  const channels = requireChannels(services);
+  const address = channels.findQuestion(id) ?? { channel: "pico", session };
   if (address.session !== session) return undefined;
-  const { items } = await requireChannels(services).history(address, { limit: 200 });
-  const turn = items.find((one) => one.id === id && one.question !== undefined);
+  const fits = (turn: Turn): boolean => turn.id === id && turn.question !== undefined;
+  const turn = await findTurn(channels, address, fits);
   if (!turn?.question) return undefined;
   const { durable: _, ...question } = turn.question;
   return { ...address, id, content: turn.content, at: turn.at, question };
+}
+
+const isCall = (call: unknown, id: string): boolean =>
+  typeof call === "object" && call !== null && "id" in call && call.id === id;
+
+/** The call that the question is about, in the form of the program. */
+async function findCall(
+  { services }: DashboardContext,
+  { channel, session, question: { toolCallId: id } }: QuestionView,
+): Promise<unknown> {
+  if (id === undefined) return undefined;
+  const callIn = ({ toolCalls = [] }: Turn): unknown => toolCalls.find((call) => isCall(call, id));
+  const fits = (turn: Turn): boolean => callIn(turn) !== undefined;
+  const turn = await findTurn(requireChannels(services), { channel, session }, fits);
+  return turn && callIn(turn);
 }
 
 /** The value of a field in the type that its schema names. */
@@ -44,7 +82,7 @@ function toValue(type: unknown, given: string | readonly string[]): unknown {
 
 function valuesOf({ question }: QuestionView, body: AskBody): Readonly<Record<string, unknown>> {
   const entries = Object.entries(question.schema?.properties ?? {}).flatMap(([name, property]) => {
-    const given = body[`value.${name}`];
+    const given = body[`values.${name}`];
     const isEmpty = given === undefined || given === "";
     return isEmpty ? [] : [[name, toValue(property.type, given)] as const];
   });
@@ -67,17 +105,29 @@ function toAnswer(view: QuestionView, body: AskBody): QuestionAnswer {
   };
 }
 
+/** Separates the name of the field from the sentence about it. */
+function toProblem(text = "This answer is not valid."): AskData["problem"] {
+  const [, field = "", rest = text] = /^"([^"]+)": (.+)$/s.exec(text) ?? [];
+  return { field, text: rest.slice(0, 1).toUpperCase() + rest.slice(1) };
+}
+
 /** Adds the page and its form. */
 export function askRoutes(app: FastifyInstance, context: DashboardContext): void {
   async function show(
     request: FastifyRequest,
     reply: FastifyReply,
-    extra: Pick<AskData, "problem" | "isLate"> = {},
+    extra: Pick<AskData, "problem" | "given" | "isLate"> = {},
   ): Promise<FastifyReply> {
     const { params } = request as Params;
     const view = await findQuestion(context, params);
+    const call = view && (await findCall(context, view));
     const found = extra.problem === undefined ? 200 : 422;
-    const data = { path: pathOf(params), ...(view && { view }), ...extra };
+    const data = {
+      path: pathOf(params),
+      ...(view && { view }),
+      ...(call !== undefined && { call }),
+      ...extra,
+    };
     const title = view?.question.title ?? "Question";
     const status = view ? found : 404;
     return sendConsolePage(context, request, reply, {
@@ -98,11 +148,14 @@ export function askRoutes(app: FastifyInstance, context: DashboardContext): void
     const { params } = request as Params;
     const view = await findQuestion(context, params);
     if (!view) return show(request, reply);
-    const answer = toAnswer(view, parseBody(askBody, request));
+    const body = parseBody(askBody, request);
+    const answer = toAnswer(view, body);
     const given = { channel: view.channel, session: view.session, id: view.id, answer } as const;
     const result = await answerQuestion(context.services, { ...given, via: "dashboard" });
-    if (result.status === "invalid")
-      return show(request, reply, { problem: result.problem ?? "This answer is not valid." });
+    if (result.status === "invalid") {
+      const { csrf: _, ...values } = body;
+      return show(request, reply, { problem: toProblem(result.problem), given: values });
+    }
     const late = result.status === "already" ? "?late=1" : "";
     return sendRedirect(context.site, reply, 303, `${pathOf(params)}${late}`);
   });

@@ -1,10 +1,11 @@
 /** Choices and forms of questions. Loaded after the page. @module */
 import type { ComponentChildren, JSX } from "preact";
 import { useId, useState } from "preact/hooks";
+import { choicesOf, inputTypeOf } from "../../../shared/question-fields.ts";
 import { visibleText } from "../../../shared/visible-text.ts";
 import { Button } from "../../parts/button.tsx";
 import type { AnswerProps } from "./acts.ts";
-import { choicesOf, readValues, type Property } from "./values.ts";
+import { readValues, type Property } from "./values.ts";
 
 interface FormProps extends AnswerProps {
   readonly submit: (form: HTMLFormElement) => void;
@@ -151,14 +152,6 @@ function ValueField({ name, property, isRequired }: FieldProps): JSX.Element {
   );
 }
 
-const inputTypes: Readonly<Record<string, "email" | "url" | "date" | "number">> = {
-  email: "email",
-  uri: "url",
-  date: "date",
-  integer: "number",
-  number: "number",
-};
-
 interface InputProps {
   readonly id: string;
   readonly name: string;
@@ -168,7 +161,7 @@ interface InputProps {
 }
 
 function ValueInput({ property, isRequired, ...rest }: InputProps): JSX.Element {
-  const { type, format, default: preset, minLength, maxLength, minimum, maximum } = property;
+  const { type, default: preset, minLength, maxLength, minimum, maximum } = property;
   const common = { ...rest, required: isRequired, class: "input" };
   const choices = choicesOf(property);
   const presets = (Array.isArray(preset) ? preset : [preset]).map(String);
@@ -186,7 +179,7 @@ function ValueInput({ property, isRequired, ...rest }: InputProps): JSX.Element 
   return (
     <input
       {...common}
-      type={(inputTypes[format ?? type] ?? "text") as "text"}
+      type={inputTypeOf(property) as "text"}
       step={type === "number" ? "any" : undefined}
       min={minimum}
       max={maximum}

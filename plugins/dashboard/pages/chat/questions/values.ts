@@ -4,20 +4,6 @@ import type { AskedQuestion } from "../state/thread.ts";
 type Properties = NonNullable<AskedQuestion["schema"]>["properties"];
 export type Property = Properties[string];
 
-/** A value to choose, and its label. */
-interface Choice {
-  readonly value: string;
-  readonly text: string;
-}
-
-/** @returns Undefined if the field is free. */
-export function choicesOf({ items, ...own }: Property): readonly Choice[] | undefined {
-  const { enum: values, enumNames } = items ?? own;
-  const titled = items ? items.anyOf : own.oneOf;
-  if (titled) return titled.map((one) => ({ value: one.const, text: one.title ?? one.const }));
-  return values?.map((value, at) => ({ value, text: enumNames?.[at] ?? value }));
-}
-
 function readValue({ type }: Property, name: string, data: FormData): unknown {
   const text = String(data.get(name) ?? "");
   if (type === "boolean") return data.has(name);

@@ -1,0 +1,175 @@
+/** Choices and forms of the page of a question. They keep what was given before. @module */
+import type { ComponentChildren, JSX } from "preact";
+import { choicesOf, inputTypeOf } from "../../shared/question-fields.ts";
+import type { QuestionView } from "../../shared/question-views.ts";
+import { visibleText } from "../../shared/visible-text.ts";
+import { Notice } from "../parts/states.tsx";
+
+/** What became of the form that was sent last. */
+export interface FormState {
+  /** Why it was rejected. `field` is empty, or the name of the wrong field. */
+  readonly problem?: { readonly field: string; readonly text: string } | undefined;
+  /** What it contained, by the names of its fields. */
+  readonly given?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
+}
+
+type Question = QuestionView["question"];
+type Property = NonNullable<Question["schema"]>["properties"][string];
+
+const listOf = (given: string | readonly string[] | undefined): readonly string[] =>
+  given === undefined ? [] : typeof given === "string" ? [given] : given;
+
+interface TextFieldProps extends FormState {
+  readonly label: string;
+}
+
+export function TextField({ label, problem, given }: TextFieldProps): JSX.Element {
+  const isWrong = problem?.field === "text";
+  return (
+    <p class="field">
+      <label for="text">{label}</label>
+      <input
+        class="input"
+        id="text"
+        name="text"
+        maxLength={1000}
+        autoComplete="off"
+        aria-invalid={isWrong || undefined}
+        aria-describedby={isWrong ? "text-problem" : undefined}
+        defaultValue={listOf(given?.["text"]).join(" ")}
+      />
+      {isWrong && (
+        <small class="problem" id="text-problem">
+          {problem.text}
+        </small>
+      )}
+    </p>
+  );
+}
+
+interface QuestionProps extends FormState {
+  readonly question: Question;
+}
+
+export function Choices({ question, given }: QuestionProps): JSX.Element {
+  const isMultiple = question.multiple === true;
+  const chosen = listOf(given?.["option"]);
+  return (
+    <fieldset class="stack">
+      <legend class={isMultiple ? "muted" : "unseen"}>
+        {isMultiple ? "Choose any number." : "Choose one."}
+      </legend>
+      {question.options?.map(({ id, label, description }) => (
+        <label key={id} class="row">
+          <input
+            type={isMultiple ? "checkbox" : "radio"}
+            name="option"
+            value={id}
+            defaultChecked={chosen.includes(id)}
+          />
+          <span dir="auto">
+            {visibleText(label)}
+            {description !== undefined && <small> {visibleText(description)}</small>}
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+export function Fields({ question: { schema }, ...state }: QuestionProps): JSX.Element {
+  const required = new Set(schema?.required);
+  return (
+    <>
+      <Notice tone="info">The values are stored in the conversation. Don’t enter passwords.</Notice>
+      {Object.entries(schema?.properties ?? {}).map(([name, property]) => (
+        <Field key={name} {...{ name, property, ...state }} isRequired={required.has(name)} />
+      ))}
+    </>
+  );
+}
+
+interface FieldProps extends FormState {
+  readonly name: string;
+  readonly property: Property;
+  readonly isRequired: boolean;
+}
+
+function Field({ name, property, isRequired, problem, given }: FieldProps): JSX.Element {
+  const { type, title, description, default: preset } = property;
+  const field = `values.${name}`;
+  const id = `value-${name}`;
+  const isWrong = problem?.field === field;
+  const notes = [isWrong && `${id}-problem`, description !== undefined && `${id}-hint`];
+  const common = {
+    id,
+    name: field,
+    required: isRequired,
+    class: "input",
+    "aria-invalid": isWrong || undefined,
+    "aria-describedby": notes.filter(Boolean).join(" ") || undefined,
+    autofocus: isWrong || undefined,
+  };
+  const presets = (Array.isArray(preset) ? preset : [preset ?? ""]).map(String);
+  const values = given ? listOf(given[field]) : presets;
+  return (
+    <p class="field">
+      <label for={id} dir="auto">
+        {visibleText(title ?? name)}
+        {!isRequired && type !== "boolean" && <small> (optional)</small>}
+      </label>
+      <ValueInput {...common} {...{ property, values }} />
+      {isWrong && (
+        <small class="problem" id={`${id}-problem`}>
+          {problem.text}
+        </small>
+      )}
+      {description !== undefined && (
+        <small id={`${id}-hint`} dir="auto">
+          {visibleText(description)}
+        </small>
+      )}
+    </p>
+  );
+}
+
+interface InputProps {
+  readonly property: Property;
+  readonly values: readonly string[];
+  readonly [attribute: string]: unknown;
+}
+
+function ValueInput({ property, values, ...common }: InputProps): JSX.Element {
+  const { type, minLength, maxLength, minimum, maximum } = property;
+  const choices =
+    type === "boolean"
+      ? [
+          { value: "false", text: "No" },
+          { value: "true", text: "Yes" },
+        ]
+      : choicesOf(property);
+  if (!choices)
+    return (
+      <input
+        {...common}
+        type={inputTypeOf(property) as "text"}
+        step={type === "number" ? "any" : undefined}
+        min={minimum}
+        max={maximum}
+        minLength={minLength}
+        maxLength={maxLength}
+        defaultValue={values[0] ?? ""}
+      />
+    );
+  const options: ComponentChildren = choices.map(({ value, text }) => (
+    <option key={value} value={value} selected={values.includes(value)}>
+      {visibleText(text)}
+    </option>
+  ));
+  return (
+    <select {...common} multiple={type === "array"}>
+      {type !== "array" && type !== "boolean" && <option value="">Choose…</option>}
+      {options}
+    </select>
+  );
+}
