@@ -59,14 +59,16 @@ function checkNumber(field: string, value: unknown, property: FormProperty): voi
   if (value > maximum) invalid(field, `expected at most ${maximum}`);
 }
 
+const counted = (items: number): string => `${items} ${items === 1 ? "item" : "items"}`;
+
 function checkList(field: string, value: unknown, property: FormProperty): void {
   if (!Array.isArray(value)) return invalid(field, "expected a list");
   const choices = choicesOf(property.items ?? {}) ?? [];
   const { minItems = 0, maxItems = choices.length } = property;
   if (new Set(value).size < value.length || !value.every((item) => choices.includes(item)))
     invalid(field, "expected different items of the choices");
-  if (value.length < minItems) invalid(field, `expected at least ${minItems} items`);
-  if (value.length > maxItems) invalid(field, `expected at most ${maxItems} items`);
+  if (value.length < minItems) invalid(field, `expected at least ${counted(minItems)}`);
+  if (value.length > maxItems) invalid(field, `expected at most ${counted(maxItems)}`);
 }
 
 function checkField(field: string, value: unknown, property: FormProperty): void {

@@ -106,11 +106,11 @@ describe("The page of a question", () => {
     await page.getByLabel("nights").fill("4");
     await page.getByLabel("extras").selectOption(["Breakfast", "Late check-out"]);
     await page.getByRole("button", { name: "Send the answer" }).click();
-    await page.getByRole("alert").getByText("extras: Expected at most 1 items").waitFor();
+    await page.getByRole("alert").getByText("extras: Expected at most 1 item").waitFor();
     const extras = page.getByLabel("extras");
     const note = (await extras.getAttribute("aria-describedby"))!;
     const problem = page.locator(`[id="${note}"]`);
-    expect(await problem.textContent()).toBe("Expected at most 1 items");
+    expect(await problem.textContent()).toBe("Expected at most 1 item");
     expect(await page.getByLabel("city").inputValue()).toBe("Oslo");
     expect(await page.getByLabel("nights").inputValue()).toBe("4");
     expect(await page.getByLabel("class").inputValue()).toBe("");
@@ -183,11 +183,12 @@ describe("The page of a question", () => {
     await page.getByRole("heading", { name: "Keep ⟨U+202E⟩everything" }).waitFor();
     const card = page.locator(".card");
     expect(await card.locator("pre").textContent()).toContain('"path": "/home"');
+    expect(await page.title()).toContain("Keep ⟨U+202E⟩everything");
     await card.getByText("Nothing⟨U+200B⟩ is deleted.").waitFor();
     await card.getByText("This folder").waitFor();
     expect(await page.getByRole("button", { name: "Always allow" }).isVisible()).toBe(false);
     await expectAccessible(page);
-    await card.getByText("Answers for more than this time").click();
+    await card.getByText("Lasting answers").click();
     await page.getByRole("button", { name: "Always allow" }).dblclick();
     await page.getByText(/^Always allow · by owner/).waitFor();
     await page.goBack();

@@ -138,7 +138,7 @@ function OptionButtons({ options = [] }: { readonly options?: Options | undefine
       <OptionRow options={options.filter((option) => option.lasting !== true)} />
       {lasting.length > 0 && (
         <details class="more">
-          <summary>Answers for more than this time</summary>
+          <summary>Lasting answers</summary>
           <OptionRow options={lasting} />
         </details>
       )}

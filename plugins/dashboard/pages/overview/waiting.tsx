@@ -1,6 +1,7 @@
 /** Questions that wait for an answer, first on the overview. @module */
 import type { JSX } from "preact";
 import type { QuestionsView } from "../../shared/question-views.ts";
+import { visibleText } from "../../shared/visible-text.ts";
 import { useResource } from "../live/resource.ts";
 import { LinkButton } from "../parts/button.tsx";
 import { Ago } from "../parts/time.tsx";
@@ -26,7 +27,7 @@ export function WaitingQuestions({ first, now }: WaitingProps): JSX.Element | nu
         {questions.map(({ id, session, content, at, question }) => (
           <li key={id} class="row wrap">
             <div class="grow">
-              <b dir="auto">{question.title ?? content.split("\n", 1)[0]}</b>
+              <b dir="auto">{visibleText(question.title ?? content.split("\n", 1)[0]!)}</b>
               <p>
                 {session}, <Ago at={at} now={now} />
               </p>
@@ -34,7 +35,7 @@ export function WaitingQuestions({ first, now }: WaitingProps): JSX.Element | nu
             <LinkButton
               kind="primary"
               href={url(`/ask/${encodeURIComponent(session)}/${encodeURIComponent(id)}`)}
-              aria-label={`Answer ${question.title ?? "the question"}`}
+              aria-label={`Answer ${visibleText(question.title ?? "the question")}`}
             >
               Answer
             </LinkButton>

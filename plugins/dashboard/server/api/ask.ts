@@ -4,6 +4,7 @@ import type { Channels, QuestionAnswer } from "../../../channels/index.ts";
 import type { Turn } from "../../../conversations/contract.ts";
 import type { AskData } from "../../pages/render.tsx";
 import type { QuestionView } from "../../shared/question-views.ts";
+import { visibleText } from "../../shared/visible-text.ts";
 import { rejectOrigin } from "../auth/guard.ts";
 import { hasCsrfToken } from "../auth/sign-out.ts";
 import type { DashboardContext } from "../context.ts";
@@ -128,7 +129,7 @@ export function askRoutes(app: FastifyInstance, context: DashboardContext): void
       ...(call !== undefined && { call }),
       ...extra,
     };
-    const title = view?.question.title ?? "Question";
+    const title = visibleText(view?.question.title ?? "Question");
     const status = view ? found : 404;
     return sendConsolePage(context, request, reply, {
       page: "ask",
