@@ -41,7 +41,12 @@ export type {
   SignInLink,
   SignInLinks,
 } from "./server/service.ts";
-export type { AnsweredView, QuestionsView, QuestionView } from "./shared/question-views.ts";
+export type {
+  AnsweredView,
+  ListedQuestion,
+  QuestionsView,
+  QuestionView,
+} from "./shared/question-views.ts";
 export type { ProtocolStatus } from "./shared/protocols.ts";
 export type { DashboardConfig } from "./server/config.ts";
 export type {

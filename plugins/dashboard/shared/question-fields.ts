@@ -1,8 +1,8 @@
 /** Fields and addresses of questions, for all pages. @module */
-import type { FormProperty } from "../../channels/contract.ts";
+import type { FormProperty } from "../../channels/index.ts";
 
 /** A value to choose, and its label. */
-export interface Choice {
+interface Choice {
   readonly value: string;
   readonly text: string;
 }

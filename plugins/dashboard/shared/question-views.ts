@@ -7,10 +7,16 @@ export interface QuestionView extends Omit<OpenQuestion, "question"> {
   readonly question: Omit<Question, "durable">;
 }
 
+/** An open question in a list. */
+export interface ListedQuestion extends QuestionView {
+  /** The title, or the first line. Hidden characters are visible. */
+  readonly label: string;
+}
+
 /** `GET /api/questions`. */
 export interface QuestionsView {
   /** Oldest first. */
-  readonly questions: readonly QuestionView[];
+  readonly questions: readonly ListedQuestion[];
 }
 
 /** The response to an answer. */

@@ -1,15 +1,15 @@
-/** Choices and forms of the page of a question. They keep what was given before. @module */
+/** Choices and forms of the page of a question, with the values that were sent before. @module */
 import type { ComponentChildren, JSX } from "preact";
 import { choicesOf, inputTypeOf } from "../../shared/question-fields.ts";
 import type { QuestionView } from "../../shared/question-views.ts";
 import { visibleText } from "../../shared/visible-text.ts";
 import { Notice } from "../parts/states.tsx";
 
-/** What became of the form that was sent last. */
+/** The result of the form that was sent last. */
 export interface FormState {
   /** Why it was rejected. `field` is empty, or the name of the wrong field. */
   readonly problem?: { readonly field: string; readonly text: string } | undefined;
-  /** What it contained, by the names of its fields. */
+  /** Its values, by the names of its fields. */
   readonly given?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
 }
 

@@ -1,7 +1,6 @@
 /** Questions that wait for an answer, first on the overview. @module */
 import type { JSX } from "preact";
 import type { QuestionsView } from "../../shared/question-views.ts";
-import { visibleText } from "../../shared/visible-text.ts";
 import { useResource } from "../live/resource.ts";
 import { LinkButton } from "../parts/button.tsx";
 import { Ago } from "../parts/time.tsx";
@@ -24,10 +23,10 @@ export function WaitingQuestions({ first, now }: WaitingProps): JSX.Element | nu
     <section class="card waiting" aria-label="Waiting for you">
       <h2>Waiting for you</h2>
       <ul>
-        {questions.map(({ id, session, content, at, question }) => (
+        {questions.map(({ id, session, label, at }) => (
           <li key={id} class="row wrap">
             <div class="grow">
-              <b dir="auto">{visibleText(question.title ?? content.split("\n", 1)[0]!)}</b>
+              <b dir="auto">{label}</b>
               <p>
                 {session}, <Ago at={at} now={now} />
               </p>
@@ -35,7 +34,7 @@ export function WaitingQuestions({ first, now }: WaitingProps): JSX.Element | nu
             <LinkButton
               kind="primary"
               href={url(`/ask/${encodeURIComponent(session)}/${encodeURIComponent(id)}`)}
-              aria-label={`Answer ${visibleText(question.title ?? "the question")}`}
+              aria-label={`Answer ${label}`}
             >
               Answer
             </LinkButton>

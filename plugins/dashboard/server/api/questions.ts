@@ -10,7 +10,8 @@ import type {
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import { httpErrors, isHttpError, refuse, type HttpErrorCode } from "../errors.ts";
 import { answerBody, parseBody, parseQuery, questionsQuery } from "../request.ts";
-import type { AnsweredView, QuestionsView, QuestionView } from "../../shared/question-views.ts";
+import type { AnsweredView, ListedQuestion, QuestionsView } from "../../shared/question-views.ts";
+import { visibleText } from "../../shared/visible-text.ts";
 
 /** The values of a form: 20 texts of 4 KiB, even if many characters are escaped. */
 const maxAnswerBytes = 128 * 1024;
@@ -23,8 +24,9 @@ export function requireChannels({ channels }: ServiceContext): Channels {
   throw refuse("not_found", { message: "This deployment has no channels." });
 }
 
-function toView({ question: { durable: _, ...question }, ...open }: OpenQuestion): QuestionView {
-  return { ...open, question };
+function toView({ question: { durable: _, ...question }, ...open }: OpenQuestion): ListedQuestion {
+  const label = visibleText(question.title ?? open.content.split("\n", 1)[0]!);
+  return { ...open, label, question };
 }
 
 /** @returns The open questions, oldest first. */
