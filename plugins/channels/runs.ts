@@ -11,6 +11,7 @@ import type {
   InboundMessage,
   Media,
   Message,
+  PreviousTurn,
   QuestionInput,
   ReplyStream,
   RunningMessage,
@@ -63,7 +64,7 @@ class ReceivedMessage implements Message {
     if (inReplyTo !== undefined) this.inReplyTo = inReplyTo;
     if (replaces !== undefined) this.replaces = replaces;
     if (protocol !== undefined) this.protocol = protocol;
-    if (previous !== undefined) this.previous = previous;
+    if (previous !== undefined) this.previous = run.withOpenIn(previous);
     if (metadata !== undefined) this.metadata = metadata;
     if (answer !== undefined) this.answer = answer;
     if (tools !== undefined) this.tools = tools;
@@ -155,6 +156,14 @@ export class Run implements Task {
     if (!openFile || media.every(({ id }) => id === undefined)) return media;
     return media.map((each) =>
       each.id === undefined ? each : { ...each, open: () => openFile(each.id!) },
+    );
+  }
+
+  /** Adds it to the files of earlier turns, too. */
+  withOpenIn(previous: readonly PreviousTurn[]): readonly PreviousTurn[] {
+    if (!this.options.openFile) return previous;
+    return previous.map((each) =>
+      each.media ? { ...each, media: this.withOpen(each.media) } : each,
     );
   }
 

@@ -19,10 +19,11 @@ export type MessageFiles = ReadonlyMap<string, MessageFile>;
 
 /** @returns Undefined if the message has no stored file, so that it does not wait. */
 export function findFiles(
-  { media }: Pick<Message, "media">,
+  { media, previous = [] }: Pick<Message, "media" | "previous">,
   files: MediaFiles | undefined,
 ): Promise<MessageFiles> | undefined {
-  const stored = media.filter(({ id }) => id !== undefined);
+  const all = [...media, ...previous.flatMap((turn) => turn.media ?? [])];
+  const stored = all.filter(({ id }) => id !== undefined);
   return stored.length === 0 || !files ? undefined : readFiles(stored, files);
 }
 

@@ -323,14 +323,14 @@ const toCallLine = ({ id, name: called, arguments: text, result, error }: ToolCa
   ...defined({ result, error }),
 });
 
-function toTurn(turn: PreviousTurn): object {
+function toTurn(turn: PreviousTurn, form: MediaForm): object {
   const { role, content, media = [], name: author, toolCalls, toolCallId } = turn;
   return {
     role,
     content,
     ...(toolCalls && { tool_calls: toolCalls.map(toCallLine) }),
     ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
-    ...mediaFields(media, inlineOnly),
+    ...mediaFields(media, form),
     ...(author !== undefined && { name: author }),
   };
 }
@@ -375,7 +375,7 @@ export function encodeMessage(id: string, message: Message, form: MediaForm = in
       ...(replaces !== undefined && { replaces }),
       ...(sender !== undefined && { sender: { id: sender.id, name: sender.name } }),
       ...(protocol !== undefined && { door: protocol }),
-      ...(previous.length > 0 && { previous: previous.map(toTurn) }),
+      ...(previous.length > 0 && { previous: previous.map((turn) => toTurn(turn, form)) }),
       ...toolFields(message),
       ...(message.continues && { continue: true }),
       ...(metadata !== undefined && Object.keys(metadata).length > 0 && { metadata }),

@@ -11,6 +11,7 @@ export const refusals = {
   missing_required_parameter: [400],
   unsupported_value: [400],
   invalid_image_url: [400],
+  invalid_file: [400],
   unknown_tool_call: [400],
   application_refused: [400],
   loop: [400],
@@ -18,11 +19,13 @@ export const refusals = {
   origin_not_allowed: [403],
   session_forbidden: [403],
   unknown_url: [404],
+  unknown_media: [404],
   method_not_allowed: [405],
   body_timeout: [408],
   id_reused: [409],
   stopped: [409],
   too_large: [413],
+  file_too_large: [413],
   unsupported_media_type: [415],
   rate_limited: [429],
   internal: [500],
@@ -33,6 +36,7 @@ export const refusals = {
   not_running: [503],
   store_unavailable: [503],
   no_answer: [504],
+  media_full: [507],
 } as const satisfies Readonly<Record<string, readonly [number]>>;
 
 type RefusalCode = keyof typeof refusals;

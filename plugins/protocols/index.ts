@@ -14,6 +14,7 @@ export {
   withoutFields,
   type JsonObject,
 } from "./fields.ts";
+export { readFile } from "./files.ts";
 export {
   type FollowOptions,
   type RunEnd,
@@ -37,7 +38,7 @@ export {
   decodeName,
   openEvents,
   sessionOf,
-  resolveCalls,
+  prepareTurn,
   startRun,
   stopAnswers,
   streamAnswer,
@@ -62,6 +63,7 @@ export {
   requireImage,
   toCall,
   toTurn,
+  type PartReader,
   type SourceTurn,
   type Turn,
 } from "./turn.ts";

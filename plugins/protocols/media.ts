@@ -8,6 +8,8 @@ export const maxImages = 64;
 const imageUrl = /^data:(image\/(?:png|jpeg|gif|webp));base64,/i;
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
+export const isBase64 = (text: string): boolean => text.length % 4 === 0 && base64.test(text);
+
 /** Reads an image: a `data:` URL is decoded, an `https:` address is passed on and never fetched.
  *  Returns undefined for everything else. */
 export function readImage(url: string): Media | undefined {
@@ -16,8 +18,7 @@ export function readImage(url: string): Media | undefined {
   const [prefix, type] = imageUrl.exec(url.slice(0, 40)) ?? [];
   if (prefix === undefined || type === undefined) return undefined;
   const data = url.slice(prefix.length);
-  const isBase64 = data.length > 0 && data.length % 4 === 0 && base64.test(data);
-  if (!isBase64 || data.length > (maxImageBytes / 3) * 4 + 4) return undefined;
+  if (data === "" || !isBase64(data) || data.length > (maxImageBytes / 3) * 4 + 4) return undefined;
   const bytes = Buffer.from(data, "base64");
   return bytes.byteLength > maxImageBytes ? undefined : { type: type.toLowerCase(), bytes };
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Scope } from "../../kernel/index.ts";
 import type { Channels, ChannelsEvents } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
+import type { MediaFiles } from "../media/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
@@ -20,11 +21,13 @@ type ProtocolShape<C> = {
   config: C;
   listens: ProtocolEvents;
   needs: { tokens: Tokens; http: Http; picoServer: PicoServer; channels: Channels };
+  uses: { media: MediaFiles };
 };
 
 type ProtocolScope<C> = Pick<
   Scope<ProtocolShape<C>>,
   | "needs"
+  | "uses"
   | "clock"
   | "log"
   | "random"
@@ -63,6 +66,8 @@ export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions 
   readonly channels: Pick<Channels, "can" | "history">;
   /** The tool calls that clients must run. */
   readonly calls: ClientCalls;
+  /** Files of messages; undefined if messages carry images only. */
+  readonly media: MediaFiles | undefined;
   /**
    * Begins to serve requests.
    *
@@ -132,6 +137,7 @@ export async function startProtocol<C extends CommonConfig>(
     newId,
     channels,
     calls,
+    media: scope.uses.media,
     gate: createGate({ http, tokens, clock, log, token: name, clientTitle, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
     serve: (server, mistakes = []) => serve(http, server, { path, mistakes }),

@@ -3,6 +3,7 @@ import type { CommonConfig } from "./config.ts";
 import { resolveSession } from "../pico-server/handshake/identity.ts";
 import { readJson, type JsonBody } from "./body.ts";
 import { readText, unsupported, type JsonObject } from "./fields.ts";
+import { storeFiles, uploadsName } from "./files.ts";
 import { accessEnded, refuse } from "./refusal.ts";
 import type { JoinedRun, KeptRun } from "./runs.ts";
 import type { Protocol } from "./protocol.ts";
@@ -124,15 +125,20 @@ async function readOptionalBody(
 
 /**
  * Matches the results of a message, and the calls of its earlier turns, with the calls that its
- * session has asked for.
+ * session has asked for. Stores its files.
  *
- * @throws Refusal for a result of an unknown call.
+ * @throws Refusal for a result of an unknown call, or a file that cannot be stored.
  */
-export async function resolveCalls(
-  { calls }: AnyProtocol,
+export async function prepareTurn(
+  protocol: AnyProtocol,
+  call: Call,
   session: string,
-  turn: Turn,
+  given: Turn,
 ): Promise<Turn> {
+  const { calls } = protocol;
+  const uploads = (): Promise<string> => sessionOf(protocol, call, uploadsName, "file_id");
+  const { sender } = call.access;
+  const turn = await storeFiles(protocol, { session, sender: sender.id, uploads }, given);
   const { toolResults } = turn;
   const previous = calls.restore(session, turn.previous);
   const results = toolResults && (await calls.resolve(session, toolResults));

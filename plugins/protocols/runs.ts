@@ -82,8 +82,8 @@ export interface JoinedRun extends Pick<ActiveRun, "run" | "accepted"> {
 }
 
 const digestOf = ({ content, media, toolResults }: RunRequest): string => {
-  const images = media.map(({ bytes, url }) =>
-    bytes === undefined ? url : hash("sha256", bytes, "base64url"),
+  const images = media.map(({ bytes, url, sha256 = url }) =>
+    bytes === undefined ? sha256 : hash("sha256", bytes, "base64url"),
   );
   return hash("sha256", JSON.stringify([content, images, toolResults]), "base64url");
 };

@@ -45,7 +45,7 @@ export interface SourceTurn {
 }
 
 /** Reads a part. Returns undefined for one that the application cannot receive. */
-type PartReader = (part: JsonObject, param: string) => string | Media | undefined;
+export type PartReader = (part: JsonObject, param: string) => string | Media | undefined;
 
 /** Makes a reader that leaves out the parts that cannot be passed on, and notes their places. */
 export const lenient =
@@ -118,7 +118,7 @@ export function readParts(
   const parts = readItems(list, param, readPart);
   const media = parts.filter((part): part is Media => isObject(part));
   if (media.length > maxImages)
-    throw unsupported(param, `A message may have at most ${maxImages} images.`);
+    throw unsupported(param, `A message may have at most ${maxImages} images and files.`);
   const content = parts.filter((part) => typeof part === "string").join("\n");
   return { content, ...(media.length > 0 && { media }) };
 }

@@ -14,6 +14,7 @@ import {
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { http, type HttpOptions } from "../../plugins/http/index.ts";
+import { media, type MediaShape } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { memory, tokenStore } from "../../plugins/token-store/index.ts";
@@ -30,6 +31,7 @@ export type Handler = (message: Message) => Promise<unknown> | void;
 export const echo: Handler = ({ content, reply }) => reply({ content: `you said ${content}` });
 
 const noPlugin: AnyPlugin = { name: "nothing", api: 1, start: () => undefined };
+const noFiles: AnyPlugin = { ...noPlugin, name: "no-files" };
 const common = { enabled: true, message_rate: 0, max_requests: 1_000 };
 
 export interface ServiceOptions {
@@ -41,6 +43,8 @@ export interface ServiceOptions {
   readonly picoConfig?: object;
   /** Folder of a durable store. @defaultValue none */
   readonly home?: string;
+  /** Section `media`: files of messages are kept, in `home`. @defaultValue no files */
+  readonly media?: object;
   /** Session check of a host, on whose server the service then runs. */
   readonly identify?: NonNullable<HttpOptions["identify"]>;
   /** Plugin with an application. @defaultValue one that runs `handler` */
@@ -54,6 +58,7 @@ export async function startProtocols({
   openaiConfig = {},
   picoConfig = {},
   home,
+  media: mediaConfig,
   identify,
   applicationPlugin,
 }: ServiceOptions = {}) {
@@ -71,6 +76,7 @@ export async function startProtocols({
     [
       tokenStore(memory(tokens)),
       conversations(home === undefined ? {} : { home }),
+      (mediaConfig ? media({ home: home! }) : noFiles) as Plugin<MediaShape>,
       channels(),
       http(server ? { server, identify } : { port: 0 }),
       picoServer(),
@@ -93,6 +99,7 @@ export async function startProtocols({
         "channels.openai": { ...common, ...config, ...openaiConfig },
         "channels.ai_sdk": { ...common, ...config },
         "channels.ag_ui": { ...common, ...config },
+        ...(mediaConfig && { media: mediaConfig }),
       },
     },
   );

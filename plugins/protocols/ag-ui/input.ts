@@ -9,6 +9,7 @@ import {
   readCallId,
   readCalls,
   readContent,
+  readFile,
   readImage,
   readItems,
   readList,
@@ -22,6 +23,7 @@ import {
   unsupported,
   type ClientAnswer,
   type JsonObject,
+  type PartReader,
   type SourceTurn,
   type Turn,
 } from "../index.ts";
@@ -74,6 +76,28 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
   return kind === "data" ? readImage(`data:${type};base64,${value}`) : undefined;
 }
 
+const fileTypes: readonly unknown[] = ["audio", "video", "document"];
+
+/** Files of the present form have a `source`; those of the earlier one are of the type `binary`. */
+const readPartOrFile: PartReader = (part, param) => {
+  const type = own(part, "type");
+  if (type !== "binary" && !fileTypes.includes(type)) return readPart(part, param);
+  const isBinary = type === "binary";
+  const at = isBinary ? param : `${param}.source`;
+  const source = isBinary ? part : (readObject(part, "source", at) ?? {});
+  const key = isBinary ? "data" : "value";
+  const data = readText(source, key, `${at}.${key}`);
+  // A file at another address is not fetched.
+  if (data === undefined || (!isBinary && own(source, "type") !== "data")) return undefined;
+  const mimeType = readText(source, "mimeType", `${at}.mimeType`);
+  const image = mimeType?.startsWith("image/") && readImage(`data:${mimeType};base64,${data}`);
+  if (image) return image;
+  const named = isBinary ? part : (readObject(part, "metadata", `${param}.metadata`) ?? {});
+  const filename = own(named, "filename");
+  const name = typeof filename === "string" ? filename : undefined;
+  return readFile({ data, type: mimeType, filename: name }, `${at}.${key}`);
+};
+
 interface ReadMessage {
   readonly message: InputMessage;
   readonly turn: PreviousTurn | undefined;
@@ -81,19 +105,19 @@ interface ReadMessage {
   readonly isError: boolean;
 }
 
-function readMessage(message: JsonObject, param: string): ReadMessage {
+function readMessage(message: JsonObject, param: string, read: PartReader): ReadMessage {
   const id = readText(message, "id", `${param}.id`);
   if (id === undefined) throw missing(`${param}.id`);
   const role = readRole(message, param, roles);
   const present = Object.entries(message).filter(([, value]) => value !== null);
-  const read = { ...(Object.fromEntries(present) as object as InputMessage), id };
+  const given = { ...(Object.fromEntries(present) as object as InputMessage), id };
   const isError = role === "tool" && own(message, "error") !== undefined;
-  const common = { message: read, param, isError };
+  const common = { message: given, param, isError };
   if (role === "ignored") return { ...common, turn: undefined };
   const turn = {
     role,
     ...readName(message, param),
-    ...readContent(message, param, readPart),
+    ...readContent(message, param, read),
     ...(role === "assistant" && readCalls(message, "toolCalls", param)),
     ...(role === "tool" && readCallId(message, "toolCallId", param)),
   };
@@ -156,12 +180,18 @@ const readTools = (body: JsonObject): readonly ClientTool[] =>
   readItems(readOptionalList(body, "tools"), "tools", (tool, param) => readTool(tool, param));
 
 /** @throws Refusal for the first field that is wrong. */
-export function parseInput(body: JsonObject): RunInput {
+export function parseInput(
+  body: JsonObject,
+  { media }: { readonly media: object | undefined },
+): RunInput {
   const threadId = readId(body, "threadId");
   const runId = readId(body, "runId");
   assertVersion(body);
   const resume = readResume(body);
-  const read = readItems(readList(body, "messages"), "messages", readMessage);
+  const readPartOf = media ? readPartOrFile : readPart;
+  const read = readItems(readList(body, "messages"), "messages", (message, param) =>
+    readMessage(message, param, readPartOf),
+  );
   const rest = { runId, ...readRest(body) };
   const offer = boundTools(readTools(body), "tools");
   const messages = read.map(({ message }) => message);

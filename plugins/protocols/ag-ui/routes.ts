@@ -5,7 +5,7 @@ import {
   answerQuestions,
   decodeName,
   openEvents,
-  resolveCalls,
+  prepareTurn,
   sessionOf,
   startRun,
   stopAnswers,
@@ -13,6 +13,7 @@ import {
   withBody,
   type Call,
   type EventWriter,
+  type JsonObject,
   type JoinedRun,
   type JsonReply,
   type KeptRun,
@@ -64,14 +65,16 @@ class RunRoutes {
   };
 
   private run(call: Call): Promise<undefined> {
-    return withBody(this.protocol, call, parseInput, async (input, release) => {
+    const parse = (body: JsonObject): RunInput => parseInput(body, this.protocol);
+    return withBody(this.protocol, call, parse, async (input, release) => {
       const session = await sessionOf(this.protocol, call, input.threadId, "threadId");
       const settled = await this.answer(call, session, input);
       const kept = this.findKept(session, input);
       const { turnId: id } = input;
       // After a restart, the last message of the user is not a new one if there are only answers.
       const isTurn = !kept && (input.resume.length === 0 || isNewMessage(input));
-      const turn = isTurn && input.turn && (await resolveCalls(this.protocol, session, input.turn));
+      const turn =
+        isTurn && input.turn && (await prepareTurn(this.protocol, call, session, input.turn));
       if (turn) {
         const message = { session, id, turn, settled: release };
         const joined = startRun(this.protocol, call, message);

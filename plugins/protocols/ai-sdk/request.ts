@@ -10,6 +10,7 @@ import {
   messageIndex,
   missing,
   own,
+  readFile,
   readItems,
   readList,
   readObject,
@@ -26,6 +27,7 @@ import {
   unsupported,
   withoutFields,
   type JsonObject,
+  type PartReader,
   type SourceTurn,
   type ToolOffer,
   type Turn,
@@ -83,7 +85,17 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
   throw refuse("invalid_image_url", `${param} must be an image.`, { param });
 }
 
-type PartReader = typeof readPart;
+/** Other files than images have a `data:` URL, too. */
+const readPartOrFile: PartReader = (part, param) => {
+  const mediaType = readText(part, "mediaType", `${param}.mediaType`) ?? "";
+  if (own(part, "type") !== "file" || /^image(?:\/|$)/.test(mediaType))
+    return readPart(part, param);
+  const data = readText(part, "url", `${param}.url`);
+  if (!/^data:/i.test(data ?? ""))
+    throw unsupported(`${param}.url`, `${param}.url must be a data: URL.`);
+  const filename = readText(part, "filename", `${param}.filename`);
+  return readFile({ data: data!, type: mediaType || undefined, filename }, `${param}.url`);
+};
 
 const toText = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value) ?? "");
@@ -203,10 +215,12 @@ function continuationIdOf(
 interface ChatContext {
   readonly newId: () => string;
   readonly channels: Pick<Channels, "can">;
+  /** Files of messages, if the kernel keeps them. */
+  readonly media: object | undefined;
 }
 
 /** @throws Refusal for the first field that is wrong. */
-export function parseChat(body: JsonObject, { newId, channels }: ChatContext): ChatRequest {
+export function parseChat(body: JsonObject, { newId, channels, media }: ChatContext): ChatRequest {
   const chat = assertChat(readText(body, "id") ?? "");
   const messages = readMessages(body);
   const trigger = readText(body, "trigger") ?? "submit-message";
@@ -215,9 +229,10 @@ export function parseChat(body: JsonObject, { newId, channels }: ChatContext): C
     throw unsupported("trigger", "trigger must be submit-message or regenerate-message.");
   const left: string[] = [];
   const at = messageIndex(messages);
-  const earlier = lenient(readPart, left);
+  const read = media ? readPartOrFile : readPart;
+  const earlier = lenient(read, left);
   const turns = readItems(messages, "messages", (message, param, index) =>
-    readMessage(message, param, index === at && message["role"] === "user" ? readPart : earlier),
+    readMessage(message, param, index === at && message["role"] === "user" ? read : earlier),
   ).flat();
   const last = messages[at] as JsonObject;
   const answers = isRegenerated ? [] : readAnswers(last, `messages[${at}]`);

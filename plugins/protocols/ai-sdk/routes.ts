@@ -5,7 +5,7 @@ import {
   isCut,
   markOfLast,
   openEvents,
-  resolveCalls,
+  prepareTurn,
   sessionOf,
   shortDigest,
   startRun,
@@ -81,7 +81,7 @@ class ChatRoutes {
         settled();
         return this.continueWith(call, session, id, parsed.answers ?? []);
       }
-      const turn = await resolveCalls(protocol, session, parsed.turn);
+      const turn = await prepareTurn(protocol, call, session, parsed.turn);
       const joined = startRun(protocol, call, { session, id, turn, settled });
       return this.stream(call, joined, { id: answerId(session, id), ignored });
     });

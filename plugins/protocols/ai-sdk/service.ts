@@ -2,6 +2,7 @@
 import type { Channels } from "../../channels/index.ts";
 import type { ProtocolEvents } from "../index.ts";
 import type { Http } from "../../http/index.ts";
+import type { MediaFiles } from "../../media/index.ts";
 import type { PicoServer } from "../../pico-server/index.ts";
 import type { Settings } from "../../settings/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
@@ -28,8 +29,9 @@ export type AiSdkShape = {
   listens: ProtocolEvents;
   /** The token store, the http plugin for the routes, the channels for messages and history. */
   needs: { tokens: Tokens; http: Http; picoServer: PicoServer; channels: Channels };
-  /** The settings service, which can turn the protocol on while the kernel runs. */
-  uses: { settings: Settings };
+  /** The settings service, which can turn the protocol on while the kernel runs, and the files of
+   *  messages. */
+  uses: { settings: Settings; media: MediaFiles };
   /** The state of the plugin. */
   offers: { aiSdk: AiSdk };
 };

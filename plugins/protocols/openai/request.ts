@@ -9,6 +9,7 @@ import {
   readCallId,
   readCalls,
   readContent,
+  readFile,
   readFlag,
   readItems,
   readList,
@@ -21,6 +22,7 @@ import {
   toTurn,
   unsupported,
   type JsonObject,
+  type PartReader,
   type SourceTurn,
   type Turn,
 } from "../index.ts";
@@ -64,6 +66,8 @@ export const roles: Readonly<Record<string, PreviousTurn["role"]>> = {
 /** The data that a request is checked with. */
 export interface RequestContext extends ModelNames {
   readonly channels: Pick<Channels, "can">;
+  /** Whether messages carry files. */
+  readonly takesFiles: boolean;
 }
 
 const maxModelLength = 256;
@@ -130,6 +134,27 @@ export function readImageUrl(image: JsonObject, key: string, param: string): Med
   return requireImage(url, param);
 }
 
+/** Reads the fields of a file in both forms of a request. */
+export function readFileFields(file: JsonObject, param: string): Media {
+  const id = readText(file, "file_id", `${param}.file_id`);
+  if (id !== undefined) return { type: "application/octet-stream", id };
+  const data = readText(file, "file_data", `${param}.file_data`);
+  if (data === undefined) throw missing(`${param}.file_data`);
+  const filename = readText(file, "filename", `${param}.filename`);
+  return readFile({ data, filename }, `${param}.file_data`);
+}
+
+const audioTypes: Readonly<Record<string, string>> = { mp3: "audio/mpeg", wav: "audio/wav" };
+
+function readAudio(audio: JsonObject, param: string): Media {
+  const data = readText(audio, "data", `${param}.data`);
+  if (data === undefined) throw missing(`${param}.data`);
+  const format = readText(audio, "format", `${param}.format`) ?? "";
+  const type = Object.hasOwn(audioTypes, format) ? audioTypes[format] : undefined;
+  if (!type) throw unsupported(`${param}.format`, `${param}.format must be mp3 or wav.`);
+  return readFile({ data, type, filename: `audio.${format}` }, `${param}.data`);
+}
+
 function readPart(part: JsonObject, param: string): string | Media | undefined {
   const type = own(part, "type");
   if (type === "text" || type === "refusal") return readText(part, type, `${param}.${type}`);
@@ -139,7 +164,16 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
   return readImageUrl(image, "url", `${param}.image_url.url`);
 }
 
-function readMessage(message: JsonObject, param: string, read: typeof readPart): PreviousTurn {
+const readPartOrFile: PartReader = (part, param) => {
+  const type = own(part, "type");
+  if (type !== "file" && type !== "input_audio") return readPart(part, param);
+  const inner = readObject(part, type, `${param}.${type}`);
+  if (!inner) throw missing(`${param}.${type}`);
+  const read = type === "file" ? readFileFields : readAudio;
+  return read(inner, `${param}.${type}`);
+};
+
+function readMessage(message: JsonObject, param: string, read: PartReader): PreviousTurn {
   const role = readRole(message, param, roles);
   return {
     role,
@@ -153,17 +187,18 @@ function readMessage(message: JsonObject, param: string, read: typeof readPart):
 /** @throws Refusal for the first field that is wrong. */
 export function parseChatRequest(
   body: JsonObject,
-  { channels, ...names }: RequestContext,
+  { channels, takesFiles, ...names }: RequestContext,
 ): ParsedRequest {
   assertRequest(body, names);
   const messages = readList(body, "messages");
   if (messages.length === 0) throw missing("messages");
   const left: string[] = [];
-  const earlier = lenient(readPart, left);
+  const read = takesFiles ? readPartOrFile : readPart;
+  const earlier = lenient(read, left);
   const at = messageIndex(messages);
   const turns = readItems(messages, "messages", (message, param, index) => {
     const isLenient = index !== at || message["role"] !== "user";
-    return { turn: readMessage(message, param, isLenient ? earlier : readPart), param };
+    return { turn: readMessage(message, param, isLenient ? earlier : read), param };
   });
   const options = readObject(body, "stream_options") ?? {};
   return {

@@ -19,10 +19,12 @@ import {
   unsupported,
   type ClientAnswer,
   type JsonObject,
+  type PartReader,
   type SourceTurn,
 } from "../index.ts";
 import {
   assertRequest,
+  readFileFields,
   readImageUrl,
   readRequest,
   roles,
@@ -58,6 +60,9 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
   throw unsupported(`${param}.type`, `${param}.type must be input_text or input_image.`);
 }
 
+const readPartOrFile: PartReader = (part, param) =>
+  own(part, "type") === "input_file" ? readFileFields(part, param) : readPart(part, param);
+
 /** Items of the output that say nothing to the application. */
 const skippedTypes: readonly unknown[] = [
   "reasoning",
@@ -65,8 +70,6 @@ const skippedTypes: readonly unknown[] = [
   "mcp_approval_request",
   "mcp_approval_response",
 ];
-
-type PartReader = typeof readPart;
 
 /** Reads an item of the input. Returns undefined for one that is not a turn. */
 function readItem(item: JsonObject, param: string, read: PartReader): PreviousTurn | undefined {
@@ -96,18 +99,18 @@ function addTurn(turns: SourceTurn[], added: SourceTurn): void {
 }
 
 /** @param left - Receives the places of items and parts that cannot be passed on. */
-function readInput(body: JsonObject, left: string[]): readonly SourceTurn[] {
+function readInput(body: JsonObject, left: string[], read: PartReader): readonly SourceTurn[] {
   const input = own(body, "input") ?? [];
   if (typeof input === "string")
     return [{ turn: { role: "user", content: input }, param: "input" }];
   if (!Array.isArray(input)) throw invalidType("input", "a string or a list of items");
   if (input.length === 0) throw missing("input");
   const at = messageIndex(input);
-  const earlier = lenient(readPart, left);
+  const earlier = lenient(read, left);
   const turns: SourceTurn[] = [];
   readItems(input, "input", (item, param, index) => {
     const isLenient = index !== at || item["role"] !== "user";
-    const turn = readItem(item, param, isLenient ? earlier : readPart);
+    const turn = readItem(item, param, isLenient ? earlier : read);
     if (turn) addTurn(turns, { turn, param });
     else if (!skippedTypes.includes(own(item, "type"))) left.push(param);
   });
@@ -142,7 +145,7 @@ function readApprovals(body: JsonObject): readonly ClientAnswer[] {
 /** @throws Refusal for the first field that is wrong. */
 export function parseResponseRequest(
   body: JsonObject,
-  { channels, ...names }: RequestContext,
+  { channels, takesFiles, ...names }: RequestContext,
 ): ParsedResponseRequest {
   assertRequest(body, names);
   for (const key of ["conversation", "prompt"])
@@ -153,7 +156,7 @@ export function parseResponseRequest(
   const left: string[] = [];
   const instructions = readText(body, "instructions");
   const system = { turn: { role: "system", content: instructions ?? "" }, param: "instructions" };
-  const read = readInput(body, left);
+  const read = readInput(body, left, takesFiles ? readPartOrFile : readPart);
   // The answers take the place of a message, which the answer that they continue has already.
   const answer = { turn: { role: "user", content: "answer" }, param: "input" } as const;
   const added = approvals.length > 0 ? [...read, answer] : read;

@@ -5,7 +5,7 @@ import {
   markOfLast,
   productOf,
   refuse,
-  resolveCalls,
+  prepareTurn,
   sessionOf,
   startRun,
   toHeaderText,
@@ -132,7 +132,7 @@ export class OpenaiRoutes {
       const ids = { ...earlier, ...(chain && { name: chain.name }) };
       const session = await sessionOf(protocol, call, ids.name, ids.param);
       if (ids.key !== undefined) this.retries.add(ids.key, { ids, session });
-      const turn = await resolveCalls(protocol, session, parsed.turn);
+      const turn = await prepareTurn(protocol, call, session, parsed.turn);
       if (responseId !== undefined) this.responses.add(responseId, ids.name);
       return this.deliver(call, {
         parsed: { ...parsed, turn },
@@ -196,8 +196,8 @@ export class OpenaiRoutes {
   }
 
   private parse(path: string, body: JsonObject): ParsedOperation {
-    const { channels, config } = this.protocol;
-    const context = { ...config(), channels };
+    const { channels, config, media } = this.protocol;
+    const context = { ...config(), channels, takesFiles: media !== undefined };
     if (path === "/v1/chat/completions") {
       const parsed = parseChatRequest(body, context);
       const ids = this.newIds("chatcmpl-", parsed);

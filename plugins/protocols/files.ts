@@ -1,0 +1,195 @@
+// Files inside requests: reads them, and stores them as files of the session.
+import { hash } from "node:crypto";
+import { codeOf } from "../../kernel/index.ts";
+import type { Media } from "../channels/index.ts";
+import type { MediaFiles, StoredFile } from "../media/index.ts";
+import type { CommonConfig } from "./config.ts";
+import { isBase64 } from "./media.ts";
+import type { Protocol } from "./protocol.ts";
+import { refuse, type Refusal } from "./refusal.ts";
+import type { Turn } from "./turn.ts";
+
+type AnyProtocol = Protocol<CommonConfig>;
+
+/** Name of the session with the files that a client has uploaded before a message names them. */
+export const uploadsName = "uploads";
+
+const dataUrl = /^data:([\w.+-]{1,64}\/[\w.+-]{1,128})?(?:;[\w.+-]{1,64}=[^;,]{0,128})?;base64,/i;
+const defaultType = "application/octet-stream";
+
+interface GivenFile {
+  /** A `data:` URL, or base64 alone. */
+  readonly data: string;
+  /** MIME type, if the data does not name it. */
+  readonly type?: string | undefined;
+  readonly filename?: string | undefined;
+}
+
+/**
+ * Decodes a file inside a request.
+ *
+ * @param param - The field with the data.
+ * @throws Refusal if it is not base64.
+ */
+export function readFile({ data, type, filename }: GivenFile, param: string): Media {
+  const [prefix = "", named] = dataUrl.exec(data.slice(0, 512)) ?? [];
+  const text = data.slice(prefix.length);
+  if (text === "" || !isBase64(text)) {
+    const message = `${param} must be a data: URL in base64 with the content of a file.`;
+    throw refuse("invalid_file", message, { param });
+  }
+  return {
+    type: (named ?? type ?? defaultType).toLowerCase().slice(0, 256),
+    bytes: Buffer.from(text, "base64"),
+    ...(filename !== undefined && { filename }),
+  };
+}
+
+/** Images inside messages stay as they are: programs and histories know them. */
+const isInline = ({ id, bytes, type }: Media): boolean =>
+  id === undefined && (bytes === undefined || type.startsWith("image/"));
+
+const unknownFile = (): Refusal =>
+  refuse("unknown_media", "There is no file with this id. Upload it again.");
+
+/** Codes of the media service, for clients of protocols. */
+const codes: Readonly<Record<string, string>> = {
+  file_too_large: "file_too_large",
+  media_full: "media_full",
+  disk_full: "media_full",
+  file_rejected: "invalid_file",
+  upload_invalid: "invalid_file",
+  upload_slow: "body_timeout",
+  uploads_busy: "rate_limited",
+  downloads_busy: "rate_limited",
+  unknown_media: "unknown_media",
+};
+
+/** Converts an error of the media service. */
+function toFileRefusal({ log }: Pick<AnyProtocol, "log">, error: unknown): unknown {
+  const given = codeOf(error);
+  if (given === "unknown_media") return unknownFile();
+  if (given === "media_unavailable") {
+    log.error({ err: error }, "Files cannot be stored or read");
+    const message = "Files cannot be stored or read now. Try again shortly.";
+    return refuse("store_unavailable", message, { headers: { "Retry-After": "5" } });
+  }
+  const code = codes[given];
+  if (code === undefined) return error;
+  const headers = code === "rate_limited" ? { "Retry-After": "1" } : {};
+  return refuse(code, (error as Error).message, { headers });
+}
+
+const toMedia = ({ id, contentType: type, size, sha256, filename }: StoredFile): Media => ({
+  type,
+  id,
+  size,
+  sha256,
+  filename,
+  url: `/pico/media/${id}`,
+});
+
+interface FileOwner {
+  /** The session of the message. */
+  readonly session: string;
+  /** `Sender.id` of the client. */
+  readonly sender: string;
+  /** Returns the session of the files that the client has uploaded. */
+  readonly uploads: () => Promise<string>;
+}
+
+/** Stores the files of one message. */
+class TurnFiles {
+  private readonly media: MediaFiles;
+  private readonly session: string;
+  private readonly sender: string;
+  private readonly uploads: () => Promise<string>;
+  private known: Promise<readonly StoredFile[]> | undefined;
+
+  constructor(media: MediaFiles, { session, sender, uploads }: FileOwner) {
+    this.media = media;
+    this.session = session;
+    this.sender = sender;
+    this.uploads = uploads;
+  }
+
+  /** One after the other, so that a file that comes twice is stored once. */
+  async store(list: readonly Media[]): Promise<readonly Media[]> {
+    const stored: Media[] = [];
+    for (const each of list)
+      stored.push(isInline(each) ? each : toMedia(await this.storeOne(each)));
+    return stored;
+  }
+
+  private storeOne({ id, bytes, type, filename }: Media): Promise<StoredFile> {
+    return id === undefined ? this.put(bytes!, type, filename) : this.claim(id);
+  }
+
+  /** Clients send the same file again with each request of a conversation. */
+  private async put(
+    bytes: Uint8Array,
+    contentType: string,
+    filename: string | undefined,
+  ): Promise<StoredFile> {
+    const { media, session, sender } = this;
+    const address = { channel: "pico", session };
+    const sha256 = hash("sha256", bytes, "hex");
+    this.known ??= media.list(address);
+    const same = (await this.known).find(
+      (file) => file.sha256 === sha256 && (filename === undefined || file.filename === filename),
+    );
+    if (same) return media.use(address, same.id);
+    const details = { contentType, filename, sender, size: bytes.byteLength };
+    const { id } = await media.put(address, oneChunk(bytes), details);
+    const file = await media.use(address, id);
+    this.known = Promise.resolve([...(await this.known), file]);
+    return file;
+  }
+
+  /** Takes a file of this session, or one that the client has uploaded for any of its sessions. */
+  private async claim(id: string): Promise<StoredFile> {
+    const { media, session } = this;
+    const address = { channel: "pico", session };
+    const file = await media.get(id);
+    if (file?.channel !== "pico") throw unknownFile();
+    if (file.session === session) return media.use(address, id);
+    if (file.session !== (await this.uploads())) throw unknownFile();
+    // The upload stays as long as messages name it.
+    await media.use(file, id);
+    this.known ??= media.list(address);
+    const same = (await this.known).find(
+      ({ sha256, filename }) => sha256 === file.sha256 && filename === file.filename,
+    );
+    const shared = await media.share(address, same?.id ?? id);
+    this.known = undefined;
+    return shared;
+  }
+}
+
+async function* oneChunk(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
+}
+
+/**
+ * Stores the files of a message and of the turns before it, so that the application receives ids.
+ *
+ * @throws Refusal if a limit is reached, or the client may not use a file.
+ */
+export async function storeFiles(
+  protocol: AnyProtocol,
+  owner: FileOwner,
+  turn: Turn,
+): Promise<Turn> {
+  const { media } = protocol;
+  const lists = [turn.media, ...turn.previous.map((each) => each.media ?? [])];
+  if (!media || lists.flat().every(isInline)) return turn;
+  const files = new TurnFiles(media, owner);
+  try {
+    const previous = [];
+    for (const each of turn.previous)
+      previous.push(each.media ? { ...each, media: await files.store(each.media) } : each);
+    return { ...turn, previous, media: await files.store(turn.media) };
+  } catch (error) {
+    throw toFileRefusal(protocol, error);
+  }
+}

@@ -1,0 +1,240 @@
+// Files inside requests of the protocols become stored files of the session.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { Readable } from "node:stream";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startProtocols, tokens, type ProtocolService } from "../../support/protocol-service.ts";
+
+const text = "%PDF-1.7 text";
+const base64 = Buffer.from(text).toString("base64");
+const dataUrl = `data:application/pdf;base64,${base64}`;
+const pixel = "data:image/png;base64,iVBORw0KGgo=";
+
+async function start(media: object | null = {}, open?: (bytes: Buffer) => void) {
+  const home = await mkdtemp(join(tmpdir(), "doorward-files-"));
+  const service = await startProtocols({ home, ...(media && { media }) });
+  service.state.handler = async (message) => {
+    for (const each of message.media)
+      if (each.open) open?.(await buffer(Readable.from(await each.open())));
+    await message.reply({ content: "ok" });
+  };
+  onTestFinished(async () => {
+    await service[Symbol.asyncDispose]();
+    await rm(home, { recursive: true, force: true });
+  });
+  return service;
+}
+
+type Door = "openai" | "ai_sdk" | "ag_ui";
+
+async function post(
+  { origin }: ProtocolService,
+  door: Door,
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+) {
+  const response = await fetch(origin + path, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${tokens[door]}`,
+      "content-type": "application/json",
+      ...headers,
+    },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+const chat = (content: object[], more: object[] = []) => ({
+  model: "doorward",
+  messages: [...more, { role: "user", content }],
+});
+const inSession = { "x-doorward-session": "s" };
+const filePart = { type: "file", file: { file_data: dataUrl, filename: "a.pdf" } };
+
+const stored = {
+  type: "application/pdf",
+  id: expect.stringMatching(/^m_[0-9a-f]{48}$/),
+  size: text.length,
+  sha256: expect.any(String),
+  url: expect.stringContaining("/pico/media/m_"),
+  open: expect.any(Function),
+};
+
+describe("file in a request", () => {
+  const cases: [string, Door, string, object, string][] = [
+    ["OpenAI chat", "openai", "/v1/chat/completions", chat([filePart]), "a.pdf"],
+    [
+      "OpenAI response",
+      "openai",
+      "/v1/responses",
+      {
+        model: "doorward",
+        input: [
+          {
+            role: "user",
+            content: [{ type: "input_file", file_data: dataUrl, filename: "a.pdf" }],
+          },
+        ],
+      },
+      "a.pdf",
+    ],
+    [
+      "AI SDK",
+      "ai_sdk",
+      "/ai/chat",
+      {
+        id: "c",
+        messages: [
+          {
+            id: "1",
+            role: "user",
+            parts: [
+              { type: "file", mediaType: "application/pdf", url: dataUrl, filename: "a.pdf" },
+            ],
+          },
+        ],
+      },
+      "a.pdf",
+    ],
+    [
+      "AG-UI document",
+      "ag_ui",
+      "/ag-ui",
+      agUi({
+        type: "document",
+        source: { type: "data", value: base64, mimeType: "application/pdf" },
+      }),
+      "file",
+    ],
+    [
+      "AG-UI binary",
+      "ag_ui",
+      "/ag-ui",
+      agUi({ type: "binary", mimeType: "application/pdf", data: base64, filename: "a.pdf" }),
+      "a.pdf",
+    ],
+  ];
+
+  test.each(cases)("reaches the application from %s", async (_, door, path, body, filename) => {
+    const opened: string[] = [];
+    const service = await start({}, (bytes) => opened.push(bytes.toString()));
+    expect((await post(service, door, path, body)).status).toBe(200);
+    expect(service.received[0]!.media).toEqual([{ ...stored, filename }]);
+    expect(opened).toEqual([text]);
+  });
+
+  test("keeps images inside the message", async () => {
+    const service = await start();
+    const content = [{ type: "image_url", image_url: { url: pixel } }];
+    await post(service, "openai", "/v1/chat/completions", chat(content));
+    expect(service.received[0]!.media).toEqual([{ type: "image/png", bytes: expect.anything() }]);
+  });
+
+  test("accepts audio in the form of OpenAI", async () => {
+    const service = await start();
+    const part = { type: "input_audio", input_audio: { data: base64, format: "wav" } };
+    expect((await post(service, "openai", "/v1/chat/completions", chat([part]))).status).toBe(200);
+    expect(service.received[0]!.media).toMatchObject([
+      { type: "audio/wav", filename: "audio.wav" },
+    ]);
+  });
+
+  test("is stored once if each request repeats it", async () => {
+    const service = await start();
+    const path = "/v1/chat/completions";
+    await post(service, "openai", path, chat([filePart]), inSession);
+    const earlier = { role: "user", content: [filePart] };
+    const more = [{ type: "text", text: "more" }];
+    await post(service, "openai", path, chat(more, [earlier]), inSession);
+    const [first, second] = service.received;
+    const { id } = first!.media[0]!;
+    expect(second!.previous![0]!.media).toEqual([{ ...stored, id, filename: "a.pdf" }]);
+  });
+
+  test("is the same message if the request is repeated", async () => {
+    const service = await start();
+    const message = { id: "1", role: "user", parts: [{ ...aiPart }] };
+    const body = { id: "c", messages: [message] };
+    expect((await post(service, "ai_sdk", "/ai/chat", body)).status).toBe(200);
+    expect((await post(service, "ai_sdk", "/ai/chat", body)).status).toBe(200);
+    expect(service.received).toHaveLength(1);
+  });
+});
+
+const aiPart = { type: "file", mediaType: "application/pdf", url: dataUrl };
+
+function agUi(part: object) {
+  return { threadId: "t", runId: "r", messages: [{ id: "1", role: "user", content: [part] }] };
+}
+
+describe("rejected file", () => {
+  test("has a limit on its size", async () => {
+    const service = await start({ max_file_mb: 1 });
+    const url = `data:application/pdf;base64,${Buffer.alloc(1024 * 1024 + 3).toString("base64")}`;
+    const part = { type: "file", file: { file_data: url } };
+    const { status, text: body } = await post(
+      service,
+      "openai",
+      "/v1/chat/completions",
+      chat([part]),
+    );
+    expect([status, JSON.parse(body)]).toMatchObject([413, { error: { code: "file_too_large" } }]);
+    expect(service.received).toEqual([]);
+  });
+
+  test("has a limit per session", async () => {
+    const service = await start({ max_files: 1 });
+    const other = { ...aiPart, url: `data:text/plain;base64,${base64.slice(4)}` };
+    const body = { id: "c", messages: [{ id: "1", role: "user", parts: [aiPart, other] }] };
+    const { status, text: answer } = await post(service, "ai_sdk", "/ai/chat", body);
+    expect([status, JSON.parse(answer)]).toMatchObject([507, { error: "media_full" }]);
+    expect(service.received).toEqual([]);
+  });
+
+  test.each(["a b", "data:application/pdf;base64,", "data:;base64,!!!!", "https://example.com/a"])(
+    "is not base64: %s",
+    async (file_data) => {
+      const service = await start();
+      const part = { type: "file", file: { file_data } };
+      const reply = await post(service, "openai", "/v1/chat/completions", chat([part]));
+      expect([reply.status, JSON.parse(reply.text)]).toMatchObject([
+        400,
+        { error: { code: "invalid_file", param: "messages[0].content[0].file.file_data" } },
+      ]);
+    },
+  );
+
+  test("is one of another session", async () => {
+    const service = await start();
+    const path = "/v1/chat/completions";
+    await post(service, "openai", path, chat([filePart]), inSession);
+    const { id } = service.received[0]!.media[0]!;
+    for (const file_id of [id, `m_${"0".repeat(48)}`, "file-1"]) {
+      const reply = await post(
+        service,
+        "openai",
+        path,
+        chat([{ type: "file", file: { file_id } }]),
+      );
+      expect([reply.status, JSON.parse(reply.text)]).toMatchObject([
+        404,
+        { error: { code: "unknown_media" } },
+      ]);
+    }
+  });
+
+  test("needs the plugin media", async () => {
+    const service = await start(null);
+    const reply = await post(service, "openai", "/v1/chat/completions", chat([filePart]));
+    expect([reply.status, JSON.parse(reply.text)]).toMatchObject([
+      400,
+      { error: { code: "unsupported_value", param: "messages[0].content[0].type" } },
+    ]);
+    const body = { id: "c", messages: [{ id: "1", role: "user", parts: [aiPart] }] };
+    expect((await post(service, "ai_sdk", "/ai/chat", body)).status).toBe(400);
+  });
+});
