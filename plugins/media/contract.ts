@@ -107,6 +107,8 @@ export interface UploadOptions {
   readonly sender: string;
   /** Limits the uploads at one time: the key of the client's address. */
   readonly key: string;
+  /** True for a form with the file in the field `file`. @defaultValue the body is the file */
+  readonly isForm?: boolean;
   /** False after the credentials of the request have ended: the upload is then discarded. */
   readonly isCurrent: () => boolean;
 }
@@ -151,6 +153,8 @@ export interface MediaFiles {
    * @throws unknown_media if there is no such file.
    */
   share(address: Address, id: string): Promise<StoredFile>;
+  /** Deletes one file. Its bytes go with the last file that has them. */
+  remove(file: StoredFile): Promise<void>;
   /**
    * Opens the content.
    *

@@ -17,6 +17,7 @@ export const mediaErrors = errorTable({
   checksum_mismatch: "The content does not match X-Doorward-SHA256; send the file again.",
   file_rejected: "The owner's check rejected the file, so it was not stored.",
   upload_invalid: (header: string, form: string) => `The header ${header} must be ${form}.`,
+  form_invalid: "The body must be a form (multipart/form-data) with one file in the field file.",
   upload_incomplete: "The connection ended before the whole file had arrived; send it again.",
   upload_slow: "The file arrives slower than 16 KiB per second; send it again.",
   upload_unauthorized: "The token or sign-in ended while the file arrived; send it again.",

@@ -22,6 +22,7 @@ import { mediaErrors } from "./errors.ts";
 import { exportFiles } from "./export.ts";
 import { createFileId } from "./file-id.ts";
 import { cleanFilename } from "./filename.ts";
+import { readForm } from "./form.ts";
 import { readDetails, readUpload, UploadSlots } from "./upload.ts";
 import { application, Usage } from "./usage.ts";
 
@@ -117,6 +118,12 @@ export class MediaService implements MediaFiles {
     return shared;
   }
 
+  async remove({ id, channel, session }: StoredFile): Promise<void> {
+    const options = { address: { channel, session }, before: 0 };
+    const removed = await this.options.store.sweep((file) => file.id !== id, options);
+    for (const file of removed) this.usage.add(file, -1);
+  }
+
   async open(id: string, range?: ByteRange): Promise<Readable> {
     return this.options.store.open(await this.require(id), range);
   }
@@ -127,13 +134,15 @@ export class MediaService implements MediaFiles {
 
   async receive(
     request: IncomingMessage,
-    { address, sender, key, isCurrent }: UploadOptions,
+    { address, sender, key, isCurrent, isForm = false }: UploadOptions,
   ): Promise<StoredFile> {
-    const details = { ...readDetails(request), sender };
+    const given = isForm ? {} : readDetails(request);
     const release = this.slots.take(key);
     try {
       const body = readUpload(request, this.options.clock);
-      return await this.store(address, body, details, isCurrent);
+      const form = isForm ? await readForm(request.headers, body) : undefined;
+      const details = { ...given, ...form?.details, sender };
+      return await this.store(address, form?.bytes ?? body, details, isCurrent);
     } finally {
       release();
     }

@@ -6,13 +6,13 @@ import type { MediaFiles, StoredFile } from "../media/index.ts";
 import type { CommonConfig } from "./config.ts";
 import { isBase64 } from "./media.ts";
 import type { Protocol } from "./protocol.ts";
-import { refuse, type Refusal } from "./refusal.ts";
+import { accessEnded, refuse, type Refusal } from "./refusal.ts";
 import type { Turn } from "./turn.ts";
 
 type AnyProtocol = Protocol<CommonConfig>;
 
 /** Name of the session with the files that a client has uploaded before a message names them. */
-export const uploadsName = "uploads";
+export const uploadsName = "uploaded-files";
 
 const dataUrl = /^data:([\w.+-]{1,64}\/[\w.+-]{1,128})?(?:;[\w.+-]{1,64}=[^;,]{0,128})?;base64,/i;
 const defaultType = "application/octet-stream";
@@ -49,7 +49,7 @@ export function readFile({ data, type, filename }: GivenFile, param: string): Me
 const isInline = ({ id, bytes, type }: Media): boolean =>
   id === undefined && (bytes === undefined || type.startsWith("image/"));
 
-const unknownFile = (): Refusal =>
+export const unknownFile = (): Refusal =>
   refuse("unknown_media", "There is no file with this id. Upload it again.");
 
 /** Codes of the media service, for clients of protocols. */
@@ -58,6 +58,7 @@ const codes: Readonly<Record<string, string>> = {
   media_full: "media_full",
   disk_full: "media_full",
   file_rejected: "invalid_file",
+  form_invalid: "invalid_file",
   upload_invalid: "invalid_file",
   upload_slow: "body_timeout",
   uploads_busy: "rate_limited",
@@ -66,8 +67,9 @@ const codes: Readonly<Record<string, string>> = {
 };
 
 /** Converts an error of the media service. */
-function toFileRefusal({ log }: Pick<AnyProtocol, "log">, error: unknown): unknown {
+export function toFileRefusal({ log }: Pick<AnyProtocol, "log">, error: unknown): unknown {
   const given = codeOf(error);
+  if (given === "upload_unauthorized") return accessEnded();
   if (given === "unknown_media") return unknownFile();
   if (given === "media_unavailable") {
     log.error({ err: error }, "Files cannot be stored or read");
@@ -113,7 +115,7 @@ class TurnFiles {
     this.uploads = uploads;
   }
 
-  /** One after the other, so that a file that comes twice is stored once. */
+  /** One after the other, so that it stores a repeated file once. */
   async store(list: readonly Media[]): Promise<readonly Media[]> {
     const stored: Media[] = [];
     for (const each of list)
@@ -153,7 +155,8 @@ class TurnFiles {
     const file = await media.get(id);
     if (file?.channel !== "pico") throw unknownFile();
     if (file.session === session) return media.use(address, id);
-    if (file.session !== (await this.uploads())) throw unknownFile();
+    // A host may give several people the same session.
+    if (file.sender !== this.sender || file.session !== (await this.uploads())) throw unknownFile();
     // The upload stays as long as messages name it.
     await media.use(file, id);
     this.known ??= media.list(address);

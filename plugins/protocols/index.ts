@@ -14,7 +14,7 @@ export {
   withoutFields,
   type JsonObject,
 } from "./fields.ts";
-export { readFile } from "./files.ts";
+export { readFile, toFileRefusal, unknownFile, uploadsName } from "./files.ts";
 export {
   type FollowOptions,
   type RunEnd,

@@ -46,6 +46,8 @@ interface ProtocolOptions {
   readonly clientTitle: string;
   /** Base path of its addresses. */
   readonly path: string;
+  /** The path below which clients upload files of any size. */
+  readonly uploadPath?: string;
   /** Prefix of the environment variables that error messages name. */
   readonly envPrefix: string;
   /** @param prefix - Undefined if the token store does not read the environment. */
@@ -86,6 +88,8 @@ export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions 
 
 /** Seconds in which the whole body must have arrived: it may contain images. */
 const bodySeconds = 300;
+/** Uploads have a least rate instead. */
+const uploadSeconds = 86_400;
 
 /** Fails if the protocol is enabled without a token. */
 export async function startProtocol<C extends CommonConfig>(
@@ -94,7 +98,7 @@ export async function startProtocol<C extends CommonConfig>(
 ): Promise<Protocol<C>> {
   const { needs, clock, log, random, config, lifecycle } = scope;
   const { tokens, http, picoServer, channels } = needs;
-  const { name, clientTitle, path, admitsPages = false } = options;
+  const { name, clientTitle, path, uploadPath, admitsPages = false } = options;
   await tokens.claim(name, { exposed: http.isPublic() });
   await assertToken(config(), tokens, options);
   let isServing = false;
@@ -140,7 +144,7 @@ export async function startProtocol<C extends CommonConfig>(
     media: scope.uses.media,
     gate: createGate({ http, tokens, clock, log, token: name, clientTitle, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
-    serve: (server, mistakes = []) => serve(http, server, { path, mistakes }),
+    serve: (server, mistakes = []) => serve(http, server, { path, uploadPath, mistakes }),
     addressFor: (request) => addressFor(http, request, path),
     askAddress(request, session, id) {
       const page = `/ask/${encodeURIComponent(session)}/${encodeURIComponent(id)}`;
@@ -156,17 +160,31 @@ export async function startProtocol<C extends CommonConfig>(
 
 interface ServeOptions {
   readonly path: string;
+  readonly uploadPath: string | undefined;
   readonly mistakes: readonly (readonly [method: string, path: string])[];
 }
 
 /** On the server of a host, all paths but those of the protocol belong to the host. */
-function serve(http: Http, server: RequestServer, { path, mistakes }: ServeOptions): void {
+function serve(
+  http: Http,
+  server: RequestServer,
+  { path, uploadPath, mistakes }: ServeOptions,
+): void {
   const handle = (request: IncomingMessage, response: ServerResponse): void =>
     void server.handle(request, response);
   const options = { anyAuthorization: true, bodySeconds };
-  http.request(path, handle, { ...options, listener: "gateway" });
-  if (http.sharesOrigin() && http.url("/") === "/") return;
-  http.request(path, handle, options);
+  const isWhole = http.sharesOrigin() && http.url("/") === "/";
+  const routes = [
+    { path, options },
+    ...(uploadPath
+      ? [{ path: uploadPath, options: { ...options, bodySeconds: uploadSeconds } }]
+      : []),
+  ];
+  for (const route of routes) {
+    http.request(route.path, handle, { ...route.options, listener: "gateway" });
+    if (!isWhole) http.request(route.path, handle, route.options);
+  }
+  if (isWhole) return;
   for (const [method, wrong] of mistakes)
     for (const listener of ["dashboard", "gateway"] as const)
       http.request(wrong, handle, { ...options, listener, methods: [method, "OPTIONS"] });

@@ -36,9 +36,9 @@ export interface JsonReply {
   readonly headers?: HeaderMap;
 }
 
-/** One address. `run` returns undefined if it has written the response, or the client has left. */
+/** One method of an address. `run` returns undefined after it has written the response itself. */
 export interface Route {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   run(call: Call): Promise<JsonReply | undefined>;
 }
 
@@ -62,7 +62,7 @@ export interface ProtocolServerOptions {
 /** How a protocol finds its routes and shows its errors. */
 interface ProtocolForm {
   /** @param path - Without the base path, the query and a final slash. */
-  readonly find: (path: string) => Route | undefined;
+  readonly find: (path: string) => Route | readonly Route[] | undefined;
   /** Says what there is instead of an address without a route. */
   readonly explain: (path: string, address: string) => string;
   /** @param path - As for `find`. Clients of other products use paths of their own. */
@@ -145,11 +145,14 @@ export class ProtocolServer {
     const { config, isMisplaced, addressFor } = this.options;
     if (!config().enabled) throw refuse("unknown_url", "There is nothing at this address.");
     const path = pathOf(request);
-    const route = isMisplaced(request) ? undefined : this.form.find(path);
-    if (!route) throw refuse("unknown_url", this.form.explain(path, addressFor(request)));
-    if (method === route.method || method === "OPTIONS") return route;
-    throw refuse("method_not_allowed", `Send a ${route.method} request.`, {
-      headers: { Allow: `${route.method}, OPTIONS` },
+    const found = isMisplaced(request) ? undefined : this.form.find(path);
+    if (!found) throw refuse("unknown_url", this.form.explain(path, addressFor(request)));
+    const routes = [found].flat();
+    const route = method === "OPTIONS" ? routes[0] : routes.find((each) => each.method === method);
+    if (route) return route;
+    const methods = routes.map((each) => each.method);
+    throw refuse("method_not_allowed", `Send a ${methods.join(" or ")} request.`, {
+      headers: { Allow: `${methods.join(", ")}, OPTIONS` },
     });
   }
 

@@ -17,6 +17,7 @@ const isKernelIndex = ({ path }: Import): boolean => path === "kernel/index.ts";
 /** Package -> the files that may import it. */
 const packages: Readonly<Record<string, RegExp>> = {
   xstate: /^(kernel\/(lifecycle|testing)|plugins\/pico-client\/machine)\.ts$/,
+  "@fastify/busboy": /^plugins\/media\/form\.ts$/,
   mitt: /^kernel\/bus\.ts$/,
   fastify: /^plugins\/dashboard\/(server\/|index\.ts$)/, // only its types; see frameworkRule
   "@fastify/cookie": /^plugins\/dashboard\/server\/cookie-format\.ts$/,

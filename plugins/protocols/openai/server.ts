@@ -22,6 +22,7 @@ import { createChatFormat, type ChatIds } from "./chat.ts";
 import type { OpenaiConfig } from "./config.ts";
 import type { TextSink } from "./plain-text.ts";
 import { exchange, openEnd, streamText, type ResponseFormat } from "./exchange.ts";
+import { findFileRoute } from "./files.ts";
 import { assertModel, parseChatRequest, type ParsedRequest } from "./request.ts";
 import { createResponseFormat } from "./responses.ts";
 import { parseResponseRequest, ResponseSessions } from "./responses-request.ts";
@@ -71,7 +72,7 @@ export class OpenaiRoutes {
     this.startedAt = Math.floor(clock.now() / 1_000);
   }
 
-  readonly find = (path: string): Route | undefined => {
+  readonly find = (path: string): Route | readonly Route[] | undefined => {
     if (path === "/v1/models")
       return { method: "GET", run: async () => ({ value: this.listModels() }) };
     if (path === "/v1/health")
@@ -79,7 +80,8 @@ export class OpenaiRoutes {
     const [, model] = modelPath.exec(path) ?? [];
     if (model !== undefined)
       return { method: "GET", run: async () => ({ value: this.findModel(model) }) };
-    if (path !== "/v1/chat/completions" && path !== "/v1/responses") return undefined;
+    if (path !== "/v1/chat/completions" && path !== "/v1/responses")
+      return findFileRoute(this.protocol, path);
     return { method: "POST", run: (call) => this.complete(call, path) };
   };
 

@@ -143,7 +143,7 @@ describe("file in a request", () => {
     ]);
   });
 
-  test("is stored once if each request repeats it", async () => {
+  test("keeps its id if each request repeats it", async () => {
     const service = await start();
     const path = "/v1/chat/completions";
     await post(service, "openai", path, chat([filePart]), inSession);
@@ -155,7 +155,7 @@ describe("file in a request", () => {
     expect(second!.previous![0]!.media).toEqual([{ ...stored, id, filename: "a.pdf" }]);
   });
 
-  test("is the same message if the request is repeated", async () => {
+  test("makes the same message if the request is repeated", async () => {
     const service = await start();
     const message = { id: "1", role: "user", parts: [{ ...aiPart }] };
     const body = { id: "c", messages: [message] };
@@ -196,7 +196,7 @@ describe("rejected file", () => {
   });
 
   test.each(["a b", "data:application/pdf;base64,", "data:;base64,!!!!", "https://example.com/a"])(
-    "is not base64: %s",
+    "lacks base64: %s",
     async (file_data) => {
       const service = await start();
       const part = { type: "file", file: { file_data } };
@@ -208,7 +208,7 @@ describe("rejected file", () => {
     },
   );
 
-  test("is one of another session", async () => {
+  test("belongs to another session", async () => {
     const service = await start();
     const path = "/v1/chat/completions";
     await post(service, "openai", path, chat([filePart]), inSession);
