@@ -1,32 +1,18 @@
 // Stores the files that the program answers with. The program names a file of a message by its id,
 // or a file in the one folder that it may send from.
 import { constants } from "node:fs";
-import { lstat, mkdtemp, open, realpath, rm, type FileHandle } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { basename, isAbsolute, join, sep } from "node:path";
+import { lstat, open, realpath, type FileHandle } from "node:fs/promises";
+import { basename, isAbsolute, sep } from "node:path";
 import { codeOf } from "../../kernel/index.ts";
 import type { Address, Media, OutboundMessage } from "../channels/index.ts";
 import type { MediaFiles, StoredFile } from "../media/index.ts";
+import type { AnswerFolder } from "./answer-folder.ts";
 import { programErrors } from "./errors.ts";
 
 /** An attachment of an answer before its file is stored. */
 export interface AnswerFile extends Media {
   /** Absolute path of a file in the folder. */
   readonly path?: string;
-}
-
-/** The folder that the program may send files from. */
-export interface AnswerFolder {
-  readonly path: string;
-  /** Deletes the folder, if Doorward has made it. */
-  remove(): Promise<void>;
-}
-
-/** @param given - A folder of the owner. Without it, a private one is made for this run. */
-export async function openAnswerFolder(given: string | undefined): Promise<AnswerFolder> {
-  if (given !== undefined) return { path: given, remove: async () => undefined };
-  const path = await mkdtemp(join(tmpdir(), "doorward-media-"));
-  return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
 // Undefined on Windows, which counts as 0. O_NONBLOCK, because opening a pipe waits for its writer.

@@ -4,7 +4,8 @@
 // received, `replies` passes its output to the channels.
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import type { ApplicationOptions, Message } from "../channels/index.ts";
-import { AnswerFiles, openAnswerFolder, type AnswerFolder } from "./answer-files.ts";
+import { AnswerFiles } from "./answer-files.ts";
+import { openAnswerFolder, type AnswerFolder } from "./answer-folder.ts";
 import { createHistoryLines } from "./history.ts";
 import { findFiles } from "./message-media.ts";
 import { createOutputLog, type OutputLog } from "./output-log.ts";

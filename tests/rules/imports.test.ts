@@ -102,6 +102,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
     "dashboard",
     "conversations",
     "media",
+    "program",
   ]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",
