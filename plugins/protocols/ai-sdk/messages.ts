@@ -39,6 +39,7 @@ function toParts({ id, content, question, kind, complete, attachments = [] }: Tu
     type: "file",
     url: toDataUrl(media),
     mediaType: mediaTypeOf(media),
+    ...(media.filename !== undefined && { filename: media.filename }),
   }));
   return [...(content === "" ? [] : [{ type, text: content, state }]), ...files];
 }

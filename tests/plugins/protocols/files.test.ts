@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { MediaFiles } from "../../../plugins/media/index.ts";
 import { startProtocols, tokens, type ProtocolService } from "../../support/protocol-service.ts";
 
 const text = "%PDF-1.7 text";
@@ -170,6 +171,51 @@ const aiPart = { type: "file", mediaType: "application/pdf", url: dataUrl };
 function agUi(part: object) {
   return { threadId: "t", runId: "r", messages: [{ id: "1", role: "user", content: [part] }] };
 }
+
+describe("file of an answer", () => {
+  async function startSending() {
+    const service = await start();
+    const files = (service.kernel.services as unknown as { media: MediaFiles }).media;
+    service.state.handler = async (message) => {
+      const bytes = Readable.from([Buffer.from("a,b")]);
+      const { id } = await files.put(message, bytes, { contentType: "text/csv" });
+      await message.reply({
+        content: "done",
+        attachments: [{ id, type: "text/csv", filename: "a.csv", size: 3 }],
+      });
+    };
+    return service;
+  }
+  const idIn = (text: string): string => /\/pico\/media\/(m_[0-9a-f]{48})/.exec(text)?.[1] ?? "";
+
+  test("reaches OpenAI clients as a link", async () => {
+    const service = await startSending();
+    const body = chat([{ type: "text", text: "go" }]);
+    const { text: answer } = await post(service, "openai", "/v1/chat/completions", body);
+    expect(answer).toContain(`[a.csv](/pico/media/${idIn(answer)})`);
+  });
+
+  test("reaches the AI SDK as a part, also in the conversation", async () => {
+    const service = await startSending();
+    const messages = [{ id: "1", role: "user", parts: [{ type: "text", text: "go" }] }];
+    const { text: answer } = await post(service, "ai_sdk", "/ai/chat", { id: "c", messages });
+    const url = `/pico/media/${idIn(answer)}`;
+    const part = { type: "file", url, mediaType: "text/csv" };
+    expect(answer).toContain(JSON.stringify(part));
+    const address = `${service.origin}/ai/chat/c/messages`;
+    const headers = { authorization: `Bearer ${tokens.ai_sdk}` };
+    const history = await (await fetch(address, { headers })).text();
+    expect(history).toContain(JSON.stringify({ ...part, filename: "a.csv" }));
+  });
+
+  test("reaches AG-UI clients as an event", async () => {
+    const service = await startSending();
+    const body = agUi({ type: "text", text: "go" });
+    const { text: answer } = await post(service, "ag_ui", "/ag-ui", body);
+    const url = `/pico/media/${idIn(answer)}`;
+    expect(answer).toContain(`"type":"text/csv","url":"${url}","filename":"a.csv"`);
+  });
+});
 
 describe("rejected file", () => {
   test("has a limit on its size", async () => {
