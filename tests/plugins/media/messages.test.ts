@@ -116,6 +116,31 @@ describe("answer with a file", () => {
     expect(await (await server.request(`/pico/media/${id}`)).text()).toBe("a,b");
   });
 
+  test.each([
+    ["image", "image/png", "cat.png"],
+    ["audio", "audio/mpeg", "hello.mp3"],
+    ["video", "video/mp4", "cat.mp4"],
+    ["file", "application/pdf", "a.pdf"],
+  ])("has the form of the original server: %s", async (kind, contentType, filename) => {
+    await using server = await startMediaServer();
+    const { media, channels } = server.services;
+    const address = { channel: "pico", session: "s" };
+    const client = await server.connect("/pico/ws?session_id=s");
+    const details = { contentType, filename };
+    const { id, size } = await media.put(address, Readable.from([Buffer.from("data")]), details);
+    const attachments = [{ id, size, filename, type: contentType }];
+    await channels.send(address, { content: "done", attachments });
+    const frame = await client.next();
+    const url = `/pico/media/${id}`;
+    expect(frame.payload?.["attachments"]).toEqual([
+      { type: kind, url, filename, content_type: contentType, size: 4 },
+    ]);
+    // The web chat of the original asks through its launcher, which adds the token.
+    const head = await server.request(url, { method: "HEAD" });
+    expect([head.status, head.headers.get("content-length")]).toEqual([200, "4"]);
+    expect(await (await server.request(url)).text()).toBe("data");
+  });
+
   test("repeats a received file", async () => {
     await using server = await startMediaServer({
       app: (message) => void message.reply({ content: "same", attachments: message.media }),
