@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { AnyPlugin } from "../../../kernel/index.ts";
+import { program } from "../../../plugins/program/index.ts";
 import type { MediaFiles } from "../../../plugins/media/index.ts";
 import { startProtocols, tokens, type ProtocolService } from "../../support/protocol-service.ts";
 
@@ -13,9 +15,17 @@ const base64 = Buffer.from(text).toString("base64");
 const dataUrl = `data:application/pdf;base64,${base64}`;
 const pixel = "data:image/png;base64,iVBORw0KGgo=";
 
-async function start(media: object | null = {}, open?: (bytes: Buffer) => void) {
+async function start(
+  media: object | null = {},
+  open?: (bytes: Buffer) => void,
+  applicationPlugin?: AnyPlugin,
+) {
   const home = await mkdtemp(join(tmpdir(), "doorward-files-"));
-  const service = await startProtocols({ home, ...(media && { media }) });
+  const service = await startProtocols({
+    home,
+    ...(media && { media }),
+    ...(applicationPlugin && { applicationPlugin }),
+  });
   service.state.handler = async (message) => {
     for (const each of message.media)
       if (each.open) open?.(await buffer(Readable.from(await each.open())));
@@ -154,6 +164,24 @@ describe("file in a request", () => {
     const [first, second] = service.received;
     const { id } = first!.media[0]!;
     expect(second!.previous![0]!.media).toEqual([{ ...stored, id, filename: "a.pdf" }]);
+  });
+
+  test("reaches a program as a path, also from an earlier turn", async () => {
+    const script = `
+      require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+        const { id, payload } = JSON.parse(line);
+        const [file] = payload.previous[0].media;
+        const content = file.filename + " " + require("node:fs").readFileSync(file.path, "utf8");
+        const reply = { type: "message.create", payload: { request_id: id, content } };
+        process.stdout.write(JSON.stringify(reply) + "\\n");
+      });`;
+    const command = [process.execPath, "-e", script] as const;
+    const service = await start({}, undefined, program({ command, env: {} }) as AnyPlugin);
+    const body = chat([{ type: "text", text: "more" }], [{ role: "user", content: [filePart] }]);
+    const { text: answer } = await post(service, "openai", "/v1/chat/completions", body);
+    expect(JSON.parse(answer)).toMatchObject({
+      choices: [{ message: { content: `a.pdf ${text}` } }],
+    });
   });
 
   test("makes the same message if the request is repeated", async () => {
