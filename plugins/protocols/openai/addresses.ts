@@ -21,7 +21,7 @@ export const mistakes = [
 
 const served =
   "Doorward serves GET /v1/models, GET /v1/models/NAME, GET /v1/health, " +
-  "POST /v1/chat/completions, POST /v1/responses and, with the plugin media, /v1/files.";
+  "POST /v1/chat/completions and POST /v1/responses, and /v1/files with the plugin media.";
 
 const isOllama = (path: string): boolean => path.startsWith("/api/");
 const hasBase = (path: string): boolean => /^\/v1(?!\/v1(?:\/|$))/.test(path);
