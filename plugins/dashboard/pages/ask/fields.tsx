@@ -168,7 +168,7 @@ function ValueInput({ property, values, ...common }: InputProps): JSX.Element {
   ));
   return (
     <select {...common} multiple={type === "array"}>
-      {type !== "array" && type !== "boolean" && <option value="">Choose…</option>}
+      {type !== "array" && <option value="">Choose…</option>}
       {options}
     </select>
   );
