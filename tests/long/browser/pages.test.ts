@@ -59,7 +59,7 @@ describe.each(Object.keys(pages))("%s", (path) => {
     await page.setViewportSize(desktop);
     const complaints: string[] = [];
     const asked: string[] = [];
-    const sizes: Promise<number>[] = [];
+    const sizes: Promise<{ readonly url: string; readonly bytes: number }>[] = [];
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
     page.on("pageerror", (error) => complaints.push(String(error)));
     page.on("request", (request) => asked.push(request.url()));
@@ -70,8 +70,9 @@ describe.each(Object.keys(pages))("%s", (path) => {
         complaints.push(`no such file: ${response.url()}`);
     });
     page.on("response", (response) => {
-      if (response.status() === 200 && !later.test(response.url()))
-        sizes.push(response.body().then((body) => transferSize(response.url(), body)));
+      const url = response.url();
+      const measure = (body: Buffer) => ({ url, bytes: transferSize(url, body) });
+      if (response.status() === 200 && !later.test(url)) sizes.push(response.body().then(measure));
     });
     await openPage(page, path);
     const shifted = await shiftOf(page);
@@ -97,7 +98,10 @@ describe.each(Object.keys(pages))("%s", (path) => {
     }
     // axe needs reduced motion.
     expect(await page.evaluate(() => document.getAnimations().length)).toBe(0);
-    const weight = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    const first = await firstScripts(page);
+    const weight = (await Promise.all(sizes))
+      .filter(({ url }) => !url.endsWith(".js") || first.has(url))
+      .reduce((sum, { bytes }) => sum + bytes, 0);
     await page.close();
     expect(complaints).toEqual([]);
     expect(asked.length).toBeGreaterThan(2);
@@ -149,47 +153,31 @@ test("renders nothing before the whole page has arrived", async () => {
 
 /** Bytes of a first visit: the document, styles, scripts and fonts, with gzip. */
 const budgets: readonly (readonly [path: RegExp, bytes: number])[] = [
-  [/^\/(sign-in|setup)/, 40_000],
-  [/^\/chat/, 86_000],
-  [/^\/overview/, 73_000],
-  [/^\/docs/, 76_000],
-  [/./, 85_000],
+  [/^\/(sign-in|setup)/, 38_000],
+  [/^\/chat/, 75_000],
+  [/^\/overview/, 68_000],
+  [/^\/docs/, 64_000],
+  [/./, 73_000],
 ];
 const budgetOf = (path: string): number => budgets.find(([pages]) => pages.test(path))![1];
 
-/** Scripts that load after the page. */
-const laterScripts = [
-  "cards",
-  "composer-extras",
-  "connection-banner",
-  "dialog-layers",
-  "dialogs",
-  "drafts",
-  "engine",
-  "file-view",
-  "highlight",
-  "inspector",
-  "link",
-  "list-search",
-  "live-link",
-  "log",
-  "menu-list",
-  "open-questions",
-  "page-stream",
-  "qr-path",
-  "question-card",
-  "recorder",
-  "rows",
-  "stored-file",
-  "token-actions",
-  "tool-calls",
-  "transport",
-  "turns",
-];
-/** Not part of the first visit: data, icons, the font of code, and scripts that load later. */
-const later = new RegExp(
-  String.raw`/api/|\.svg$|jetbrains-mono|/(?:${laterScripts.join("|")})-\w+\.js$`,
-);
+/** Not part of the first visit: data, icons and the font of code. */
+const later = /\/api\/|\.svg$|jetbrains-mono/;
+
+/** @returns The addresses of the scripts of a page and of what they import. Parts load later. */
+async function firstScripts(page: Page): Promise<ReadonlySet<string>> {
+  const named = await page
+    .locator("script[src]")
+    .evaluateAll((scripts) => scripts.map((script) => (script as HTMLScriptElement).src));
+  const found = new Set(named);
+  // A set grows while it is read.
+  for (const url of found) {
+    const text = await (await fetch(url)).text();
+    for (const [, path] of text.matchAll(/\b(?:from|import)\s*"(\.[^"]+)"/g))
+      found.add(new URL(path!, url).href);
+  }
+  return found;
+}
 
 /** Fonts are compressed already. */
 const transferSize = (url: string, body: Buffer): number =>

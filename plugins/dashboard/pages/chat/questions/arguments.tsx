@@ -30,8 +30,8 @@ export function Arguments({ answer, asked }: ArgumentsProps): JSX.Element | null
   const { name, input, isCut } = readToolCall(call);
   return (
     <>
-      <figure class="arguments">
-        <figcaption>
+      <figure>
+        <figcaption class="muted small">
           Arguments of <code>{visibleText(name)}</code>
         </figcaption>
         <pre dir="ltr" tabIndex={0} role="group" aria-label="Arguments">

@@ -69,7 +69,7 @@ export function ChoiceForm(props: AnswerProps): JSX.Element {
           {multiple === true ? "Choose any number." : "Choose one."}
         </legend>
         {options.map((option) => (
-          <label key={option.id}>
+          <label key={option.id} class="row">
             <input
               type={multiple === true ? "checkbox" : "radio"}
               name="option"
@@ -134,7 +134,7 @@ function ValueField({ name, property, isRequired }: FieldProps): JSX.Element {
   if (type === "boolean")
     return (
       <p class="field options">
-        <label for={id}>
+        <label for={id} class="row">
           <input type="checkbox" {...common} defaultChecked={preset === true} />
           <span dir="auto">{label}</span>
         </label>

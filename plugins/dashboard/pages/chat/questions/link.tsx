@@ -15,10 +15,10 @@ export function LinkAnswer({ asked, isSending, send }: AnswerProps): JSX.Element
   const deny = options.find(({ effect }) => effect === "deny");
   return (
     <>
-      <div class="address" dir="ltr">
-        {url && <b>{url.host}</b>}
-        <code>{visibleText(text)}</code>
-      </div>
+      <pre dir="ltr">
+        {url && <b>{`${url.host}\n`}</b>}
+        {visibleText(text)}
+      </pre>
       {address?.isForeign === true && (
         <Notice tone="warn">The name has letters that may look like others. Check it.</Notice>
       )}

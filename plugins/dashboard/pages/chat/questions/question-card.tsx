@@ -43,8 +43,8 @@ export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element 
   const isLate = sent?.state === "late";
   if (asked!.state === "settled")
     return (
-      <div class="question settled" ref={box} tabIndex={-1}>
-        {isLate && <p class="late">Another answer came first.</p>}
+      <div class="question settled small stack" ref={box} tabIndex={-1}>
+        {isLate && <p class="muted">Another answer came first.</p>}
         <Folded asked={asked!} at={at}>
           {texts}
         </Folded>
@@ -53,14 +53,14 @@ export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element 
     );
   return (
     <div
-      class="question"
+      class="question stack"
       role="group"
       aria-labelledby={heading}
       ref={box}
       tabIndex={-1}
       data-open-question
     >
-      <header>
+      <header class="row">
         <Icon name={icons[asked!.kind]} />
         <div class="grow">
           <h2 id={heading} dir="auto">
@@ -143,7 +143,7 @@ function Folded({ asked, at, children }: FoldedProps): JSX.Element {
   const line = settled ? shortSettlementText(asked, settled, at) : "Settled";
   return (
     <details>
-      <summary>
+      <summary class="row">
         <Icon name={isYes ? "circle-check" : "circle-x"} small tone={isYes ? "ok" : ""} />
         <span class="grow" dir="auto">
           {title !== undefined && <b>{visibleText(title)}: </b>}
