@@ -146,7 +146,7 @@ function Folded({ asked, at, children }: FoldedProps): JSX.Element {
       <summary class="row">
         <Icon name={isYes ? "circle-check" : "circle-x"} small tone={isYes ? "ok" : ""} />
         <span class="grow" dir="auto">
-          {title !== undefined && <b>{visibleText(title)}: </b>}
+          {title !== undefined && <b>{visibleText(title)} · </b>}
           {visibleText(line)}
         </span>
       </summary>
