@@ -211,11 +211,13 @@ class MessagePoster {
       const accepted = deliver();
       const outcome = await Promise.race([accepted, pending.ended]);
       // The client has its response already, so a later failure is only logged.
-      if (outcome === "closed" || outcome === "timed_out")
+      if (outcome !== "accepted" && outcome !== "duplicate")
         accepted.catch((error) => this.toRejection(error));
       if (outcome === "closed") return { code: "unavailable" };
-      const replies = await pending.replies();
-      const body = { status: outcome === "timed_out" ? "pending" : outcome, ...ids };
+      const { question, ...replies } = await pending.replies();
+      const isPending = outcome === "timed_out" || outcome === "asked" || question !== undefined;
+      const status = isPending ? "pending" : outcome;
+      const body = { status, ...ids, ...(question && { question }) };
       const smaller = { status: 202, body };
       return replies.messages.length === 0
         ? smaller

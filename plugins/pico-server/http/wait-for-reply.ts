@@ -3,9 +3,11 @@ import type { ServerResponse } from "node:http";
 import type { Awaitable, Clock } from "../../../kernel/index.ts";
 import {
   formatCursor,
+  questionContent,
   type AnswerEndFrame,
   type AnswerEndPayload,
   type ServerMessage,
+  type WireQuestion,
 } from "../../../lib/pico-wire/index.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
 import type { Peer } from "../connection/registry.ts";
@@ -46,10 +48,15 @@ interface CollectedReplies {
   readonly messages: readonly unknown[];
   /** Cursor of the last message. A client can resume there with `Last-Event-ID`. */
   readonly cursor?: string;
+  /** The first open question of the answer. */
+  readonly question?: PendingQuestion;
 }
 
+/** An open question, with the id that an answer names. */
+type PendingQuestion = Pick<ServerMessage, "message_id" | "content"> & WireQuestion;
+
 /** `closed`: the client or the server closed the connection. */
-type WaitEnd = "timed_out" | "closed";
+type WaitEnd = "timed_out" | "closed" | "asked";
 
 interface PendingReply {
   readonly peer: Peer;
@@ -58,10 +65,11 @@ interface PendingReply {
    */
   readonly subscribed: Awaitable<void>;
   /**
-   * Resolves when the answer or the wait has ended. A completed answer without a reply may still
-   * receive one. Thoughts and tool calls do not count as a reply.
+   * Resolves when the answer or the wait has ended, or a question is open. A completed answer
+   * without a reply may still receive one. Thoughts and tool calls do not count as a reply.
    */
   replies(): Promise<CollectedReplies>;
+  /** `asked`: the answer waits for a person, so the application accepts the message later. */
   readonly ended: Promise<WaitEnd>;
   stop(): void;
 }
@@ -70,10 +78,14 @@ type ReplyFrame =
   | { readonly type: "message.create" | "message.update"; readonly payload: ServerMessage }
   | { readonly type: "message.delete"; readonly payload: Pick<ServerMessage, "message_id"> };
 
-/** Decides when the answer to a request is complete: it has ended and no message is unfinished. */
+/**
+ * Decides when the answer to a request is complete: it has ended and no message is unfinished.
+ * Questions outside the answer have no effect on it.
+ */
 class ReplyCollector {
   private readonly request: string;
   private readonly unfinished = new Set<string>();
+  private readonly questions = new Map<string, PendingQuestion>();
   private hasReply = false;
   private outcome: string | undefined;
 
@@ -82,11 +94,29 @@ class ReplyCollector {
   }
 
   add({ type, payload }: ReplyFrame): void {
+    if (type !== "message.delete" && payload.question) return this.addQuestion(payload);
+    this.questions.delete(payload.message_id);
     if (type === "message.create" && !payload.final)
       return void this.unfinished.add(payload.message_id);
     this.unfinished.delete(payload.message_id);
     if (type === "message.delete" || payload.kind !== undefined) return;
     this.hasReply ||= payload.request_id === undefined || payload.request_id === this.request;
+  }
+
+  private addQuestion({ message_id, content, request_id, question }: ServerMessage): void {
+    if (request_id !== this.request || !question) return;
+    if (question.state === "open") {
+      const asked = { message_id, content: questionContent(content), ...question };
+      return void this.questions.set(message_id, asked);
+    }
+    this.questions.delete(message_id);
+    this.hasReply = true;
+  }
+
+  /** @returns The question that has been open for longest. */
+  question(): PendingQuestion | undefined {
+    const [first] = this.questions.values();
+    return first;
   }
 
   noteEnd({ request_id, outcome }: AnswerEndPayload): void {
@@ -109,6 +139,7 @@ class ReplyWaiter implements PendingReply, Subscriber {
   private readonly collector: ReplyCollector;
   private readonly received: { readonly frame: ReplyFrame; readonly cursor: Cursor }[] = [];
   private readonly timer: unknown;
+  private readonly onAsked: () => void;
   private readonly onClose: () => void;
   private readonly stopSignOutWatch: (() => void) | undefined;
   private onComplete = (): void => undefined;
@@ -121,6 +152,7 @@ class ReplyWaiter implements PendingReply, Subscriber {
     this.collector = new ReplyCollector(request);
     let end: (how: WaitEnd) => void = () => undefined;
     this.ended = new Promise<WaitEnd>((resolve) => void (end = resolve));
+    this.onAsked = () => end("asked");
     this.onClose = () => end("closed");
     this.timer = clock.setTimeout(() => end("timed_out"), seconds * 1_000);
     this.peer = this.createPeer();
@@ -143,6 +175,7 @@ class ReplyWaiter implements PendingReply, Subscriber {
     const replyFrame = JSON.parse(Buffer.from(head).toString() + tail) as ReplyFrame;
     this.received.push({ frame: replyFrame, cursor });
     this.collector.add(replyFrame);
+    if (this.collector.question()) return this.onAsked();
     if (this.collector.isComplete()) this.onComplete();
   }
 
@@ -168,7 +201,12 @@ class ReplyWaiter implements PendingReply, Subscriber {
     if (!last || response.destroyed) return { messages: [] };
     const range = { epoch: last.epoch, after: received[0]!.cursor.seq - 1, upTo: last.seq };
     this.context.sessions.note(session, range, "answered");
-    return { messages: received.map(({ frame }) => frame), cursor: formatCursor(last) };
+    const question = this.collector.question();
+    return {
+      messages: received.map(({ frame }) => frame),
+      cursor: formatCursor(last),
+      ...(question && { question }),
+    };
   }
 
   private createPeer(): Peer {

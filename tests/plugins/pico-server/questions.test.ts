@@ -97,6 +97,36 @@ describe("PicoChannel", () => {
     await expect(fetchJson(server.port, "/pico/answer")).resolves.toMatchObject({ status: 405 });
   });
 
+  test("ends the wait of a posted message with the open question", async () => {
+    await using server = await startPicoServer({ app: asker });
+    const post = () =>
+      fetchJson(server.port, "/pico/messages?wait=30", {
+        method: "POST",
+        body: { id: "m", session_id: "ann", content: "clean" },
+      });
+    const { status, body } = await post();
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        status: "pending",
+        request_id: "m",
+        question: {
+          kind: "approval",
+          content: "Delete 3 files?",
+          options: [{ id: "once" }, { id: "deny" }],
+          state: "open",
+        },
+        messages: [{ type: "message.create" }],
+      },
+    ]);
+    const { message_id } = body["question"] as Record<string, unknown>;
+    const repeated = post();
+    await answer(server, { session_id: "ann", message_id, option: "once" });
+    const { body: result } = await repeated;
+    expect(result).not.toHaveProperty("question");
+    expect(JSON.stringify(result["messages"])).toContain("answered allow");
+  });
+
   test("rejects an answer with a token in the URL", async () => {
     await using server = await startPicoServer({
       app: asker,
