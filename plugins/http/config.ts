@@ -57,9 +57,24 @@ export type HttpConfig = z.output<typeof launcherSchema>;
 /** Settings of the dashboard listener as users write them. */
 export type HttpInput = z.input<typeof launcherSchema>;
 
+const expectedUrl =
+  "expected a URL such as https://chat.example.org, without a user, a query and a fragment";
+
+/** @returns Whether the text is the URL of a website: nothing but origin and path. */
+function isPublicUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  const isWeb = protocol === "https:" || protocol === "http:";
+  return isWeb && username === "" && password === "" && !/[?#@\\\s]/.test(text);
+}
+
 /** Settings of the gateway listener. Without a port it is off. `host` defaults to the interface of
- *  the dashboard listener. */
-export const gatewaySchema = z.strictObject({ port: port.optional(), host: host.optional() });
+ *  the dashboard listener. Links of messages begin with `public_url`. */
+export const gatewaySchema = z.strictObject({
+  port: port.optional(),
+  host: host.optional(),
+  public_url: z.string().max(500).refine(isPublicUrl, expectedUrl).optional(),
+});
 /** Validated settings of the gateway listener. */
 export type GatewayConfig = z.output<typeof gatewaySchema>;
 /** Settings of the gateway listener as users write them. */

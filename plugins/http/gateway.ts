@@ -1,11 +1,11 @@
-/** The gateway plugin: a separate listener for the channels. */
+/** The gateway plugin: a separate listener for the channels, and the public URL. */
 import type { Plugin } from "../../kernel/index.ts";
 import { gatewaySchema, type GatewayConfig, type GatewayInput } from "./config.ts";
 import type { Http } from "./service.ts";
 
 /**
  * Creates the gateway plugin: a separate listener for the channels. It opens if `gateway.port` is
- * set.
+ * set. Links of messages begin with `gateway.public_url`.
  *
  * @throws HTTP_PORT_IN_USE and the other errors of `http()` if the listener cannot be opened.
  * @example
@@ -29,6 +29,7 @@ export function gateway(): Plugin<{
     start({ needs, config, onConfig }) {
       const { port, host } = config();
       if (port !== undefined) needs.http.open("gateway", { port, host });
+      needs.http.publish(() => config().public_url);
       onConfig((next, before) => ({
         afterRestart: (["port", "host"] as const).filter((key) => next[key] !== before[key]),
       }));

@@ -17,6 +17,7 @@ import {
 import { createHostIdentities, createIdentities, hostKind } from "./identities.ts";
 import { createLimiters } from "./limiter.ts";
 import { createLogLimiter, type ClientFault, type LogLimiter } from "./log-limiter.ts";
+import { createPublicUrl } from "./public-url.ts";
 import {
   createPeerResolver,
   createTrust,
@@ -307,6 +308,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
         trustedLoopback: () => loopbackNetworks(config().trusted_proxies)[0],
         listener: (request) => router.listener(request),
         ...createAddresses({ server, basePath, hostName, bindHost, listeners }),
+        ...createPublicUrl(basePath),
         ...createLimiters(scope),
         holdResponse: new ResponseBudget(peer).hold,
         openFiles: openFilesLimit,

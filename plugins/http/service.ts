@@ -184,6 +184,11 @@ export interface Http {
   /** @returns The URLs of a listener with base path and final slash, the most readable one first;
    *  empty before ready. For `gateway` without its own listener, the URLs of the dashboard. */
   addresses(listener?: Listener): URL[];
+  /** Sets the function that returns the public URL of the dashboard. */
+  publish(publicUrl: () => string | undefined): void;
+  /** @returns The public URL of a path of the dashboard; undefined without `gateway.public_url`. A
+   *  public URL without a path is followed by the base path. */
+  publicUrl(path: string): string | undefined;
   /** @returns Whether other machines can reach the dashboard listener. For the server of a host the
    *  result is known once it listens. */
   isPublic(): boolean;

@@ -148,7 +148,7 @@ export async function startProtocol<C extends CommonConfig>(
     addressFor: (request) => addressFor(http, request, path),
     askAddress(request, session, id) {
       const page = `/ask/${encodeURIComponent(session)}/${encodeURIComponent(id)}`;
-      return addressFor(http, request, page, "dashboard");
+      return http.publicUrl(page) ?? addressFor(http, request, page, "dashboard");
     },
     isMisplaced: (request) => hasOwnGateway(http) && http.listener(request) === "dashboard",
     url() {

@@ -13,7 +13,7 @@ import {
 } from "../../plugins/channels/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
-import { http, type HttpOptions } from "../../plugins/http/index.ts";
+import { gateway, http, type HttpOptions } from "../../plugins/http/index.ts";
 import { media, type MediaShape } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
@@ -39,6 +39,8 @@ export interface ServiceOptions {
   readonly config?: object;
   /** Settings of the OpenAI protocol alone. */
   readonly openaiConfig?: object;
+  readonly aiSdkConfig?: object;
+  readonly gatewayConfig?: object;
   /** Settings of the channel. */
   readonly picoConfig?: object;
   /** Folder of a durable store. @defaultValue none */
@@ -56,6 +58,8 @@ export interface ServiceOptions {
 export async function startProtocols({
   config = {},
   openaiConfig = {},
+  aiSdkConfig = {},
+  gatewayConfig = {},
   picoConfig = {},
   home,
   media: mediaConfig,
@@ -79,6 +83,7 @@ export async function startProtocols({
       (mediaConfig ? media({ home: home! }) : noFiles) as Plugin<MediaShape>,
       channels(),
       http(server ? { server, identify } : { port: 0 }),
+      gateway(),
       picoServer(),
       openai(),
       aiSdk(),
@@ -95,9 +100,10 @@ export async function startProtocols({
       log,
       clock,
       config: {
+        gateway: gatewayConfig,
         "channels.pico": { enabled: true, drain_timeout: 0, message_rate: 0, ...picoConfig },
         "channels.openai": { ...common, ...config, ...openaiConfig },
-        "channels.ai_sdk": { ...common, ...config },
+        "channels.ai_sdk": { ...common, ...config, ...aiSdkConfig },
         "channels.ag_ui": { ...common, ...config },
         ...(mediaConfig && { media: mediaConfig }),
       },

@@ -167,6 +167,46 @@ describe.skipIf(!isInstalled)("chat completion", () => {
   });
 });
 
+/** Requests a stream as Open WebUI does. @returns Its text, growing with each event. */
+async function* streamText({ origin }: ProtocolService): AsyncGenerator<string> {
+  const response = await fetch(`${origin}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${tokens.openai}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "doorward",
+      stream: true,
+      messages: [{ role: "user", content: "delete" }],
+    }),
+  });
+  let events = "";
+  for await (const bytes of response.body!.pipeThrough(new TextDecoderStream())) {
+    events += bytes;
+    const whole = events.slice(0, events.lastIndexOf("\n\n") + 1);
+    const data = [...whole.matchAll(/^data: (\{.*)$/gm)];
+    yield data
+      .map(([, json]) => (JSON.parse(json!) as Chunk).choices[0]?.delta.content ?? "")
+      .join("");
+  }
+}
+
+test.each([
+  ["the host of the request", {}, ""],
+  ["gateway.public_url", { public_url: "https://chat.example.org/home" }, "/home"],
+])("begins the link of a plain stream with %s", async (_name, gatewayConfig, path) => {
+  await using own = await startProtocols({ gatewayConfig });
+  own.state.handler = asking;
+  const origin = path === "" ? own.origin : "https://chat.example.org";
+  let text = "";
+  for await (text of streamText(own)) {
+    const [open] = own.channels.questions({ channel: "pico" });
+    if (!open || !text.includes("/ask/")) continue;
+    const address = `${origin}${path}/ask/${encodeURIComponent(open.session)}/${open.id}`;
+    expect(text).toBe(`I will look.\n\nDelete 3 files?\n\nWaiting for an answer: ${address}`);
+    await own.channels.answer(open, open.id, { option: "no" }, { id: "ann" }, "dashboard");
+  }
+  expect(text.endsWith("The effect is deny.")).toBe(true);
+});
+
 test.skipIf(!isInstalled)("answers nothing if only the owner may", async () => {
   await using strict = await startProtocols({
     openaiConfig: { questions: "responses" },
