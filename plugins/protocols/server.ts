@@ -30,9 +30,10 @@ export interface Call {
   enter(): void;
 }
 
-/** A response of status 200. */
 export interface JsonReply {
   readonly value: object;
+  /** @defaultValue 200 */
+  readonly status?: number;
   readonly headers?: HeaderMap;
 }
 
@@ -119,8 +120,9 @@ export class ProtocolServer {
       try {
         const call = { request, response, cors, access, stopsOnClose, enter };
         const body = await route.run(call);
-        if (body && !sendLargeJson(http, response, body.value, { ...cors, ...body.headers }))
-          throw unreadRefusal();
+        const headers = { ...cors, ...body?.headers };
+        if (body?.status !== undefined) sendJson(response, body.status, body.value, headers);
+        else if (body && !sendLargeJson(http, response, body.value, headers)) throw unreadRefusal();
       } finally {
         if (leave) whenSent(response, leave);
       }

@@ -27,7 +27,11 @@ const sentences: Readonly<Record<string, string>> = {
 };
 
 /** @returns The response for the effect of an answer. */
-function toAnswerResponse({ status, settled, problem }: QuestionAck): JsonResponse {
+export function toAnswerResponse({
+  status,
+  settled,
+  problem,
+}: Omit<QuestionAck, "message_id">): JsonResponse {
   const [code, error] = responses[status] ?? [500, "internal"];
   return {
     status: code,

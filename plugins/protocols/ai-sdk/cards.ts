@@ -1,7 +1,9 @@
 // Shows questions of the application as calls of tools, which is how a page asks its person.
-import { isObject } from "../../../lib/util.ts";
+import { defined, isObject } from "../../../lib/util.ts";
+import type { QuestionAnswer } from "../../channels/index.ts";
 import {
   invalidType,
+  missing,
   own,
   readFlag,
   readObject,
@@ -12,6 +14,8 @@ import {
   type JsonObject,
   type RunQuestion,
 } from "../index.ts";
+
+const isText = (value: unknown): value is string => typeof value === "string";
 
 /** The tool of questions that are not about a call of the application. */
 export const askTool = "doorward_ask";
@@ -77,6 +81,23 @@ function readOutput(part: JsonObject, param: string): PageAnswer | undefined {
   const toAnswer: PageAnswer["toAnswer"] = (question) =>
     question ? toChoice(output, question) : {};
   return { id, toolCallId: id, isApproval: false, toAnswer };
+}
+
+/** Reads the body of an answer that a page sends while its stream is open. */
+export function readAnswer(body: JsonObject): PageAnswer {
+  const id = readText(body, "message_id");
+  if (id === undefined) throw missing("message_id");
+  const options = own(body, "options");
+  if (options !== undefined && !(Array.isArray(options) && options.every(isText)))
+    throw invalidType("options", "a list of ids");
+  const answer = defined({
+    option: readText(body, "option"),
+    options,
+    values: readObject(body, "values"),
+    text: readText(body, "text"),
+    dismiss: readFlag(body, "dismiss") || undefined,
+  }) as QuestionAnswer;
+  return { id, toolCallId: id, isApproval: false, toAnswer: () => answer };
 }
 
 /** Reads the answers in the last message of a chat, which is one of the assistant. */

@@ -22,14 +22,15 @@ import {
   type Route,
   type RunMark,
 } from "../index.ts";
-import type { PageAnswer } from "./cards.ts";
+import { toAnswerResponse } from "../../pico-server/http/post-answer.ts";
+import { readAnswer, type PageAnswer } from "./cards.ts";
 import type { Continued } from "./card-chunks.ts";
 import { ChunkReader } from "./chunks.ts";
 import type { AiSdkConfig } from "./config.ts";
 import { toUiMessages } from "./messages.ts";
 import { assertChat, continuedId, parseChat, type ChatRequest } from "./request.ts";
 
-const chatPath = /^\/ai\/chat\/([^/]+)\/(stream|stop|messages)$/;
+const chatPath = /^\/ai\/chat\/([^/]+)\/(stream|stop|messages|answer)$/;
 /** A page that has received the end does not need it again, but it may have lost it on the way. */
 const replayMs = 10_000;
 const maxTurns = 200;
@@ -66,9 +67,10 @@ class ChatRoutes {
       const chat = assertChat(decodeName(encoded, "id"));
       const session = await sessionOf(this.protocol, call, chat, "id");
       if (address === "stop") return this.stop(call, session);
+      if (address === "answer") return this.answer(call, session);
       return address === "stream" ? this.resume(call, session) : this.listMessages(session);
     };
-    return { method: address === "stop" ? "POST" : "GET", run };
+    return { method: address === "stop" || address === "answer" ? "POST" : "GET", run };
   };
 
   private send(call: Call): Promise<undefined> {
@@ -122,7 +124,7 @@ class ChatRoutes {
       headers: { ...streamHeaders, ...(ignored !== "" && { "X-Doorward-Ignored": ignored }) },
       isParallel: true,
       from,
-      endsOn: () => true,
+      endsOn: () => this.protocol.config().questions === "finish",
       open: (events) => new ChunkReader(events, id, continued),
     });
   }
@@ -145,6 +147,17 @@ class ChatRoutes {
     if (end.outcome === "stopped") return false;
     if (end.outcome === "failed" && isCut(toEndRefusal(end))) return false;
     return !state.isSeen || this.protocol.clock.monotonic() - state.endedAt! < replayMs;
+  }
+
+  /** Answers a question. The stream that shows it goes on by itself. */
+  private answer(call: Call, session: string): Promise<JsonReply | undefined> {
+    const { protocol } = this;
+    return withBody(protocol, call, readAnswer, async (answer, release) => {
+      const { results } = await answerQuestions(protocol, session, [answer], call.access.sender);
+      release();
+      const { status, body: value } = toAnswerResponse(results.get(answer.id)!);
+      return { status, value };
+    });
   }
 
   private stop(call: Call, session: string): Promise<JsonReply | undefined> {
@@ -170,5 +183,5 @@ export const createRoutes = (protocol: Protocol<AiSdkConfig>) => new ChatRoutes(
 /** Says what there is instead of an address without a route. */
 export const explainAddress = (_path: string, address: string): string =>
   `There is nothing at this address. The URL for clients is ${address}/chat. ` +
-  "Doorward serves POST /ai/chat, GET /ai/chat/ID/stream, POST /ai/chat/ID/stop and " +
-  "GET /ai/chat/ID/messages.";
+  "Doorward serves POST /ai/chat, GET /ai/chat/ID/stream, POST /ai/chat/ID/stop, " +
+  "POST /ai/chat/ID/answer and GET /ai/chat/ID/messages.";

@@ -196,3 +196,91 @@ describe.skipIf(!isInstalled).each(versions)("questions in the AI SDK %s", (vers
     expect(results).toMatchObject([{ option: "a" }, { values: { name: "Ann" } }]);
   });
 });
+
+describe.skipIf(!isInstalled).each(versions)("open stream in the AI SDK %s", (version) => {
+  test.each([
+    ["once", "allow", "output-available"],
+    ["no", "deny", "output-denied"],
+  ])("settles the card with the option %s", async (option, effect, state) => {
+    await using service = await startAiSdk({ aiSdkConfig: { questions: "stream" } });
+    service.state.handler = async (message: Message) => {
+      const { effect: said } = await message.ask(approval);
+      await message.reply({ content: `The effect is ${said}.` });
+    };
+    const library = await loadLibrary(version);
+    const chat = createChat(library, { id: "open", base: service.base });
+    const sent = chat.sendMessage({ text: "delete x" });
+    const card = () => partsOf(chat).find(({ type }) => type === "dynamic-tool");
+    await vi.waitFor(() => expect(card()?.state).toBe("approval-requested"));
+    const response = await answerOpen(service, "open", {
+      message_id: card()!.approval!.id,
+      option,
+    });
+    expect(response).toMatchObject({ status: 200, body: { status: "settled" } });
+    await sent;
+    expect(chat.error).toBeUndefined();
+    expect(card()!.state).toBe(state);
+    expect(textOf(chat)).toBe(`The effect is ${effect}.`);
+  });
+});
+
+/** Answers as a page does whose stream is open. */
+async function answerOpen({ base }: Service, chat: string, answer: object) {
+  const response = await fetch(`${base}/chat/${chat}/answer`, {
+    method: "POST",
+    headers: { ...authorization, "content-type": "application/json" },
+    body: JSON.stringify(answer),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+describe("POST /ai/chat/ID/answer", () => {
+  test("keeps the stream open, and settles once", async () => {
+    await using service = await startAiSdk({ aiSdkConfig: { questions: "stream" } });
+    service.state.handler = async (message: Message) => {
+      const { text } = await message.ask({ ...approval, kind: "approval" });
+      await message.reply({ content: `because ${text}` });
+    };
+    const response = await fetch(`${service.base}/chat`, {
+      method: "POST",
+      headers: { ...authorization, "content-type": "application/json" },
+      body: JSON.stringify({
+        id: "raw",
+        messages: [{ id: "1", role: "user", parts: [{ type: "text", text: "delete x" }] }],
+      }),
+    });
+    let stream = "";
+    const read = (async () => {
+      for await (const text of response.body!.pipeThrough(new TextDecoderStream())) stream += text;
+    })();
+    const open = await vi.waitFor(() => {
+      expect(stream).toContain("tool-approval-request");
+      return service.channels.questions()[0]!;
+    });
+    const answer = { message_id: open.id, option: "no", text: "of x" };
+    const wrong = [
+      [{ option: "no" }, 400, "missing_required_parameter"],
+      [{ message_id: open.id, options: "no" }, 400, "invalid_type"],
+      [{ message_id: open.id, option: "perhaps" }, 422, "invalid_answer"],
+      [{ ...answer, message_id: "x" }, 404, "unknown_question"],
+    ] as const;
+    for (const [body, status, error] of wrong)
+      await expect(answerOpen(service, "raw", body)).resolves.toMatchObject({
+        status,
+        body: { error },
+      });
+    await expect(answerOpen(service, "other", answer)).resolves.toMatchObject({ status: 404 });
+    const both = await Promise.all([
+      answerOpen(service, "raw", answer),
+      answerOpen(service, "raw", { ...answer, option: "once" }),
+    ]);
+    expect(both).toMatchObject([
+      { status: 200, body: { settled: { option: "no", via: "ai_sdk" } } },
+      { status: 409, body: { error: "already_settled", settled: { option: "no" } } },
+    ]);
+    await read;
+    expect(stream).toContain("tool-output-denied");
+    expect(stream).toContain("because of x");
+    expect(stream).not.toContain("tool-approval-response");
+  });
+});
