@@ -167,6 +167,123 @@ describe("rate limits", () => {
   });
 });
 
+describe("questions", () => {
+  const options = [
+    { id: "once", label: "Allow once", effect: "allow" },
+    { id: "o".repeat(64), label: "L".repeat(80), effect: "allow", lasting: true },
+    { id: "no", label: "Deny", effect: "deny" },
+  ];
+  const question = { kind: "approval", content: "Delete x?", options };
+  /** Starts the channel, and asks. */
+  async function ask(t, input = question) {
+    const served = await serve(t, echo);
+    const outcome = served.channels.ask(served.to, input);
+    const created = await served.ann.events.next("the question");
+    return { ...served, outcome, created };
+  }
+  /** Reads events of this kind. */
+  async function next(ann, what) {
+    for (;;) {
+      const event = await ann.events.next(what);
+      if (event.what === what) return event;
+    }
+  }
+
+  test("has a button for each option, within the limit of Telegram", async (t) => {
+    const { created } = await ask(t);
+    assert.equal(created.text, "Delete x?");
+    assert.deepEqual(
+      created.buttons.map(({ text }) => text),
+      options.map(({ label }) => label),
+    );
+    for (const { callback_data: data } of created.buttons) assert.match(data, /^q:[\w-]{16}$/);
+  });
+
+  test("settles once under double taps, and removes the buttons", async (t) => {
+    const { ann, created, outcome } = await ask(t);
+    const [allow, , deny] = created.buttons;
+    for (const { callback_data: data } of [deny, allow, deny]) ann.press(created.id, data);
+    const { text } = await next(ann, "update");
+    assert.equal(text, "Delete x?\n\nDenied (“Deny”) by Ann.");
+    assert.deepEqual(ann.buttons(created.id), []);
+    const { option, effect, by } = await outcome;
+    assert.deepEqual([option, effect, by], ["no", "deny", { id: "7", name: "Ann" }]);
+    const said = [
+      await next(ann, "pressed"),
+      await next(ann, "pressed"),
+      await next(ann, "pressed"),
+    ];
+    assert.deepEqual(said.map((event) => event.text).sort(), [
+      "This question is answered already.",
+      "This question is answered already.",
+      "Your answer counts.",
+    ]);
+  });
+
+  test("shows the answer of the dashboard, and keeps it at a late press", async (t) => {
+    const { ann, created, outcome, to, channels } = await ask(t);
+    const [{ id }] = channels.questions(to);
+    await channels.answer(to, id, { option: "no" }, { id: "owner" }, "dashboard");
+    assert.match(
+      (await next(ann, "update")).text,
+      /Denied \(“Deny”\) by owner, in the dashboard\.$/,
+    );
+    assert.deepEqual(ann.buttons(created.id), []);
+    ann.press(created.id, created.buttons[0].callback_data);
+    assert.equal((await next(ann, "pressed")).text, "This question is answered already.");
+    assert.equal((await outcome).effect, "deny");
+  });
+
+  test("ignores the button of another chat, and that of another user", async (t) => {
+    const { api, ann, created, to, channels, kernel } = await ask(t);
+    const eve = api.user(666);
+    const [{ callback_data: data }] = created.buttons;
+    eve.press(created.id, data);
+    ann.press(created.id, data, { from: { id: 666, is_bot: false } });
+    ann.press(created.id, data, {
+      message: { message_id: 1, date: 0, chat: { id: -5, type: "group" } },
+    });
+    ann.press(created.id, "q:unknown");
+    assert.equal((await next(ann, "pressed")).text, "This question is no longer open.");
+    assert.equal(channels.questions(to).length, 1);
+    assert.deepEqual(eve.events.waiting, []);
+    await kernel.stop();
+  });
+
+  test("removes the buttons of a long question", async (t) => {
+    const content = `${"word ".repeat(1_000)}end`;
+    const { ann, outcome, channels, to } = await ask(t, { ...question, content });
+    const last = await ann.events.next("the second part");
+    assert.equal(last.buttons.length, 3);
+    ann.press(last.id, last.buttons[0].callback_data);
+    assert.equal((await outcome).effect, "allow");
+    assert.deepEqual(ann.buttons(last.id), []);
+    assert.deepEqual(channels.questions(to), []);
+  });
+
+  test("removes buttons from before a restart", async (t) => {
+    const { api, kernel, ann, created } = await ask(t);
+    await kernel.stop();
+    assert.deepEqual(ann.buttons(created.id), []);
+    const [{ callback_data: data }] = created.buttons;
+    const again = createKernel([tokens(), channels(), telegram(), application(echo)], {
+      config: { "channels.telegram": { api_url: api.url, allow: ["7"] } },
+      log: createCapturedLog().log,
+    });
+    t.after(() => again.stop());
+    await again.start();
+    ann.press(created.id, data);
+    assert.equal((await next(ann, "pressed")).text, "This question is no longer open.");
+  });
+
+  test("says where to answer a form", async (t) => {
+    const schema = { type: "object", properties: { name: { type: "string" } } };
+    const { created } = await ask(t, { kind: "form", content: "Who?", schema });
+    assert.match(created.text, /^Who\?\n\nAnswer in the dashboard or with/);
+    assert.equal(created.buttons, undefined);
+  });
+});
+
 describe("outage", () => {
   test("ends when Telegram can be reached again", async (t) => {
     const { api, kernel, clock } = await serve(t, echo, { start: false });

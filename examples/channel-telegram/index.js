@@ -5,6 +5,7 @@ import { codeOf } from "doorward";
 import { defineChannel } from "doorward/plugins/channels";
 import * as z from "zod";
 import { createApi } from "./api.js";
+import { createButtons } from "./buttons.js";
 import { createOutbox } from "./outbox.js";
 import { createPoller } from "./poller.js";
 
@@ -38,10 +39,11 @@ export default () =>
     schema,
     token: true,
 
-    start({ attach, token, config, onConfig, clock, after, log, onReady, onStop }) {
+    start({ attach, token, config, onConfig, clock, after, log, random, onReady, onStop }) {
       const { api_url: apiUrl, edit_interval_ms: intervalMs } = config();
       const call = createApi(apiUrl, token.reveal);
-      const outbox = createOutbox(call, { clock, after, log }, intervalMs);
+      const buttons = createButtons(random);
+      const outbox = createOutbox(call, { clock, after, log }, intervalMs, buttons);
       const isAllowed = (/** @type {string} */ user) => config().allow.includes(user);
       onConfig((next, before) => ({
         afterRestart: Object.keys(next).filter(
@@ -120,12 +122,48 @@ export default () =>
           .catch((error) => report(session, error));
       }
 
+      const answered = {
+        settled: "Your answer counts.",
+        already: "This question is answered already.",
+        unknown: "This question is no longer open.",
+        invalid: "This answer is not valid.",
+      };
+
+      /** @param {string} session @param {import("./poller.js").ButtonPress} press */
+      async function answerOf(session, { data, from }) {
+        const choice = buttons.find(session, data);
+        if (!choice) return "unknown";
+        const by = { id: String(from.id), ...(from.first_name && { name: from.first_name }) };
+        const { id, option } = choice;
+        return (await channel.answer(session, id, { option }, by)).status;
+      }
+
+      /** Answers the question of a button. @param {import("./poller.js").ButtonPress} pressed */
+      async function press(pressed) {
+        const { id, from, message } = pressed;
+        const session = String(message.chat.id);
+        if (message.chat.type !== "private" || !isAllowed(String(from.id))) return;
+        const status = await answerOf(session, pressed).catch((error) => {
+          log.warn({ code: codeOf(error) }, "the answer to a question was not stored");
+          return undefined;
+        });
+        const text = status ? answered[status] : "Your answer was not stored. Press again.";
+        /** @type {[string, object][]} */
+        const calls = [["answerCallbackQuery", { callback_query_id: id, text }]];
+        // The buttons are from before a restart.
+        if (status === "unknown") {
+          const { chat, message_id: messageId } = message;
+          calls.push(["editMessageReplyMarkup", { chat_id: chat.id, message_id: messageId }]);
+        }
+        await Promise.allSettled(calls.map(([method, params]) => call(method, params)));
+      }
+
       onReady(async () => {
         await call("getMe", {}, { timeoutMs: getMeTimeoutMs }).catch((error) => {
           if (codeOf(error).startsWith("TELEGRAM_")) throw error;
           log.warn({ reason: error.message }, "cannot reach Telegram; trying again");
         });
-        const poller = createPoller({ call, after, log, take });
+        const poller = createPoller({ call, after, log, take, press });
         return () => poller.stop();
       });
     },

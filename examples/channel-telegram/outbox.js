@@ -8,6 +8,7 @@ import {
   splitText,
 } from "doorward/plugins/channels";
 import { retryAfterMs } from "./api.js";
+import { askedText } from "./buttons.js";
 
 /** Limit of Telegram. */
 const maxTextLength = 4_096;
@@ -16,7 +17,7 @@ const maxTypingRepeats = 60;
 const marks = { thought: "\u{1F4AD} ", tool_calls: "\u{1F527} " };
 
 /**
- * @typedef {{ content: string, kind?: "thought" | "tool_calls", inReplyTo?: string, final?: boolean }} Outgoing
+ * @typedef {{ content: string, kind?: "thought" | "tool_calls", inReplyTo?: string, final?: boolean, question?: import("./buttons.js").Question }} Outgoing
  * @typedef {import("doorward/plugins/channels").Receipt} Receipt
  * @typedef {{ session: string, id: string, text: string, isLast: boolean }} Edit
  * @typedef {Pick<import("doorward").Scope<{}>, "clock" | "after" | "log">} Tools
@@ -25,12 +26,12 @@ const marks = { thought: "\u{1F4AD} ", tool_calls: "\u{1F527} " };
 /** Telegram rejects messages without visible text. @param {string} text */
 const partsOf = (text) => splitText(text, maxTextLength).filter((part) => part.trim() !== "");
 /** @param {Outgoing} message */
-const textOf = ({ content, kind }) => (kind ? marks[kind] : "") + content;
+const textOf = ({ kind, ...message }) => (kind ? marks[kind] : "") + askedText(message);
 /** @param {unknown} error */
 const isUnchanged = (error) => /message is not modified/.test(String(error));
 
-/** @param {import("./api.js").Call} call @param {Tools} tools @param {number} intervalMs */
-export function createOutbox(call, { clock, after, log }, intervalMs) {
+/** @param {import("./api.js").Call} call @param {Tools} tools @param {number} intervalMs @param {ReturnType<typeof import("./buttons.js").createButtons>} buttons */
+export function createOutbox(call, { clock, after, log }, intervalMs, buttons) {
   const queue = createSendQueue({ after, retryAfterMs });
   const ids = createMessageIds();
   /** @type {Map<string, () => void>} */
@@ -120,15 +121,15 @@ export function createOutbox(call, { clock, after, log }, intervalMs) {
       const reply = origin > 0 && {
         reply_parameters: { message_id: origin, allow_sending_without_reply: true },
       };
+      const keyboard = buttons.keyboard(session, id, message.question);
       try {
-        const more = reply || undefined;
-        ids.set(
-          session,
-          id,
-          await all(
-            parts.map((part, index) => create(session, part, index === 0 ? more : undefined)),
-          ),
+        const created = parts.map((part, index) =>
+          create(session, part, {
+            ...(index === 0 && reply),
+            ...(index === parts.length - 1 && keyboard && { reply_markup: keyboard }),
+          }),
         );
+        ids.set(session, id, await all(created));
       } catch (error) {
         return undelivered(id, error);
       }
@@ -141,8 +142,11 @@ export function createOutbox(call, { clock, after, log }, intervalMs) {
       const { final: isLast = false } = message;
       const edit = { session, id, text: textOf(message), isLast };
       try {
-        if (isLast) return await throttle.finish(id, edit);
-        return (await throttle.update(id, edit)) ?? { id, status: "written" };
+        if (!isLast) return (await throttle.update(id, edit)) ?? { id, status: "written" };
+        // An edit without a keyboard removes the buttons.
+        const receipt = await throttle.finish(id, edit);
+        if (message.question?.state === "settled") buttons.settle(session, id);
+        return receipt;
       } catch (error) {
         return undelivered(id, error);
       }

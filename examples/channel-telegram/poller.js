@@ -17,19 +17,33 @@ const messageSchema = z.object({
   from: z.object({ id: z.int(), is_bot: z.boolean() }).optional(),
   reply_to_message: z.object({ message_id: z.int() }).optional(),
 });
-const updatesSchema = z.array(z.object({ update_id: z.int(), message: z.unknown() }));
+const pressSchema = z.object({
+  id: z.string().max(256),
+  from: z.object({ id: z.int(), first_name: z.string().max(256).optional() }),
+  data: z.string().max(64),
+  message: messageSchema.pick({ message_id: true, chat: true }),
+});
+const updatesSchema = z.array(
+  z.object({
+    update_id: z.int(),
+    message: z.unknown().optional(),
+    callback_query: z.unknown().optional(),
+  }),
+);
 
 /** @typedef {z.output<typeof messageSchema>} TelegramMessage */
+/** @typedef {z.output<typeof pressSchema>} ButtonPress */
 /**
  * @typedef {object} PollerOptions
  * @property {import("./api.js").Call} call
  * @property {import("doorward").Scope<{}>["after"]} after
  * @property {import("doorward").Log} log
  * @property {(message: TelegramMessage) => Promise<void>} take resolves when the next one may come; never rejects
+ * @property {(press: ButtonPress) => Promise<void>} press as take
  */
 
 /** Begins to poll. @param {PollerOptions} options */
-export function createPoller({ call, after, log, take }) {
+export function createPoller({ call, after, log, take, press }) {
   const controller = new AbortController();
   const { signal } = controller;
   /** @type {Set<Promise<void>>} */
@@ -39,11 +53,13 @@ export function createPoller({ call, after, log, take }) {
 
   /** @param {unknown} raw */
   function receive(raw) {
-    for (const { update_id: id, message } of updatesSchema.parse(raw)) {
+    for (const { update_id: id, message, callback_query: query } of updatesSchema.parse(raw)) {
       offset = id + 1;
-      const { success, data } = messageSchema.safeParse(message);
-      if (!success) continue;
-      const taken = take(data).finally(() => {
+      const { data } = messageSchema.safeParse(message);
+      const { data: pressed } = pressSchema.safeParse(query);
+      const begun = data ? take(data) : pressed && press(pressed);
+      if (!begun) continue;
+      const taken = begun.finally(() => {
         pending.delete(taken);
         wake();
       });
@@ -56,7 +72,7 @@ export function createPoller({ call, after, log, take }) {
       offset,
       limit: maxPending - pending.size,
       timeout: pollS,
-      allowed_updates: ["message"],
+      allowed_updates: ["message", "callback_query"],
     };
     const updates = await call("getUpdates", params, { signal, timeoutMs: pollTimeoutMs });
     confirmed = params.offset;
