@@ -132,6 +132,38 @@ describe("MQTT channel", { skip }, () => {
     await eve.leave();
   });
 
+  test("settles a question once under double taps", async (t) => {
+    const kernel = await serve(broker);
+    t.after(() => kernel.stop());
+    const ann = await joinSession(broker, "taps");
+    t.after(() => ann.leave());
+    const { channels: service } = kernel.services;
+    const options = [
+      { id: "once", label: "Allow once", effect: "allow" },
+      { id: "no", label: "Deny", effect: "deny" },
+    ];
+    const to = { channel: "mqtt", session: "taps" };
+    const outcome = service.ask(to, { kind: "approval", content: "Delete x?", options });
+    const { type, id, content, question } = await ann.next();
+    assert.deepEqual([type, content], ["create", "Delete x?"]);
+    assert.deepEqual(question, { kind: "approval", options, state: "open" });
+    await ann.say({ answer: { id, option: "maybe" } });
+    const wrong = await ann.next();
+    assert.deepEqual([wrong.type, wrong.status], ["answer", "invalid"]);
+    for (const option of ["no", "once", "no"]) await ann.say({ answer: { id, option } });
+    const frames = [];
+    while (frames.length < 4) frames.push(await ann.next());
+    const [update] = frames.filter((frame) => frame.type === "update");
+    assert.match(update.content, /^Delete x\?\n\nDenied \(“Deny”\)/);
+    assert.deepEqual([update.final, update.question.state], [true, "settled"]);
+    const said = frames.filter((frame) => frame.type === "answer");
+    assert.deepEqual(said.map(({ status }) => status).sort(), ["already", "already", "settled"]);
+    const { option, effect } = await outcome;
+    assert.deepEqual([option, effect], ["no", "deny"]);
+    await ann.say({ answer: { id: "f".repeat(32), option: "once" } });
+    assert.equal((await ann.next()).status, "unknown");
+  });
+
   test("fails the start with advice after a wrong password", async () => {
     const kernel = createKernel([memoryTokens({ mqtt: "wrong" }), channels(), mqtt(), saysBack()], {
       config: config(broker),

@@ -1,9 +1,11 @@
 // @ts-check
-// Payloads of the topics. In: text, or JSON with `content` and optional `id` and `hops`. Out: JSON.
+// Payloads of the topics. In: text, or JSON with `content` and optional `id` and `hops`, or with an
+// `answer` to a question. Out: JSON.
 
 /**
  * @typedef {{ id: string | undefined, content: string, hops: number }} InboundPayload
- * @typedef {{ type: "create" | "update" | "remove" | "typing" | "error", [field: string]: unknown }} Frame
+ * @typedef {{ id: string, answer: import("doorward/plugins/channels").QuestionAnswer }} InboundAnswer
+ * @typedef {{ type: "create" | "update" | "remove" | "typing" | "answer" | "error", [field: string]: unknown }} Frame
  */
 
 /** The session of a topic `<prefix>/<session>/in`. @param {string} topic */
@@ -21,6 +23,55 @@ export function read(payload) {
     content,
     id: typeof id === "string" && id !== "" && id.length <= 128 ? id : undefined,
     hops: typeof hops === "number" && Number.isInteger(hops) && hops > 0 ? Math.min(hops, 255) : 0,
+  };
+}
+
+/** @param {unknown} value @returns {value is string} */
+const isText = (value) => typeof value === "string";
+/** @param {unknown} value @returns {value is Record<string, unknown>} */
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Reads the answer of a button or a script; undefined if the payload is a message. @param {Buffer} payload @returns {InboundAnswer | undefined} */
+export function readAnswer(payload) {
+  const { answer } = fieldsOf(payload.toString("utf8"));
+  if (!isObject(answer) || !isText(answer.id) || answer.id.length > 128) return undefined;
+  const { id, option, options, values, text, dismiss } = answer;
+  return {
+    id,
+    answer: {
+      ...(isText(option) && { option }),
+      ...(Array.isArray(options) && { options: options.slice(0, 8).filter(isText) }),
+      ...(isObject(values) && { values }),
+      ...(isText(text) && { text }),
+      ...(dismiss === true && { dismiss }),
+    },
+  };
+}
+
+/** Returns what a client needs to draw buttons, and to remove them. @param {import("doorward/plugins/channels").Question} question */
+export function toQuestion({
+  kind,
+  title,
+  options,
+  multiple,
+  other,
+  schema,
+  url,
+  expiresAt,
+  ...rest
+}) {
+  const { state, settled } = rest;
+  return {
+    kind,
+    title,
+    options,
+    multiple,
+    other,
+    schema,
+    url,
+    expires_at: expiresAt,
+    state,
+    settled,
   };
 }
 

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { codeOf } from "doorward";
 import { defineChannel } from "doorward/plugins/channels";
 import * as z from "zod";
-import { isSession, read, sessionOf, write } from "./frames.js";
+import { isSession, read, readAnswer, sessionOf, toQuestion, write } from "./frames.js";
 import { createLink } from "./link.js";
 
 const schema = z.strictObject({
@@ -64,7 +64,7 @@ export default () =>
 
       const channel = attach({
         accepts: "console",
-        send: (session, id, { content, kind, inReplyTo, hops = 0, final = true }) =>
+        send: (session, id, { content, kind, inReplyTo, hops = 0, final = true, question }) =>
           publish(session, id, {
             type: "create",
             id,
@@ -73,9 +73,16 @@ export default () =>
             ...(inReplyTo && { in_reply_to: inReplyTo }),
             ...(hops && { hops }),
             ...(!final && { final }),
+            ...(question && { question: toQuestion(question) }),
           }),
-        update: (session, id, { content, final = false }) =>
-          publish(session, id, { type: "update", id, content, final }),
+        update: (session, id, { content, final = false, question }) =>
+          publish(session, id, {
+            type: "update",
+            id,
+            content,
+            final,
+            ...(question && { question: toQuestion(question) }),
+          }),
         remove: (session, id) => publish(session, id, { type: "remove", id }),
         failed: (session, id, error) => report(session, id, codeOf(error)),
         turn({ session, id, content, protocol }) {
@@ -88,10 +95,24 @@ export default () =>
       });
       onStop(() => link?.close());
 
+      /** Answers a question, and publishes the effect. The broker may repeat an answer: the first one
+       *  counts. @param {string} session @param {import("./frames.js").InboundAnswer} given */
+      async function answer(session, { id, answer: given }) {
+        try {
+          const { status, problem } = await channel.answer(session, id, given);
+          await publish(session, id, { type: "answer", id, status, ...(problem && { problem }) });
+        } catch (error) {
+          report(session, id, codeOf(error));
+        }
+      }
+
       /** @param {string} topic @param {Buffer} payload */
       function heard(topic, payload) {
         const session = sessionOf(topic);
         if (!isSession(session)) return log.warn({ topic }, "this topic names no session");
+        const answered = readAnswer(payload);
+        if (answered && taking) return void answer(session, answered);
+        if (answered) return report(session, answered.id, "not_running");
         const { id = Buffer.from(random(8)).toString("hex"), content, hops } = read(payload);
         if (!taking) return report(session, id, "not_running");
         // After a disconnect the broker may repeat a message; its id identifies duplicates.
