@@ -39,11 +39,15 @@ export default () =>
       /** @type {ReturnType<typeof createLink> | undefined} */
       let link;
       let taking = false;
+      let connect = () => {};
+      /** Ends when the link exists: questions of an earlier process are closed before that. @type {Promise<void>} */
+      const connected = new Promise((resolve) => (connect = resolve));
       const out = (/** @type {string} */ session) => `${prefix}/${session}/out`;
 
       /** @param {string} session @param {string} id @param {import("./frames.js").Frame} frame
        *  @returns {Promise<import("doorward/plugins/channels").Receipt>} */
       async function publish(session, id, frame) {
+        await connected;
         if (!link || !isSession(session))
           return { id, status: "undelivered", reason: "no such session" };
         const sent = link.publish(out(session), write(frame)).then((status) => ({ id, status }));
@@ -93,7 +97,10 @@ export default () =>
           if (isSession(session)) link?.hint(out(session), write({ type: "typing", on }));
         },
       });
-      onStop(() => link?.close());
+      onStop(() => {
+        connect();
+        return link?.close();
+      });
 
       /** Answers a question, and publishes the effect. The broker may repeat an answer: the first one
        *  counts. @param {string} session @param {import("./frames.js").InboundAnswer} given */
@@ -124,6 +131,7 @@ export default () =>
       onReady(async () => {
         taking = true;
         link = createLink({ url, clientId, prefix, user, password: token.reveal, ca, log, heard });
+        connect();
         await link.tried();
         return async () => {
           taking = false;

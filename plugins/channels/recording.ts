@@ -1,7 +1,7 @@
 /** Keeps what is said over a channel, so that its adapter need not. */
-import type { Clock, Log } from "../../kernel/index.ts";
+import { codeOf, type Clock, type Log } from "../../kernel/index.ts";
 import type { ConversationRecord, Conversations } from "../conversations/contract.ts";
-import type { AdapterReceipt, ChannelAdapter, InboundMessage } from "./contract.ts";
+import type { AdapterReceipt, ChannelAdapter, GrowingMessage, InboundMessage } from "./contract.ts";
 
 interface RecordingOptions {
   readonly conversations: Pick<Conversations, "record"> | undefined;
@@ -32,9 +32,14 @@ export class Recording {
     return this.recorded(adapter, record);
   }
 
-  /** The client has received a message before it is recorded, so that no error is in the record. */
+  /**
+   * The client has received a message before it is recorded, so that no error is in the record.
+   * A question is recorded first, because a crash must leave no question that nobody closes.
+   */
   private recorded(adapter: ChannelAdapter, record: ConversationRecord): ChannelAdapter {
     const { clock } = this.options;
+    const asks = (session: string, { question }: GrowingMessage): boolean =>
+      question !== undefined && record.canKeep(session);
     const keep = this.createKeep(adapter.name, record);
     type Receipt = AdapterReceipt | void;
     const { name, resumeMs, drainMs, accepts, update, remove, typing, failed, ended, forgotten } =
@@ -48,7 +53,16 @@ export class Recording {
       ...(failed && { failed: (...args) => adapter.failed!(...args) }),
       ...(ended && { ended: (...args) => adapter.ended!(...args) }),
       ...(forgotten && { forgotten: (...args) => adapter.forgotten!(...args) }),
-      async send(session, id, message): Promise<Receipt> {
+      send: async (session, id, message): Promise<Receipt> => {
+        if (asks(session, message)) {
+          await record.sent(session, id, message, clock.now());
+          try {
+            return await adapter.send(session, id, message);
+          } catch (error) {
+            await keep(session, () => record.removed(session, id, clock.now(), true));
+            throw error;
+          }
+        }
         const receipt = await adapter.send(session, id, message);
         await keep(session, () => record.sent(session, id, message, clock.now()));
         return receipt;
@@ -60,7 +74,11 @@ export class Recording {
         await kept;
       },
       ...(update && {
-        async update(session, id, message): Promise<Receipt> {
+        update: async (session, id, message): Promise<Receipt> => {
+          if (asks(session, message)) {
+            await record.updated(session, id, message, clock.now());
+            return this.showSettlement(adapter, session, id, message);
+          }
           const receipt = await adapter.update!(session, id, message);
           await keep(session, () => record.updated(session, id, message, clock.now()));
           return receipt;
@@ -74,6 +92,22 @@ export class Recording {
         },
       }),
     };
+  }
+
+  /** The settlement is stored, so it counts even if the channel cannot show it. */
+  private async showSettlement(
+    adapter: ChannelAdapter,
+    session: string,
+    id: string,
+    message: GrowingMessage,
+  ): Promise<AdapterReceipt | void> {
+    try {
+      return await adapter.update!(session, id, message);
+    } catch (err) {
+      const text = "a settled question could not be shown; its settlement is stored";
+      this.options.log.warn({ err, channel: adapter.name, session, id }, text);
+      return { id, status: "undelivered", reason: codeOf(err) };
+    }
   }
 
   /**

@@ -278,8 +278,8 @@ export interface ConversationRecord {
   sent(session: string, id: string, message: GrowingMessage, at: number): Awaitable<unknown>;
   /** Replaces the text of a message. */
   updated(session: string, id: string, message: GrowingMessage, at: number): Awaitable<unknown>;
-  /** Removes a message. */
-  removed(session: string, id: string, at: number): Awaitable<unknown>;
+  /** Removes a message. `asked`: it was a question, which no client has seen. */
+  removed(session: string, id: string, at: number, asked?: boolean): Awaitable<unknown>;
 }
 
 /** The service of the plugin: the log of every channel, and the history of what was said. */

@@ -1,6 +1,6 @@
 // Reads questions from the frames of a log.
 import { questionContent, readQuestion, type WireQuestion } from "../../lib/pico-wire/index.ts";
-import type { Question, StoredQuestion } from "./question.ts";
+import type { Question, QuestionMark, StoredQuestion } from "./question.ts";
 import type { Address } from "./address.ts";
 
 /** @returns The field `question` of a message. The key of a durable question stays here. */
@@ -13,6 +13,18 @@ export function toWireQuestion(question: Question): WireQuestion {
     state,
     ...(settled && { settled }),
   };
+}
+
+/** Outcomes of a durable question whose answer the application receives as a message. */
+const delivered: readonly string[] = ["answered", "dismissed", "expired"];
+
+/** @returns What the log notes about the message of a question. */
+export function toMark({ state, settled, durable }: Question): QuestionMark {
+  if (state === "open") return { state, durable };
+  const isDelivered = durable !== undefined && delivered.includes(settled!.outcome);
+  // A lost question does not bring its conversation to the front.
+  const isQuiet = settled!.outcome === "lost";
+  return { state: isDelivered ? "undelivered" : "settled", durable, isQuiet };
 }
 
 /** The log holds questions that this process, or one like it, has checked. */

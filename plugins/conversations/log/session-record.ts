@@ -3,6 +3,7 @@ import type { Awaitable } from "../../../kernel/index.ts";
 import { encode, isSessionId, limits } from "../../../lib/pico-wire/index.ts";
 import type { ConversationRecord, Conversations } from "../contract.ts";
 import type { GrowingMessage, InboundMessage, Media } from "../messages.ts";
+import { toMark } from "../question-frames.ts";
 import { requestIdOf, toAttachment, toPayload } from "./message-payload.ts";
 import type { LogEntry, LogListeners, SessionLog } from "./session-log.ts";
 import { fitFrame, maxMediaBytes, sizeOfMedia, TurnEntry } from "./turn-entry.ts";
@@ -78,7 +79,7 @@ class SessionRecord implements ConversationRecord {
   }
 
   /** Removes a message of the application. */
-  removed(session: string, id: string, at: number): Awaitable<unknown> {
+  removed(session: string, id: string, at: number, asked = false): Awaitable<unknown> {
     const type = "message.delete";
     const frame = {
       type,
@@ -87,7 +88,14 @@ class SessionRecord implements ConversationRecord {
       timestamp: at,
     } as const;
     const encoded = Buffer.from(encode(frame));
-    return this.append(session, () => ({ type, frame: encoded, numbered: true, message: id }));
+    const question = asked ? ({ state: "settled" } as const) : undefined;
+    return this.append(session, () => ({
+      type,
+      frame: encoded,
+      numbered: true,
+      message: id,
+      question,
+    }));
   }
 
   private append(session: string, entry: () => LogEntry): Awaitable<unknown> {
@@ -118,7 +126,10 @@ class SessionRecord implements ConversationRecord {
     const { toolCalls: _, ...text } = message;
     if (frame.byteLength > limits.outboundFrame) frame = toFrame(text);
     const request = requestIdOf(message);
+    const entry = { type, frame, numbered, message: id, final };
+    // A question answers no message.
+    if (message.question) return { ...entry, question: toMark(message.question) };
     const isAnswer = final && message.kind === undefined && request !== undefined;
-    return { type, frame, numbered, message: id, final, ...(isAnswer && { answers: request }) };
+    return { ...entry, ...(isAnswer && { answers: request }) };
   }
 }

@@ -20,8 +20,13 @@ import {
 import { picoErrors } from "../errors.ts";
 import { GrowingTexts } from "./growing-texts.ts";
 import { toFailureCode, toMessageError } from "./mapping.ts";
-import { toMark } from "./question-mapping.ts";
-import { requestIdOf, toAttachment, toPayload, TurnEntry } from "../../conversations/log/index.ts";
+import {
+  requestIdOf,
+  toAttachment,
+  toMark,
+  toPayload,
+  TurnEntry,
+} from "../../conversations/log/index.ts";
 import type { AppendResult, SessionLog, TextGrowth } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
 
