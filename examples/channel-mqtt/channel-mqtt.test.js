@@ -157,7 +157,8 @@ describe("MQTT channel", { skip }, () => {
     assert.match(update.content, /^Delete x\?\n\nDenied \(“Deny”\)/);
     assert.deepEqual([update.final, update.question.state], [true, "settled"]);
     const said = frames.filter((frame) => frame.type === "answer");
-    assert.deepEqual(said.map(({ status }) => status).sort(), ["already", "already", "settled"]);
+    assert.equal(said.filter(({ status }) => status === "settled").length, 1);
+    assert.equal(said.filter(({ status }) => status === "already").length, 2);
     const { option, effect } = await outcome;
     assert.deepEqual([option, effect], ["no", "deny"]);
     await ann.say({ answer: { id: "f".repeat(32), option: "once" } });

@@ -213,11 +213,9 @@ describe("questions", () => {
       await next(ann, "pressed"),
       await next(ann, "pressed"),
     ];
-    assert.deepEqual(said.map((event) => event.text).sort(), [
-      "This question is answered already.",
-      "This question is answered already.",
-      "Your answer counts.",
-    ]);
+    const count = (text) => said.filter((event) => event.text === text).length;
+    assert.equal(count("Your answer counts."), 1);
+    assert.equal(count("This question is answered already."), 2);
   });
 
   test("shows the answer of the dashboard, and keeps it at a late press", async (t) => {

@@ -34,7 +34,7 @@ export class Recording {
 
   /**
    * The client has received a message before it is recorded, so that no error is in the record.
-   * A question is recorded first, because a crash must leave no question that nobody closes.
+   * A question is recorded first, so that a crash leaves no open question on the channel.
    */
   private recorded(adapter: ChannelAdapter, record: ConversationRecord): ChannelAdapter {
     const { clock } = this.options;

@@ -1,4 +1,5 @@
 // Shared by the plugins that offer the pico channel through HTTP protocols of other products.
+export { toAnswerResponse } from "../pico-server/http/post-answer.ts";
 export { answerQuestions, type ClientAnswer } from "./answers.ts";
 export { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "./config.ts";
 export { isCut, missingTokenText, statusOf, toEndRefusal, toPlainError } from "./errors.ts";

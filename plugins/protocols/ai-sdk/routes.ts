@@ -11,6 +11,7 @@ import {
   startRun,
   stopAnswers,
   streamAnswer,
+  toAnswerResponse,
   toEndRefusal,
   withBody,
   type Call,
@@ -22,7 +23,6 @@ import {
   type Route,
   type RunMark,
 } from "../index.ts";
-import { toAnswerResponse } from "../../pico-server/http/post-answer.ts";
 import { readAnswer, type PageAnswer } from "./cards.ts";
 import type { Continued } from "./card-chunks.ts";
 import { ChunkReader } from "./chunks.ts";

@@ -7,6 +7,7 @@ import {
   application,
   channels,
   type ChannelAdapter,
+  type OpenQuestion,
   type QuestionInput,
 } from "../../../plugins/channels/index.ts";
 import { conversations } from "../../../plugins/conversations/index.ts";
@@ -58,7 +59,7 @@ async function ask({ channel, service }: Awaited<ReturnType<typeof start>>) {
   return { outcome, id: service.questions(to)[0]!.id };
 }
 
-test("closes the question of a killed process as lost, in the record and on the channel", async () => {
+test("closes the question of a killed process as lost", async () => {
   const folder = createFolder();
   const { id } = await ask(await start(folder));
   const second = await start(killed(folder));
@@ -84,7 +85,7 @@ test("keeps a durable question over a kill, and delivers its answer", async () =
     .toMatchObject([{ key: "step", effect: "allow", messageId: id }]);
 });
 
-test("stores a question before the client sees it, and the answer before anyone learns it", async () => {
+test("stores a question, and its answer, before the client sees it", async () => {
   const folder = createFolder();
   const stored: unknown[] = [];
   const states = async (): Promise<void> => void stored.push(await first.questions());
@@ -92,7 +93,7 @@ test("stores a question before the client sees it, and the answer before anyone 
   const outcome = first.service.ask(to, approval);
   const open = "Go on?\n\nAnswer in the dashboard or with `doorward answer`.";
   await expect.poll(() => stored).toEqual([[[open, "open"]]]);
-  const [{ id }] = first.service.questions(to) as [{ id: string }];
+  const [{ id }] = first.service.questions(to) as readonly [OpenQuestion];
   await first.service.answer(to, id, { option: "deny" }, by, "pico");
   expect(stored[1]).toEqual([["Go on?\n\nDenied (“Deny”) by ann.", "settled"]]);
   await expect(outcome).resolves.toMatchObject({ effect: "deny" });
