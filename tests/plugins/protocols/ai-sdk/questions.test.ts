@@ -283,4 +283,34 @@ describe("POST /ai/chat/ID/answer", () => {
     expect(stream).toContain("because of x");
     expect(stream).not.toContain("tool-approval-response");
   });
+
+  test("resumes a stream that stays open", async () => {
+    await using service = await startAiSdk({ aiSdkConfig: { questions: "stream" } });
+    service.state.handler = async (message: Message) => {
+      const { effect } = await message.ask(approval);
+      await message.reply({ content: `The effect is ${effect}.` });
+    };
+    const leaving = new AbortController();
+    const first = await fetch(`${service.base}/chat`, {
+      method: "POST",
+      headers: { ...authorization, "content-type": "application/json" },
+      body: JSON.stringify({
+        id: "again",
+        messages: [{ id: "1", role: "user", parts: [{ type: "text", text: "delete x" }] }],
+      }),
+      signal: leaving.signal,
+    });
+    const [open] = await vi.waitFor(() => {
+      const questions = service.channels.questions();
+      expect(questions).toHaveLength(1);
+      return questions;
+    });
+    leaving.abort();
+    await first.text().catch(() => undefined);
+    const resumed = await fetch(`${service.base}/chat/again/stream`, { headers: authorization });
+    await answerOpen(service, "again", { message_id: open!.id, option: "once" });
+    const text = await resumed.text();
+    expect(text).toContain("tool-approval-request");
+    expect(text).toContain("The effect is allow.");
+  });
 });
