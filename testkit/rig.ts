@@ -1,4 +1,5 @@
 // Runs a channel under test with an application and peers that the rules control.
+import { inspect, type InspectOptions } from "node:util";
 import { createKernel, type AnyPlugin, type Awaitable, type Plugin } from "../kernel/index.ts";
 import { createCapturedLog } from "../kernel/testing.ts";
 import {
@@ -10,11 +11,20 @@ import {
   type Message,
 } from "../plugins/channels/index.ts";
 import { defaultCapabilities, type ChannelCapabilities } from "./capabilities.ts";
+import type { Tokens, TokenSecrets } from "../plugins/token-store/index.ts";
 import type { Conversations } from "../plugins/conversations/index.ts";
 import { testingErrors } from "./errors.ts";
 import { createQueue, withTimeout, type Queue } from "./client.ts";
 import { trackResources, type OpenResources } from "./open-resources.ts";
 import { watchDeliveries, type RejectedDeliveries } from "./rejected-deliveries.ts";
+
+/** Shows logged values whole, with errors and their causes. */
+const inspectAll: InspectOptions = {
+  depth: 8,
+  maxArrayLength: null,
+  maxStringLength: null,
+  breakLength: Infinity,
+};
 
 export interface ConformanceRunOptions {
   readonly channel: AnyPlugin;
@@ -46,6 +56,10 @@ export interface ConformanceRun {
   /** Sessions of which the channel reported that no peer is left. */
   readonly idle: Queue<string>;
   readonly faults: readonly string[];
+  /** @returns What the plugins logged so far, as one text. */
+  logged(): string;
+  /** @returns The tokens of the started kernel. */
+  secrets(): readonly string[];
   /** @returns The problem if the channel left a rejected promise of `deliver()` unhandled. */
   unhandled(): string | undefined;
   /** Sets what the application does with a message, in addition to recording it. */
@@ -131,6 +145,7 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
   const faults: string[] = [];
   const tracked: OpenResources[] = [];
   const deliveries = watchDeliveries();
+  const { log, lines } = createCapturedLog();
   let run = (_: Message): Awaitable<void> => undefined;
   const taking = application((message) => {
     messages.push(message);
@@ -139,7 +154,7 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
   const kernel = createKernel<readonly [ReturnType<typeof channels>]>([] as never, {
     plugins: [...before, observeChannels(ports, open, idle, deliveries), channel, taking],
     config,
-    log: createCapturedLog().log,
+    log,
   });
   kernel.on(
     "kernel:fault",
@@ -147,7 +162,11 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
   );
   kernel.on("channels:typing-changed", (event) => typing.push(event));
   kernel.on("channels:receipt-changed", (event) => receipts.push(event));
-  const services = kernel.services as { readonly channels: Channels };
+  const services = kernel.services as {
+    readonly channels: Channels;
+    readonly tokens?: Tokens;
+    readonly tokenSecrets?: TokenSecrets;
+  };
   const begin = <T>(what: string, step: Awaitable<T>): Promise<T> =>
     withTimeout(timeoutMs, what, Promise.resolve(step));
   await begin("the start", kernel.start()).catch((error: unknown) => {
@@ -171,6 +190,9 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
     receipts,
     idle,
     faults,
+    logged: () => inspect(lines, inspectAll),
+    secrets: () =>
+      (services.tokens?.names() ?? []).flatMap((name) => services.tokenSecrets?.reveal(name) ?? []),
     unhandled: deliveries.problem,
     answerWith: (answer) => void (run = answer),
     join: async () =>

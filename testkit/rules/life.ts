@@ -93,6 +93,33 @@ export const lifeRules = {
     claim(remaining.length === 0, `after the stop it still has ${remaining.join(", ")}`);
   },
 
+  async "gives no message the id of an earlier one after a restart"(run) {
+    if (run.capabilities.keepsMessages) return; // A network that keeps messages may repeat one.
+    const seen = new Set<string>();
+    for (let starts = 0; starts < 2; starts += 1) {
+      if (starts > 0) await run.start();
+      for (const peer of [await run.join(), await run.join()]) {
+        await peer.say("hello");
+        const { session, id } = await run.messages.next("the message");
+        const key = JSON.stringify([session, id]);
+        claim(!seen.has(key), `two messages of the session "${session}" have the id "${id}"`);
+        seen.add(key);
+      }
+      await run.stop();
+    }
+  },
+
+  async "keeps tokens out of the log"(run) {
+    await run.intrude?.().catch(() => undefined);
+    const peer = await run.join();
+    await says(run, peer, "hello");
+    await peer.leave();
+    const secrets = run.secrets();
+    await run.stop();
+    const logged = run.logged();
+    claim(!secrets.some((secret) => logged.includes(secret)), "a token is in the log");
+  },
+
   async "causes no fault"(run) {
     const peer = await run.join();
     await says(run, peer, "hello");

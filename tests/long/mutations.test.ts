@@ -37,11 +37,15 @@ const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
   keepsInlet: ["attaches one adapter and detaches it when it stops"],
   deliversTwice: [
     "rejects peers without permission",
+    "gives no message the id of an earlier one after a restart",
     "delivers peer messages complete, once, with an id and a time",
     "keeps the order of peer messages",
     "delivers messages while an accepted one is still worked on",
   ],
-  oneId: ["delivers peer messages complete, once, with an id and a time"],
+  oneId: [
+    "gives no message the id of an earlier one after a restart",
+    "delivers peer messages complete, once, with an id and a time",
+  ],
   trimsText: ["delivers peer messages complete, once, with an id and a time"],
   secondsTime: ["delivers peer messages complete, once, with an id and a time"],
   splitsBytes: ["delivers peer messages complete, once, with an id and a time"],
@@ -65,6 +69,8 @@ const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
   dropsUpdates: ["updates a message in place, up to its final text"],
   ignoresRemove: ["removes a message"],
   typingStays: ["shows typing, and ignores it in sessions without peers"],
+  repeatsIds: ["gives no message the id of an earlier one after a restart"],
+  logsToken: ["keeps tokens out of the log"],
 };
 
 /** For events that never happen; the channel without a mutation gets more time. */
@@ -119,8 +125,8 @@ describe("runChannelConformance", () => {
 });
 
 describe("mutations", () => {
-  test("number 28", () => {
-    expect(Object.keys(mutations)).toHaveLength(28);
+  test("number 30", () => {
+    expect(Object.keys(mutations)).toHaveLength(30);
     expect(Object.keys(caughtBy)).toEqual(Object.keys(mutations));
     expect(channelRules).toEqual(expect.arrayContaining(Object.values(caughtBy).flat()));
   });

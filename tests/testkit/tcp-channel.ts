@@ -1,4 +1,5 @@
 /** A small TCP channel for the tests of the conformance rules. A mutation breaks one part of it. */
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
@@ -37,6 +38,8 @@ export const mutations = {
   dropsUpdates: "drops updates",
   ignoresRemove: "does not remove messages",
   typingStays: "never hides the typing indicator",
+  repeatsIds: "counts its sessions and messages from one again after a restart",
+  logsToken: "logs the token of a connection",
 } as const;
 
 /** The name of a mutation. */
@@ -146,7 +149,7 @@ function createLineReader({ inlet, now, mutation, connections, isTaking }: Reade
     const message = {
       channel: "tcp",
       session,
-      id: mutation === "oneId" ? "one" : `m${count}`,
+      id: mutation === "oneId" ? "one" : mutation === "repeatsIds" ? `m${count}` : randomUUID(),
       content: mutation === "trimsText" ? say.trim() : say,
       media: [],
       at: mutation === "secondsTime" ? Math.floor(now() / 1_000) : now(),
@@ -181,7 +184,7 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
     name: "tcp",
     api: 1,
     needs: { channels: true, tokens: true },
-    async start({ needs, clock, after, onReady, onStop }) {
+    async start({ needs, clock, after, log, onReady, onStop }) {
       await needs.tokens.claim("tcp");
       const connections = new Connections(mutation);
       const inlet = needs.channels.attach(createAdapter(connections, mutation));
@@ -204,6 +207,7 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
           const isRight = mutation === "anyToken" || (await needs.tokens.verify("tcp", token));
           if (isRight === false) return void socket.destroy();
           cancel();
+          if (mutation === "logsToken") log.debug({ attempt: { token } }, "a peer has joined");
           const own = (session = `s${(sessions += 1)}`);
           connections.join(own, socket, () => inlet.sessionIdle(own));
           socket.write(`${JSON.stringify({ session })}\n`);
