@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { read } from "./source.ts";
 
 /* Limits how many files a reader must follow from a request to its response. A change may lower
- * these numbers and must not raise them. `tests/golden/walks.test.ts` keeps the golden file exact. */
+ * these numbers and must not raise them. `tests/long/walks.test.ts` keeps the golden file exact. */
 
 const budget = [
   ["sign-in", 26],

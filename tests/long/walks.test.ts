@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { test } from "vitest";
-import { expectGolden } from "./golden.ts";
+import { expectGolden } from "../golden/golden.ts";
 
 const run = promisify(execFile);
 const script = fileURLToPath(new URL("../../bench/walks.mjs", import.meta.url));
