@@ -154,10 +154,8 @@ it("shows the pages with the figures of a busy day", async () => {
   }
 });
 
-it("shows files that a program in Python reads", async () => {
-  const reader = fileURLToPath(new URL("../../examples/programs/read_pdf.py", import.meta.url));
-  const args = ["run", "-console", "-port", "18800", "--", "python3", reader];
-  await using launcher = await startLauncher({ args });
+/** Finishes the setup and turns the channel on. */
+async function signIn(launcher: RunningLauncher): Promise<Page> {
   const page = await (await newContext()).newPage();
   await page.goto(launcher.link.href);
   await enablePico(launcher, await finishSetup(launcher));
@@ -165,6 +163,37 @@ it("shows files that a program in Python reads", async () => {
   await page.getByLabel("Launcher token", { exact: true }).fill(launcher.token!);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("Live", { exact: true }).first().waitFor({ state: "attached" });
+  return page;
+}
+
+it("shows questions of a program in Python", async () => {
+  const asks = fileURLToPath(new URL("../../examples/ask.py", import.meta.url));
+  const args = ["run", "-console", "-port", "18800", "--", "python3", asks];
+  await using launcher = await startLauncher({ args });
+  const page = await signIn(launcher);
+  await open(page, new URL("/chat/home", launcher.base));
+  const field = page.getByRole("textbox", { name: "Message" });
+  for (const text of ["Free some space", "The release is out: free it now"]) {
+    await field.fill(text);
+    await field.press("Enter");
+    await page.locator("[data-open-question]").waitFor();
+    if (text.startsWith("The release")) break;
+    await page.getByRole("button", { name: "More answers" }).click();
+    await page.getByRole("menuitem", { name: "Deny with a reason…" }).click();
+    await page.getByLabel("Reason").fill("Not before the release");
+    await page.keyboard.press("Enter");
+    await page.locator("article").getByText("Kept.").waitFor();
+  }
+  await page.getByLabel("Conversations", { exact: true }).getByText("Free some").waitFor();
+  await page.mouse.move(0, 0);
+  await shoot(page, "chat-questions");
+});
+
+it("shows files that a program in Python reads", async () => {
+  const reader = fileURLToPath(new URL("../../examples/programs/read_pdf.py", import.meta.url));
+  const args = ["run", "-console", "-port", "18800", "--", "python3", reader];
+  await using launcher = await startLauncher({ args });
+  const page = await signIn(launcher);
   await open(page, new URL("/chat/notes", launcher.base));
   await page.getByRole("button", { name: "Attach files" }).waitFor();
   const pages = "/Type /Page ".repeat(12);
