@@ -64,9 +64,9 @@ export interface ChatMessage {
   readonly id: string;
   /**
    * `text`: a reply. `thought` and `tool_calls`: content that precedes a reply, and that pages may
-   * fold.
+   * fold. `plan`: a list of steps, which updates replace.
    */
-  readonly kind: Open<"text" | "thought" | "tool_calls">;
+  readonly kind: Open<"text" | "thought" | "tool_calls" | "plan">;
   /** The full text so far. */
   readonly content: string;
   /** The calls of a message of the kind `tool_calls`; empty without any. */

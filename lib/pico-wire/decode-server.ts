@@ -244,6 +244,7 @@ function numberFields<K extends string>(
 function readServerMessage(payload: JsonObject, base: string | undefined): ServerMessage {
   const kind = ownValue(payload, "kind");
   const calls = ownValue(payload, "tool_calls");
+  const entries = ownValue(payload, "entries");
   const usage = ownValue(payload, "context_usage");
   const attachments = readAttachments(ownValue(payload, "attachments"), base);
   const model_name = readText(payload, "model_name");
@@ -252,9 +253,10 @@ function readServerMessage(payload: JsonObject, base: string | undefined): Serve
     message_id: readName(payload, "message_id", isId) ?? "",
     content: readText(payload, "content"),
     ...readRequestId(payload),
-    ...((kind === "thought" || kind === "tool_calls") && { kind }),
+    ...((kind === "thought" || kind === "tool_calls" || kind === "plan") && { kind }),
     ...(ownValue(payload, "thought") === true && { thought: true }),
     ...(Array.isArray(calls) && { tool_calls: withoutPrototypeKeys(calls) as unknown[] }),
+    ...(Array.isArray(entries) && { entries: withoutPrototypeKeys(entries) as unknown[] }),
     ...(ownValue(payload, "placeholder") === true && { placeholder: true }),
     ...(ownValue(payload, "final") === true && { final: true }),
     ...(attachments.length > 0 && { attachments }),

@@ -108,14 +108,19 @@ export interface ServerMessage {
   /** The `id` of the client message that it answers. */
   readonly request_id?: string;
   /** Marks messages that precede a reply and that clients may fold. Absent for replies. */
-  readonly kind?: "thought" | "tool_calls";
+  readonly kind?: "thought" | "tool_calls" | "plan";
   /** Present together with `kind: "thought"`. */
   readonly thought?: boolean;
   /**
    * `{"id", "type": "function", "function": {"name", "arguments"}}`, where `arguments` is JSON
-   * text. Not validated by the decoder.
+   * text, and as the application wrote them `title`, `kind`, `state`, `details`, `locations`. Not validated by the decoder.
    */
   readonly tool_calls?: readonly unknown[];
+  /**
+   * The plan: `{"content", "priority"?, "state"}`. `content` of the message has the same as a
+   * Markdown list. Not validated by the decoder.
+   */
+  readonly entries?: readonly unknown[];
   /** Shows that the application works; the real message replaces it. */
   readonly placeholder?: boolean;
   /** The text is complete. On creates and updates of extension 1. */

@@ -44,6 +44,7 @@ export type {
   Media,
   OpenQuestion,
   OutboundMessage,
+  PlanEntry,
   PreviousTurn,
   Question,
   QuestionAnswer,
@@ -55,6 +56,10 @@ export type {
   Sender,
   StopResult,
   StopStatus,
+  StepDetail,
+  StepKind,
+  StepLocation,
+  StepState,
   ToolCall,
   ToolChoice,
   ToolResult,
@@ -338,7 +343,7 @@ export interface RequestTimesPart {
   /** Id of the message. */
   readonly id: string;
   /** Kind of its content. */
-  readonly kind: "text" | "thought" | "tool_calls";
+  readonly kind: "text" | "thought" | "tool_calls" | "plan";
   /** It was sent. */
   readonly fromMs: number;
   /** It was updated for the last time. */

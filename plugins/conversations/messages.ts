@@ -1,7 +1,9 @@
 /** Messages, turns and addresses: the words that channels and conversations share. */
+import type { PlanEntry, StepDetail, StepState } from "../../lib/step-details.ts";
 import type { Address, Sender } from "./address.ts";
 import type { DurableAnswer, Question } from "./question.ts";
 
+export type { PlanEntry, StepDetail, StepState } from "../../lib/step-details.ts";
 export type * from "./address.ts";
 export type * from "./question.ts";
 
@@ -47,6 +49,36 @@ export interface ToolCall {
   /** Asks the client to run the call, if its request offered a tool of this name. The results
    *  arrive as a message with `toolResults`. Without it, the application runs the call. */
   readonly for?: "client";
+  /** Names the step for people, for example "Edit config.json". At most 256 characters. */
+  readonly title?: string;
+  /** What the step does. */
+  readonly kind?: StepKind;
+  /** State of the step. */
+  readonly state?: StepState;
+  /** Diffs, texts and terminal output. A message has at most 256 KiB of them; more is cut. */
+  readonly details?: readonly StepDetail[];
+  /** Files that the step is about. */
+  readonly locations?: readonly StepLocation[];
+}
+
+/** What a step does. */
+export type StepKind =
+  | "read"
+  | "edit"
+  | "delete"
+  | "move"
+  | "search"
+  | "execute"
+  | "think"
+  | "fetch"
+  | "other";
+
+/** A place in a file. */
+export interface StepLocation {
+  /** Path of the file, for display. */
+  readonly path: string;
+  /** Line, counting from 1. */
+  readonly line?: number;
 }
 
 /** A tool that a client offers to run. A claim of the client. */
@@ -218,13 +250,15 @@ export interface OutboundMessage {
   /** Text for the client; in an update, the full text so far. May be empty. On `pico`, the whole
    *  message has at most 512 KiB as JSON, and a larger one is rejected as `too_large`. */
   readonly content: string;
-  /** Marks content that clients may fold: thoughts and tool calls. */
-  readonly kind?: "thought" | "tool_calls";
+  /** Marks content that clients may fold: thoughts, tool calls, and a plan, which updates replace. */
+  readonly kind?: "thought" | "tool_calls" | "plan";
   /** Marks a progress message. A later update replaces it, and it is not replayed to clients that
    *  connect afterwards. */
   readonly placeholder?: boolean;
   /** The calls that the message announces. Set with `kind: "tool_calls"`. */
   readonly toolCalls?: readonly ToolCall[];
+  /** The plan. Set with `kind: "plan"`; `content` has the same as a list. At most 100. */
+  readonly entries?: readonly PlanEntry[];
   /** Files for the client, in order. Absent means none. */
   readonly attachments?: readonly Media[];
   /** Id of the client message that this one answers. `reply` and `stream` of a message set it. */
@@ -282,7 +316,7 @@ export interface Turn {
   /** The latest text of the message. May be empty if the turn has attachments or results. */
   readonly content: string;
   /** Marks content that views may fold. Absent for plain text. */
-  readonly kind?: "thought" | "tool_calls";
+  readonly kind?: "thought" | "tool_calls" | "plan";
   /** Absent if the turn is complete; `false` if its application ended before the final text. */
   readonly complete?: false;
   /** How the answer ended, of a turn that a stop of the kernel cut. */
@@ -297,6 +331,8 @@ export interface Turn {
   readonly inReplyTo?: string;
   /** The calls of a turn of the kind `tool_calls`, as the application sent them. */
   readonly toolCalls?: readonly unknown[];
+  /** The entries of a turn of the kind `plan`, as the application sent them. */
+  readonly entries?: readonly unknown[];
   /** The results of a turn of the role `tool`. */
   readonly toolResults?: readonly ToolResult[];
   /** The author of a turn of the role `user`, as the server knows it. */

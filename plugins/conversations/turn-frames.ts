@@ -79,7 +79,7 @@ function resultOf(value: unknown): ToolResult[] {
 }
 
 const kindOf = ({ kind, thought }: Fields): Turn["kind"] =>
-  kind === "thought" || kind === "tool_calls" ? kind : thought === true ? "thought" : undefined;
+  kind === "thought" || kind === "tool_calls" || kind === "plan" ? kind : thought === true ? "thought" : undefined;
 
 /** The last frame of a text that a stop of the kernel cut says so. */
 const endOf = ({ outcome, code }: Fields): Pick<Turn, "outcome" | "code"> =>
@@ -96,6 +96,7 @@ export function toTurn(source: TurnSource): Turn | undefined {
   const kind = source.isUser ? undefined : kindOf(payload);
   const request = textOf(payload.request_id);
   const toolCalls = kind === "tool_calls" ? listOf(payload.tool_calls) : [];
+  const entries = kind === "plan" ? listOf(payload.entries) : [];
   const sender = source.isUser ? senderOf(payload.sender) : undefined;
   const door = source.isUser ? textOf(payload.door) : undefined;
   const replaces = source.isUser ? textOf(payload.replaces) : undefined;
@@ -114,6 +115,7 @@ export function toTurn(source: TurnSource): Turn | undefined {
     ...(request !== undefined && (source.isUser ? { requestId: request } : { inReplyTo: request })),
     ...(replaces !== undefined && { replaces }),
     ...(toolCalls.length > 0 && { toolCalls }),
+    ...(entries.length > 0 && { entries }),
     ...(toolResults.length > 0 && { toolResults }),
     ...(sender && { sender }),
     ...(door !== undefined && { door }),

@@ -20,5 +20,5 @@ export function turnLabel({
   if (role === "tool") return `${author}, results of tools`;
   if (replaces !== undefined) return `${author}, replaces an earlier message`;
   if (kind === undefined) return author;
-  return `${author}, ${kind === "thought" ? "thought" : "tool calls"}`;
+  return `${author}, ${kind === "tool_calls" ? "tool calls" : kind}`;
 }

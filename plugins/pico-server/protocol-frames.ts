@@ -7,6 +7,7 @@ import {
   type ServerMessage,
   type UserTurnFrame,
 } from "../../lib/pico-wire/index.ts";
+import { defined } from "../../lib/util.ts";
 import type {
   AnswerEnd,
   InboundMessage,
@@ -48,17 +49,22 @@ function toToolCall(given: unknown): ToolCall[] {
     ...(result !== undefined && { result }),
     ...(error !== undefined && { error }),
   };
-  return [{ id, name, arguments: text, ...outcome }];
+  // The node that wrote the frame has validated these.
+  const { title, kind, state, details, locations } = given as Partial<ToolCall>;
+  const step = defined({ title, kind, state, details, locations });
+  return [{ id, name, arguments: text, ...outcome, ...step }];
 }
 
 function toMessage(payload: ServerMessage): OutboundMessage {
   const { content, kind, placeholder, request_id, tool_calls, attachments, model_name } = payload;
+  const entries = payload.entries as OutboundMessage["entries"];
   return {
     content,
     ...(kind && { kind }),
     ...(placeholder && { placeholder }),
     ...(request_id !== undefined && { inReplyTo: request_id }),
     ...(tool_calls && { toolCalls: tool_calls.flatMap(toToolCall) }),
+    ...(entries && { entries }),
     ...(attachments && { attachments: attachments.map(toMedia) }),
     ...(model_name !== undefined && { model: model_name }),
   };

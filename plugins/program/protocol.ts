@@ -1,6 +1,7 @@
 // Format of the lines that a program reads and writes: Pico frames, in which `request_id` names
 // the message that a line of the program refers to. Unknown keys are ignored.
 import * as z from "zod";
+import { fitDetails, planText } from "../../lib/step-details.ts";
 import { defined } from "../../lib/util.ts";
 import type {
   ContextUsage,
@@ -15,7 +16,7 @@ import type {
 } from "../channels/index.ts";
 import type { AnswerFile } from "./answer-files.ts";
 import { toProgramMedia, type MessageFiles } from "./message-media.ts";
-import { toolCall, toToolCall } from "./tool-call.ts";
+import { planEntry, toolCall, toToolCall } from "./tool-call.ts";
 
 const name = z.string().min(1).max(256);
 const addressFields = { channel: name.optional(), session_id: name.optional() };
@@ -71,6 +72,11 @@ const contentFields = {
   context_usage: contextUsage.optional(),
 };
 
+const stepFields = {
+  tool_calls: z.array(toolCall).optional(),
+  entries: z.array(planEntry).max(100).optional(),
+};
+
 const createSchema = z.object({
   type: z.literal("message.create"),
   ...addressFields,
@@ -78,9 +84,9 @@ const createSchema = z.object({
     ...contentFields,
     request_id: name.optional(),
     message_id: name.optional(),
-    kind: z.enum(["thought", "tool_calls"]).optional(),
+    kind: z.enum(["thought", "tool_calls", "plan"]).optional(),
     placeholder: z.boolean().optional(),
-    tool_calls: z.array(toolCall).optional(),
+    ...stepFields,
   }),
 });
 const updateSchema = z.object({
@@ -88,7 +94,7 @@ const updateSchema = z.object({
   payload: z.object({
     ...contentFields,
     message_id: name,
-    tool_calls: z.array(toolCall).optional(),
+    ...stepFields,
   }),
 });
 const appendSchema = z.object({
@@ -274,14 +280,16 @@ export function toEnd(payload: {
 
 /** Converts the payload of a program into a message for a channel. */
 export function toOutbound(payload: MessagePayload): OutboundMessage {
-  const { content, attachments, model_name: model, context_usage: usage } = payload;
-  const { tool_calls: calls } = payload;
+  const { attachments, model_name: model, context_usage: usage } = payload;
+  const { tool_calls: calls, entries } = payload;
   const { kind, placeholder } = payload as CreateFrame["payload"];
+  const plan = entries?.map((entry) => defined(entry));
   return {
-    content,
+    content: plan && payload.content === "" ? planText(plan) : payload.content,
     ...(kind && { kind }),
     ...(placeholder && { placeholder }),
-    ...(calls && { toolCalls: calls.map(toToolCall) }),
+    ...(calls && { toolCalls: fitDetails(calls.map(toToolCall)) }),
+    ...(plan && { entries: plan }),
     ...(attachments && { attachments: attachments.map(toMedia) }),
     ...(model !== undefined && { model }),
     ...(usage && { contextUsage: toContextUsage(usage) }),

@@ -101,7 +101,9 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     if (known.isRemoved) return;
     // A complete message may still receive the results of its calls.
     if (message.toolCalls) this.setCalls(known, message);
+    if (message.kind === "plan") known.plan = message.entries ?? known.plan ?? [];
     if (known.isClosed) return this.changed();
+    if (known.plan) return this.closePlan(known);
     this.setText(known, message.content);
     this.setQuestion(known, message);
     if (message.attachments) known.media = message.attachments;
@@ -155,6 +157,12 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   private withError(end: AnswerEnd): RunEnd {
     const { error, model } = this;
     return { ...(model !== undefined && { model }), ...end, ...(error !== undefined && { error }) };
+  }
+
+  /** Clients of a protocol see the entries alone. An update still replaces them. */
+  private closePlan(known: RunMessage): void {
+    known.isClosed = true;
+    this.changed();
   }
 
   private add(id: string, { kind }: OutboundMessage): RunMessage {

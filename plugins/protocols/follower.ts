@@ -1,5 +1,12 @@
 // Passes a growing answer on to one reader, at the pace of that reader.
-import type { AnswerEnd, InboundMessage, Media, Question, ToolCall } from "../channels/index.ts";
+import type {
+  AnswerEnd,
+  InboundMessage,
+  Media,
+  PlanEntry,
+  Question,
+  ToolCall,
+} from "../channels/index.ts";
 import { CallLog } from "./call-log.ts";
 import { pieceOf, upToOf } from "./pieces.ts";
 import { runQuestionOf, type AskedQuestion, type RunQuestion } from "./questions.ts";
@@ -47,6 +54,8 @@ export interface RunReader {
   toolCall(call: ToolCall): void;
   /** The call has a result or an error. `toolCall` came before. */
   toolResult(call: ToolCall): void;
+  /** The plan is new, or replaces the earlier one of this message. */
+  plan?(id: string, entries: readonly PlanEntry[]): void;
   /** The application asks. The text of a question does not grow the answer. */
   asked(question: RunQuestion): void;
   /** The question is settled. `asked` came before. */
@@ -65,6 +74,8 @@ export interface RunMessage {
   text: string;
   media: readonly Media[];
   calls: readonly ToolCall[];
+  /** Set if the message is a plan. It has no text then. */
+  plan?: readonly PlanEntry[];
   /** Set if the message is a question, to which the answer waits. */
   asked?: AskedQuestion;
   isClosed: boolean;
@@ -90,6 +101,8 @@ interface Progress {
   staleText: string | undefined;
   /** The calls that were passed on. */
   calls: readonly ToolCall[];
+  /** The plan that was passed on. */
+  plan: readonly PlanEntry[] | undefined;
   isAsked: boolean;
   isDone: boolean;
 }
@@ -100,10 +113,10 @@ export type RunMark = ReadonlyMap<string, Readonly<Progress>>;
 /** Returns the mark of a reader that has received everything. */
 export const markOf = (messages: readonly RunMessage[]): RunMark =>
   new Map(
-    messages.map(({ id, text, calls, asked, isClosed }) => {
+    messages.map(({ id, text, calls, plan, asked, isClosed }) => {
       const isAsked = asked !== undefined;
       const sent = isAsked ? 0 : isClosed ? text.length : upToOf(text);
-      return [id, { sent, staleText: undefined, calls, isAsked, isDone: isClosed }];
+      return [id, { sent, staleText: undefined, calls, plan, isAsked, isDone: isClosed }];
     }),
   );
 
@@ -203,7 +216,7 @@ export class Follower {
     if (this.isHidden(message)) return true;
     const progress = this.progress.get(message.id);
     if (!progress?.isDone) return this.pumpMessage(message);
-    if (progress.calls === message.calls) return true;
+    if (progress.calls === message.calls && progress.plan === message.plan) return true;
     if (!this.reader.isWritable()) return false;
     this.pumpCalls(message, progress);
     return true;
@@ -216,6 +229,7 @@ export class Follower {
       sent: 0,
       staleText: undefined,
       calls: [],
+      plan: undefined,
       isAsked: false,
       isDone: false,
     };
@@ -265,7 +279,9 @@ export class Follower {
     return !isClosed || reader.isWritable();
   }
 
-  private pumpCalls({ id, calls }: RunMessage, progress: Progress): void {
+  private pumpCalls({ id, calls, plan, isRemoved }: RunMessage, progress: Progress): void {
+    if (plan && progress.plan !== plan && !isRemoved) this.reader.plan?.(id, plan);
+    progress.plan = plan;
     if (progress.calls === calls) return;
     progress.calls = calls;
     for (const call of calls) {

@@ -37,6 +37,7 @@ function lazyReader(open: () => RunReader, isWritable: () => boolean): RunReader
     attachments: (id, media) => open().attachments(id, media),
     toolCall: (call) => open().toolCall(call),
     toolResult: (call) => open().toolResult(call),
+    plan: (id, entries) => open().plan?.(id, entries),
     asked: (question) => open().asked(question),
     settled: (question) => open().settled(question),
     turn: (message) => open().turn?.(message),

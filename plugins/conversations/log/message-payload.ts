@@ -1,4 +1,5 @@
 // A message of the application as the payload of a frame.
+import { fitDetails } from "../../../lib/step-details.ts";
 import {
   askedText,
   isId,
@@ -46,13 +47,19 @@ export function toAttachment(media: Media, fileUrl = pathOf): Attachment | undef
   };
 }
 
-const toolCall = ({ id, name, arguments: text, result, error, for: runner }: ToolCall): object => ({
+/** `JSON.stringify` drops undefined values. */
+const toolCall = ({ id, name, arguments: text, for: runner, ...rest }: ToolCall): object => ({
   id,
   type: "function",
   function: { name, arguments: text },
-  ...(runner !== undefined && { for: runner }),
-  ...(result !== undefined && { result }),
-  ...(error !== undefined && { error }),
+  for: runner,
+  result: rest.result,
+  error: rest.error,
+  title: rest.title,
+  kind: rest.kind,
+  state: rest.state,
+  details: rest.details,
+  locations: rest.locations,
 });
 
 /** `JSON.stringify` drops undefined values. */
@@ -79,7 +86,7 @@ export function toPayload(
   attachment: (media: Media) => Attachment,
 ): ServerMessage {
   const { content, kind, placeholder, attachments = noAttachments } = message;
-  const { toolCalls, contextUsage, model, question } = message;
+  const { toolCalls, contextUsage, model, question, entries } = message;
   const request = requestIdOf(message);
   return {
     message_id: id,
@@ -90,7 +97,8 @@ export function toPayload(
     ...(placeholder && { placeholder }),
     ...(final && { final }),
     ...(message.cut !== undefined && { outcome: "stopped", code: message.cut }),
-    ...(toolCalls && { tool_calls: toolCalls.map(toolCall) }),
+    ...(toolCalls && { tool_calls: fitDetails(toolCalls).map(toolCall) }),
+    ...(entries && { entries }),
     ...(contextUsage && { context_usage: usage(contextUsage) }),
     ...(model !== undefined && { model_name: model }),
     ...(attachments.length > 0 && { attachments: attachments.map(attachment) }),

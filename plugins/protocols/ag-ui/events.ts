@@ -2,6 +2,7 @@
 import type {
   InboundMessage,
   Media,
+  PlanEntry,
   QuestionSettlement,
   ToolCall,
   Usage,
@@ -69,6 +70,8 @@ export class RunEvents implements RunReader {
   /** Tool calls and messages of other clients, for snapshots. */
   private readonly others: InputMessage[] = [];
 
+  private readonly plans = new Map<string, readonly PlanEntry[]>();
+
   /** Questions whose settlement the client has. */
   private readonly settledIds = new Set<string>();
   /** Messages of the answer that the client may have sent along. */
@@ -81,9 +84,10 @@ export class RunEvents implements RunReader {
     const { threadId, runId } = input;
     this.event({ type: "RUN_STARTED", threadId, runId, protocolVersion });
     if (!present) return;
-    for (const { id, kind, text, calls, asked, isRemoved } of present) {
+    for (const { id, kind, text, calls, plan, asked, isRemoved } of present) {
       this.answered.add(id);
       if (isRemoved || asked) continue;
+      if (plan) this.plans.set(id, plan);
       if (text !== "") this.sent.set(id, { kind, text, isOpen: false });
       for (const call of calls) this.note(call);
     }
@@ -138,6 +142,16 @@ export class RunEvents implements RunReader {
     const { id: messageId, role, toolCallId, content } = toResultMessage(call);
     this.others.push({ id: messageId, role, toolCallId, content });
     this.event({ type: "TOOL_CALL_RESULT", messageId, toolCallId, content, role });
+  }
+
+  plan(id: string, entries: readonly PlanEntry[]): void {
+    this.plans.set(id, entries);
+    this.activity(id, entries);
+  }
+
+  private activity(messageId: string, entries: readonly PlanEntry[]): void {
+    const about = { messageId, activityType: "PLAN", replace: true };
+    this.event({ type: "ACTIVITY_SNAPSHOT", ...about, content: { entries } });
   }
 
   /** The interrupt at the end of the run asks. */
@@ -221,6 +235,7 @@ export class RunEvents implements RunReader {
     const known = new Set([...this.answered, ...added.map(({ id }) => id)]);
     const before = this.input.messages.filter(({ id }) => !known.has(id));
     this.event({ type: "MESSAGES_SNAPSHOT", messages: [...before, ...added] });
+    for (const [id, entries] of this.plans) this.activity(id, entries);
   }
 
   private event(event: object): void {

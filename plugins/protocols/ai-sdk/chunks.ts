@@ -1,4 +1,5 @@
 // Writes an answer as the chunks of a UI message stream that the versions 6 and 7 both know.
+import { defined } from "../../../lib/util.ts";
 import type { InboundMessage, Media, ToolCall } from "../../channels/index.ts";
 import {
   isCut,
@@ -36,6 +37,12 @@ function readValue(text: string): unknown {
   } catch {
     return text;
   }
+}
+
+/** What the application says about the step, if it says anything. */
+function stepOf({ title, kind, state, details, locations }: ToolCall): object | undefined {
+  const step = defined({ title, kind, state, details, locations });
+  return Object.keys(step).length > 0 ? step : undefined;
 }
 
 export class ChunkReader implements RunReader {
@@ -89,14 +96,23 @@ export class ChunkReader implements RunReader {
   }
 
   /** The page executes nothing: the application has called the tool. */
-  toolCall({ id: toolCallId, name: toolName, arguments: text }: ToolCall): void {
-    const input = readValue(text);
+  toolCall(call: ToolCall): void {
     this.cards.beginStep();
-    this.cards.called(toolCallId);
-    this.chunk({ type: "tool-input-available", toolCallId, toolName, input, ...executed });
+    this.cards.called(call.id);
+    this.input(call, stepOf(call));
   }
 
-  toolResult({ id: toolCallId, result = "", error: errorText }: ToolCall): void {
+  /** The input is written again with what the page does not know yet about the step. */
+  private input({ id, name: toolName, arguments: text }: ToolCall, step: object | undefined): void {
+    const call = { toolCallId: id, toolName, input: readValue(text) };
+    const more = step && { providerMetadata: { doorward: step } };
+    this.chunk({ type: "tool-input-available", ...call, ...executed, ...more });
+  }
+
+  toolResult(call: ToolCall): void {
+    const { id: toolCallId, result = "", error: errorText } = call;
+    const step = stepOf(call);
+    if (step) this.input(call, step);
     this.cards.returned(toolCallId);
     if (errorText !== undefined)
       return this.chunk({ type: "tool-output-error", toolCallId, errorText, ...executed });

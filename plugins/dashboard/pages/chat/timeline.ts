@@ -2,6 +2,7 @@
 import type { RequestView } from "../../shared/conversation-views.ts";
 import type { RecordedRequest } from "./state/recorder.ts";
 import type { Answer } from "./state/groups.ts";
+import type { AppMessage } from "./state/thread.ts";
 import { readToolCall } from "./tool-calls.ts";
 
 /** One bar of the timeline. Times are in milliseconds after the message was sent. */
@@ -41,8 +42,9 @@ interface Look {
   readonly series: "a" | "b" | "c";
 }
 
-function lookOf(kind: "text" | "thought" | "tools", calls: readonly unknown[]): Look {
+function lookOf(kind: AppMessage["kind"], calls: readonly unknown[]): Look {
   if (kind === "text") return { icon: "sparkles", name: "Answer", series: "c" };
+  if (kind === "plan") return { icon: "list", name: "Plan", series: "b" };
   if (kind === "thought") return { icon: "brain", name: "Thought", series: "b" };
   const names = calls.map((call) => readToolCall(call).name).join(", ");
   return { icon: "wrench", name: names || "Tool", isCode: true, series: "a" };

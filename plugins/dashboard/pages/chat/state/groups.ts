@@ -8,7 +8,7 @@ export interface Step {
   readonly ms?: number;
 }
 
-/** Steps in a row, or one text. */
+/** Steps in a row, or one text or plan. */
 type Segment =
   | { readonly kind: "steps"; readonly key: string; readonly steps: readonly Step[] }
   | { readonly kind: "text"; readonly key: string; readonly message: AppMessage };
@@ -115,9 +115,9 @@ function toSegments(draft: Draft, run: Run | undefined): Segment[] {
   let steps: Step[] | undefined;
   for (const [at, message] of parts.entries()) {
     const { kind, key } = message;
-    if (kind === "text") {
+    if (kind === "text" || kind === "plan") {
       steps = undefined;
-      segments.push({ kind, key, message });
+      segments.push({ kind: "text", key, message });
       continue;
     }
     const ms = durationOf(parts, at, draft, run);

@@ -82,6 +82,7 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
     content: payload.content,
     isFinal,
     calls: payload.tool_calls ?? [],
+    ...(payload.entries && { entries: payload.entries }),
     files: (payload.attachments ?? []).map(fileOf),
     ...(number !== undefined && { seq: number }),
     ...(requestId !== undefined && { requestId }),

@@ -62,12 +62,14 @@ export type AskedQuestion = QuestionView["question"] & {
 
 /** A message of the application. */
 export interface AppMessage extends Common {
-  readonly kind: "text" | "thought" | "tools";
+  readonly kind: "text" | "thought" | "tools" | "plan";
   readonly requestId?: string;
   readonly isFinal: boolean;
   /** Unix milliseconds of the final text, if the message has grown on this page. */
   readonly endedAt?: number;
   readonly calls: readonly unknown[];
+  /** The entries of a plan. */
+  readonly entries?: readonly unknown[];
   readonly files: readonly ShownFile[];
   readonly model?: string;
   /** The question that the message asks. */

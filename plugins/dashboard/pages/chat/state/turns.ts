@@ -22,6 +22,7 @@ export function kindOf({
   thought,
 }: Pick<ServerMessage, "kind" | "thought">): AppMessage["kind"] {
   if (kind === "thought" || thought) return "thought";
+  if (kind === "plan") return "plan";
   return kind === "tool_calls" ? "tools" : "text";
 }
 
@@ -64,6 +65,7 @@ function fromTurn(turn: Turn): Message {
     content,
     isFinal: turn.complete !== false,
     calls: turn.toolCalls ?? [],
+    ...(turn.entries && { entries: turn.entries }),
     files,
     ...(turn.inReplyTo !== undefined && { requestId: turn.inReplyTo }),
     ...(model !== undefined && { model }),
