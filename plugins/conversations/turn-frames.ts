@@ -79,7 +79,11 @@ function resultOf(value: unknown): ToolResult[] {
 }
 
 const kindOf = ({ kind, thought }: Fields): Turn["kind"] =>
-  kind === "thought" || kind === "tool_calls" || kind === "plan" ? kind : thought === true ? "thought" : undefined;
+  kind === "thought" || kind === "tool_calls" || kind === "plan"
+    ? kind
+    : thought === true
+      ? "thought"
+      : undefined;
 
 /** The last frame of a text that a stop of the kernel cut says so. */
 const endOf = ({ outcome, code }: Fields): Pick<Turn, "outcome" | "code"> =>

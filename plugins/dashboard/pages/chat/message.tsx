@@ -12,6 +12,7 @@ import { formatTime } from "./dates.ts";
 import { formatMs } from "./day-times.ts";
 import { Prose } from "./markdown/prose.tsx";
 import type { QuestionActs } from "./questions/acts.ts";
+import { useDetails } from "./details/part.ts";
 import { cardPart } from "./questions/part.ts";
 import type { Answer, Row } from "./state/groups.ts";
 import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
@@ -286,7 +287,10 @@ interface TextProps {
   readonly isStreaming: boolean;
 }
 
-function Text({ children: { content, files }, isStreaming }: TextProps): JSX.Element {
+function Text({ children, isStreaming }: TextProps): JSX.Element {
+  const { content, files, entries } = children;
+  const details = useDetails(entries !== undefined);
+  if (details) return <details.Plan entries={entries!} />;
   return (
     <>
       {content !== "" && <Prose text={content} isStreaming={isStreaming} />}

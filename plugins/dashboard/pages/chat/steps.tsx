@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { Code } from "../parts/code.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { formatMs } from "./day-times.ts";
+import { useDetails } from "./details/part.ts";
 import { Prose } from "./markdown/prose.tsx";
 import type { Step } from "./state/groups.ts";
 import { readToolCall, type ToolCall } from "./tool-calls.ts";
@@ -82,7 +83,8 @@ interface CallProps {
 }
 
 function Call({ call, ms }: CallProps): JSX.Element {
-  const { name, input, output, isFailed } = call;
+  const { name, input, output, isFailed, described } = call;
+  const details = useDetails(described !== undefined);
   return (
     <details open={isFailed}>
       <summary>
@@ -92,9 +94,10 @@ function Call({ call, ms }: CallProps): JSX.Element {
         <Took ms={ms} />
       </summary>
       <div class="in">
+        {details && <details.StepDetails call={described} />}
         {input !== undefined && <Code language="json" title="Arguments" text={input} />}
         {output !== undefined && <Code language="json" title="Result" text={output} />}
-        {input === undefined && output === undefined && <p>No arguments</p>}
+        {input === undefined && output === undefined && !described && <p>No arguments</p>}
       </div>
     </details>
   );

@@ -8,6 +8,8 @@ export interface ToolCall {
   /** JSON, or text. */
   readonly output?: string;
   readonly isFailed: boolean;
+  /** The call as it came, if the application describes the step. */
+  readonly described?: unknown;
   /** True if `input` is longer than shown. */
   readonly isCut?: true;
 }
@@ -41,13 +43,18 @@ export function readToolCall(call: unknown): ToolCall {
     output,
     error,
     status,
+    state,
+    title,
+    details,
+    locations,
   } = fieldsOf(call);
   const { name: innerName, arguments: innerInput } = fieldsOf(inner);
   const input = formatValue(innerInput ?? direct);
   const said = formatValue(error ?? result ?? output);
   return {
     name: textOf(name) || textOf(innerName) || textOf(tool) || textOf(inner) || "Tool",
-    isFailed: (error !== undefined && error !== null) || status === "failed",
+    isFailed: (error !== undefined && error !== null) || status === "failed" || state === "failed",
+    ...((title ?? details ?? locations) !== undefined && { described: call }),
     ...(input !== undefined && { input }),
     ...(input?.length === maxText && { isCut: true }),
     ...(said !== undefined && { output: said }),

@@ -1,0 +1,134 @@
+/** Draws the diffs, texts and terminal output of a step, and plans. Loaded when one is shown. @module */
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { StepDetail, StepState } from "../../../../../lib/step-details.ts";
+import { visibleText } from "../../../shared/visible-text.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { diffBlocks, maxDiffLines, type DiffBlock } from "./file-diff.ts";
+import { readPlan, readStep } from "./read-step.ts";
+import { styleDetails } from "./sheet.ts";
+
+styleDetails();
+
+/** Draws what the application says about a call. */
+export function StepDetails({ call }: { readonly call: unknown }): JSX.Element {
+  const { title, details, places } = readStep(call);
+  return (
+    <>
+      {title !== undefined && <p>{visibleText(title)}</p>}
+      {places.length > 0 && <p class="muted xs places">{visibleText(places.join(", "))}</p>}
+      {details.map((detail, at) => (
+        <Detail key={at} detail={detail} />
+      ))}
+    </>
+  );
+}
+
+function Detail({ detail }: { readonly detail: StepDetail }): JSX.Element {
+  if (detail.type === "diff") return <FileDiff {...detail} />;
+  const { text, cut } = detail;
+  const isTerminal = detail.type === "terminal";
+  const exit = isTerminal ? detail.exit : undefined;
+  const name = isTerminal ? "Terminal" : "Text";
+  return (
+    <div class="code">
+      <header>
+        <span class="grow">{name}</span>
+        {exit !== undefined && (
+          <span class={exit === 0 ? undefined : "bad"}>{`Exit code ${exit}`}</span>
+        )}
+      </header>
+      <pre dir="ltr" tabIndex={0} role="group" aria-label={name} class="wrapped">
+        {cut && isTerminal && <Cut />}
+        {isTerminal ? terminalText(text) : visibleText(text)}
+        {cut && !isTerminal && <Cut />}
+      </pre>
+    </div>
+  );
+}
+
+const Cut = (): JSX.Element => <span class="muted">{"\n… The rest is too large.\n"}</span>;
+
+/** Colours and movements of the cursor. Each part ends at the next escape character. */
+// eslint-disable-next-line no-control-regex
+const escapes =
+  /\u001B(?:\[[\d:;<=>?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|[@-Z^_])/g;
+
+const terminalText = (text: string): string =>
+  visibleText(text.replaceAll(escapes, "").replaceAll("\r\n", "\n"));
+
+type DiffProps = Extract<StepDetail, { type: "diff" }>;
+
+function FileDiff({ path, old, new: changed, cut }: DiffProps): JSX.Element {
+  const blocks = useMemo(() => diffBlocks(old ?? "", changed), [old, changed]);
+  return (
+    <div class="code diff">
+      <header>
+        <span class="grow">{visibleText(path)}</span>
+        {old === undefined && !cut && <span>New file</span>}
+      </header>
+      {cut || !blocks ? (
+        <p class="muted">
+          {cut ? "The change is too large." : `The file has more than ${maxDiffLines} lines.`}
+        </p>
+      ) : (
+        <div class="lines" dir="ltr" tabIndex={0} role="group" aria-label={`Change of ${path}`}>
+          {blocks.map((block, at) => (
+            <Block key={at} block={block} />
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+const names = { "+": "added", "-": "removed", " ": undefined } as const;
+
+function Block({ block }: { readonly block: DiffBlock }): JSX.Element {
+  if (block.kind === "folded")
+    return (
+      <details>
+        <summary>{`${block.lines.length} unchanged line${block.lines.length === 1 ? "" : "s"}`}</summary>
+        {block.lines.map((text, at) => (
+          <code key={at}>{`  ${visibleText(text)}`}</code>
+        ))}
+      </details>
+    );
+  return (
+    <>
+      {block.lines.map(({ sign, text }, at) => (
+        <code key={at} class={names[sign]}>{`${sign} ${visibleText(text)}`}</code>
+      ))}
+    </>
+  );
+}
+
+const icons: Readonly<Record<StepState, string>> = {
+  pending: "clock",
+  running: "circle-dot",
+  completed: "circle-check",
+  failed: "circle-x",
+};
+const words: Readonly<Record<StepState, string>> = {
+  pending: "Pending",
+  running: "Running",
+  completed: "Done",
+  failed: "Failed",
+};
+
+/** Draws a plan as a list with states. */
+export function Plan({ entries }: { readonly entries: readonly unknown[] }): JSX.Element {
+  return (
+    <section class="plan" aria-label="Plan">
+      <ol>
+        {readPlan(entries).map(({ content, state }, at) => (
+          <li key={at} class={state}>
+            <Icon name={icons[state]} small />
+            <span class="grow">{visibleText(content)}</span>
+            <span class={state === "failed" ? "bad xs" : "muted xs"}>{words[state]}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

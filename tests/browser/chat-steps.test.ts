@@ -1,0 +1,64 @@
+// Draws plans, diffs and terminal output of the example program in the chat.
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { findTool } from "../support/tools.ts";
+import { expectAccessible } from "./axe.ts";
+import { hasBrowser, skipWithoutBrowser } from "./browser.ts";
+import { startChat, write, type LaunchedChat } from "./chat-launcher.ts";
+
+beforeEach(skipWithoutBrowser);
+
+const shots = process.env["STEPS_SHOTS"];
+
+async function shoot(page: Page, name: string): Promise<void> {
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/${name}.png` });
+}
+
+describe("Steps with details", () => {
+  const example = fileURLToPath(new URL("../../examples/programs/steps.py", import.meta.url));
+  const python = findTool("python");
+  let chat: LaunchedChat;
+
+  beforeEach(({ skip }) => skip(python === undefined, "needs python3"));
+  beforeAll(async () => {
+    if (hasBrowser && python !== undefined) chat = await startChat([python, example]);
+  });
+  afterAll(() => chat?.close());
+
+  test("draw the plan, the change and the output, also after a reload", async () => {
+    const page = await chat.open("steps");
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await write(page, "Change it");
+    await page.getByText("The greeting is changed.").waitFor();
+    for (let visit = 1; visit <= 2; visit++) {
+      const plan = page.getByRole("region", { name: "Plan" });
+      await plan.getByText("Done").nth(1).waitFor();
+      await shoot(page, `plan-${visit}`);
+      expect(await plan.locator("li").count()).toBe(2);
+      await page.locator(".steps > summary").click();
+      for (const call of ["edit", "run"])
+        await page.locator(".steps .items > details > summary", { hasText: call }).click();
+      const diff = page.locator(".diff");
+      expect(await diff.locator(".added").allTextContents()).toEqual(["+     return 'good day'"]);
+      expect(await diff.locator(".removed").allTextContents()).toEqual(["-     return 'hello'"]);
+      await diff.getByText("unchanged lines").waitFor();
+      const terminal = page.getByRole("group", { name: "Terminal" });
+      expect(await terminal.textContent()).toBe("$ pytest\n1 passed in 0.01 s");
+      await page.getByText("Exit code 0").waitFor();
+      await expectAccessible(page);
+      await shoot(page, `light-1280-${visit}`);
+      if (visit === 1) await page.reload();
+    }
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await shoot(page, "dark-390");
+    await page.evaluate(() =>
+      Promise.all(document.getAnimations().map(({ finished }) => finished)),
+    );
+    await expectAccessible(page);
+    chat.assertFaultless();
+    await page.close();
+  });
+});
