@@ -113,7 +113,8 @@ export interface ServerMessage {
   readonly thought?: boolean;
   /**
    * `{"id", "type": "function", "function": {"name", "arguments"}}`, where `arguments` is JSON
-   * text, and as the application wrote them `title`, `kind`, `state`, `details`, `locations`. Not validated by the decoder.
+   * text, and the optional `title`, `kind`, `state`, `details` and `locations` of the application.
+   * Not validated by the decoder.
    */
   readonly tool_calls?: readonly unknown[];
   /**

@@ -51,7 +51,7 @@ export interface ToolCall {
   readonly for?: "client";
   /** Names the step for people, for example "Edit config.json". At most 256 characters. */
   readonly title?: string;
-  /** What the step does. */
+  /** Kind of the step. */
   readonly kind?: StepKind;
   /** State of the step. */
   readonly state?: StepState;
@@ -61,7 +61,7 @@ export interface ToolCall {
   readonly locations?: readonly StepLocation[];
 }
 
-/** What a step does. */
+/** Kind of a step. */
 export type StepKind =
   | "read"
   | "edit"
@@ -250,7 +250,7 @@ export interface OutboundMessage {
   /** Text for the client; in an update, the full text so far. May be empty. On `pico`, the whole
    *  message has at most 512 KiB as JSON, and a larger one is rejected as `too_large`. */
   readonly content: string;
-  /** Marks content that clients may fold: thoughts, tool calls, and a plan, which updates replace. */
+  /** Marks content that clients may fold: thoughts, tool calls, and plans. */
   readonly kind?: "thought" | "tool_calls" | "plan";
   /** Marks a progress message. A later update replaces it, and it is not replayed to clients that
    *  connect afterwards. */

@@ -36,6 +36,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   preact: /^plugins\/dashboard\/pages\//,
   "@preact/signals": /^plugins\/dashboard\/pages\//,
   "preact-render-to-string": /^plugins\/dashboard\/pages\/render\.tsx$/,
+  diff: /^plugins\/dashboard\/pages\/chat\/details\/file-diff\.ts$/,
   marked: /^plugins\/dashboard\/pages\//,
   temml: /^plugins\/dashboard\/pages\/chat\/markdown\//,
   lowlight: /^plugins\/dashboard\/pages\//,
@@ -104,6 +105,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
     "media",
     "program",
   ]),
+  "lib/step-details.ts": new Set(["conversations", "program"]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",
     "pico-server",
@@ -160,6 +162,12 @@ const pluginRule: Rule = (file, wanted) => {
   return typeOnly ? undefined : "import only types from another plugin: import type";
 };
 
+const typesOfBrowsers = new Set([
+  "lib/pico-wire/index.ts",
+  "lib/step-details.ts",
+  "plugins/dashboard/index.ts",
+]);
+
 /** The chat page uses the client library, as any other client does. */
 const browserRule: Rule = (file, wanted) => {
   const { path = "", typeOnly } = wanted;
@@ -170,7 +178,7 @@ const browserRule: Rule = (file, wanted) => {
       : "shared texts import neither pages nor server";
   if (inBrowser.test(path)) return undefined;
   if (path === "lib/pico-link/browser.ts") return undefined;
-  return typeOnly && (path === "lib/pico-wire/index.ts" || path === "plugins/dashboard/index.ts")
+  return typeOnly && typesOfBrowsers.has(path)
     ? undefined
     : "browser modules load only browser modules";
 };

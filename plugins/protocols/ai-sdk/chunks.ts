@@ -39,7 +39,7 @@ function readValue(text: string): unknown {
   }
 }
 
-/** What the application says about the step, if it says anything. */
+/** @returns Undefined if the application does not describe the step. */
 function stepOf({ title, kind, state, details, locations }: ToolCall): object | undefined {
   const step = defined({ title, kind, state, details, locations });
   return Object.keys(step).length > 0 ? step : undefined;

@@ -34,7 +34,7 @@ describe("steps of a program", () => {
     ["details.0", { details: [{ type: "video", path: "a" }] }],
     ["details.0.new", { details: [{ type: "diff", path: "a" }] }],
     ["locations.0.line", { locations: [{ path: "a", line: 0 }] }],
-  ])("are rejected with an invalid %s", (field, step) => {
+  ])("fail with an invalid %s", (field, step) => {
     expect(line({ kind: "tool_calls", tool_calls: [{ ...call, ...step }] })).toContain(field);
   });
 

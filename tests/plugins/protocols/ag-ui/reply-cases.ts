@@ -77,6 +77,20 @@ export const replyCases: readonly Case[] = [
     },
   ],
   [
+    "receives a plan as an activity",
+    async (message) => {
+      const plan = { content: "- Look", kind: "plan" } as const;
+      await message.reply({ ...plan, entries: [{ content: "Look", state: "running" }] });
+      await message.reply({ content: "blue" });
+    },
+    async ({ agent }) => {
+      const created = agent();
+      const { types } = await send(created);
+      expect(types).toContain("ACTIVITY_SNAPSHOT");
+      expect(textOf(created)).toBe("blue");
+    },
+  ],
+  [
     "receives a tool call",
     async ({ reply }) => {
       await reply({ content: "", kind: "tool_calls", toolCalls });

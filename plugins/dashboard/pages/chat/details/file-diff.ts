@@ -6,7 +6,7 @@ export type DiffBlock =
   | { readonly kind: "folded"; readonly lines: readonly string[] }
   | { readonly kind: "shown"; readonly lines: readonly DiffLine[] };
 
-export interface DiffLine {
+interface DiffLine {
   readonly sign: "+" | "-" | " ";
   readonly text: string;
 }

@@ -19,9 +19,13 @@ function load(): void {
 }
 
 /** @returns Undefined until the code is loaded, and if there is nothing to show. */
-export function useDetails(isNeeded: boolean): typeof Details | undefined {
+export function useDetails(
+  isNeeded: boolean,
+): Pick<typeof Details, "StepDetails" | "Plan"> | undefined {
   useEffect(() => {
     if (isNeeded) load();
   }, [isNeeded]);
-  return isNeeded ? part.value : undefined;
+  if (!isNeeded || !part.value) return undefined;
+  const { StepDetails, Plan } = part.value;
+  return { StepDetails, Plan };
 }

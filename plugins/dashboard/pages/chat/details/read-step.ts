@@ -1,8 +1,8 @@
-/** Reads what a program says about a step. The server of another version may send other forms. @module */
+/** Reads the details of a step. Servers of other versions may send other forms. @module */
 import type { PlanEntry, StepDetail, StepState } from "../../../../../lib/step-details.ts";
 
-/** What the page shows of a step, besides arguments and result. */
-export interface StepFacts {
+/** The facts of a step, besides arguments and result. */
+interface StepFacts {
   readonly title?: string;
   readonly state?: StepState;
   readonly details: readonly StepDetail[];

@@ -1,4 +1,4 @@
-/** Draws the diffs, texts and terminal output of a step, and plans. Loaded when one is shown. @module */
+/** Draws diffs, texts, terminal output and plans. Loaded when one is shown. @module */
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { StepDetail, StepState } from "../../../../../lib/step-details.ts";
@@ -84,11 +84,13 @@ function FileDiff({ path, old, new: changed, cut }: DiffProps): JSX.Element {
 
 const names = { "+": "added", "-": "removed", " ": undefined } as const;
 
+const countLines = (count: number): string => `${count} unchanged line${count === 1 ? "" : "s"}`;
+
 function Block({ block }: { readonly block: DiffBlock }): JSX.Element {
   if (block.kind === "folded")
     return (
       <details>
-        <summary>{`${block.lines.length} unchanged line${block.lines.length === 1 ? "" : "s"}`}</summary>
+        <summary>{countLines(block.lines.length)}</summary>
         {block.lines.map((text, at) => (
           <code key={at}>{`  ${visibleText(text)}`}</code>
         ))}
