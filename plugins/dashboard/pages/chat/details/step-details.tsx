@@ -49,13 +49,20 @@ function Detail({ detail }: { readonly detail: StepDetail }): JSX.Element {
 
 const Cut = (): JSX.Element => <span class="muted">{"\n… The rest is too large.\n"}</span>;
 
-/** Colours and movements of the cursor. Each part ends at the next escape character. */
-// eslint-disable-next-line no-control-regex
-const escapes =
-  /\u001B(?:\[[\d:;<=>?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|[@-Z^_])/g;
+/** Colours and movements of the cursor, without the escape character before them. */
+const sequence = /^(?:\[[\d:;<=>?]*[ -/]*[@-~]|[@-Z\\^_])/;
+const bell = "\u0007";
 
-const terminalText = (text: string): string =>
-  visibleText(text.replaceAll(escapes, "").replaceAll("\r\n", "\n"));
+function stripSequence(part: string): string {
+  // A title of the window ends at a bell, or at the next escape character.
+  if (part.startsWith("]")) return part.includes(bell) ? part.slice(part.indexOf(bell) + 1) : "";
+  return part.replace(sequence, "");
+}
+
+function terminalText(text: string): string {
+  const [first = "", ...parts] = text.split("\u001B");
+  return visibleText([first, ...parts.map(stripSequence)].join(""));
+}
 
 type DiffProps = Extract<StepDetail, { type: "diff" }>;
 
