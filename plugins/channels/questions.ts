@@ -239,6 +239,11 @@ export class Questions {
       this.announce(entry, entry.settled);
       this.tell(entry);
     }
+    // An answer that is delivered for a deleted conversation would begin it again.
+    const key = sessionKey(address);
+    for (const entry of this.untold)
+      if (sessionKey(entry) === key && entry.question.durable !== undefined)
+        this.untold.delete(entry);
   }
 
   /**
@@ -466,7 +471,7 @@ export class Questions {
     // The person who answered learns the outcome first.
     this.untold.add(entry);
     if (settlement.outcome === "answered" || settlement.outcome === "dismissed")
-      setImmediate(() => this.tell(entry));
+      setImmediate(() => this.untold.has(entry) && this.tell(entry));
     else this.tell(entry);
   }
 

@@ -108,6 +108,31 @@ describe("the deletion of a conversation", () => {
     });
   });
 
+  test("delivers no answer of a conversation that was deleted after it", async () => {
+    const seen: string[] = [];
+    const handler: Application = async (message) => {
+      seen.push(message.id);
+      if (message.answer) return;
+      await message.ask({ kind: "approval", content: "Go on?", durable: "plan" });
+    };
+    const update: ChannelAdapter["update"] = async (_, id) => ({ id, status: "written" });
+    const use = async ({ channel, begin, services }: Parameters<Parameters<typeof run>[1]>[0]) => {
+      await channel.inlet().deliver(channel.message({ id: "a" }));
+      const [{ id }] = services.channels.questions() as readonly [OpenQuestion];
+      // The deletion begins in the turn of the event loop in which the answer is settled.
+      const answer = services.channels.answer(address, id, { option: "allow" }, undefined, "pico");
+      let end = (): void => undefined;
+      const deleted = answer.then(() => void (end = begin()));
+      await expect(answer).resolves.toMatchObject({ status: "settled" });
+      await deleted;
+      for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+      end();
+      for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+      expect(seen).toEqual(["a"]);
+    };
+    await run(handler, use, { update });
+  });
+
   test("tells a person who answers what the application reads", async () => {
     const outcomes: string[] = [];
     const handler: Application = async ({ ask }) => {

@@ -23,17 +23,22 @@ const toLine = (line: string): readonly DiffLine[] => {
   return sign === undefined ? [] : [{ sign, text: line.slice(1) }];
 };
 
-/** @returns Undefined if one of the texts is too long. */
+/** A page must react in the meantime. */
+const maxMs = 50;
+
+/** @returns Undefined if one of the texts is too long, or they differ too much. */
 export function diffBlocks(before: string, after: string): readonly DiffBlock[] | undefined {
   const lines = linesOf(after);
   if (Math.max(lines.length, linesOf(before).length) > maxDiffLines) return undefined;
-  const { hunks } = structuredPatch("", "", before, after, "", "", { context: 3 });
+  const options = { context: 3, timeout: maxMs };
+  const patch = structuredPatch("", "", before, after, "", "", options);
+  if (!patch) return undefined;
   const blocks: DiffBlock[] = [];
   let at = 0;
   const fold = (end: number): void => {
     if (end > at) blocks.push({ kind: "folded", lines: lines.slice(at, end) });
   };
-  for (const { newStart, newLines, lines: changed } of hunks) {
+  for (const { newStart, newLines, lines: changed } of patch.hunks) {
     const start = newLines === 0 ? newStart : newStart - 1;
     fold(start);
     blocks.push({ kind: "shown", lines: changed.flatMap(toLine) });
