@@ -39,7 +39,7 @@ export function diffBlocks(before: string, after: string): readonly DiffBlock[] 
     if (end > at) blocks.push({ kind: "folded", lines: lines.slice(at, end) });
   };
   for (const { newStart, newLines, lines: changed } of patch.hunks) {
-    const start = newLines === 0 ? newStart : newStart - 1;
+    const start = newStart - 1;
     fold(start);
     blocks.push({ kind: "shown", lines: changed.flatMap(toLine) });
     at = start + newLines;
