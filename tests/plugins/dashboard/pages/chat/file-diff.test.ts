@@ -14,7 +14,7 @@ describe("diffBlocks", () => {
     ]);
   });
 
-  test("adds all lines of a new file and removes those of an emptied one", () => {
+  test("shows new files and emptied files", () => {
     const lines = (sign: string) => [{ kind: "shown", lines: [{ sign, text: "a" }] }];
     expect(diffBlocks("", "a\n")).toEqual(lines("+"));
     expect(diffBlocks("a\n", "")).toEqual(lines("-"));
