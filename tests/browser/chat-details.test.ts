@@ -192,6 +192,43 @@ describe("Text of an answer", () => {
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(content);
     await page.close();
   });
+
+  test("draws folded parts, footnotes, SVG and changes without changing the source", async () => {
+    const page = await open("rare");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const svg =
+      '<svg width="20" height="10" onload="document.title=1"><script>document.title=2</script>' +
+      '<rect width="20" height="10" fill="teal"/></svg>';
+    const content = [
+      "Water boils at 100 °C[^1], not at 90 °C[^none].",
+      "<details>\n<summary>**Why**</summary>\n\n- Pressure\n\n</details>",
+      `\`\`\`svg\n${svg}\n\`\`\``,
+      "```diff\n-old\n+new\n```",
+      "[^1]: At *sea level*.",
+    ].join("\n\n");
+    await write(page, "Rare");
+    await say("rare", "Rare", ["message.create", { content }]);
+    const prose = page.locator("article .prose");
+    await prose.locator("summary strong").waitFor();
+    expect(await prose.getByText("Pressure").isVisible()).toBe(false);
+    await prose.locator("summary").click();
+    expect(await prose.getByText("Pressure").isVisible()).toBe(true);
+    expect(await prose.textContent()).toContain("90 °C[^none].");
+    await page.getByRole("button", { name: "Footnote 1", exact: true }).click();
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("1 At sea level.");
+    await prose.locator(".hljs-addition", { hasText: "+new" }).waitFor();
+    await prose.locator(".hljs-deletion", { hasText: "-old" }).waitFor();
+    expect(await prose.locator("img").count()).toBe(0);
+    await page.getByRole("button", { name: "Show image" }).click();
+    const width = (image: HTMLImageElement): number => image.naturalWidth;
+    await expect.poll(() => prose.locator("img").evaluate(width)).toBe(20);
+    expect(await prose.locator("rect, script").count()).toBe(0);
+    expect(await page.title()).not.toMatch(/^[12]$/);
+    await page.getByRole("button", { name: "Copy answer" }).click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(content);
+    await expectAccessible(page);
+    await page.close();
+  });
 });
 
 describe("List of conversations", () => {

@@ -24,6 +24,11 @@ export const expensiveTexts = (length: number): Readonly<Record<string, string>>
   "many items": fill("- a\n", length),
   "a long table": `|a|b|\n|-|-|\n${fill("|a|b|\n", length)}`,
   brackets: fill("[", length),
+  "open folded parts": fill("<details>\n", length),
+  "folded parts in a line": fill("<details></details>", length),
+  "open folded parts before a long text": fill("<details>\n", 9_000) + fill("a\n", length),
+  footnotes: fill("[^1]: [^1]\n", length),
+  "marks of footnotes": `[^1]: a\n\n${fill("[^1]", length)}`,
   backslashes: fill("\\*", length),
 });
 
@@ -41,6 +46,11 @@ const marks = [
     "\u0301",
     "- [ ] ",
     "---\n",
+    "<details>\n",
+    "<summary>a</summary>",
+    "</details>\n",
+    "[^1]",
+    "[^1]: a\n",
     "[a]: b\n",
   ],
   ...languages.map((language) => `\`\`\`${language}\n`),

@@ -1,5 +1,7 @@
 /** Lexes markdown of an application within limits of nesting, tokens and work. @module */
 import { getDefaults, Lexer, Tokenizer, type Token, type Tokens } from "marked";
+import { detailsExtension, type DetailsToken } from "./details.ts";
+import { footnoteExtensions } from "./footnotes.ts";
 import { mathExtensions } from "./maths.ts";
 import { splitLongText } from "../../../shared/split-long-text.ts";
 
@@ -68,6 +70,14 @@ class BoundedLexer extends Lexer {
   }
 }
 
+const extensions = {
+  inline: [...mathExtensions.inline, ...footnoteExtensions.inline],
+  block: [...mathExtensions.block, ...detailsExtension.block, ...footnoteExtensions.block],
+  startInline: [...mathExtensions.startInline, ...footnoteExtensions.startInline],
+  childTokens: {},
+  renderers: {},
+};
+
 const textToken = (text: string): Tokens.Text => ({ type: "text", raw: text, text });
 
 const plainTokens = (text: string): Token[] =>
@@ -75,9 +85,13 @@ const plainTokens = (text: string): Token[] =>
 
 /** @returns The tokens directly inside a token: in its cells, its items or itself. */
 export function childrenOf(token: Token): readonly Token[] {
-  const { tokens, items, header, rows } = token as Partial<Tokens.Table> &
-    Partial<Tokens.List> & { readonly tokens?: readonly Token[] };
+  const { tokens, items, header, rows, summary } = token as Partial<Tokens.Table> &
+    Partial<Tokens.List> &
+    Partial<Pick<DetailsToken, "summary">> & {
+      readonly tokens?: readonly Token[];
+    };
   if (items) return items;
+  if (summary && tokens) return [...summary, ...tokens];
   if (header && rows) return [header, ...rows].flat().flatMap((cell) => cell.tokens);
   return tokens ?? [];
 }
@@ -123,7 +137,7 @@ export function lexBounded(text: string): readonly Token[] {
     const tokens: Token[] = new BoundedLexer({
       ...getDefaults(),
       tokenizer: new BoundedTokenizer(),
-      extensions: mathExtensions,
+      extensions,
     }).lex(head);
     let count = 0;
     const end = tokens.findIndex((token) => (count += countTokens(token)) > maxTokens);

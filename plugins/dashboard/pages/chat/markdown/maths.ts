@@ -58,6 +58,4 @@ export const mathExtensions = {
   inline: [readMath],
   block: [readMathBlock],
   startInline: [startOf],
-  childTokens: {},
-  renderers: {},
 };

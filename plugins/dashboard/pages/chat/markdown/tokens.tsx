@@ -5,10 +5,13 @@ import { drawCost } from "../../live/draw-budget.ts";
 import { Code } from "../../parts/code.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Drawn, PlainText } from "../../parts/drawn.tsx";
+import type { DetailsToken } from "./details.ts";
+import type { FootnoteToken } from "./footnotes.ts";
 import { childrenOf, plainToken } from "./lexer.ts";
 import { Formula } from "./formula.tsx";
 import { decodeReferences, inlineImage, safeHref } from "./links.ts";
 import type { MathToken } from "./maths.ts";
+import { Footnote, FootnoteMark, isSvg, SvgCode } from "./notes.tsx";
 
 /** Draws one part of a token: now, or once a frame has the time for it. */
 type DrawPart = (
@@ -192,7 +195,8 @@ const draws: Readonly<Record<string, Draw>> = {
   code: (token) => {
     const { lang = "", text: content } = token as Tokens.Code;
     const [language = ""] = lang.split(/\s/, 1);
-    return <Code language={language} text={content} fileName={fileNameOf(language)} />;
+    const props = { language, text: content, fileName: fileNameOf(language) };
+    return isSvg(language, content) ? <SvgCode {...props} /> : <Code {...props} />;
   },
   blockquote: (token, drawPart) => (
     <blockquote>{drawAll((token as Tokens.Blockquote).tokens, drawPart)}</blockquote>
@@ -222,6 +226,20 @@ const draws: Readonly<Record<string, Draw>> = {
   escape: (token) => (token as Tokens.Escape).text,
   text,
   html: ({ raw: content }) => (/^<br\s{0,9}\/?>\s*$/i.test(content) ? <br /> : content),
+  details: (token, drawPart) => {
+    const { summary, tokens, isClosed } = token as DetailsToken;
+    return (
+      <details open={!isClosed}>
+        <summary dir="auto">{drawAll(summary, drawNow)}</summary>
+        {drawAll(tokens, drawPart)}
+      </details>
+    );
+  },
+  footnote: (token, drawPart) => {
+    const { id, tokens } = token as FootnoteToken;
+    return <Footnote id={id}>{drawAll(tokens, drawPart)}</Footnote>;
+  },
+  footnoteMark: (token) => <FootnoteMark id={(token as FootnoteToken).id} />,
   math: (token) => {
     const { raw: source, text: tex, isBlock } = token as MathToken;
     return <Formula source={source} tex={tex} isBlock={isBlock} />;
