@@ -193,6 +193,36 @@ describe("Text of an answer", () => {
     await page.close();
   });
 
+  test("shows all of a long code without a pause, below its header", async () => {
+    const page = await open("long");
+    const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at + 1};`);
+    await write(page, "Long");
+    const content = `\`\`\`js\n${lines.join("\n")}\n\`\`\``;
+    await say("long", "Long", ["message.create", { content }]);
+    const all = page.getByRole("button", { name: /^Show all 5\D?000 lines$/ });
+    await all.waitFor();
+    await page.evaluate(() => {
+      const times: number[] = ((window as { longTasks?: number[] }).longTasks = []);
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) times.push(duration);
+      }).observe({ type: "longtask" });
+    });
+    await all.click();
+    await expect.poll(() => page.locator(".prose pre").textContent()).toBe(lines.join("\n"));
+    const tasks = await page.evaluate(() => (window as { longTasks?: number[] }).longTasks);
+    expect(Math.max(0, ...tasks!)).toBeLessThan(200);
+    const distance = await page.locator(".prose .code").evaluate((block) => {
+      let scroller = block.parentElement!;
+      while (!/auto|scroll/.test(getComputedStyle(scroller).overflowY))
+        scroller = scroller.parentElement!;
+      scroller.scrollTop += block.getBoundingClientRect().top + 3_000;
+      const header = block.querySelector("header")!.getBoundingClientRect();
+      return Math.abs(header.top - scroller.getBoundingClientRect().top);
+    });
+    expect(distance).toBeLessThan(2);
+    await page.close();
+  });
+
   test("draws folded parts, footnotes, SVG and changes without changing the source", async () => {
     const page = await open("rare");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { formatCount } from "../../shared/format.ts";
 import { Button, IconButton } from "./button.tsx";
 import { CopyButton } from "./copy.tsx";
 import { download } from "./download.ts";
@@ -75,7 +76,7 @@ export function Code({ language, text, title, fileName, actions }: CodeProps): J
       </pre>
       {isFolded && (
         <Button kind="ghost" compact block onClick={() => setOpen(true)}>
-          Show all {lines.length} lines
+          Show all {formatCount(lines.length)} lines
         </Button>
       )}
     </div>
