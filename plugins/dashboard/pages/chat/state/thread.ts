@@ -72,6 +72,8 @@ export interface AppMessage extends Common {
   readonly entries?: readonly unknown[];
   readonly files: readonly ShownFile[];
   readonly model?: string;
+  /** True if the history says that a stop has cut the text. */
+  readonly isCut?: boolean;
   /** The question that the message asks. */
   readonly asked?: AskedQuestion;
 }

@@ -69,6 +69,7 @@ function fromTurn(turn: Turn): Message {
     files,
     ...(turn.inReplyTo !== undefined && { requestId: turn.inReplyTo }),
     ...(model !== undefined && { model }),
+    ...(turn.outcome === "stopped" && { isCut: true }),
     ...(turn.question && { asked: { ...turn.question, id, content } }),
   };
 }

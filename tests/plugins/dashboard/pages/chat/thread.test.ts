@@ -243,6 +243,18 @@ describe("Order of turns", () => {
       row.kind === "answer" ? `answer ${row.requestId}` : row.content,
     );
 
+  test("shows a cut answer of the history as stopped until it runs again", () => {
+    const cut: Turn = { ...answer(2), complete: false, outcome: "stopped", code: "not_running" };
+    const stateOf = (thread: Thread) =>
+      createGrouper()(thread).flatMap((row) => (row.kind === "answer" ? [row.state] : []));
+    const read = addTurns(emptyThread, [turn(1), cut]);
+    expect(stateOf(read)).toEqual(["stopped"]);
+    const again = greet(read, { running: [{ request_id: "q1", at: 3 }] }, new Map());
+    expect(stateOf(again)).toEqual(["working"]);
+    const lost: Turn = { ...answer(2), complete: false };
+    expect(stateOf(addTurns(emptyThread, [turn(1), lost]))).toEqual(["incomplete"]);
+  });
+
   test("follows the conversation, whatever arrives first", () => {
     const turns = [turn(1), answer(2), turn(3), answer(4), turn(5), answer(6)];
     const steps = turns.map(
