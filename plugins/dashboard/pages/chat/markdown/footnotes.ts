@@ -9,8 +9,10 @@ export interface FootnoteToken extends Tokens.Generic {
 }
 
 /** A note with its continued lines, which are indented. */
-const note =
-  /^ {0,3}\[\^([^\]\s]{1,40})\]:[ \t]{0,20}(.{0,4000}(?:\n(?: {2,4}|\t)\S.{0,4000}){0,50})(?:\n{1,9}|$)/;
+const note = new RegExp(
+  /^ {0,3}\[\^([^\]\s]{1,40})\]:[ \t]{0,20}/.source +
+    /(.{0,4000}(?:\n(?: {2,4}|\t)\S.{0,4000}){0,50})(?:\n{1,9}|$)/.source,
+);
 const reference = /^\[\^([^\]\s]{1,40})\]/;
 
 /** Names of the notes by the lexer of their text. It reads all blocks before their words. */

@@ -5,7 +5,7 @@ import { IconButton } from "../../parts/button.tsx";
 import { Code } from "../../parts/code.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 
-/** Moves to the other end of a footnote, in the same message. */
+/** Moves from a mark to its note or back, in the same message. */
 function follow(from: HTMLElement, id: string, kind: "note" | "mark"): void {
   const found = from.closest(".prose")?.querySelectorAll<HTMLElement>(`[data-${kind}]`) ?? [];
   const target = [...found].find(({ dataset }) => dataset[kind] === id);

@@ -243,7 +243,7 @@ describe("Order of turns", () => {
       row.kind === "answer" ? `answer ${row.requestId}` : row.content,
     );
 
-  test("shows a cut answer of the history as stopped until it runs again", () => {
+  test("shows a cut answer of the history as stopped", () => {
     const cut: Turn = { ...answer(2), complete: false, outcome: "stopped", code: "not_running" };
     const stateOf = (thread: Thread) =>
       createGrouper()(thread).flatMap((row) => (row.kind === "answer" ? [row.state] : []));
