@@ -23,16 +23,20 @@ const toLine = (line: string): readonly DiffLine[] => {
   return sign === undefined ? [] : [{ sign, text: line.slice(1) }];
 };
 
-/** A page must react in the meantime. */
+/** The page reacts in the meantime. Texts that differ more are shown one after the other. */
 const maxMs = 50;
 
-/** @returns Undefined if one of the texts is too long, or they differ too much. */
+/** @returns Undefined if one of the texts is too long. */
 export function diffBlocks(before: string, after: string): readonly DiffBlock[] | undefined {
   const lines = linesOf(after);
   if (Math.max(lines.length, linesOf(before).length) > maxDiffLines) return undefined;
   const options = { context: 3, timeout: maxMs };
   const patch = structuredPatch("", "", before, after, "", "", options);
-  if (!patch) return undefined;
+  if (!patch) {
+    const removed = linesOf(before).map((text) => ({ sign: "-", text }) as const);
+    const added = lines.map((text) => ({ sign: "+", text }) as const);
+    return [{ kind: "shown", lines: [...removed, ...added] }];
+  }
   const blocks: DiffBlock[] = [];
   let at = 0;
   const fold = (end: number): void => {

@@ -76,9 +76,7 @@ function FileDiff({ path, old, new: changed, cut }: DiffProps): JSX.Element {
       </header>
       {cut || !blocks ? (
         <p class="muted">
-          {cut
-            ? "The change is too large."
-            : `They differ too much, or have over ${maxDiffLines} lines.`}
+          {cut ? "The change is too large." : `The file has more than ${maxDiffLines} lines.`}
         </p>
       ) : (
         <div class="lines" dir="ltr" tabIndex={0} role="group" aria-label={`Change of ${path}`}>
