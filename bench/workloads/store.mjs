@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { interleave } from "../rounds.mjs";
 import { median, readings } from "../report.mjs";
 
@@ -99,6 +100,53 @@ async function timesOf(count, call) {
   return found.sort((a, b) => a - b);
 }
 
+/** Milliseconds by which timers are late while nothing else happens. */
+const resolutionMs = 1;
+
+/** Runs a function, and returns how late the event loop was in the meantime, in milliseconds.
+ *  @template T @param {() => Promise<T>} run */
+async function latenessDuring(run) {
+  const delay = monitorEventLoopDelay({ resolution: resolutionMs });
+  delay.enable();
+  const result = await run();
+  delay.disable();
+  const late = (/** @type {number} */ ns) => Math.max(0, ns / 1e6 - resolutionMs);
+  const [p99, p999] = [99, 99.9].map((share) => late(delay.percentile(share)));
+  return { result, p99, p999, max: late(delay.max) };
+}
+
+/** Appends 2,000 messages a second in 100 sessions, each followed by its reply.
+ *  @param {number} seconds */
+async function paced(seconds) {
+  const home = await mkdtemp(path.join(tmpdir(), "doorward-store-"));
+  const { store, release } = await openStore(home, "process");
+  const batchOf = createWriter(100);
+  const total = Math.ceil(2_000 * seconds);
+  try {
+    const late = await latenessDuring(async () => {
+      const began = performance.now();
+      const open = new Set();
+      for (let sent = 0; sent < total;) {
+        const due = Math.min(total, Math.floor((performance.now() - began) * 2));
+        if (due > sent) {
+          const written = write(store, batchOf((due - sent) * 2)).finally(() =>
+            open.delete(written),
+          );
+          open.add(written);
+          sent = due;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      await Promise.all(open);
+    });
+    return [late.p99, late.p999];
+  } finally {
+    await store.close();
+    await release();
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
 const p95 = (/** @type {number[]} */ sorted) => sorted[Math.floor(sorted.length * 0.95)] ?? NaN;
 const resident = () => process.memoryUsage.rss() / 2 ** 20;
 
@@ -146,9 +194,15 @@ async function measureLarge(messages, conversations) {
       store.history.search(words[words.length - 1 - at]),
     );
     const after = resident();
+    // Everything but what is open is too much.
+    const limits = { keepDays: 0, maxBytes: 1 };
+    const retention = await latenessDuring(() => store.retain(limits, () => false));
     await store.close();
     await release();
-    return { seconds, size, opened, lists, titles, pages, loads, frequent, rare, before, after };
+    return {
+      ...{ seconds, size, opened, lists, titles, pages, loads, frequent, rare, before, after },
+      retention,
+    };
   } finally {
     await rm(home, { recursive: true, force: true });
   }
@@ -176,19 +230,28 @@ export async function measureStore({ rounds, seconds, count, deadline }) {
   const [messages, conversations] = [count(1_000_000), count(10_000)];
   const large = await measureLarge(messages, conversations);
   const timed = [
-    ["open", large.opened, 50],
-    ["list, 50 conversations", large.lists, 50],
-    ["list, filtered by title", large.titles, 50],
-    ["page of 50 turns", large.pages, 20],
-    ["state of one session", large.loads, 20],
-    ["search, two frequent words", large.frequent, 500],
-    ["search, a rare word", large.rare, 500],
+    ["open, p95", large.opened, 50],
+    ["list, 50 conversations, p95", large.lists, 50],
+    ["list, filtered by title, p95", large.titles, 50],
+    ["page of 50 turns, p95", large.pages, 20],
+    ["state of one session, p95", large.loads, 20],
+    ["search, two frequent words, p95", large.frequent, 500],
+    ["search, a rare word, p95", large.rare, 500],
   ];
   const megabytes = (large.size / 2 ** 20).toFixed(0);
   console.log(`${messages} messages in ${conversations} conversations: ${megabytes} MiB,`);
   console.log(`written and indexed in ${large.seconds.toFixed(0)} s; resident memory`);
   console.log(
     `${large.before.toFixed(0)} MiB before and ${large.after.toFixed(0)} after the calls\n`,
+  );
+  const { result: deleted, max } = large.retention;
+  console.log(`retention deleted ${deleted} conversations\n`);
+  const late = await interleave(rounds, [() => paced(seconds * 4)], deadline);
+  const [p99s, p999s] = [0, 1].map((at) => (late[0] ?? []).map((sample) => sample[at] ?? NaN));
+  timed.push(
+    ["longest step of retention", [max], 5],
+    ["event loop late at 2,000 messages/s, p99", p99s ?? [], 10],
+    ["event loop late at 2,000 messages/s, p99.9", p999s ?? [], 50],
   );
   console.log(
     readings(
@@ -200,7 +263,7 @@ export async function measureStore({ rounds, seconds, count, deadline }) {
     ),
   );
   return timed.map(([what, values, aim]) => ({
-    what: `${String(what)}, p95`,
+    what: String(what),
     aim: Number(aim),
     bound: /** @type {const} */ ("at most"),
     values: [p95(/** @type {number[]} */ (values)), median(/** @type {number[]} */ (values))].slice(
