@@ -15,13 +15,14 @@ const alone = [
 
 const longest = [
   "e2e/client",
-  "day",
+  "browser/conversations",
+  "chat-details",
   "start-and-stop",
-  "walk-budget",
+  "browser/chat",
   "overview",
-  "lists",
+  "browser/ask",
+  "browser/settings",
   "e2e/program",
-  "life",
   "forms",
 ];
 

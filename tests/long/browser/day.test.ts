@@ -6,15 +6,15 @@ import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { describe, afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { freePort } from "../e2e/free-port.ts";
+import { freePort } from "../../e2e/free-port.ts";
 import {
   enablePico,
   finishSetup,
   sessionCookie,
   startLauncher,
   type RunningLauncher,
-} from "../e2e/launcher.ts";
-import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
+} from "../../e2e/launcher.ts";
+import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
 
 let browser: Browser;
 let launcher: RunningLauncher;

@@ -2,7 +2,7 @@
 import type { AddressInfo } from "node:net";
 import type { Response } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { hasBrowser, skipWithoutBrowser } from "./browser.ts";
+import { hasBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
 import {
   connected,
   ends,
@@ -15,8 +15,8 @@ import {
   stopButton,
   write,
   type LaunchedChat,
-} from "./chat-launcher.ts";
-import { startPlainProxy, startRelay } from "./networks.ts";
+} from "../../browser/chat-launcher.ts";
+import { startPlainProxy, startRelay } from "../../browser/networks.ts";
 
 let chat: LaunchedChat;
 

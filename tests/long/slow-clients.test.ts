@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { createFolder } from "../../support/sqlite-store.ts";
-import { startProtocols, tokens, type ProtocolService } from "../../support/protocol-service.ts";
+import { createFolder } from "../support/sqlite-store.ts";
+import { startProtocols, tokens, type ProtocolService } from "../support/protocol-service.ts";
 
 const sockets: Socket[] = [];
 afterEach(() => {
