@@ -16,6 +16,7 @@ const gone = (page: Page): Promise<void> =>
 const answers: Readonly<Record<string, object>> = {
   "/api/sessions": fewer,
   "/api/tokens": { tokens },
+  "/api/questions": { questions: [] },
 };
 
 /** Rejects all requests with 401 until a sign-in. */
