@@ -38,6 +38,8 @@ export interface ConformanceRunOptions {
 
 /** A peer whose waits end with an error after a timeout. */
 export interface ObservedPeer extends Pick<Peer, "session" | "say" | "typing" | "reply" | "leave"> {
+  /** Connects another client of this session. */
+  another?(): Promise<ObservedPeer>;
   /** Waits for the oldest event of these kinds; earlier events of other kinds are skipped. */
   sees<W extends PeerEvent["what"]>(...kinds: W[]): Promise<Extract<PeerEvent, { what: W }>>;
 }
@@ -128,6 +130,9 @@ function observePeer(peer: Peer, timeoutMs: number): ObservedPeer {
     say: (content) => peer.say(content),
     ...(peer.typing && { typing: (on: boolean) => peer.typing!(on) }),
     ...(peer.reply && { reply: (id: string, content: string) => peer.reply!(id, content) }),
+    ...(peer.another && {
+      another: async () => observePeer(await peer.another!(), timeoutMs),
+    }),
     leave: () => peer.leave(),
     sees: (...kinds) =>
       withTimeout(timeoutMs, `the peer to see "${kinds.join('" or "')}"`, find(kinds)) as never,
@@ -252,6 +257,11 @@ export interface Peer {
    * the network does not tell to which message a peer replies.
    */
   reply?(id: string, content: string): Awaitable<unknown>;
+  /**
+   * Connects another client to the session of this peer. Omit it if a session has one client by
+   * its nature.
+   */
+  another?(): Awaitable<Peer>;
   /** Waits for the next event, in the order of arrival. */
   next(): Promise<PeerEvent>;
   /** Disconnects the peer, and resolves when the channel has noticed. */

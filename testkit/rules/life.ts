@@ -38,6 +38,25 @@ export const lifeRules = {
     await says(run, staying, "me too");
   },
 
+  async "serves every client of a session until the last has left"(run) {
+    const peer = await run.join();
+    if (!peer.another) return;
+    const other = await peer.another();
+    claim(other.session === peer.session, "another() connected a client in another session");
+    await send(run, peer, "for both");
+    for (const each of [peer, other]) {
+      const { content } = await each.sees("create");
+      claim(content === "for both", `a client of the session saw "${content}"`);
+    }
+    for (const each of [peer, other]) await says(run, each, "from either");
+    await other.leave();
+    await send(run, peer, "for the rest");
+    claim((await peer.sees("create")).content === "for the rest", "the other client saw another");
+    await says(run, peer, "still here");
+    const isIdle = run.idle.waiting.includes(peer.session);
+    claim(!isIdle, "it called sessionIdle() while a client of the session was connected");
+  },
+
   async "notices that a peer has left"(run) {
     if (!run.capabilities.presence) return;
     const peer = await run.join();

@@ -262,8 +262,7 @@ describe("pico channel", () => {
   };
   let count = 0;
 
-  async function peer(channel: URL): Promise<Peer> {
-    const session = `peer-${(count += 1)}`;
+  async function peer(channel: URL, session = `peer-${(count += 1)}`): Promise<Peer> {
     const client = await connectTestClient(channel, { token: testTokens.pico, session });
     return {
       session,
@@ -283,6 +282,7 @@ describe("pico channel", () => {
           on: type === "typing.start",
         } as unknown as PeerEvent;
       },
+      another: () => peer(channel, session),
       leave: () => client.close(),
     };
   }

@@ -39,6 +39,8 @@ export const mutations = {
   ignoresRemove: "does not remove messages",
   typingStays: "never hides the typing indicator",
   repeatsIds: "counts its sessions and messages from one again after a restart",
+  newestOnly: "sends messages to the newest client of a session only",
+  idleEarly: "reports a session as idle when the first of its clients leaves",
   logsToken: "logs the token of a connection",
 } as const;
 
@@ -56,7 +58,7 @@ type TcpShape = {
 
 /** The sockets that have given the token, by session. */
 class Connections {
-  private readonly bySession = new Map<string, Socket>();
+  private readonly bySession = new Map<string, Set<Socket>>();
   private readonly all = new Set<Socket>();
   private readonly mutation: Mutation | undefined;
 
@@ -71,20 +73,27 @@ class Connections {
 
   join(session: string, socket: Socket, left: () => void): void {
     this.all.add(socket);
-    this.bySession.set(session, socket);
+    const isAlone = this.mutation === "newestOnly" || !this.bySession.has(session);
+    if (isAlone) this.bySession.set(session, new Set());
+    const sockets = this.bySession.get(session)!.add(socket);
     socket.on("close", () => {
-      if (!["keepsDead", "throwsOnDead"].includes(this.mutation!)) this.bySession.delete(session);
+      if (["keepsDead", "throwsOnDead"].includes(this.mutation!)) return left();
+      sockets.delete(socket);
+      if (sockets.size === 0) this.bySession.delete(session);
+      if (sockets.size > 0 && this.mutation !== "idleEarly") return;
       if (this.mutation !== "silentLeave") left();
     });
   }
 
   /** @returns False if the session has no connection. */
   write(session: string, frame: Frame): boolean {
-    const socket = this.bySession.get(session);
-    if (socket?.destroyed && this.mutation === "throwsOnDead") throw new Error("socket is closed");
-    const sockets = this.mutation === "broadcasts" ? [...this.bySession.values()] : [socket];
-    for (const each of sockets) each?.write(`${JSON.stringify(frame)}\n`);
-    return socket !== undefined;
+    const own = [...(this.bySession.get(session) ?? [])];
+    if (this.mutation === "throwsOnDead" && own.some(({ destroyed }) => destroyed))
+      throw new Error("socket is closed");
+    const all = [...this.bySession.values()].flatMap((sockets) => [...sockets]);
+    for (const socket of this.mutation === "broadcasts" ? all : own)
+      socket.write(`${JSON.stringify(frame)}\n`);
+    return own.length > 0;
   }
 
   close(): void {
@@ -178,7 +187,7 @@ function readLines(socket: Socket, take: (line: string) => void, mutation?: Muta
   });
 }
 
-/** Creates the channel. The first line of a connection is its token. */
+/** Creates the channel. The first line of a connection is its token, and a session to return to. */
 export function tcp(mutation?: Mutation): Plugin<TcpShape> {
   return {
     name: "tcp",
@@ -203,12 +212,13 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
         connections.accept(socket);
         const cancel = after(authenticationMs, () => socket.destroy());
         let session: string | undefined;
-        async function authenticate(token: string): Promise<void> {
+        async function authenticate(line: string): Promise<void> {
+          const [token = "", wanted] = line.split(" ");
           const isRight = mutation === "anyToken" || (await needs.tokens.verify("tcp", token));
           if (isRight === false) return void socket.destroy();
           cancel();
           if (mutation === "logsToken") log.debug({ attempt: { token } }, "a peer has joined");
-          const own = (session = `s${(sessions += 1)}`);
+          const own = (session = wanted ?? `s${(sessions += 1)}`);
           connections.join(own, socket, () => inlet.sessionIdle(own));
           socket.write(`${JSON.stringify({ session })}\n`);
         }
@@ -238,24 +248,25 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
 }
 
 /** Connects and sends the token. */
-async function open(port: number, token: string) {
+async function open(port: number, ...words: string[]) {
   const socket = connect(port, "127.0.0.1").on("error", () => undefined);
   const events = createQueue<Frame>(60_000);
   readLines(socket, (line) => events.push(JSON.parse(line) as Frame));
   await once(socket, "connect");
   const write = (value: unknown): boolean => socket.write(`${JSON.stringify(value)}\n`);
-  socket.write(`${token}\n`);
+  socket.write(`${words.join(" ")}\n`);
   return { socket, events, write };
 }
 
 /** Connects a client with the right token. */
-export async function joinTcp(port: number): Promise<Peer> {
-  const { socket, events, write } = await open(port, tcpToken);
+export async function joinTcp(port: number, wanted: string[] = []): Promise<Peer> {
+  const { socket, events, write } = await open(port, tcpToken, ...wanted);
   const { session } = (await events.next("the session")) as { session: string };
   return {
     session,
     say: (say) => write({ say }),
     typing: (typing) => write({ typing }),
+    another: () => joinTcp(port, [session]),
     next: async () => (await events.next("an event")) as unknown as PeerEvent,
     async leave() {
       socket.end();
