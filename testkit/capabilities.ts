@@ -54,6 +54,12 @@ export interface ChannelCapabilities {
    * @defaultValue false
    */
   readonly keepsMessages?: boolean;
+  /**
+   * Whether two kernels can serve the network in parallel. Declare false if they would share an
+   * account or a room. A network that keeps messages is not checked.
+   * @defaultValue true
+   */
+  readonly twoKernels?: boolean;
 }
 
 /** The capabilities of a network that does everything. */
@@ -69,4 +75,5 @@ export const defaultCapabilities: Required<ChannelCapabilities> = {
   authentication: true,
   acknowledgements: false,
   keepsMessages: false,
+  twoKernels: true,
 };

@@ -2,6 +2,7 @@
 import { AsyncResource, createHook, executionAsyncId } from "node:async_hooks";
 import { connect, type Socket } from "node:net";
 import { once } from "node:events";
+import type { AnyPlugin } from "../kernel/index.ts";
 
 /** Type of an async resource -> its name in messages. */
 const names: Readonly<Record<string, string>> = {
@@ -30,6 +31,8 @@ interface OpenResource {
 export interface OpenResources {
   /** Opens a connection to each TCP server, and sends nothing. */
   connectIdle(): Promise<readonly Socket[]>;
+  /** @returns The servers and UDP sockets that have a port, with their addresses. */
+  listeners(): readonly string[];
   /** Waits until nothing is open. @returns What is still open after `ms` milliseconds. */
   remaining(ms: number): Promise<readonly string[]>;
   /** Ends the tracking. */
@@ -65,7 +68,7 @@ function addressOf(handle: object): { port: number; host: string }[] {
   const bound: { port?: number; address?: string } = {};
   (handle as { getsockname?: (out: object) => number }).getsockname?.(bound);
   const { port, address = "" } = bound;
-  if (port === undefined) return [];
+  if (!port) return [];
   return [{ port, host: ["", "0.0.0.0", "::"].includes(address) ? "localhost" : address }];
 }
 
@@ -78,7 +81,10 @@ const isClosed = ({ handle }: OpenResource): boolean =>
  *
  * @returns The result of `start` and the resources.
  */
-export function trackResources<T>(start: () => T): { result: T; resources: OpenResources } {
+export function trackResources<T>(start: (resources: OpenResources) => T): {
+  result: T;
+  resources: OpenResources;
+} {
   const owned = new Set<number>();
   const open = new Map<number, OpenResource>();
   const hook = createHook({
@@ -108,6 +114,12 @@ export function trackResources<T>(start: () => T): { result: T; resources: OpenR
         }),
       );
     },
+    listeners: () =>
+      [...open.values()]
+        .filter(({ isServer, handle }) => isServer || handle.constructor.name === "UDP")
+        .flatMap(({ name, place, handle }) =>
+          addressOf(handle).map(({ port }) => `${name} on port ${port} (${place})`),
+        ),
     async remaining(ms) {
       const deadline = Date.now() + ms;
       const left = (): OpenResource[] => [...open.values()].filter((each) => !isClosed(each));
@@ -117,5 +129,33 @@ export function trackResources<T>(start: () => T): { result: T; resources: OpenR
     },
     end: () => void hook.disable(),
   };
-  return { result: root.runInAsyncScope(start), resources };
+  return { result: root.runInAsyncScope(() => start(resources)), resources };
 }
+
+/** Time for a channel to open what it should open later, for example after a DNS lookup. */
+const earlyMs = 25;
+
+/** Compares what listens just before the start of the channel and just after it. */
+export function createListenerWatch() {
+  let before: readonly string[] = [];
+  const watch = {
+    resources: undefined as OpenResources | undefined,
+    early: [] as readonly string[],
+    begin: (): void => void (before = watch.resources?.listeners() ?? []),
+    /** @returns The plugin that starts after the channel. */
+    endsBefore: <P extends AnyPlugin>(plugin: P): P => ({
+      ...plugin,
+      async start(scope: never) {
+        if (watch.resources) {
+          await new Promise((resolve) => void setTimeout(resolve, earlyMs));
+          const known = new Set(before);
+          watch.early = watch.resources.listeners().filter((each) => !known.has(each));
+        }
+        return plugin.start(scope) as never;
+      },
+    }),
+  };
+  return watch;
+}
+
+export type ListenerWatch = ReturnType<typeof createListenerWatch>;

@@ -15,7 +15,12 @@ import type { Tokens, TokenSecrets } from "../plugins/token-store/index.ts";
 import type { Conversations } from "../plugins/conversations/index.ts";
 import { testingErrors } from "./errors.ts";
 import { createQueue, withTimeout, type Queue } from "./client.ts";
-import { trackResources, type OpenResources } from "./open-resources.ts";
+import {
+  createListenerWatch,
+  trackResources,
+  type ListenerWatch,
+  type OpenResources,
+} from "./open-resources.ts";
 import { watchDeliveries, type RejectedDeliveries } from "./rejected-deliveries.ts";
 
 /** Shows logged values whole, with errors and their causes. */
@@ -72,6 +77,14 @@ export interface ConformanceRun {
   start(): Promise<void>;
   /** Starts the stopped kernel again, and tracks what it opens. */
   startTracked(): Promise<OpenResources>;
+  /**
+   * Starts the stopped kernel again.
+   *
+   * @returns The servers and UDP sockets that the channel opened before the application was ready.
+   */
+  startObserved(): Promise<readonly string[]>;
+  /** Starts the channel in another kernel of this process, from the same plugin. */
+  twin(): Promise<ConformanceRun>;
   stop(): Promise<void>;
   /** Ends the tracking. */
   end(): void;
@@ -83,12 +96,14 @@ function observeChannels(
   open: Set<string>,
   idle: Queue<string>,
   deliveries: RejectedDeliveries,
+  starting: () => void,
 ): Plugin<{ uses: { conversations: Conversations }; offers: { channels: Channels } }> {
   const { shape: _, ...real } = channels();
   return {
     ...real,
     async start(scope) {
       const offered = await real.start(scope as never);
+      starting();
       const attach: Channels["attach"] = (port) => {
         const inlet = offered.channels.attach(port);
         ports.push(port);
@@ -139,6 +154,24 @@ function observePeer(peer: Peer, timeoutMs: number): ObservedPeer {
   };
 }
 
+/** Starts a stopped kernel, and tracks what it opens until the signal. */
+function trackStarts(
+  start: () => Promise<unknown>,
+  watch: ListenerWatch,
+  ends: AbortSignal,
+): Pick<ConformanceRun, "startTracked" | "startObserved"> {
+  async function startTracked(): Promise<OpenResources> {
+    const { result, resources } = trackResources((opened) => {
+      watch.resources = opened;
+      return start();
+    });
+    ends.addEventListener("abort", resources.end);
+    await result;
+    return resources;
+  }
+  return { startTracked, startObserved: async () => (await startTracked(), watch.early) };
+}
+
 export async function startConformanceRun(options: ConformanceRunOptions): Promise<ConformanceRun> {
   const { channel, before, config, timeoutMs, capabilities, join, intrude } = options;
   const ports: ChannelAdapter[] = [];
@@ -148,7 +181,7 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
   const typing = createQueue<ChannelsEvents["channels:typing-changed"]>(timeoutMs);
   const receipts = createQueue<ChannelsEvents["channels:receipt-changed"]>(timeoutMs);
   const faults: string[] = [];
-  const tracked: OpenResources[] = [];
+  const ends = new AbortController();
   const deliveries = watchDeliveries();
   const { log, lines } = createCapturedLog();
   let run = (_: Message): Awaitable<void> => undefined;
@@ -156,8 +189,10 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
     messages.push(message);
     return run(message);
   });
+  const watch = createListenerWatch();
+  const observed = observeChannels(ports, open, idle, deliveries, watch.begin);
   const kernel = createKernel<readonly [ReturnType<typeof channels>]>([] as never, {
-    plugins: [...before, observeChannels(ports, open, idle, deliveries), channel, taking],
+    plugins: [...before, observed, channel, watch.endsBefore(taking)],
     config,
     log,
   });
@@ -174,7 +209,9 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
   };
   const begin = <T>(what: string, step: Awaitable<T>): Promise<T> =>
     withTimeout(timeoutMs, what, Promise.resolve(step));
-  await begin("the start", kernel.start()).catch((error: unknown) => {
+  const start = (): Promise<unknown> => begin("the start", kernel.start());
+  const starts = trackStarts(start, watch, ends.signal);
+  await start().catch((error: unknown) => {
     deliveries.end();
     throw error;
   });
@@ -203,19 +240,15 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
     join: async () =>
       observePeer(await begin("a peer to join", join(services as never)), timeoutMs),
     intrude: intrude && (() => begin("a stranger", intrude(services as never))),
-    start: () => begin("the start", kernel.start()),
-    async startTracked() {
-      const { result, resources } = trackResources(() => kernel.start());
-      tracked.push(resources);
-      await begin("the start", result);
-      return resources;
-    },
+    start: async () => void (await start()),
+    ...starts,
+    twin: () => startConformanceRun(options),
     async stop() {
       await begin("the stop", kernel.stop({ timeoutMs: timeoutMs * 2 }));
     },
     end() {
       deliveries.end();
-      for (const resources of tracked) resources.end();
+      ends.abort();
     },
   };
 }

@@ -112,6 +112,42 @@ export const lifeRules = {
     claim(remaining.length === 0, `after the stop it still has ${remaining.join(", ")}`);
   },
 
+  async "listens only when the application is ready"(run) {
+    await run.stop();
+    const early = await run.startObserved();
+    claim(early.length === 0, `its start() opened ${early.join(", ")}; listen in onReady(step)`);
+    await says(run, await run.join(), "now");
+  },
+
+  async "shares no state with another kernel of the process"(run) {
+    const { keepsMessages, twoKernels } = run.capabilities;
+    if (keepsMessages || !twoKernels) return;
+    const peer = await run.join();
+    const twin = await run.twin().catch(({ message }: Error) => {
+      throw new Error(
+        `a second kernel cannot start it: ${message} Use port 0 in the test, or declare ` +
+          "capabilities: { twoKernels: false } if two kernels cannot share the network",
+      );
+    });
+    try {
+      const other = await twin.join();
+      const pairs = [[run, peer] as const, [twin, other] as const];
+      for (const [own, each] of pairs) await says(own, each, `hello from "${each.session}"`);
+      for (const [index, [own, each]] of pairs.entries()) {
+        await send(own, each, `for kernel ${index}`);
+        const { content } = await each.sees("create");
+        claim(content === `for kernel ${index}`, "a peer saw a message of another kernel");
+      }
+      await other.leave();
+    } finally {
+      await twin.stop().finally(() => void twin.end());
+    }
+    await says(run, peer, "the other kernel has stopped");
+    await send(run, peer, "still here");
+    claim((await peer.sees("create")).content === "still here", "the peer saw another message");
+    claim(run.messages.waiting.length === 0, "a message of another kernel was delivered");
+  },
+
   async "gives no message the id of an earlier one after a restart"(run) {
     if (run.capabilities.keepsMessages) return; // A network that keeps messages may repeat one.
     const seen = new Set<string>();

@@ -45,6 +45,7 @@ const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
   deliversTwice: [
     "rejects peers without permission",
     "serves every client of a session until the last has left",
+    "shares no state with another kernel of the process",
     "gives no message the id of an earlier one after a restart",
     "delivers peer messages complete, once, with an id and a time",
     "keeps the order of peer messages",
@@ -80,6 +81,9 @@ const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
   repeatsIds: ["gives no message the id of an earlier one after a restart"],
   newestOnly: ["serves every client of a session until the last has left"],
   idleEarly: ["serves every client of a session until the last has left"],
+  listensEarly: ["listens only when the application is ready"],
+  sharedSessions: ["shares no state with another kernel of the process"],
+  sharedInlet: ["shares no state with another kernel of the process"],
   logsToken: ["keeps tokens out of the log"],
 };
 
@@ -135,8 +139,8 @@ describe("runChannelConformance", () => {
 });
 
 describe("mutations", () => {
-  test("number 32", () => {
-    expect(Object.keys(mutations)).toHaveLength(32);
+  test("number 35", () => {
+    expect(Object.keys(mutations)).toHaveLength(35);
     expect(Object.keys(caughtBy)).toEqual(Object.keys(mutations));
     expect(channelRules).toEqual(expect.arrayContaining(Object.values(caughtBy).flat()));
   });

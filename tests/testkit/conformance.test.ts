@@ -19,8 +19,8 @@ import { createModelChannel, type Breaks } from "../support/paper-peer.ts";
 const [briefMs, longMs] = [300, 20_000];
 
 const noop = (): void => undefined;
-/** A paper peer leaves without a sign, and needs no token. */
-const paperCapabilities = { presence: false, authentication: false } as const;
+/** A paper peer leaves without a sign, and needs no token. The peers share a paper. */
+const paperCapabilities = { presence: false, authentication: false, twoKernels: false } as const;
 
 async function verdict(
   breaks: Breaks,

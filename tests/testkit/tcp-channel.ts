@@ -41,6 +41,9 @@ export const mutations = {
   repeatsIds: "counts its sessions and messages from one again after a restart",
   newestOnly: "sends messages to the newest client of a session only",
   idleEarly: "reports a session as idle when the first of its clients leaves",
+  listensEarly: "listens in its start()",
+  sharedSessions: "keeps its sessions in a variable of the module",
+  sharedInlet: "keeps its inlet in a variable of the plugin",
   logsToken: "logs the token of a connection",
 } as const;
 
@@ -140,7 +143,7 @@ function createAdapter(connections: Connections, mutation: Mutation | undefined)
 }
 
 interface Reader {
-  readonly inlet: ChannelHandle;
+  readonly inlet: () => ChannelHandle;
   readonly now: () => number;
   readonly mutation: Mutation | undefined;
   readonly connections: Connections;
@@ -152,7 +155,7 @@ function createLineReader({ inlet, now, mutation, connections, isTaking }: Reade
   let count = 0;
   return (session: string, line: string): void => {
     const { say, typing } = JSON.parse(line) as { say?: string; typing?: boolean };
-    if (typing !== undefined && mutation !== "deafToTyping") inlet.typing(session, typing);
+    if (typing !== undefined && mutation !== "deafToTyping") inlet().typing(session, typing);
     if (say === undefined || !isTaking()) return;
     count += 1;
     const message = {
@@ -168,8 +171,8 @@ function createLineReader({ inlet, now, mutation, connections, isTaking }: Reade
       const frame = { what: "error", code: codeOf(error) };
       if (mutation !== "hidesErrors") connections.write(session, frame);
     };
-    inlet.deliver(message).catch(report);
-    if (mutation === "deliversTwice") inlet.deliver(message).catch(report);
+    inlet().deliver(message).catch(report);
+    if (mutation === "deliversTwice") inlet().deliver(message).catch(report);
   };
 }
 
@@ -189,19 +192,23 @@ function readLines(socket: Socket, take: (line: string) => void, mutation?: Muta
 
 /** Creates the channel. The first line of a connection is its token, and a session to return to. */
 export function tcp(mutation?: Mutation): Plugin<TcpShape> {
+  const shared: { inlet?: ChannelHandle } = {};
+  const sharedConnections = new Connections(mutation);
   return {
     name: "tcp",
     api: 1,
     needs: { channels: true, tokens: true },
     async start({ needs, clock, after, log, onReady, onStop }) {
       await needs.tokens.claim("tcp");
-      const connections = new Connections(mutation);
+      const connections =
+        mutation === "sharedSessions" ? sharedConnections : new Connections(mutation);
       const inlet = needs.channels.attach(createAdapter(connections, mutation));
+      if (mutation === "sharedInlet") shared.inlet = inlet;
       let taking = false;
       let sessions = 0;
       const isTaking = (): boolean => taking;
       const read = createLineReader({
-        inlet,
+        inlet: () => (mutation === "sharedInlet" ? shared.inlet! : inlet),
         now: () => clock.now(),
         mutation,
         connections,
@@ -237,8 +244,10 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
         if (mutation === "openListener") server.unref();
         else if (server.listening) await new Promise((resolve) => void server.close(resolve));
       });
+      const listen = () => once(server.listen(0, "127.0.0.1"), "listening");
+      if (mutation === "listensEarly") await listen();
       onReady(async () => {
-        await once(server.listen(0, "127.0.0.1"), "listening");
+        if (mutation !== "listensEarly") await listen();
         taking = true;
         return () => void (taking = false);
       });
