@@ -12,9 +12,10 @@ import {
 import { inboundRules } from "./rules/inbound.ts";
 import { lifeRules } from "./rules/life.ts";
 import { outboundRules } from "./rules/outbound.ts";
+import { wireRules } from "./rules/wire.ts";
 
 /** Each rule runs with a kernel of its own. The names are part of the public interface. */
-const conformanceRules = { ...lifeRules, ...inboundRules, ...outboundRules };
+const conformanceRules = { ...lifeRules, ...inboundRules, ...outboundRules, ...wireRules };
 
 /** The name of a rule. */
 export type ChannelRule = keyof typeof conformanceRules;

@@ -33,6 +33,8 @@ export interface OpenResources {
   connectIdle(): Promise<readonly Socket[]>;
   /** @returns The servers and UDP sockets that have a port, with their addresses. */
   listeners(): readonly string[];
+  /** Whether the code that runs belongs to the tracked call, or to what it started. */
+  isOwn(): boolean;
   /** Waits until nothing is open. @returns What is still open after `ms` milliseconds. */
   remaining(ms: number): Promise<readonly string[]>;
   /** Ends the tracking. */
@@ -120,6 +122,7 @@ export function trackResources<T>(start: (resources: OpenResources) => T): {
         .flatMap(({ name, place, handle }) =>
           addressOf(handle).map(({ port }) => `${name} on port ${port} (${place})`),
         ),
+    isOwn: () => owned.has(executionAsyncId()),
     async remaining(ms) {
       const deadline = Date.now() + ms;
       const left = (): OpenResource[] => [...open.values()].filter((each) => !isClosed(each));

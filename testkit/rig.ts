@@ -21,6 +21,7 @@ import {
   type ListenerWatch,
   type OpenResources,
 } from "./open-resources.ts";
+import { tapWire, type Wire } from "./wire.ts";
 import { watchDeliveries, type RejectedDeliveries } from "./rejected-deliveries.ts";
 
 /** Shows logged values whole, with errors and their causes. */
@@ -83,6 +84,8 @@ export interface ConformanceRun {
    * @returns The servers and UDP sockets that the channel opened before the application was ready.
    */
   startObserved(): Promise<readonly string[]>;
+  /** Starts the stopped kernel again, and observes the bytes that the channel receives. */
+  startOnWire(): Promise<Wire>;
   /** Starts the channel in another kernel of this process, from the same plugin. */
   twin(): Promise<ConformanceRun>;
   stop(): Promise<void>;
@@ -159,7 +162,7 @@ function trackStarts(
   start: () => Promise<unknown>,
   watch: ListenerWatch,
   ends: AbortSignal,
-): Pick<ConformanceRun, "startTracked" | "startObserved"> {
+): Pick<ConformanceRun, "startTracked" | "startObserved" | "startOnWire"> {
   async function startTracked(): Promise<OpenResources> {
     const { result, resources } = trackResources((opened) => {
       watch.resources = opened;
@@ -169,7 +172,15 @@ function trackStarts(
     await result;
     return resources;
   }
-  return { startTracked, startObserved: async () => (await startTracked(), watch.early) };
+  return {
+    startTracked,
+    startObserved: async () => (await startTracked(), watch.early),
+    async startOnWire() {
+      const wire = tapWire(await startTracked());
+      ends.addEventListener("abort", wire.end);
+      return wire;
+    },
+  };
 }
 
 export async function startConformanceRun(options: ConformanceRunOptions): Promise<ConformanceRun> {

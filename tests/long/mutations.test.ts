@@ -50,15 +50,26 @@ const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
     "delivers peer messages complete, once, with an id and a time",
     "keeps the order of peer messages",
     "delivers messages while an accepted one is still worked on",
+    "reads bytes that arrive cut or joined anywhere",
+    "takes and shows nothing before a client has permission",
   ],
   oneId: [
     "gives no message the id of an earlier one after a restart",
     "delivers peer messages complete, once, with an id and a time",
   ],
-  trimsText: ["delivers peer messages complete, once, with an id and a time"],
+  trimsText: [
+    "delivers peer messages complete, once, with an id and a time",
+    "reads bytes that arrive cut or joined anywhere",
+  ],
   secondsTime: ["delivers peer messages complete, once, with an id and a time"],
-  splitsBytes: ["delivers peer messages complete, once, with an id and a time"],
-  reversesOrder: ["keeps the order of peer messages"],
+  splitsBytes: [
+    "delivers peer messages complete, once, with an id and a time",
+    "reads bytes that arrive cut or joined anywhere",
+  ],
+  reversesOrder: [
+    "keeps the order of peer messages",
+    "reads bytes that arrive cut or joined anywhere",
+  ],
   ownIds: [
     "shows sent messages complete, once, in order, under the receipt id",
     "updates a message in place, up to its final text",
@@ -84,6 +95,19 @@ const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
   listensEarly: ["listens only when the application is ready"],
   sharedSessions: ["shares no state with another kernel of the process"],
   sharedInlet: ["shares no state with another kernel of the process"],
+  decodesChunks: ["reads bytes that arrive cut or joined anywhere"],
+  needsWholeLines: [
+    "reads bytes that arrive cut or joined anywhere",
+    "bounds what a connection sends without an end",
+  ],
+  oneLinePerSegment: [
+    "keeps the order of peer messages",
+    "reads bytes that arrive cut or joined anywhere",
+  ],
+  takesEarly: ["takes and shows nothing before a client has permission"],
+  queuesEarly: ["takes and shows nothing before a client has permission"],
+  showsToAll: ["takes and shows nothing before a client has permission"],
+  endlessLine: ["bounds what a connection sends without an end"],
   logsToken: ["keeps tokens out of the log"],
 };
 
@@ -139,8 +163,8 @@ describe("runChannelConformance", () => {
 });
 
 describe("mutations", () => {
-  test("number 35", () => {
-    expect(Object.keys(mutations)).toHaveLength(35);
+  test("number 42", () => {
+    expect(Object.keys(mutations)).toHaveLength(42);
     expect(Object.keys(caughtBy)).toEqual(Object.keys(mutations));
     expect(channelRules).toEqual(expect.arrayContaining(Object.values(caughtBy).flat()));
   });

@@ -44,6 +44,13 @@ export const mutations = {
   listensEarly: "listens in its start()",
   sharedSessions: "keeps its sessions in a variable of the module",
   sharedInlet: "keeps its inlet in a variable of the plugin",
+  decodesChunks: "decodes the bytes of each segment on their own",
+  needsWholeLines: "takes each segment for whole lines",
+  oneLinePerSegment: "reads the first line of a segment only",
+  takesEarly: "takes messages before the token",
+  queuesEarly: "keeps messages before the token, and delivers them after it",
+  showsToAll: "sends messages to connections without a token as well",
+  endlessLine: "keeps a line without an end",
   logsToken: "logs the token of a connection",
 } as const;
 
@@ -52,6 +59,7 @@ export type Mutation = keyof typeof mutations;
 
 export const tcpToken = "tcp-correct-horse-battery-staple";
 const authenticationMs = 5_000;
+const maxLineLength = 1_000_000;
 
 type Frame = Readonly<Record<string, unknown>>;
 type TcpShape = {
@@ -93,8 +101,10 @@ class Connections {
     const own = [...(this.bySession.get(session) ?? [])];
     if (this.mutation === "throwsOnDead" && own.some(({ destroyed }) => destroyed))
       throw new Error("socket is closed");
-    const all = [...this.bySession.values()].flatMap((sockets) => [...sockets]);
-    for (const socket of this.mutation === "broadcasts" ? all : own)
+    const known = [...this.bySession.values()].flatMap((sockets) => [...sockets]);
+    const strangers = [...this.all].filter((socket) => !known.includes(socket));
+    const all = { broadcasts: known, showsToAll: [...own, ...strangers] };
+    for (const socket of all[this.mutation as keyof typeof all] ?? own)
       socket.write(`${JSON.stringify(frame)}\n`);
     return own.length > 0;
   }
@@ -183,9 +193,12 @@ function readLines(socket: Socket, take: (line: string) => void, mutation?: Muta
   socket.on("data", (bytes: Buffer) => {
     if (mutation === "splitsBytes")
       for (let at = 0; at < bytes.length; at += 5) rest += bytes.subarray(at, at + 5).toString();
-    else rest += decoder.write(bytes);
+    else rest += mutation === "decodesChunks" ? bytes.toString() : decoder.write(bytes);
     const lines = rest.split("\n");
     rest = lines.pop()!;
+    if (rest.length > maxLineLength && mutation !== "endlessLine") return void socket.destroy();
+    if (mutation === "needsWholeLines") rest = "";
+    if (mutation === "oneLinePerSegment") lines.splice(1);
     for (const line of mutation === "reversesOrder" ? lines.toReversed() : lines) take(line);
   });
 }
@@ -219,8 +232,15 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
         connections.accept(socket);
         const cancel = after(authenticationMs, () => socket.destroy());
         let session: string | undefined;
+        const early: string[] = [];
+        let hasTried = false;
         async function authenticate(line: string): Promise<void> {
           const [token = "", wanted] = line.split(" ");
+          if (line.startsWith("{") && !hasTried) {
+            if (mutation === "takesEarly") return read("early", line);
+            if (mutation === "queuesEarly") return void early.push(line);
+          }
+          hasTried = true;
           const isRight = mutation === "anyToken" || (await needs.tokens.verify("tcp", token));
           if (isRight === false) return void socket.destroy();
           cancel();
@@ -228,6 +248,7 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
           const own = (session = wanted ?? `s${(sessions += 1)}`);
           connections.join(own, socket, () => inlet.sessionIdle(own));
           socket.write(`${JSON.stringify({ session })}\n`);
+          for (const each of early) read(own, each);
         }
         readLines(
           socket,
