@@ -12,10 +12,17 @@ import {
 import { inboundRules } from "./rules/inbound.ts";
 import { lifeRules } from "./rules/life.ts";
 import { outboundRules } from "./rules/outbound.ts";
+import { questionRules } from "./rules/questions.ts";
 import { wireRules } from "./rules/wire.ts";
 
 /** Each rule runs with a kernel of its own. The names are part of the public interface. */
-const conformanceRules = { ...lifeRules, ...inboundRules, ...outboundRules, ...wireRules };
+const conformanceRules = {
+  ...lifeRules,
+  ...inboundRules,
+  ...outboundRules,
+  ...questionRules,
+  ...wireRules,
+};
 
 /** The name of a rule. */
 export type ChannelRule = keyof typeof conformanceRules;

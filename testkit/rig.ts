@@ -9,6 +9,7 @@ import {
   type Channels,
   type ChannelsEvents,
   type Message,
+  type QuestionOption,
 } from "../plugins/channels/index.ts";
 import { defaultCapabilities, type ChannelCapabilities } from "./capabilities.ts";
 import type { Tokens, TokenSecrets } from "../plugins/token-store/index.ts";
@@ -43,7 +44,10 @@ export interface ConformanceRunOptions {
 }
 
 /** A peer whose waits end with an error after a timeout. */
-export interface ObservedPeer extends Pick<Peer, "session" | "say" | "typing" | "reply" | "leave"> {
+export interface ObservedPeer extends Pick<
+  Peer,
+  "session" | "say" | "typing" | "reply" | "press" | "leave"
+> {
   /** Connects another client of this session. */
   another?(): Promise<ObservedPeer>;
   /** Waits for the oldest event of these kinds; earlier events of other kinds are skipped. */
@@ -148,6 +152,9 @@ function observePeer(peer: Peer, timeoutMs: number): ObservedPeer {
     say: (content) => peer.say(content),
     ...(peer.typing && { typing: (on: boolean) => peer.typing!(on) }),
     ...(peer.reply && { reply: (id: string, content: string) => peer.reply!(id, content) }),
+    ...(peer.press && {
+      press: (id: string, option: QuestionOption) => peer.press!(id, option),
+    }),
     ...(peer.another && {
       another: async () => observePeer(await peer.another!(), timeoutMs),
     }),
@@ -301,6 +308,11 @@ export interface Peer {
    * the network does not tell to which message a peer replies.
    */
   reply?(id: string, content: string): Awaitable<unknown>;
+  /**
+   * Presses the button of this option at the question with this id, as `next` has returned it.
+   * The button may be gone. Omit it if the channel shows no buttons.
+   */
+  press?(id: string, option: QuestionOption): Awaitable<unknown>;
   /**
    * Connects another client to the session of this peer. Omit it if a session has one client by
    * its nature.

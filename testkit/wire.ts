@@ -9,7 +9,7 @@ const events = ["net.server.socket", "net.client.socket"] as const;
 const joinMs = 10;
 
 /** How the bytes arrive: as the network has them, one by one, or several writes as one chunk. */
-export type WireMode = "whole" | "cut" | "joined";
+type WireMode = "whole" | "cut" | "joined";
 
 /** The TCP sockets of the channel under test. */
 export interface Wire {

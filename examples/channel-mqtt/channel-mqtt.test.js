@@ -81,6 +81,7 @@ describe("MQTT channel", { skip }, () => {
       session,
       say,
       leave,
+      press: (id, option) => say({ answer: { id, option: option.id } }),
       next: async () => {
         const frame = await next();
         return { ...frame, what: words[frame.type], inReplyTo: frame.in_reply_to };

@@ -52,13 +52,22 @@ describe("Telegram channel", () => {
         config: { "channels.telegram": { api_url: api.url, allow: ["1001", "1002"] } },
         join() {
           const id = (count += 1);
-          const { say, events } = api.user(count === 1_003 ? 1_001 : id);
+          const { say, events, press } = api.user(count === 1_003 ? 1_001 : id);
+          const cards = new Map();
           return {
             session: String(id),
             say,
             reply: (message, text) =>
               say(text, { reply_to_message: { message_id: Number(message) } }),
-            next: async () => toPeerEvent(await events.next("an event")),
+            press(message, { label }) {
+              const button = cards.get(message)?.find(({ text }) => text === label);
+              if (button) press(message, button.callback_data);
+            },
+            async next() {
+              const event = await events.next("an event");
+              if (event.buttons) cards.set(event.id, event.buttons);
+              return toPeerEvent(event);
+            },
             leave() {},
           };
         },

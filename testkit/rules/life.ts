@@ -140,7 +140,7 @@ export const lifeRules = {
       }
       await other.leave();
     } finally {
-      await twin.stop().finally(() => void twin.end());
+      await twin.stop().finally(() => twin.end());
     }
     await says(run, peer, "the other kernel has stopped");
     await send(run, peer, "still here");

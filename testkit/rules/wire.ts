@@ -88,7 +88,10 @@ export const wireRules = {
       for (const bytes of [words, permission]) {
         for (const socket of sockets)
           if (bytes.length > 0 && !socket.destroyed) await writes(run, wire, socket, bytes);
-        claim(run.messages.waiting.length === 0, "it delivered what came before the permission");
+        claim(
+          run.messages.waiting.length === 0,
+          "it delivered a message from before the permission",
+        );
       }
     } finally {
       for (const socket of sockets) socket.destroy();

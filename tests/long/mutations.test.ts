@@ -74,6 +74,9 @@ const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
     "shows sent messages complete, once, in order, under the receipt id",
     "updates a message in place, up to its final text",
     "removes a message",
+    "shows a question, and its answer",
+    "settles a question once, with the button that was pressed first",
+    "answers a question from its own buttons only",
   ],
   broadcasts: [
     "serves the other peers after one has left",
@@ -85,8 +88,16 @@ const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
     "does not report a message without peers as written",
   ],
   hidesErrors: ["reports an error if the application rejects a message"],
-  newOnUpdate: ["updates a message in place, up to its final text"],
-  dropsUpdates: ["updates a message in place, up to its final text"],
+  newOnUpdate: [
+    "updates a message in place, up to its final text",
+    "shows a question, and its answer",
+    "answers a question from its own buttons only",
+    "never allows what an expired question asked",
+  ],
+  dropsUpdates: [
+    "updates a message in place, up to its final text",
+    "shows a question, and its answer",
+  ],
   ignoresRemove: ["removes a message"],
   typingStays: ["shows typing, and ignores it in sessions without peers"],
   repeatsIds: ["gives no message the id of an earlier one after a restart"],
@@ -108,6 +119,20 @@ const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
   queuesEarly: ["takes and shows nothing before a client has permission"],
   showsToAll: ["takes and shows nothing before a client has permission"],
   endlessLine: ["bounds what a connection sends without an end"],
+  noQuestionText: [
+    "shows a question, and its answer",
+    "settles a question once, with the button that was pressed first",
+    "answers a question from its own buttons only",
+    "never allows what an expired question asked",
+  ],
+  firstButton: ["settles a question once, with the button that was pressed first"],
+  lastPress: ["settles a question once, with the button that was pressed first"],
+  newestQuestion: [
+    "answers a question from its own buttons only",
+    "never allows what an expired question asked",
+  ],
+  anySession: ["answers a question from its own buttons only"],
+  keepsCards: ["shows a question, and its answer"],
   logsToken: ["keeps tokens out of the log"],
 };
 
@@ -163,8 +188,8 @@ describe("runChannelConformance", () => {
 });
 
 describe("mutations", () => {
-  test("number 42", () => {
-    expect(Object.keys(mutations)).toHaveLength(42);
+  test("number 48", () => {
+    expect(Object.keys(mutations)).toHaveLength(48);
     expect(Object.keys(caughtBy)).toEqual(Object.keys(mutations));
     expect(channelRules).toEqual(expect.arrayContaining(Object.values(caughtBy).flat()));
   });

@@ -51,6 +51,12 @@ export const mutations = {
   queuesEarly: "keeps messages before the token, and delivers them after it",
   showsToAll: "sends messages to connections without a token as well",
   endlessLine: "keeps a line without an end",
+  noQuestionText: "shows the buttons of a question without its text",
+  firstButton: "takes each button for the first one",
+  lastPress: "answers a question with the last of several presses",
+  newestQuestion: "answers the newest question of the session, from any button",
+  anySession: "answers questions of other sessions",
+  keepsCards: "does not show the answer of a question",
   logsToken: "logs the token of a connection",
 } as const;
 
@@ -114,7 +120,44 @@ class Connections {
   }
 }
 
-function createAdapter(connections: Connections, mutation: Mutation | undefined): ChannelAdapter {
+/** Answers questions. A press that does not count is ignored. */
+function createPresses(inlet: () => ChannelHandle, mutation: Mutation | undefined) {
+  /** Message -> its session and its last press. */
+  const cards = new Map<string, { session: string; option: string }>();
+  let newest = "";
+  return {
+    shown(session: string, id: string): void {
+      cards.set(id, { session, option: "" });
+      newest = id;
+    },
+    press(session: string, id: string, option: string): void {
+      const card = cards.get(id);
+      if (!card) return;
+      const answer = (): void => {
+        const chosen = { firstButton: "yes", lastPress: card.option }[mutation as string] ?? option;
+        void inlet()
+          .answer(
+            mutation === "anySession" ? card.session : session,
+            mutation === "newestQuestion" ? newest : id,
+            { option: chosen },
+            { id: session },
+          )
+          .catch(() => undefined);
+      };
+      card.option = option;
+      if (mutation === "lastPress") setTimeout(answer, 200);
+      else answer();
+    },
+  };
+}
+
+type Presses = ReturnType<typeof createPresses>;
+
+function createAdapter(
+  connections: Connections,
+  mutation: Mutation | undefined,
+  presses: Presses,
+): ChannelAdapter {
   let count = 0;
   const ownId = (id: string): string => (mutation === "ownIds" ? `own-${(count += 1)}` : id);
   const cut = (text: string): string => (mutation === "cutsLong" ? text.slice(0, 30_000) : text);
@@ -125,14 +168,18 @@ function createAdapter(connections: Connections, mutation: Mutation | undefined)
   }
   const adapter: ChannelAdapter = {
     name: "tcp",
-    send: (session, id, { content, kind, inReplyTo }) =>
-      write(session, id, {
+    send(session, id, { content, kind, inReplyTo, question }) {
+      if (question) presses.shown(session, id);
+      return write(session, id, {
         what: "create",
         id: ownId(id),
-        content: cut(content),
+        content: question && mutation === "noQuestionText" ? "?" : cut(content),
+        ...(question && { buttons: question.options?.map((option) => option.id) }),
         ...(mutation !== "noKind" && { kind, inReplyTo }),
-      }),
-    update(session, id, { content, final }) {
+      });
+    },
+    update(session, id, { content, final, question }) {
+      if (question && mutation === "keepsCards") return { id, status: "written" };
       if (mutation === "dropsUpdates") return { id, status: "written" };
       const what = mutation === "newOnUpdate" ? "create" : "update";
       return write(session, id, { what, id, content, ...(mutation !== "noFinal" && { final }) });
@@ -154,6 +201,7 @@ function createAdapter(connections: Connections, mutation: Mutation | undefined)
 
 interface Reader {
   readonly inlet: () => ChannelHandle;
+  readonly presses: Presses;
   readonly now: () => number;
   readonly mutation: Mutation | undefined;
   readonly connections: Connections;
@@ -161,10 +209,16 @@ interface Reader {
 }
 
 /** Reads the lines of a session that has given the token. */
-function createLineReader({ inlet, now, mutation, connections, isTaking }: Reader) {
+function createLineReader({ inlet, presses, now, mutation, connections, isTaking }: Reader) {
   let count = 0;
   return (session: string, line: string): void => {
-    const { say, typing } = JSON.parse(line) as { say?: string; typing?: boolean };
+    const { say, typing, press, option } = JSON.parse(line) as {
+      say?: string;
+      typing?: boolean;
+      press?: string;
+      option?: string;
+    };
+    if (press !== undefined) presses.press(session, press, String(option));
     if (typing !== undefined && mutation !== "deafToTyping") inlet().typing(session, typing);
     if (say === undefined || !isTaking()) return;
     count += 1;
@@ -198,7 +252,7 @@ function readLines(socket: Socket, take: (line: string) => void, mutation?: Muta
     rest = lines.pop()!;
     if (rest.length > maxLineLength && mutation !== "endlessLine") return void socket.destroy();
     if (mutation === "needsWholeLines") rest = "";
-    if (mutation === "oneLinePerSegment") lines.splice(1);
+    if (mutation === "oneLinePerSegment" && lines[0]?.includes("say")) lines.splice(1);
     for (const line of mutation === "reversesOrder" ? lines.toReversed() : lines) take(line);
   });
 }
@@ -215,13 +269,16 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
       await needs.tokens.claim("tcp");
       const connections =
         mutation === "sharedSessions" ? sharedConnections : new Connections(mutation);
-      const inlet = needs.channels.attach(createAdapter(connections, mutation));
+      const presses = createPresses((): ChannelHandle => inlet, mutation);
+      const adapter = createAdapter(connections, mutation, presses);
+      const inlet: ChannelHandle = needs.channels.attach(adapter);
       if (mutation === "sharedInlet") shared.inlet = inlet;
       let taking = false;
       let sessions = 0;
       const isTaking = (): boolean => taking;
       const read = createLineReader({
         inlet: () => (mutation === "sharedInlet" ? shared.inlet! : inlet),
+        presses,
         now: () => clock.now(),
         mutation,
         connections,
@@ -296,6 +353,7 @@ export async function joinTcp(port: number, wanted: string[] = []): Promise<Peer
     session,
     say: (say) => write({ say }),
     typing: (typing) => write({ typing }),
+    press: (press, { id }) => write({ press, option: id }),
     another: () => joinTcp(port, [session]),
     next: async () => (await events.next("an event")) as unknown as PeerEvent,
     async leave() {
