@@ -85,7 +85,7 @@ function checkValues(schema: FormSchema, values: unknown): Readonly<Record<strin
     if (!Object.hasOwn(schema.properties, name))
       invalid(`values.${name.slice(0, 64)}`, "the form has no such field");
     checkField(`values.${name}`, value, schema.properties[name]!);
-    checked.set(name, value);
+    checked.set(name, typeof value === "string" ? value.toWellFormed() : value);
   }
   for (const name of schema.required ?? [])
     if (!checked.has(name)) invalid(`values.${name}`, "a value is required");

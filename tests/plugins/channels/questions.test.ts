@@ -111,6 +111,26 @@ describe("Questions", () => {
     );
   });
 
+  test("repairs half characters in the texts of a form", async () => {
+    const results: QuestionResult[] = [];
+    const properties = { name: { type: "string" } } as const;
+    await asking(
+      async ({ ask }) =>
+        void results.push(
+          await ask({ kind: "form", content: "Name?", schema: { type: "object", properties } }),
+        ),
+      async ({ channel, calls }) => {
+        deliver(channel, channel.message({ id: "m" }));
+        await turn();
+        const [open] = calls.questions();
+        const answer = { values: { name: "a\ud800" } };
+        await calls.answer(to, open!.id, answer, ann, "dashboard");
+        await turn();
+        expect(results).toMatchObject([{ outcome: "answered", values: { name: "a\ufffd" } }]);
+      },
+    );
+  });
+
   test("settles once when several people answer in the same step", async () => {
     await asking(
       async ({ ask }) => void (await ask(approval)),
