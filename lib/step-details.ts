@@ -35,7 +35,7 @@ export type StepState = "pending" | "running" | "completed" | "failed";
 
 /** One step of a plan. */
 export interface PlanEntry {
-  /** What is to be done, in one line of at most 1,000 characters. */
+  /** The step in one line of at most 1,000 characters. */
   readonly content: string;
   /** How important it is, for display. */
   readonly priority?: "high" | "medium" | "low";

@@ -39,6 +39,7 @@ export async function startFakeApi({ port = 0 } = {}) {
   /** Checks and keeps the buttons of a message. @param {string} key @param {any} [markup] */
   function keep(key, markup) {
     const before = keyboards.get(key) ?? "";
+    /** @type {{ callback_data: string }[][]} */
     const rows = markup?.inline_keyboard ?? [];
     const isTooLong = rows.flat().some((button) => Buffer.byteLength(button.callback_data) > 64);
     if (isTooLong) return failure(400, "Bad Request: BUTTON_DATA_INVALID");

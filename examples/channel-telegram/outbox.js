@@ -17,7 +17,7 @@ const maxTypingRepeats = 60;
 const marks = { thought: "\u{1F4AD} ", tool_calls: "\u{1F527} " };
 
 /**
- * @typedef {{ content: string, kind?: "thought" | "tool_calls", inReplyTo?: string, final?: boolean, question?: import("./buttons.js").Question }} Outgoing
+ * @typedef {{ content: string, kind?: "thought" | "tool_calls" | "plan", inReplyTo?: string, final?: boolean, question?: import("./buttons.js").Question }} Outgoing
  * @typedef {import("doorward/plugins/channels").Receipt} Receipt
  * @typedef {{ session: string, id: string, text: string, isLast: boolean }} Edit
  * @typedef {Pick<import("doorward").Scope<{}>, "clock" | "after" | "log">} Tools
