@@ -158,7 +158,7 @@ class RequestGate implements Gate {
     const asked = (request.headers["access-control-request-headers"] ?? "").toLowerCase();
     const names = asked.split(",").map((name) => name.trim());
     return {
-      "Access-Control-Allow-Methods": "GET, POST",
+      "Access-Control-Allow-Methods": "DELETE, GET, HEAD, POST",
       "Access-Control-Allow-Headers": names.filter(isAllowedHeader).join(", "),
       "Access-Control-Max-Age": "600",
     };

@@ -15,10 +15,16 @@ const text = "%PDF-1.7 text";
 async function start({
   media = {},
   identify,
-}: { media?: object | null; identify?: NonNullable<HttpOptions["identify"]> } = {}) {
+  config = {},
+}: {
+  media?: object | null;
+  identify?: NonNullable<HttpOptions["identify"]>;
+  config?: object;
+} = {}) {
   const home = await mkdtemp(join(tmpdir(), "doorward-files-"));
   const service = await startProtocols({
     home,
+    config,
     ...(media && { media }),
     ...(identify && { identify }),
   });
@@ -142,6 +148,27 @@ describe("upload of a file", () => {
     expect((await say(id, { headers: { "x-user": "bob" } })).status).toBe(404);
     expect((await say(id, { headers: { "x-user": "ann" } })).status).toBe(200);
     expect(await statusOf("ann")).toBe(200);
+  });
+});
+
+describe("page of another origin", () => {
+  const ask = (origin: string) => ({
+    method: "OPTIONS",
+    headers: { origin, "access-control-request-method": "DELETE" },
+  });
+
+  test("deletes its file if the origin is allowed", async () => {
+    const origin = "https://app.example";
+    const { call, upload } = await start({ config: { allow_origins: [origin] } });
+    const { json } = await upload();
+    const path = `/v1/files/${String(json!["id"])}`;
+    const asked = await call(path, ask(origin));
+    expect(asked.headers.get("access-control-allow-methods")).toBe("DELETE, GET, HEAD, POST");
+    expect(asked.headers.get("access-control-allow-origin")).toBe(origin);
+    const deleted = await call(path, { method: "DELETE", headers: { origin } });
+    expect(deleted.json).toMatchObject({ deleted: true });
+    const other = await call(path, ask("https://other.example"));
+    expect([other.status, other.headers.get("access-control-allow-methods")]).toEqual([403, null]);
   });
 });
 
