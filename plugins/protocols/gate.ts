@@ -64,14 +64,18 @@ export interface Gate {
   enter(): () => void;
 }
 
-const exposedHeaders = "x-doorward-session, x-doorward-ignored, x-request-id, retry-after";
+const exposedHeaders =
+  "x-doorward-session, x-doorward-ignored, x-request-id, retry-after, " +
+  "accept-ranges, content-disposition, content-range, etag";
 /** Headers that clients of the protocols send from pages. */
 const allowedHeaders = new Set([
   "authorization",
   "content-type",
   "http-referer",
   "idempotency-key",
+  "if-range",
   "openai-beta",
+  "range",
   "x-conversation-id",
   "x-openwebui-chat-id",
   "x-title",

@@ -1,5 +1,6 @@
 // Shared by the plugins that offer the pico channel through HTTP protocols of other products.
 export { toAnswerResponse } from "../pico-server/http/post-answer.ts";
+export { downloadRoutes } from "./downloads.ts";
 export { answerQuestions, type ClientAnswer } from "./answers.ts";
 export { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "./config.ts";
 export { isCut, missingTokenText, statusOf, toEndRefusal, toPlainError } from "./errors.ts";
@@ -24,7 +25,7 @@ export {
   type RunReader,
   type TextKind,
 } from "./follower.ts";
-export { readImage, toDataUrl, toMarkdown } from "./media.ts";
+export { readImage, toDataUrl, toMarkdown, type FileUrl } from "./media.ts";
 export {
   isAllowed,
   markOfLast,

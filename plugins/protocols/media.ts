@@ -25,19 +25,23 @@ export function readImage(url: string): Media | undefined {
 
 const plainName = (name: string): string => name.replace(/[\p{Cc}[\]\\]/gu, " ").trim();
 
-/**
- * Returns the address of a file, with its bytes if it has them. A stored file has a path on this
- * server, which needs the channel token.
- */
-export function toDataUrl({ type, bytes, url, id }: Media): string {
+/** Returns the path at which the clients of a protocol download a stored file. */
+export type FileUrl = (id: string) => string;
+
+/** Histories name a stored file by its path in the channel. */
+const channelPath = /^\/(?:[^?#]{0,512}\/)?pico\/media\/(m_[0-9a-f]{48})$/;
+
+/** Returns the address of a file, with its bytes if it has them. */
+export function toDataUrl({ type, bytes, url = "", id }: Media, fileUrl: FileUrl): string {
   if (bytes) return `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
-  return url ?? (id === undefined ? "" : `/pico/media/${id}`);
+  const stored = id ?? channelPath.exec(url)?.[1];
+  return stored === undefined ? url : fileUrl(stored);
 }
 
 /** Formats an attachment as a Markdown image or link. */
-export function toMarkdown(media: Media): string {
+export function toMarkdown(media: Media, fileUrl: FileUrl): string {
   const { type, filename } = media;
-  const target = toDataUrl(media).replace(
+  const target = toDataUrl(media, fileUrl).replace(
     /[\s()<>]/g,
     (unit) => `%${unit.charCodeAt(0).toString(16).padStart(2, "0")}`,
   );

@@ -9,6 +9,7 @@ import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
 import { ClientCalls } from "./client-calls.ts";
 import { createGate } from "./gate.ts";
+import type { FileUrl } from "./media.ts";
 import { refuse, stoppingRefusal } from "./refusal.ts";
 import { Runs } from "./runs.ts";
 import type { ProtocolServerOptions } from "./server.ts";
@@ -48,6 +49,8 @@ interface ProtocolOptions {
   readonly path: string;
   /** The path below which clients upload files of any size. */
   readonly uploadPath?: string;
+  /** Returns the path of a file of an answer. */
+  readonly filePath: FileUrl;
   /** Prefix of the environment variables that error messages name. */
   readonly envPrefix: string;
   /** @param prefix - Undefined if the token store does not read the environment. */
@@ -70,6 +73,8 @@ export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions 
   readonly calls: ClientCalls;
   /** Files of messages; undefined if messages carry images only. */
   readonly media: MediaFiles | undefined;
+  /** Returns the address of a file of an answer, on this server. */
+  readonly fileUrl: FileUrl;
   /**
    * Begins to serve requests.
    *
@@ -142,6 +147,7 @@ export async function startProtocol<C extends CommonConfig>(
     channels,
     calls,
     media: scope.uses.media,
+    fileUrl: (id) => http.url(options.filePath(id)),
     gate: createGate({ http, tokens, clock, log, token: name, clientTitle, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
     serve: (server, mistakes = []) => serve(http, server, { path, uploadPath, mistakes }),

@@ -39,7 +39,7 @@ export interface JsonReply {
 
 /** One method of an address. `run` returns undefined after it has written the response itself. */
 export interface Route {
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: "GET" | "HEAD" | "POST" | "DELETE";
   run(call: Call): Promise<JsonReply | undefined>;
 }
 
@@ -116,7 +116,7 @@ export class ProtocolServer {
       const stopsOnClose = this.readDisconnect(request);
       let leave: Release | undefined;
       const enter = (): void => void (leave ??= gate.enter());
-      if (route.method === "GET") enter();
+      if (route.method === "GET" || route.method === "HEAD") enter();
       try {
         const call = { request, response, cors, access, stopsOnClose, enter };
         const body = await route.run(call);

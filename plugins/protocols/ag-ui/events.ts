@@ -12,6 +12,7 @@ import {
   toEndRefusal,
   toFacts,
   type EventWriter,
+  type FileUrl,
   type RunEnd,
   type RunMessage,
   type RunQuestion,
@@ -63,7 +64,14 @@ const toResultMessage = ({ id, result = "", error }: ToolCall) => ({
 const hasResult = ({ result, error }: ToolCall): boolean =>
   result !== undefined || error !== undefined;
 
+interface RunOptions {
+  readonly fileUrl: FileUrl;
+  /** Messages that the client may have in part; they begin with a snapshot. */
+  readonly present?: readonly RunMessage[] | undefined;
+}
+
 export class RunEvents implements RunReader {
+  private readonly fileUrl: FileUrl;
   private readonly events: EventWriter;
   private readonly input: RunInput;
   private readonly sent = new Map<string, SentMessage>();
@@ -77,9 +85,9 @@ export class RunEvents implements RunReader {
   /** Messages of the answer that the client may have sent along. */
   private readonly answered = new Set<string>();
 
-  /** @param present - Messages that the client may have in part; they begin with a snapshot. */
-  constructor(events: EventWriter, input: RunInput, present?: readonly RunMessage[]) {
+  constructor(events: EventWriter, input: RunInput, { fileUrl, present }: RunOptions) {
     this.events = events;
+    this.fileUrl = fileUrl;
     this.input = input;
     const { threadId, runId } = input;
     this.event({ type: "RUN_STARTED", threadId, runId, protocolVersion });
@@ -125,7 +133,7 @@ export class RunEvents implements RunReader {
     for (const each of media) {
       const { type, filename } = each;
       const name = filename !== undefined && { filename };
-      const value = { messageId, type, url: toDataUrl(each), ...name };
+      const value = { messageId, type, url: toDataUrl(each, this.fileUrl), ...name };
       this.event({ type: "CUSTOM", name: "doorward.attachment", value });
     }
   }

@@ -57,6 +57,7 @@ export function agUi({
         name: "ag_ui",
         clientTitle: "AG-UI client",
         path: "/ag-ui",
+        filePath: (id) => `/ag-ui/files/${id}`,
         envPrefix,
         admitsPages: true,
         missingToken: agUiErrors.AG_UI_TOKEN_MISSING,

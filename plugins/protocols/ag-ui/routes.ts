@@ -4,6 +4,7 @@ import type { QuestionSettlement } from "../../channels/index.ts";
 import {
   answerQuestions,
   decodeName,
+  downloadRoutes,
   openEvents,
   prepareTurn,
   sessionOf,
@@ -13,6 +14,7 @@ import {
   withBody,
   type Call,
   type EventWriter,
+  type FileUrl,
   type JsonObject,
   type JoinedRun,
   type JsonReply,
@@ -25,6 +27,7 @@ import type { AgUiConfig } from "./config.ts";
 import { RunEvents } from "./events.ts";
 import { parseInput, type RunInput } from "./input.ts";
 
+const filePath = /^\/ag-ui\/files\/(m_[0-9a-f]{48})$/;
 const stopPath = /^\/ag-ui\/([^/]+)\/stop$/;
 
 /** Question -> its settlement; undefined if there is no such question. */
@@ -38,12 +41,18 @@ interface StreamFields {
 /** Whether the client sends a message of the user, and not only answers. */
 const isNewMessage = ({ messages }: RunInput): boolean => messages.at(-1)?.role === "user";
 
+interface BeginOptions {
+  readonly fileUrl: FileUrl;
+  readonly present: readonly RunMessage[] | undefined;
+  readonly settled: Settled;
+}
+
 function begin(
   events: EventWriter,
   input: RunInput,
-  { present, settled }: { present: readonly RunMessage[] | undefined; settled: Settled },
+  { fileUrl, present, settled }: BeginOptions,
 ): RunEvents {
-  const reader = new RunEvents(events, input, present);
+  const reader = new RunEvents(events, input, { fileUrl, present });
   for (const [id, settlement] of settled) reader.noteSettled(id, settlement);
   return reader;
 }
@@ -57,8 +66,10 @@ class RunRoutes {
     this.protocol = protocol;
   }
 
-  readonly find = (path: string): Route | undefined => {
+  readonly find = (path: string): Route | readonly Route[] | undefined => {
     if (path === "/ag-ui") return { method: "POST", run: (call) => this.run(call) };
+    const [, file] = filePath.exec(path) ?? [];
+    if (file !== undefined) return downloadRoutes(this.protocol, file);
     const [, encoded] = stopPath.exec(path) ?? [];
     if (encoded === undefined) return undefined;
     return { method: "POST", run: (call) => this.stop(call, encoded) };
@@ -122,7 +133,8 @@ class RunRoutes {
         isParallel: true,
         skipsSent: isJoined,
         endsOn: () => true,
-        open: (events) => begin(events, input, { present, settled }),
+        open: (events) =>
+          begin(events, input, { fileUrl: this.protocol.fileUrl, present, settled }),
       });
     } catch (error) {
       // The session has the message already, and its answer is no longer kept.
@@ -135,7 +147,8 @@ class RunRoutes {
   /** Replies to a request without a new message and without an answer in progress. */
   private repeat(call: Call, input: RunInput, settled: Settled): undefined {
     const events = openEvents(this.protocol, call);
-    begin(events, input, { present: [], settled }).over({
+    const { fileUrl } = this.protocol;
+    begin(events, input, { fileUrl, present: [], settled }).over({
       outcome: "completed",
       finishReason: "stop",
       messages: 0,
@@ -161,4 +174,4 @@ export const createRoutes = (protocol: Protocol<AgUiConfig>) => new RunRoutes(pr
 /** Says what there is instead of an address without a route. */
 export const explainAddress = (_path: string, address: string): string =>
   `There is nothing at this address. The URL for clients is ${address}. ` +
-  "Doorward serves POST /ag-ui and POST /ag-ui/THREAD/stop.";
+  "Doorward serves POST /ag-ui, POST /ag-ui/THREAD/stop and GET /ag-ui/files/ID.";

@@ -6,6 +6,7 @@ import {
   toDataUrl,
   toEndRefusal,
   type EventWriter,
+  type FileUrl,
   type RunEnd,
   type RunQuestion,
   type RunReader,
@@ -45,14 +46,21 @@ function stepOf({ title, kind, state, details, locations }: ToolCall): object | 
   return Object.keys(step).length > 0 ? step : undefined;
 }
 
+interface ChunkOptions {
+  readonly fileUrl: FileUrl;
+  /** The answers of the page, whose message goes on. */
+  readonly continued?: Continued | undefined;
+}
+
 export class ChunkReader implements RunReader {
   private readonly events: EventWriter;
   private readonly parts = new Map<string, Part>();
   private readonly cards: CardChunks;
+  private readonly fileUrl: FileUrl;
 
-  /** @param continued - The answers of the page, whose message goes on. */
-  constructor(events: EventWriter, messageId: string, continued?: Continued) {
+  constructor(events: EventWriter, messageId: string, { fileUrl, continued }: ChunkOptions) {
     this.events = events;
+    this.fileUrl = fileUrl;
     this.chunk({ type: "start", messageId });
     const write = (chunk: object): void => this.chunk(chunk);
     // A text does not continue in another step.
@@ -91,8 +99,10 @@ export class ChunkReader implements RunReader {
 
   attachments(_id: string, media: readonly Media[]): void {
     this.cards.beginStep();
-    for (const each of media)
-      this.chunk({ type: "file", url: toDataUrl(each), mediaType: mediaTypeOf(each) });
+    for (const each of media) {
+      const url = toDataUrl(each, this.fileUrl);
+      this.chunk({ type: "file", url, mediaType: mediaTypeOf(each) });
+    }
   }
 
   /** The page executes nothing: the application has called the tool. */

@@ -57,6 +57,7 @@ export function aiSdk({
         name: "ai_sdk",
         clientTitle: "AI SDK client",
         path: "/ai",
+        filePath: (id) => `/ai/files/${id}`,
         envPrefix,
         admitsPages: true,
         missingToken: aiSdkErrors.AI_SDK_TOKEN_MISSING,

@@ -1,6 +1,6 @@
 // Converts the turns of a conversation to the messages that a page shows.
 import type { Turn } from "../../conversations/index.ts";
-import { toDataUrl } from "../index.ts";
+import { toDataUrl, type FileUrl } from "../index.ts";
 import type { Question } from "../../channels/index.ts";
 import { askTool, titleOf, toInput } from "./cards.ts";
 import { mediaTypeOf } from "./chunks.ts";
@@ -28,7 +28,10 @@ function toOpenCard(id: string, content: string, question: Question): object {
   };
 }
 
-function toParts({ id, content, question, kind, complete, attachments = [] }: Turn): object[] {
+function toParts(
+  { id, content, question, kind, complete, attachments = [] }: Turn,
+  fileUrl: FileUrl,
+): object[] {
   if (kind === "tool_calls") return [];
   // A reloaded page can answer.
   if (question?.state === "open" && question.durable === undefined)
@@ -37,7 +40,7 @@ function toParts({ id, content, question, kind, complete, attachments = [] }: Tu
   const state = complete === false ? "streaming" : "done";
   const files = attachments.map((media) => ({
     type: "file",
-    url: toDataUrl(media),
+    url: toDataUrl(media, fileUrl),
     mediaType: mediaTypeOf(media),
     ...(media.filename !== undefined && { filename: media.filename }),
   }));
@@ -65,6 +68,7 @@ function nameQuestion(messages: UiMessage[], requestId: string): void {
 export function toUiMessages(
   turns: readonly Turn[],
   answerIdOf: (requestId: string) => string,
+  fileUrl: FileUrl,
 ): readonly object[] {
   const messages: UiMessage[] = [];
   for (const turn of turns) {
@@ -74,10 +78,10 @@ export function toUiMessages(
     const isAnswer = role === "assistant" && inReplyTo !== undefined;
     const id = isAnswer ? answerIdOf(inReplyTo) : turn.id;
     const known = messages.find((message) => message.id === id);
-    if (known) known.parts.push(...toParts(turn));
+    if (known) known.parts.push(...toParts(turn, fileUrl));
     else {
       if (isAnswer) nameQuestion(messages, inReplyTo);
-      messages.push({ id, role, parts: toParts(turn), isNamed: false });
+      messages.push({ id, role, parts: toParts(turn, fileUrl), isNamed: false });
     }
   }
   return messages.map(({ isNamed: _, ...message }) => message);

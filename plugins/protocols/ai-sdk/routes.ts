@@ -2,6 +2,7 @@
 import {
   answerQuestions,
   decodeName,
+  downloadRoutes,
   isCut,
   markOfLast,
   openEvents,
@@ -31,6 +32,7 @@ import { toUiMessages } from "./messages.ts";
 import { assertChat, continuedId, parseChat, type ChatRequest } from "./request.ts";
 
 const chatPath = /^\/ai\/chat\/([^/]+)\/(stream|stop|messages|answer)$/;
+const filePath = /^\/ai\/files\/(m_[0-9a-f]{48})$/;
 /** A page that has received the end does not need it again, but it may have lost it on the way. */
 const replayMs = 10_000;
 const maxTurns = 200;
@@ -59,8 +61,10 @@ class ChatRoutes {
     this.protocol = protocol;
   }
 
-  readonly find = (path: string): Route | undefined => {
+  readonly find = (path: string): Route | readonly Route[] | undefined => {
     if (path === "/ai/chat") return { method: "POST", run: (call) => this.send(call) };
+    const [, file] = filePath.exec(path) ?? [];
+    if (file !== undefined) return downloadRoutes(this.protocol, file);
     const [, encoded, address] = chatPath.exec(path) ?? [];
     if (encoded === undefined) return undefined;
     const run = async (call: Call): Promise<JsonReply | undefined> => {
@@ -111,7 +115,7 @@ class ChatRoutes {
       });
     const events = openEvents(protocol, { ...call, cors: { ...call.cors, ...streamHeaders } });
     const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
-    new ChunkReader(events, messageId, continued).over(end);
+    new ChunkReader(events, messageId, { fileUrl: protocol.fileUrl, continued }).over(end);
     return undefined;
   }
 
@@ -125,7 +129,7 @@ class ChatRoutes {
       isParallel: true,
       from,
       endsOn: () => this.protocol.config().questions === "finish",
-      open: (events) => new ChunkReader(events, id, continued),
+      open: (events) => new ChunkReader(events, id, { fileUrl: this.protocol.fileUrl, continued }),
     });
   }
 
@@ -173,7 +177,8 @@ class ChatRoutes {
   private async listMessages(session: string): Promise<JsonReply> {
     const address = { channel: "pico", session };
     const { items } = await this.protocol.channels.history(address, { limit: maxTurns });
-    return { value: { messages: toUiMessages(items, (id) => answerId(session, id)) } };
+    const toId = (id: string): string => answerId(session, id);
+    return { value: { messages: toUiMessages(items, toId, this.protocol.fileUrl) } };
   }
 }
 
@@ -184,4 +189,4 @@ export const createRoutes = (protocol: Protocol<AiSdkConfig>) => new ChatRoutes(
 export const explainAddress = (_path: string, address: string): string =>
   `There is nothing at this address. The URL for clients is ${address}/chat. ` +
   "Doorward serves POST /ai/chat, GET /ai/chat/ID/stream, POST /ai/chat/ID/stop, " +
-  "POST /ai/chat/ID/answer and GET /ai/chat/ID/messages.";
+  "POST /ai/chat/ID/answer, GET /ai/chat/ID/messages and GET /ai/files/ID.";

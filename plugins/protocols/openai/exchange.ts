@@ -14,7 +14,7 @@ import {
 } from "../index.ts";
 import type { OpenaiConfig } from "./config.ts";
 import type { Question } from "../../channels/index.ts";
-import { PlainText, type LinkOf, type TextSink } from "./plain-text.ts";
+import { PlainText, type LinkOf, type Links, type TextSink } from "./plain-text.ts";
 import { hasTimedOut } from "./retries.ts";
 
 /** How a protocol shows an answer. */
@@ -66,9 +66,10 @@ export function exchange(
     questions === "wait" || endsOn(question)
       ? undefined
       : `Waiting for an answer: ${protocol.askAddress(call.request, session, id)}`;
+  const links = { linkOf, fileUrl: protocol.fileUrl };
   const reading = { from, endsOn };
   if (!isStreamed) {
-    const options = { format, showsThoughts, linkOf, stopsOnClose, watch, reading };
+    const options = { format, showsThoughts, links, stopsOnClose, watch, reading };
     return waitForAnswer(protocol, call, joined, options);
   }
   return streamAnswer(protocol, call, joined, {
@@ -76,13 +77,13 @@ export function exchange(
     stopsOnClose,
     hidesThoughts: !showsThoughts,
     ...reading,
-    open: (events) => new PlainText(watch(format.stream(events)), showsThoughts, linkOf),
+    open: (events) => new PlainText(watch(format.stream(events)), showsThoughts, links),
   });
 }
 
 interface WaitOptions extends Pick<ExchangeOptions, "format" | "watch"> {
   readonly showsThoughts: boolean;
-  readonly linkOf: LinkOf;
+  readonly links: Links;
   readonly reading: Pick<FollowOptions, "from" | "endsOn">;
   readonly stopsOnClose: () => boolean | "later";
 }
@@ -99,7 +100,7 @@ function waitForAnswer(
   { clock, config }: Protocol<OpenaiConfig>,
   { response }: Call,
   joined: JoinedRun,
-  { format, showsThoughts, linkOf, reading, stopsOnClose, watch }: WaitOptions,
+  { format, showsThoughts, links, reading, stopsOnClose, watch }: WaitOptions,
 ): Promise<object | undefined> {
   return new Promise((resolve, reject) => {
     const { run } = joined;
@@ -139,7 +140,7 @@ function waitForAnswer(
       sink.waits?.([]);
     };
     const arm = (): void => void (timer = clock.setTimeout(onDue, config().answer_s * 1_000));
-    const reader = new PlainText(watch(sink), showsThoughts, linkOf);
+    const reader = new PlainText(watch(sink), showsThoughts, links);
     const follower = run.attach(reader, reading);
     response.once("close", onClose);
     if (response.destroyed) return onClose();

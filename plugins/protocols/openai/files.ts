@@ -2,6 +2,7 @@
 import { codeOf } from "../../../kernel/index.ts";
 import type { MediaFiles, StoredFile } from "../../media/index.ts";
 import {
+  downloadRoutes,
   sessionOf,
   toFileRefusal,
   unknownFile,
@@ -44,7 +45,7 @@ class FileRoutes {
     if (path === "/v1/files") return { method: "POST", run: (call) => this.upload(call) };
     const [, id, content] = filePath.exec(path) ?? [];
     if (id === undefined) return undefined;
-    if (content !== undefined) return { method: "GET", run: (call) => this.download(call, id) };
+    if (content !== undefined) return downloadRoutes(this.protocol, id);
     return [
       { method: "GET", run: (call) => this.show(call, id) },
       { method: "DELETE", run: (call) => this.delete(call, id) },
@@ -72,17 +73,6 @@ class FileRoutes {
 
   private async show(call: Call, id: string): Promise<JsonReply> {
     return { value: toFileObject(await this.require(call, id)) };
-  }
-
-  private async download(call: Call, id: string): Promise<undefined> {
-    const file = await this.require(call, id);
-    const { request, response, cors: headers } = call;
-    const hold = (bytes: number) => this.protocol.http.holdResponse(response, bytes);
-    try {
-      await this.media.send(file, request, response, { hold, headers });
-    } catch (error) {
-      throw toFileRefusal(this.protocol, error);
-    }
   }
 
   private async delete(call: Call, id: string): Promise<JsonReply> {

@@ -68,6 +68,7 @@ export function openai({
         name: "openai",
         clientTitle: "OpenAI client",
         path: "/v1",
+        filePath: (id) => `/v1/files/${id}/content`,
         uploadPath: "/v1/files",
         envPrefix,
         missingToken: openaiErrors.OPENAI_TOKEN_MISSING,

@@ -2,6 +2,7 @@
 import type { Media, ToolCall } from "../../channels/index.ts";
 import {
   toMarkdown,
+  type FileUrl,
   type RunEnd,
   type RunQuestion,
   type RunReader,
@@ -23,15 +24,20 @@ export type LinkOf = (question: RunQuestion) => string | undefined;
 
 const maxArguments = 2_000;
 
+export interface Links {
+  readonly linkOf: LinkOf;
+  readonly fileUrl: FileUrl;
+}
+
 export class PlainText implements RunReader {
   private readonly sink: TextSink;
   private readonly showsThoughts: boolean;
-  private readonly linkOf: LinkOf;
+  private readonly links: Links;
   /** The message that grew last, by kind. */
   private readonly latest = new Map<TextKind, string>();
 
-  constructor(sink: TextSink, showsThoughts: boolean, linkOf: LinkOf) {
-    this.linkOf = linkOf;
+  constructor(sink: TextSink, showsThoughts: boolean, links: Links) {
+    this.links = links;
     this.sink = sink;
     this.showsThoughts = showsThoughts;
   }
@@ -55,7 +61,7 @@ export class PlainText implements RunReader {
   closed(): void {}
 
   attachments(id: string, media: readonly Media[]): void {
-    for (const each of media) this.append("text", id, toMarkdown(each));
+    for (const each of media) this.append("text", id, toMarkdown(each, this.links.fileUrl));
   }
 
   /** Clients would run calls of the form that the protocol has, so they are only described. */
@@ -67,7 +73,7 @@ export class PlainText implements RunReader {
 
   asked(question: RunQuestion): void {
     const { id, content } = question;
-    const link = question.question.state === "open" ? this.linkOf(question) : undefined;
+    const link = question.question.state === "open" ? this.links.linkOf(question) : undefined;
     this.append("text", id, link === undefined ? content : `${content}\n\n${link}`);
   }
 

@@ -214,20 +214,20 @@ describe("file of an answer", () => {
     };
     return service;
   }
-  const idIn = (text: string): string => /\/pico\/media\/(m_[0-9a-f]{48})/.exec(text)?.[1] ?? "";
+  const idIn = (text: string): string => /\/files\/(m_[0-9a-f]{48})/.exec(text)?.[1] ?? "";
 
   test("reaches OpenAI clients as a link", async () => {
     const service = await startSending();
     const body = chat([{ type: "text", text: "go" }]);
     const { text: answer } = await post(service, "openai", "/v1/chat/completions", body);
-    expect(answer).toContain(`[a.csv](/pico/media/${idIn(answer)})`);
+    expect(answer).toContain(`[a.csv](/v1/files/${idIn(answer)}/content)`);
   });
 
   test("reaches the AI SDK as a part, also in the conversation", async () => {
     const service = await startSending();
     const messages = [{ id: "1", role: "user", parts: [{ type: "text", text: "go" }] }];
     const { text: answer } = await post(service, "ai_sdk", "/ai/chat", { id: "c", messages });
-    const url = `/pico/media/${idIn(answer)}`;
+    const url = `/ai/files/${idIn(answer)}`;
     const part = { type: "file", url, mediaType: "text/csv" };
     expect(answer).toContain(JSON.stringify(part));
     const address = `${service.origin}/ai/chat/c/messages`;
@@ -240,8 +240,60 @@ describe("file of an answer", () => {
     const service = await startSending();
     const body = agUi({ type: "text", text: "go" });
     const { text: answer } = await post(service, "ag_ui", "/ag-ui", body);
-    const url = `/pico/media/${idIn(answer)}`;
+    const url = `/ag-ui/files/${idIn(answer)}`;
     expect(answer).toContain(`"type":"text/csv","url":"${url}","filename":"a.csv"`);
+  });
+
+  const textPart = { type: "text", text: "go" };
+  const doors: [Door, string, object, (id: string) => string][] = [
+    ["openai", "/v1/chat/completions", chat([textPart]), (id) => `/v1/files/${id}/content`],
+    [
+      "ai_sdk",
+      "/ai/chat",
+      { id: "c", messages: [{ id: "1", role: "user", parts: [textPart] }] },
+      (id) => `/ai/files/${id}`,
+    ],
+    ["ag_ui", "/ag-ui", agUi(textPart), (id) => `/ag-ui/files/${id}`],
+  ];
+
+  test.each(doors)(
+    "is downloaded by %s with its own token",
+    async (door, path, body, addressOf) => {
+      const service = await startSending();
+      const { text: answer } = await post(service, door, path, body);
+      const address = service.origin + addressOf(idIn(answer));
+      const get = (headers = {}, method = "GET", token = tokens[door]) =>
+        fetch(address, { method, headers: { authorization: `Bearer ${token}`, ...headers } });
+      const whole = await get();
+      expect([whole.status, await whole.text()]).toEqual([200, "a,b"]);
+      expect(whole.headers.get("content-disposition")).toContain("attachment");
+      expect(whole.headers.get("content-security-policy")).toContain("sandbox");
+      const part = await get({ range: "bytes=1-", "if-range": whole.headers.get("etag")! });
+      expect([part.status, await part.text()]).toEqual([206, ",b"]);
+      const head = await get({}, "HEAD");
+      expect([head.status, head.headers.get("content-length")]).toEqual([200, "3"]);
+      expect((await get({}, "GET", tokens.pico)).status).toBe(401);
+      expect((await get({}, "DELETE")).status).toBe(405);
+    },
+  );
+
+  test.each(doors)("stays unknown to %s in sessions of others", async (door, _, __, addressOf) => {
+    const service = await start();
+    const { media } = service.kernel.services as unknown as { media: MediaFiles };
+    const get = async (id: string) => {
+      const headers = { authorization: `Bearer ${tokens[door]}` };
+      const response = await fetch(service.origin + addressOf(id), { headers });
+      return { status: response.status, text: await response.text() };
+    };
+    const none = await get(`m_${"0".repeat(48)}`);
+    expect(none.status).toBe(404);
+    for (const session of ["s", "other/s"]) {
+      const { id } = await media.put(
+        { channel: "pico", session },
+        Readable.from([Buffer.from("a")]),
+      );
+      expect(await get(id)).toEqual(none);
+    }
   });
 });
 

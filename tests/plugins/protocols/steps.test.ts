@@ -24,7 +24,7 @@ describe("AG-UI", () => {
     const { events, writer } = createSink();
     const run = new AnswerRun("r", () => undefined);
     const input = { threadId: "t", runId: "r", messages: [] };
-    run.attach(new RunEvents(writer, input as never), { isParallel: true });
+    run.attach(new RunEvents(writer, input as never, { fileUrl: String }), { isParallel: true });
     run.written("p", { ...plan, entries: running }, true);
     run.written("p", { ...plan, entries: completed }, true);
     const about = { type: "ACTIVITY_SNAPSHOT", messageId: "p", activityType: "PLAN" };
@@ -37,7 +37,7 @@ describe("AG-UI", () => {
 describe("AI SDK", () => {
   test("writes the details of a call as provider metadata", () => {
     const { events, writer } = createSink();
-    const reader = new ChunkReader(writer, "m");
+    const reader = new ChunkReader(writer, "m", { fileUrl: String });
     const details = [{ type: "diff", path: "a", new: "b" }] as const;
     const call = { id: "c", name: "edit", arguments: "{}", title: "Edit" };
     reader.toolCall(call);
