@@ -52,6 +52,9 @@ const isInline = ({ id, bytes, type }: Media): boolean =>
 export const unknownFile = (): Refusal =>
   refuse("unknown_media", "There is no file with this id. Upload it again.");
 
+const noImage = (): Refusal =>
+  refuse("invalid_file", "The file of input_image has another type. Send it as input_file.");
+
 /** Codes of the media service, for clients of protocols. */
 const codes: Readonly<Record<string, string>> = {
   file_too_large: "file_too_large",
@@ -124,7 +127,7 @@ class TurnFiles {
   }
 
   private storeOne({ id, bytes, type, filename }: Media): Promise<StoredFile> {
-    return id === undefined ? this.put(bytes!, type, filename) : this.claim(id);
+    return id === undefined ? this.put(bytes!, type, filename) : this.claim(id, type);
   }
 
   /** Clients send the same file again with each request of a conversation. */
@@ -149,14 +152,17 @@ class TurnFiles {
   }
 
   /** Takes a file of this session, or one that the client has uploaded for any of its sessions. */
-  private async claim(id: string): Promise<StoredFile> {
+  private async claim(id: string, type: string): Promise<StoredFile> {
     const { media, session } = this;
     const address = { channel: "pico", session };
     const file = await media.get(id);
     if (file?.channel !== "pico") throw unknownFile();
-    if (file.session === session) return media.use(address, id);
+    const isHere = file.session === session;
     // A host may give several people the same session.
-    if (file.sender !== this.sender || file.session !== (await this.uploads())) throw unknownFile();
+    const isUpload = !isHere && file.sender === this.sender;
+    if (!isHere && !(isUpload && file.session === (await this.uploads()))) throw unknownFile();
+    if (type === "image" && !file.inline?.startsWith("image/")) throw noImage();
+    if (isHere) return media.use(address, id);
     // The upload stays as long as messages name it.
     await media.use(file, id);
     this.known ??= media.list(address);

@@ -9,6 +9,7 @@ import {
   own,
   readCallId,
   readContent,
+  readFile,
   readFlag,
   readItems,
   readRole,
@@ -60,8 +61,39 @@ function readPart(part: JsonObject, param: string): string | Media | undefined {
   throw unsupported(`${param}.type`, `${param}.type must be input_text or input_image.`);
 }
 
-const readPartOrFile: PartReader = (part, param) =>
-  own(part, "type") === "input_file" ? readFileFields(part, param) : readPart(part, param);
+function readInputFile(part: JsonObject, param: string): Media {
+  const url = readText(part, "file_url", `${param}.file_url`);
+  if (url === undefined) return readFileFields(part, param);
+  for (const other of ["file_id", "file_data"])
+    if (readText(part, other, `${param}.${other}`) !== undefined)
+      throw unsupported(param, `${param} must have only one of file_url, file_id and file_data.`);
+  if (!/^data:/i.test(url))
+    throw refuse(
+      "invalid_file",
+      `${param}.file_url must be a data: URL. Doorward loads no files.`,
+      {
+        param: `${param}.file_url`,
+      },
+    );
+  const filename = readText(part, "filename", `${param}.filename`);
+  return readFile({ data: url, filename }, `${param}.file_url`);
+}
+
+/** Reads the id of a stored image. Its type is checked when the message takes it. */
+function readStoredImage(part: JsonObject, param: string): Media | undefined {
+  const id = readText(part, "file_id", `${param}.file_id`);
+  if (id === undefined) return undefined;
+  if ((own(part, "image_url") ?? null) !== null)
+    throw unsupported(param, `${param} must have only one of image_url and file_id.`);
+  return { type: "image", id };
+}
+
+const readPartOrFile: PartReader = (part, param) => {
+  const type = own(part, "type");
+  if (type === "input_file") return readInputFile(part, param);
+  const stored = type === "input_image" ? readStoredImage(part, param) : undefined;
+  return stored ?? readPart(part, param);
+};
 
 /** Items of the output that say nothing to the application. */
 const skippedTypes: readonly unknown[] = [

@@ -257,7 +257,7 @@ describe("file of an answer", () => {
   ];
 
   test.each(doors)(
-    "is downloaded by %s with its own token",
+    "reaches %s as a download, with its own token",
     async (door, path, body, addressOf) => {
       const service = await startSending();
       const { text: answer } = await post(service, door, path, body);

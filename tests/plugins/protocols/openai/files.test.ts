@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { HttpOptions } from "../../../../plugins/http/index.ts";
+import type { MediaFiles } from "../../../../plugins/media/index.ts";
 import { filesBelow } from "../../../support/media-server.ts";
 import { startProtocols, tokens } from "../../../support/protocol-service.ts";
 
@@ -39,10 +40,11 @@ async function start({
     const json = body.startsWith("{") ? (JSON.parse(body) as Record<string, unknown>) : undefined;
     return { status: response.status, headers: response.headers, text: body, json };
   };
-  const upload = (content: string | Blob = new Blob([text], { type: "application/pdf" })) => {
+  const pdf = new Blob([text], { type: "application/pdf" });
+  const upload = (content: string | Blob = pdf, name = "ä.pdf") => {
     const form = new FormData();
     form.set("purpose", "assistants");
-    form.set("file", content instanceof Blob ? new File([content], "ä.pdf", content) : content);
+    form.set("file", content instanceof Blob ? new File([content], name, content) : content);
     form.set("expires_after[seconds]", "3600");
     return call("/v1/files", { method: "POST", body: form });
   };
@@ -148,6 +150,76 @@ describe("upload of a file", () => {
     expect((await say(id, { headers: { "x-user": "bob" } })).status).toBe(404);
     expect((await say(id, { headers: { "x-user": "ann" } })).status).toBe(200);
     expect(await statusOf("ann")).toBe(200);
+  });
+
+  test("keeps a file of an answer to the person of its session", async () => {
+    const identify: NonNullable<HttpOptions["identify"]> = (request) => ({
+      id: String(request.headers["x-user"]),
+      name: "A person",
+      sessions: "own",
+    });
+    const { origin, kernel } = await start({ identify });
+    const { media } = kernel.services as unknown as { media: MediaFiles };
+    const address = { channel: "pico", session: "host:ann/openai/s" };
+    const { id } = await media.put(address, Readable.from([Buffer.from(text)]));
+    const statusOf = async (user: string) => {
+      const headers = { authorization: "Bearer x", "x-user": user };
+      return (await fetch(`${origin}/v1/files/${id}/content`, { headers })).status;
+    };
+    expect([await statusOf("ann"), await statusOf("bob")]).toEqual([200, 404]);
+  });
+});
+
+describe("parts of a response", () => {
+  const pixel =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+  const png = new Blob([Buffer.from(pixel, "base64")], { type: "image/png" });
+  async function startAsking() {
+    const service = await start();
+    const ask = (part: object) =>
+      service.call("/v1/responses", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ model: "doorward", input: [{ role: "user", content: [part] }] }),
+      });
+    return { ...service, ask };
+  }
+
+  test("name an uploaded image by its id", async () => {
+    const { upload, ask, received } = await startAsking();
+    const { json } = await upload(png, "a.png");
+    const reply = await ask({ type: "input_image", file_id: json!["id"] });
+    expect([reply.status, reply.text]).toEqual([200, expect.any(String)]);
+    expect(received[0]!.media).toMatchObject([{ type: "image/png", size: png.size }]);
+  });
+
+  test("carry a file as a data: URL", async () => {
+    const { ask, received } = await startAsking();
+    const file_url = `data:application/pdf;base64,${Buffer.from(text).toString("base64")}`;
+    const reply = await ask({ type: "input_file", file_url, filename: "a.pdf" });
+    expect(reply.status).toBe(200);
+    const expected = { type: "application/pdf", filename: "a.pdf", size: text.length };
+    expect(received[0]!.media).toMatchObject([expected]);
+  });
+
+  test("have errors that name the field", async () => {
+    const { upload, ask, received } = await startAsking();
+    const { json } = await upload();
+    const id = json!["id"];
+    const place = "input[0].content[0]";
+    const remote = "https://127.0.0.1/a.pdf";
+    for (const [part, status, error] of [
+      [{ type: "input_image", file_id: id }, 400, { code: "invalid_file" }],
+      [{ type: "input_image", file_id: "m_1" }, 404, { code: "unknown_media" }],
+      [{ type: "input_image", file_id: id, image_url: remote }, 400, { param: place }],
+      [{ type: "input_file", file_url: remote }, 400, { param: `${place}.file_url` }],
+      [{ type: "input_file", file_url: "data:,a" }, 400, { param: `${place}.file_url` }],
+      [{ type: "input_file", file_url: "data:,a", file_id: id }, 400, { param: place }],
+    ] as const) {
+      const reply = await ask(part);
+      expect([part, reply.status, reply.json]).toMatchObject([part, status, { error }]);
+    }
+    expect(received).toEqual([]);
   });
 });
 
