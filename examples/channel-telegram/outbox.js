@@ -14,7 +14,7 @@ import { askedText } from "./buttons.js";
 const maxTextLength = 4_096;
 const typingRepeatMs = 4_500;
 const maxTypingRepeats = 60;
-const marks = { thought: "\u{1F4AD} ", tool_calls: "\u{1F527} " };
+const marks = { thought: "\u{1F4AD} ", tool_calls: "\u{1F527} ", plan: "\u{1F4CB} " };
 
 /**
  * @typedef {{ content: string, kind?: "thought" | "tool_calls" | "plan", inReplyTo?: string, final?: boolean, question?: import("./buttons.js").Question }} Outgoing
