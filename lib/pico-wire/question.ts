@@ -217,7 +217,8 @@ export function readAnswer(payload: JsonObject): AnswerPayload {
     message_id: textOf(payload, "message_id") ?? "",
     ...textFields(payload, "option"),
     ...(Array.isArray(options) && { options: options.slice(0, 64) as string[] }),
-    ...(values && { values: withoutPrototypeKeys(values) as Record<string, unknown> }),
+    // The question rejects a field that its form lacks, whatever its name.
+    ...(values && { values }),
     // A longer text is invalid: it is not cut.
     ...(text !== undefined && { text: text as string }),
     ...(ownValue(payload, "dismiss") === true && { dismiss: true }),

@@ -104,7 +104,7 @@ function problemOf({ issues: [issue] }: z.ZodError, ...before: readonly string[]
 /** @throws unsupported_question */
 function parseForm(schema: unknown): FormSchema {
   const unsupported = channelsErrors.unsupported_question;
-  if (JSON.stringify(schema)?.length > maxSchemaBytes)
+  if (Buffer.byteLength(JSON.stringify(schema) ?? "") > maxSchemaBytes)
     throw unsupported('"schema" has more than 16 KiB');
   const result = formSchema.safeParse(schema);
   if (!result.success) throw unsupported(problemOf(result.error, "schema"));

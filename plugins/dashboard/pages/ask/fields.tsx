@@ -51,11 +51,12 @@ interface QuestionProps extends FormState {
   readonly question: Question;
 }
 
-export function Choices({ question, given }: QuestionProps): JSX.Element {
+export function Choices({ question, given, problem }: QuestionProps): JSX.Element {
   const isMultiple = question.multiple === true;
+  const isWrong = problem?.field === "option" || problem?.field === "options";
   const chosen = listOf(given?.["option"]);
   return (
-    <fieldset class="stack">
+    <fieldset class="stack" aria-describedby={isWrong ? "option-problem" : undefined}>
       <legend class={isMultiple ? "muted" : "unseen"}>
         {isMultiple ? "Choose any number." : "Choose one."}
       </legend>
@@ -73,6 +74,11 @@ export function Choices({ question, given }: QuestionProps): JSX.Element {
           </span>
         </label>
       ))}
+      {isWrong && (
+        <small class="problem" id="option-problem">
+          {problem.text}
+        </small>
+      )}
     </fieldset>
   );
 }
