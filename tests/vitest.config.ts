@@ -15,8 +15,6 @@ const alone = [
 
 const longest = [
   "e2e/client",
-  "browser/conversations",
-  "chat-details",
   "start-and-stop",
   "browser/chat",
   "overview",

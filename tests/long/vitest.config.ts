@@ -12,6 +12,8 @@ const longest = [
   "restarts",
   "browser/day",
   "chat-runs",
+  "browser/conversations",
+  "chat-details",
   "question-kills",
   "power-cuts",
   "redis/nodes",

@@ -1,9 +1,9 @@
 // Tests the list of conversations, drafts and history on the chat page.
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { useDashboard } from "./dashboard-pages.ts";
-import { conversationList, conversations, turns } from "./sample-api.ts";
-import { dotFile } from "./sample.ts";
+import { useDashboard } from "../../browser/dashboard-pages.ts";
+import { conversationList, conversations, turns } from "../../browser/sample-api.ts";
+import { dotFile } from "../../browser/sample.ts";
 
 const dashboard = useDashboard();
 const connected = (page: Page): Promise<void> =>

@@ -1,8 +1,8 @@
 // Tests figures, states and small promises of the chat page, with a real launcher and a program.
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { expectAccessible } from "./axe.ts";
-import { hasBrowser, skipWithoutBrowser } from "./browser.ts";
+import { expectAccessible } from "../../browser/axe.ts";
+import { hasBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
 import {
   connected,
   growing,
@@ -11,7 +11,7 @@ import {
   stopButton,
   write,
   type LaunchedChat,
-} from "./chat-launcher.ts";
+} from "../../browser/chat-launcher.ts";
 
 let chat: LaunchedChat;
 
