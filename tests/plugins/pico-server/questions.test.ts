@@ -127,6 +127,21 @@ describe("PicoChannel", () => {
     expect(JSON.stringify(result["messages"])).toContain("answered allow");
   });
 
+  test("rejects a field that the form lacks, whatever its name", async () => {
+    const schema = { type: "object", properties: { city: { type: "string" } } } as const;
+    const form: Application = async ({ ask: put }) =>
+      void (await put({ kind: "form", content: "Where to?", schema }));
+    await using server = await startPicoServer({ app: form });
+    const { id } = await ask(server);
+    for (const name of ["__proto__", "constructor"]) {
+      const values = JSON.parse(`{"${name}": {"city": "Ur"}}`) as object;
+      const given = { session_id: "ann", message_id: id, values };
+      const { status, body } = await answer(server, given);
+      expect([status, body["error"]]).toEqual([422, "invalid_answer"]);
+    }
+    expect(server.services.channels.questions()).toHaveLength(1);
+  });
+
   test("rejects an answer with a token in the URL", async () => {
     await using server = await startPicoServer({
       app: asker,
