@@ -85,10 +85,10 @@ export function addTurns(thread: Thread, turns: readonly Turn[], isOnlySource = 
     const message = fromTurn(turn);
     const known = changed.messages.find(({ key }) => key === message.key);
     const isMissed = turn.complete !== false && known && "isFinal" in known && !known.isFinal;
-    changed = putIn(
-      changed,
-      known && !isMissed && !isOnlySource ? { ...known, seq: turn.seq } : message,
-    );
+    // The channel does not say how an answer of an earlier process ended.
+    const isCut = turn.outcome === "stopped" && known && "isFinal" in known;
+    const kept = known && { ...known, seq: turn.seq, ...(isCut && { isCut }) };
+    changed = putIn(changed, kept && !isMissed && !isOnlySource ? kept : message);
   }
   return changed;
 }

@@ -249,6 +249,11 @@ describe("Order of turns", () => {
       createGrouper()(thread).flatMap((row) => (row.kind === "answer" ? [row.state] : []));
     const read = addTurns(emptyThread, [turn(1), cut]);
     expect(stateOf(read)).toEqual(["stopped"]);
+    // The channel may deliver the answer first, without its outcome.
+    const partial = text("a2", "half", { request_id: "q1", final: false });
+    const channel = greet(apply(emptyThread, partial), { running: [] }, new Map());
+    const first = addTurns(channel, [turn(1), cut]);
+    expect(stateOf(first)).toEqual(["stopped"]);
     const again = greet(read, { running: [{ request_id: "q1", at: 3 }] }, new Map());
     expect(stateOf(again)).toEqual(["working"]);
     const lost: Turn = { ...answer(2), complete: false };
