@@ -11,6 +11,9 @@ const settleMs = 25;
 /** Length of a line without an end, and of the chunks in which it is sent. */
 const [endlessBytes, chunkBytes] = [16 * 1024 * 1024, 256 * 1024];
 
+/** A channel that reads nothing for this long has stopped reading; it may be slow before. */
+const patienceMs = 3_000;
+
 const settle = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, settleMs));
 
 /** Waits until the channel has read the bytes, or has closed the connection. */
@@ -33,7 +36,7 @@ async function endsEndlessLine(socket: Socket, timeoutMs: number): Promise<boole
   const chunk = Buffer.alloc(chunkBytes, "a");
   for (let sent = 0; sent < endlessBytes && !socket.destroyed; sent += chunkBytes) {
     if (socket.write(chunk) || socket.destroyed) continue;
-    const signal = AbortSignal.timeout(timeoutMs);
+    const signal = AbortSignal.timeout(Math.max(timeoutMs, patienceMs));
     const drained = once(socket, "drain", { signal }).then(
       () => true,
       () => false,
