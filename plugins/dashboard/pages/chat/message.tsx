@@ -225,9 +225,10 @@ function AnswerView({ answer, isLast, name, ...rest }: AnswerProps): JSX.Element
   const isText = last?.kind === "text" && !last.message.asked;
   const isWriting = isWorking && isText && !last.message.isFinal;
   const isPaused = isWorking && acts.pause.value !== undefined;
+  const hasCard = segments.some((one) => one.kind === "text" && one.message.asked);
   return (
     <article
-      class={`msg${isLast ? " last" : ""}`}
+      class={`msg${isLast ? " last" : ""}${hasCard ? " asks" : ""}`}
       id={`m-${key}`}
       aria-label={`${name} at ${formatTime(at)}`}
       aria-busy={isWorking}
