@@ -9,12 +9,12 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createQueue } from "../../testkit/index.ts";
-import { startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
-import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
+import { createQueue } from "../../../testkit/index.ts";
+import { startLauncher, type RunningLauncher } from "../../e2e/launcher.ts";
+import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
 
 const run = promisify(execFile);
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../../../", import.meta.url));
 const launcherToken = "correct-horse-battery-staple-0123456789-abc";
 const many = "many words ".repeat(600);
 
