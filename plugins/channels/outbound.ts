@@ -1,5 +1,6 @@
 /** Sends messages of the application to channels, and tracks their delivery receipts. */
 import { codeOf, type Awaitable } from "../../kernel/index.ts";
+import { fitDetails, planText } from "../../lib/step-details.ts";
 import type { Deletions } from "./deletions.ts";
 import { channelsErrors } from "./errors.ts";
 import type { TrafficCounts } from "./traffic.ts";
@@ -21,6 +22,17 @@ export type GrowingReply = Parameters<Message["reply"]>[0];
 export function toReply(id: string, message: GrowingReply): GrowingReply {
   const { usage: _, finishReason: __, ...reply } = message;
   return { ...reply, inReplyTo: message.inReplyTo ?? id };
+}
+
+/** Cuts details that are too large, and writes the text of a plan if it has none. */
+function withSteps<M extends Parameters<Channels["send"]>[1]>(message: M): M {
+  const { content, toolCalls, entries } = message;
+  if (!toolCalls && !entries) return message;
+  return {
+    ...message,
+    ...(toolCalls && { toolCalls: fitDetails(toolCalls) }),
+    ...(entries && content === "" && { content: planText(entries) }),
+  };
 }
 
 type Returned = Awaitable<AdapterReceipt | void>;
@@ -120,8 +132,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const sendAs: Outbound["sendAs"] = (to, id, message) =>
     ask("send", to, id, (channel) => {
       if ((message.hops ?? 0) > maxHops) throw channelsErrors.loop();
-      counts.recorder?.sent(to, id, message);
-      return channel.send(to.session, id, message);
+      const sent = withSteps(message);
+      counts.recorder?.sent(to, id, sent);
+      return channel.send(to.session, id, sent);
     });
 
   return {
@@ -131,8 +144,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
     update: (to, id, message) =>
       change("update", to, id, (channel) => {
         if (!channel.update) throw channelsErrors.unsupported(to.channel, "update");
-        counts.recorder?.sent(to, id, message);
-        return channel.update(to.session, id, message);
+        const sent = withSteps(message);
+        counts.recorder?.sent(to, id, sent);
+        return channel.update(to.session, id, sent);
       }),
     remove: (to, id) =>
       change("remove", to, id, (channel) => {

@@ -257,7 +257,8 @@ export interface OutboundMessage {
   readonly placeholder?: boolean;
   /** The calls that the message announces. Set with `kind: "tool_calls"`. */
   readonly toolCalls?: readonly ToolCall[];
-  /** The plan. Set with `kind: "plan"`; `content` has the same as a list. At most 100. */
+  /** The plan. Set with `kind: "plan"`; `content` has the same as a list;
+   *  if it is empty, the channels write it. At most 100 entries. */
   readonly entries?: readonly PlanEntry[];
   /** Files for the client, in order. Absent means none. */
   readonly attachments?: readonly Media[];

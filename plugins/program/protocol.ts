@@ -1,7 +1,6 @@
 // Format of the lines that a program reads and writes: Pico frames, in which `request_id` names
 // the message that a line of the program refers to. Unknown keys are ignored.
 import * as z from "zod";
-import { fitDetails, planText } from "../../lib/step-details.ts";
 import { defined } from "../../lib/util.ts";
 import type {
   ContextUsage,
@@ -280,16 +279,15 @@ export function toEnd(payload: {
 
 /** Converts the payload of a program into a message for a channel. */
 export function toOutbound(payload: MessagePayload): OutboundMessage {
-  const { attachments, model_name: model, context_usage: usage } = payload;
+  const { content, attachments, model_name: model, context_usage: usage } = payload;
   const { tool_calls: calls, entries } = payload;
   const { kind, placeholder } = payload as CreateFrame["payload"];
-  const plan = entries?.map((entry) => defined(entry));
   return {
-    content: plan && payload.content === "" ? planText(plan) : payload.content,
+    content,
     ...(kind && { kind }),
     ...(placeholder && { placeholder }),
-    ...(calls && { toolCalls: fitDetails(calls.map(toToolCall)) }),
-    ...(plan && { entries: plan }),
+    ...(calls && { toolCalls: calls.map(toToolCall) }),
+    ...(entries && { entries: entries.map((entry) => defined(entry)) }),
     ...(attachments && { attachments: attachments.map(toMedia) }),
     ...(model !== undefined && { model }),
     ...(usage && { contextUsage: toContextUsage(usage) }),

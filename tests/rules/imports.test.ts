@@ -105,7 +105,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
     "media",
     "program",
   ]),
-  "lib/step-details.ts": new Set(["conversations", "program"]),
+  "lib/step-details.ts": new Set(["channels", "conversations"]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",
     "pico-server",

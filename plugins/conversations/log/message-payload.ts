@@ -1,5 +1,4 @@
 // A message of the application as the payload of a frame.
-import { fitDetails } from "../../../lib/step-details.ts";
 import {
   askedText,
   isId,
@@ -97,7 +96,7 @@ export function toPayload(
     ...(placeholder && { placeholder }),
     ...(final && { final }),
     ...(message.cut !== undefined && { outcome: "stopped", code: message.cut }),
-    ...(toolCalls && { tool_calls: fitDetails(toolCalls).map(toolCall) }),
+    ...(toolCalls && { tool_calls: toolCalls.map(toolCall) }),
     ...(entries && { entries }),
     ...(contextUsage && { context_usage: usage(contextUsage) }),
     ...(model !== undefined && { model_name: model }),

@@ -38,15 +38,6 @@ describe("steps of a program", () => {
     expect(line({ kind: "tool_calls", tool_calls: [{ ...call, ...step }] })).toContain(field);
   });
 
-  test("write a plan as a list too", () => {
-    const entries = [
-      { content: "Read\nthe file", priority: "high", state: "completed" },
-      { content: "Edit it", state: "running" },
-    ];
-    const content = "- [x] Read the file\n- [ ] **Running:** Edit it";
-    expect(read({ kind: "plan", entries })).toEqual({ kind: "plan", entries, content });
-  });
-
   test("replace a plan in place", async () => {
     await using harness = await startProgram(`each((m) => {
       const payload = { request_id: m.id, message_id: "p", kind: "plan" };
@@ -95,6 +86,15 @@ describe("fitDetails", () => {
 });
 
 describe("planText", () => {
+  test("writes a plan as a list", () => {
+    const entries = [
+      { content: "Read\nthe file", priority: "high", state: "completed" },
+      { content: "Edit it", state: "running" },
+    ] as const;
+    expect(read({ kind: "plan", entries })).toEqual({ kind: "plan", content: "", entries });
+    expect(planText(entries)).toBe("- [x] Read the file\n- [ ] **Running:** Edit it");
+  });
+
   test("writes nothing for an empty plan", () => {
     expect(planText([])).toBe("");
   });
