@@ -1,27 +1,15 @@
 /** Code with its language, highlighted, with a button that copies it. @module */
-import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { formatCount } from "../../shared/format.ts";
 import { Button, IconButton } from "./button.tsx";
 import { CopyButton } from "./copy.tsx";
 import { download } from "./download.ts";
-import type * as HighlightedModule from "./highlighted.tsx";
 import type { HighlightedProps } from "./highlighted.tsx";
+import { onDemand } from "../live/on-demand.ts";
 
-/** Undefined until the highlighter is loaded; until then code is plain text. */
-const highlighter = signal<typeof HighlightedModule.Highlighted | undefined>(undefined);
-let loading: Promise<void> | undefined;
-
-/** Loads the highlighter. A failure leaves the code plain. */
-function loadHighlighter(): void {
-  loading ??= import("./highlighted.tsx").then(
-    ({ Highlighted }) => {
-      highlighter.value = Highlighted;
-    },
-    () => undefined,
-  );
-}
+/** Until it is loaded, code is plain text. */
+const useHighlighter = onDemand(() => import("./highlighted.tsx"));
 
 /** Longer code is folded. */
 const maxLines = 400;
@@ -85,8 +73,7 @@ export function Code({ language, text, title, fileName, actions }: CodeProps): J
 
 /** Highlighted text without a frame. */
 export function Highlighted({ language, text }: HighlightedProps): JSX.Element {
-  useEffect(loadHighlighter, []);
-  const Loaded = highlighter.value;
-  if (!Loaded) return <>{text}</>;
-  return <Loaded language={language} text={text} />;
+  const highlighter = useHighlighter();
+  if (!highlighter) return <>{text}</>;
+  return <highlighter.Highlighted language={language} text={text} />;
 }

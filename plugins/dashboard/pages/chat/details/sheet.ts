@@ -9,8 +9,8 @@ const rules = `
 .diff .lines { overflow: auto; max-height: 28rem; padding-block: var(--s1); }
 .diff .lines code { display: block; width: max-content; min-width: 100%; white-space: pre;
   padding-inline: var(--s3); font-family: var(--mono); box-sizing: border-box; }
-.diff .added { background: color-mix(in srgb, #1a9c4b 16%, transparent); }
-.diff .removed { background: color-mix(in srgb, #d33 16%, transparent); }
+.diff .added { background: color-mix(in srgb, var(--ok) 16%, transparent); }
+.diff .removed { background: color-mix(in srgb, var(--bad) 16%, transparent); }
 .diff .lines details summary { min-height: 1.75rem; background: var(--sunk); color: var(--muted);
   font-size: var(--t-xs); }
 .plan { border: 1px solid var(--line); border-radius: var(--r-lg); background: var(--surface);

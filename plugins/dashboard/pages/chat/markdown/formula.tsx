@@ -1,22 +1,9 @@
 /** Draws formulas. The library loads with the first one. Until then, TeX is shown. @module */
-import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
-import type * as MathmlModule from "./mathml.ts";
+import { useMemo } from "preact/hooks";
+import { onDemand } from "../../live/on-demand.ts";
 
-const library = signal<typeof MathmlModule | undefined>(undefined);
-let loading: Promise<void> | undefined;
-
-function load(): void {
-  loading ??= import("./mathml.ts").then(
-    (loaded) => {
-      library.value = loaded;
-    },
-    () => {
-      loading = undefined;
-    },
-  );
-}
+const useMathml = onDemand(() => import("./mathml.ts"));
 
 interface FormulaProps {
   /** The formula with its marks. */
@@ -26,8 +13,7 @@ interface FormulaProps {
 }
 
 export function Formula({ source, tex, isBlock }: FormulaProps): JSX.Element {
-  useEffect(load, []);
-  const loaded = library.value;
+  const loaded = useMathml();
   const drawn = useMemo(() => loaded?.drawFormula(tex, isBlock), [loaded, tex, isBlock]);
   if (!drawn) return <code dir="ltr">{source}</code>;
   return (

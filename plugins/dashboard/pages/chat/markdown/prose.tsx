@@ -1,28 +1,13 @@
 /** Draws markdown, also while it grows. @module */
-import { signal } from "@preact/signals";
 import type { Tokens } from "marked";
 import type { JSX } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { Code } from "../../parts/code.tsx";
 import { PlainText } from "../../parts/drawn.tsx";
-import type * as EngineModule from "./engine.ts";
+import { onDemand } from "../../live/on-demand.ts";
 
-type Engine = typeof EngineModule;
-
-const engine = signal<Engine | undefined>(undefined);
-let loading: Promise<void> | undefined;
-
-/** Loads the engine once. Until then, markdown is shown as plain text. */
-function loadEngine(): void {
-  loading ??= import("./engine.ts").then(
-    (loaded) => {
-      engine.value = loaded;
-    },
-    () => {
-      loading = undefined;
-    },
-  );
-}
+/** Until it is loaded, markdown is shown as plain text. */
+const useEngine = onDemand(() => import("./engine.ts"));
 
 /** Code that grows is highlighted with each update, up to this length. */
 const maxGrowing = 2_000;
@@ -35,8 +20,7 @@ interface ProseProps {
 
 /** Draws a message. Finished blocks are neither lexed nor drawn again. */
 export function Prose({ text, isStreaming = false }: ProseProps): JSX.Element {
-  useEffect(loadEngine, []);
-  const loaded = engine.value;
+  const loaded = useEngine();
   const reader = useMemo(() => loaded?.createReader(), [loaded]);
   const blocks = useMemo(() => reader?.read(text), [reader, text]);
   const className = `prose${isStreaming ? " streaming" : ""}`;
