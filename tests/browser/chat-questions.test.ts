@@ -205,7 +205,7 @@ describe("The card of a question", () => {
       .waitFor();
     await page.getByLabel("City").fill("Oslo");
     await page.getByLabel("Nights").fill("3");
-    await page.getByLabel("Late arrival").check();
+    await page.getByLabel("Late arrival").selectOption("Yes");
     await page.getByRole("button", { name: "Send the answer" }).click();
     await folded(page)
       .getByText(/Answered · owner/)

@@ -109,7 +109,6 @@ export const askBody = z.record(
   z.string().max(80),
   z.union([formValue, z.array(formValue).max(32)]).optional(),
 );
-export type AskBody = z.output<typeof askBody>;
 export const maxAskBytes = 128 * 1024;
 /** For the control socket, which finds the session of the question. */
 export const controlAnswerBody = z.object({

@@ -1,5 +1,6 @@
-/** Fields and addresses of questions, for all pages. @module */
-import type { FormProperty } from "../../channels/index.ts";
+/** Fields and answers of questions, for all pages and the server. @module */
+import type { FormProperty, QuestionAnswer } from "../../channels/index.ts";
+import type { QuestionView } from "./question-views.ts";
 
 /** A value to choose, and its label. */
 interface Choice {
@@ -29,16 +30,58 @@ const inputTypes: Readonly<Record<string, "email" | "url" | "date" | "number">> 
 export const inputTypeOf = ({ type, format }: Pick<FormProperty, "type" | "format">): string =>
   inputTypes[format ?? type] ?? "text";
 
-/** An address that a person may open. */
-interface WebAddress {
-  readonly url: URL;
-  /** True if the name has letters of other scripts, which may look like others. */
-  readonly isForeign: boolean;
+/** The fields of a form as a browser sends them; values of a schema are named `values.NAME`. */
+export type GivenFields = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** @returns All texts of a field. */
+export const textsOf = (given: GivenFields[string]): readonly string[] =>
+  given === undefined ? [] : typeof given === "string" ? [given] : given;
+
+/** @returns Undefined if the field is empty. */
+function toValue({ type }: Pick<FormProperty, "type">, given: readonly string[]): unknown {
+  if (type === "array") return given.length > 0 ? given : undefined;
+  const [text = ""] = given;
+  if (text === "") return undefined;
+  if (type === "boolean") return text === "true";
+  return type === "string" || text.trim() === "" ? text : Number(text);
 }
 
-/** @returns Undefined unless the scheme is http or https: others could start a program. */
-export function readWebAddress(text: string): WebAddress | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) return undefined;
-  return { url, isForeign: /(?:^|\.)xn--/.test(url.hostname) };
+type AskedFields = Pick<QuestionView["question"], "kind" | "multiple" | "schema">;
+
+/** Reads the answer in a form. It is empty if no option is chosen. The channels check it. */
+export function toAnswer(
+  { kind, multiple, schema }: AskedFields,
+  given: GivenFields,
+): QuestionAnswer {
+  if (given["dismiss"] !== undefined) return { dismiss: true };
+  if (kind === "form") {
+    const values = Object.entries(schema?.properties ?? {})
+      .map(
+        ([name, property]) => [name, toValue(property, textsOf(given[`values.${name}`]))] as const,
+      )
+      .filter(([, value]) => value !== undefined);
+    return { values: Object.fromEntries(values) };
+  }
+  const options = textsOf(given["option"]);
+  const text = textsOf(given["text"]).join(" ").trim();
+  // The text of a choice replaces its options; that of an approval is a reason.
+  if (kind === "choice" && text !== "") return { text };
+  const [option] = options;
+  return {
+    ...(option !== undefined && (multiple === true ? { options } : { option })),
+    ...(text !== "" && { text }),
+  };
 }
+
+/** Why a form was rejected. `field` is empty, or the name of the wrong field. */
+export interface FieldProblem {
+  readonly field: string;
+  readonly text: string;
+}
+
+/** The problem of a choice without an answer. */
+export const nothingChosen: FieldProblem = { field: "option", text: "Choose an answer first." };
+
+/** @returns Whether a tool call in the form of the program has this id. */
+export const hasId = (call: unknown, id: string): boolean =>
+  typeof call === "object" && call !== null && "id" in call && call.id === id;

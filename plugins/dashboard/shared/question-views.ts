@@ -1,6 +1,8 @@
 /** Questions as pages and commands receive them. @module */
 import type { OpenQuestion, Question, QuestionSettlement } from "../../channels/index.ts";
 
+export type { QuestionAnswer } from "../../channels/index.ts";
+
 /** An open question. */
 export interface QuestionView extends Omit<OpenQuestion, "question"> {
   /** The question, without the key of a durable one. */

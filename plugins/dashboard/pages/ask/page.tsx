@@ -1,14 +1,14 @@
 /** One question of the application, as a form that works without a script. @module */
 import type { JSX } from "preact";
-import { readWebAddress } from "../../shared/question-fields.ts";
 import type { QuestionView } from "../../shared/question-views.ts";
 import { settlementText } from "../../shared/question-labels.ts";
 import { visibleText } from "../../shared/visible-text.ts";
-import { readToolCall } from "../chat/tool-calls.ts";
-import { Button, LinkButton } from "../parts/button.tsx";
+import { Button } from "../parts/button.tsx";
 import { Empty, Notice, PageHead } from "../parts/states.tsx";
+import { Choices, Fields, TextField, type FormState } from "../questions/fields.tsx";
+import { ToolArguments } from "../questions/tool-arguments.tsx";
+import { AddressText, OpenButton } from "../questions/web-address.tsx";
 import { useSite } from "../site.tsx";
-import { Choices, Fields, TextField, type FormState } from "./fields.tsx";
 
 /** The question, and what became of an answer to it. */
 export interface AskData extends FormState {
@@ -45,7 +45,7 @@ export function AskPage({ data }: { readonly data: AskData }): JSX.Element {
         </div>
       )}
       <section class="card stack">
-        {question.toolCallId !== undefined && <Arguments call={call} />}
+        {question.toolCallId !== undefined && <ToolArguments call={call} />}
         <p class="asked" dir="auto">
           {visibleText(content)}
         </p>
@@ -69,28 +69,6 @@ function summaryOf(
   return property ? `${visibleText(property.title ?? name)}: ${text}` : text;
 }
 
-/** Precedes the words of the model, which may differ from the call that runs. */
-function Arguments({ call }: Pick<AskData, "call">): JSX.Element {
-  if (call === undefined)
-    return (
-      <Notice tone="warn">The conversation does not have the arguments of the tool call.</Notice>
-    );
-  const { name, input, isCut } = readToolCall(call);
-  return (
-    <>
-      <figure class="arguments">
-        <figcaption>
-          Arguments of <code>{visibleText(name)}</code>
-        </figcaption>
-        <pre dir="ltr" tabIndex={0} role="group" aria-label="Arguments">
-          {visibleText(input ?? "No arguments")}
-        </pre>
-      </figure>
-      {isCut === true && <Notice tone="warn">The arguments are longer than shown here.</Notice>}
-    </>
-  );
-}
-
 interface AnswerProps {
   readonly data: AskData;
   readonly view: QuestionView;
@@ -107,23 +85,33 @@ function Answer({ data, view: { question } }: AnswerProps): JSX.Element {
       {hasButtons && <button type="submit" disabled hidden />}
       {kind === "form" && <Fields {...data} question={question} />}
       {kind === "choice" && <Choices {...data} question={question} />}
-      {kind === "link" && question.url !== undefined && <Address text={question.url} />}
-      {(kind === "approval" || question.other === true) && (
-        <TextField {...data} label={kind === "approval" ? "Reason (optional)" : "Another answer"} />
+      {kind === "link" && question.url !== undefined && (
+        <>
+          <AddressText text={question.url} />
+          <p>
+            <OpenButton text={question.url} />
+          </p>
+          <p class="muted small">Opening the address does not answer the question.</p>
+        </>
       )}
-      {hasButtons && <OptionButtons options={question.options} />}
-      <div class="row wrap">
-        {!hasButtons && (
+      {(kind === "approval" || question.other === true) && (
+        <TextField
+          {...data}
+          label={kind === "approval" ? "Reason (optional)" : "Another answer instead"}
+        />
+      )}
+      {hasButtons ? (
+        <OptionButtons options={question.options} />
+      ) : (
+        <div class="row wrap">
           <Button type="submit" kind="primary">
             Send the answer
           </Button>
-        )}
-        {kind !== "approval" && (
           <Button type="submit" name="dismiss" value="1" formNoValidate>
             Dismiss
           </Button>
-        )}
-      </div>
+        </div>
+      )}
     </form>
   );
 }
@@ -163,29 +151,5 @@ function OptionRow({ options }: { readonly options: Options }): JSX.Element {
         </span>
       ))}
     </div>
-  );
-}
-
-/** The address is text until it is clicked, and shows its host. */
-function Address({ text }: { readonly text: string }): JSX.Element {
-  const address = readWebAddress(text);
-  return (
-    <>
-      <p class="asked" dir="ltr">
-        <code>{visibleText(text)}</code>
-      </p>
-      {address?.isForeign === true && (
-        <Notice tone="warn">The name has letters that may look like others. Check it.</Notice>
-      )}
-      {address ? (
-        <p>
-          <LinkButton href={address.url.href} target="_blank" rel="noopener noreferrer">
-            Open {address.url.host}
-          </LinkButton>
-        </p>
-      ) : (
-        <Notice tone="warn">This is not a web address, so it does not open here.</Notice>
-      )}
-    </>
   );
 }

@@ -1,15 +1,16 @@
 /** `/ask/SESSION/ID`: one question, answered with a form. No GET settles a question. @module */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Channels, QuestionAnswer } from "../../../channels/index.ts";
+import type { Channels } from "../../../channels/index.ts";
 import type { Turn } from "../../../conversations/contract.ts";
 import type { AskData } from "../../pages/render.tsx";
+import { hasId, nothingChosen, toAnswer, type FieldProblem } from "../../shared/question-fields.ts";
 import type { QuestionView } from "../../shared/question-views.ts";
 import { visibleText } from "../../shared/visible-text.ts";
 import { rejectOrigin } from "../auth/guard.ts";
 import { hasCsrfToken } from "../auth/sign-out.ts";
 import type { DashboardContext } from "../context.ts";
 import { sendRedirect } from "../reply.ts";
-import { askBody, maxAskBytes, parseBody, requestState, type AskBody } from "../request.ts";
+import { askBody, maxAskBytes, parseBody, requestState } from "../request.ts";
 import { sendConsolePage } from "./console-page.ts";
 import { answerQuestion, questionsView, requireChannels } from "./questions.ts";
 
@@ -57,57 +58,20 @@ async function findQuestion(
   return { ...address, id, content: turn.content, at: turn.at, question };
 }
 
-const isCall = (call: unknown, id: string): boolean =>
-  typeof call === "object" && call !== null && "id" in call && call.id === id;
-
 /** The call that the question is about, in the form of the program. */
 async function findCall(
   { services }: DashboardContext,
   { channel, session, question: { toolCallId: id } }: QuestionView,
 ): Promise<unknown> {
   if (id === undefined) return undefined;
-  const callIn = ({ toolCalls = [] }: Turn): unknown => toolCalls.find((call) => isCall(call, id));
+  const callIn = ({ toolCalls = [] }: Turn): unknown => toolCalls.find((call) => hasId(call, id));
   const fits = (turn: Turn): boolean => callIn(turn) !== undefined;
   const turn = await findTurn(requireChannels(services), { channel, session }, fits);
   return turn && callIn(turn);
 }
 
-/** The value of a field in the type that its schema names. */
-function toValue(type: unknown, given: string | readonly string[]): unknown {
-  if (type === "array") return typeof given === "string" ? [given] : given;
-  const text = typeof given === "string" ? given : given.join(", ");
-  if (type === "boolean") return text === "true";
-  const isNumber = (type === "number" || type === "integer") && text.trim() !== "";
-  return isNumber ? Number(text) : text;
-}
-
-function valuesOf({ question }: QuestionView, body: AskBody): Readonly<Record<string, unknown>> {
-  const entries = Object.entries(question.schema?.properties ?? {}).flatMap(([name, property]) => {
-    const given = body[`values.${name}`];
-    const isEmpty = given === undefined || given === "";
-    return isEmpty ? [] : [[name, toValue(property.type, given)] as const];
-  });
-  return Object.fromEntries(entries);
-}
-
-const listOf = (given: string | readonly string[] | undefined): readonly string[] =>
-  given === undefined ? [] : typeof given === "string" ? [given] : given;
-
-function toAnswer(view: QuestionView, body: AskBody): QuestionAnswer {
-  const { kind, multiple = false } = view.question;
-  if (body["dismiss"] !== undefined) return { dismiss: true };
-  if (kind === "form") return { values: valuesOf(view, body) };
-  const chosen = listOf(body["option"]);
-  const text = listOf(body["text"]).join(" ").trim();
-  return {
-    ...(multiple && chosen.length > 0 && { options: chosen }),
-    ...(!multiple && chosen[0] !== undefined && { option: chosen[0] }),
-    ...(text !== "" && { text }),
-  };
-}
-
 /** Separates the name of the field from the sentence about it. */
-function toProblem(text = "This answer is not valid."): AskData["problem"] {
+function toProblem(text = "This answer is not valid."): FieldProblem {
   const [, field = "", rest = text] = /^"([^"]+)": (.+)$/s.exec(text) ?? [];
   return { field, text: rest.slice(0, 1).toUpperCase() + rest.slice(1) };
 }
@@ -149,14 +113,14 @@ export function askRoutes(app: FastifyInstance, context: DashboardContext): void
     const { params } = request as Params;
     const view = await findQuestion(context, params);
     if (!view) return show(request, reply);
-    const body = parseBody(askBody, request);
-    const answer = toAnswer(view, body);
+    const { csrf: _, ...body } = parseBody(askBody, request);
+    const answer = toAnswer(view.question, body);
+    if (Object.keys(answer).length === 0)
+      return show(request, reply, { problem: nothingChosen, given: body });
     const given = { channel: view.channel, session: view.session, id: view.id, answer } as const;
     const result = await answerQuestion(context.services, { ...given, via: "dashboard" });
-    if (result.status === "invalid") {
-      const { csrf: _, ...values } = body;
-      return show(request, reply, { problem: toProblem(result.problem), given: values });
-    }
+    if (result.status === "invalid")
+      return show(request, reply, { problem: toProblem(result.problem), given: body });
     const late = result.status === "already" ? "?late=1" : "";
     return sendRedirect(context.site, reply, 303, `${pathOf(params)}${late}`);
   });

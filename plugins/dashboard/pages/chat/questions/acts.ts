@@ -1,5 +1,5 @@
 /** Sends the answer to a question. Loaded with the cards. @module */
-import type { AnsweredView } from "../../../shared/question-views.ts";
+import type { AnsweredView, QuestionAnswer } from "../../../shared/question-views.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import type { ConversationTarget } from "../state/store.ts";
 import type { Answer } from "../state/groups.ts";
@@ -13,21 +13,12 @@ export interface QuestionActs {
   readonly reload: () => Promise<void>;
 }
 
-/** An answer: one of `option`, `options`, `values`, `text` alone, or `dismiss`. */
-export interface GivenAnswer {
-  readonly option?: string;
-  readonly options?: readonly string[];
-  readonly values?: Readonly<Record<string, unknown>>;
-  readonly text?: string;
-  readonly dismiss?: true;
-}
-
 /** The question, and how its buttons answer it. */
 export interface AnswerProps {
   readonly asked: AskedQuestion;
   /** True while an answer is under way. */
   readonly isSending: boolean;
-  readonly send: (answer: GivenAnswer) => void;
+  readonly send: (answer: QuestionAnswer) => void;
 }
 
 /** The message of a question, in its answer. */
@@ -52,7 +43,7 @@ const endCodes: readonly unknown[] = ["already_settled", "unknown_question"];
 export async function sendAnswer(
   { place, reload }: QuestionActs,
   id: string,
-  answer: GivenAnswer,
+  answer: QuestionAnswer,
 ): Promise<Sent> {
   const { channel, session } = place();
   const path = `/api/questions/${encodeURIComponent(id)}`;

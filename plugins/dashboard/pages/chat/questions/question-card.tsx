@@ -1,24 +1,33 @@
 /** A question of the application as a card. Loaded after the page. @module */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { hasId } from "../../../shared/question-fields.ts";
 import { shortSettlementText } from "../../../shared/question-labels.ts";
+import type { QuestionAnswer } from "../../../shared/question-views.ts";
 import { visibleText } from "../../../shared/visible-text.ts";
 import { serverNow } from "../../live/clock.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Ago } from "../../parts/time.tsx";
+import { ToolArguments } from "../../questions/tool-arguments.tsx";
+import type { Answer } from "../state/groups.ts";
 import type { AskedQuestion } from "../state/thread.ts";
 import {
   sendAnswer,
   type AnswerProps,
   type CardProps,
-  type GivenAnswer,
   type QuestionActs,
   type Sent,
 } from "./acts.ts";
 import { Approval } from "./approval.tsx";
-import { Arguments } from "./arguments.tsx";
 import { ChoiceForm, ValuesForm } from "./forms.tsx";
 import { LinkAnswer } from "./link.tsx";
+
+/** @returns The tool call with this id in the steps of an answer. */
+const callIn = ({ segments }: Answer, id: string): unknown =>
+  segments
+    .flatMap((segment) => (segment.kind === "steps" ? segment.steps : []))
+    .flatMap(({ message }) => message.calls)
+    .findLast((call) => hasId(call, id));
 
 /** Open: the question with its buttons. Settled: one line, which opens. */
 export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element {
@@ -26,7 +35,7 @@ export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element 
   const { isSending, sent, send } = useAnswer(asked!.id, acts);
   const heading = useId();
   const box = useRef<HTMLDivElement>(null);
-  const { settled, title } = asked!;
+  const { settled, title, toolCallId } = asked!;
   useEffect(() => {
     // The button that had the focus is gone: the keyboard stays at the card.
     if (settled && sent && document.activeElement === document.body)
@@ -34,7 +43,7 @@ export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element 
   }, [settled, sent]);
   const texts = (
     <>
-      <Arguments answer={answer} asked={asked!} />
+      {toolCallId !== undefined && <ToolArguments call={callIn(answer, toolCallId)} />}
       <p class="asked" dir="auto">
         {visibleText(asked!.content)}
       </p>
@@ -116,7 +125,7 @@ function useAnswer(id: string, acts: QuestionActs) {
   const [sent, setSent] = useState<Sent>();
   const [isSending, setSending] = useState(false);
   const isBusy = useRef(false);
-  const send = async (answer: GivenAnswer): Promise<void> => {
+  const send = async (answer: QuestionAnswer): Promise<void> => {
     if (isBusy.current) return;
     isBusy.current = true;
     setSending(true);
@@ -127,7 +136,7 @@ function useAnswer(id: string, acts: QuestionActs) {
     isBusy.current = false;
     setSending(false);
   };
-  return { sent, isSending, send: (answer: GivenAnswer) => void send(answer) };
+  return { sent, isSending, send: (answer: QuestionAnswer) => void send(answer) };
 }
 
 interface FoldedProps {

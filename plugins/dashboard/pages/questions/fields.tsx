@@ -1,45 +1,49 @@
-/** Choices and forms of the page of a question, with the values that were sent before. @module */
+/** Choices and forms of questions, with the values that were sent before. @module */
 import type { ComponentChildren, JSX } from "preact";
-import { choicesOf, inputTypeOf } from "../../shared/question-fields.ts";
+import { useId } from "preact/hooks";
+import {
+  choicesOf,
+  inputTypeOf,
+  textsOf,
+  type FieldProblem,
+  type GivenFields,
+} from "../../shared/question-fields.ts";
 import type { QuestionView } from "../../shared/question-views.ts";
 import { visibleText } from "../../shared/visible-text.ts";
 import { Notice } from "../parts/states.tsx";
 
 /** The result of the form that was sent last. */
 export interface FormState {
-  /** Why it was rejected. `field` is empty, or the name of the wrong field. */
-  readonly problem?: { readonly field: string; readonly text: string } | undefined;
-  /** Its values, by the names of its fields. */
-  readonly given?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
+  readonly problem?: FieldProblem | undefined;
+  /** Its fields. */
+  readonly given?: GivenFields | undefined;
 }
 
 type Question = QuestionView["question"];
 type Property = NonNullable<Question["schema"]>["properties"][string];
-
-const listOf = (given: string | readonly string[] | undefined): readonly string[] =>
-  given === undefined ? [] : typeof given === "string" ? [given] : given;
 
 interface TextFieldProps extends FormState {
   readonly label: string;
 }
 
 export function TextField({ label, problem, given }: TextFieldProps): JSX.Element {
+  const id = useId();
   const isWrong = problem?.field === "text";
   return (
     <p class="field">
-      <label for="text">{label}</label>
+      <label for={id}>{label}</label>
       <input
         class="input"
-        id="text"
+        id={id}
         name="text"
         maxLength={1000}
         autoComplete="off"
         aria-invalid={isWrong || undefined}
-        aria-describedby={isWrong ? "text-problem" : undefined}
-        defaultValue={listOf(given?.["text"]).join(" ")}
+        aria-describedby={isWrong ? `${id}-problem` : undefined}
+        defaultValue={textsOf(given?.["text"]).join(" ")}
       />
       {isWrong && (
-        <small class="problem" id="text-problem">
+        <small class="problem" id={`${id}-problem`}>
           {problem.text}
         </small>
       )}
@@ -54,19 +58,20 @@ interface QuestionProps extends FormState {
 export function Choices({ question, given, problem }: QuestionProps): JSX.Element {
   const isMultiple = question.multiple === true;
   const isWrong = problem?.field === "option" || problem?.field === "options";
-  const chosen = listOf(given?.["option"]);
+  const chosen = textsOf(given?.["option"]);
+  const id = useId();
   return (
-    <fieldset class="stack" aria-describedby={isWrong ? "option-problem" : undefined}>
+    <fieldset class="stack" aria-describedby={isWrong ? id : undefined}>
       <legend class={isMultiple ? "muted" : "unseen"}>
         {isMultiple ? "Choose any number." : "Choose one."}
       </legend>
-      {question.options?.map(({ id, label, description }) => (
-        <label key={id} class="row">
+      {question.options?.map(({ id: option, label, description }) => (
+        <label key={option} class="row">
           <input
             type={isMultiple ? "checkbox" : "radio"}
             name="option"
-            value={id}
-            defaultChecked={chosen.includes(id)}
+            value={option}
+            defaultChecked={chosen.includes(option)}
           />
           <span dir="auto">
             {visibleText(label)}
@@ -75,7 +80,7 @@ export function Choices({ question, given, problem }: QuestionProps): JSX.Elemen
         </label>
       ))}
       {isWrong && (
-        <small class="problem" id="option-problem">
+        <small class="problem" role="alert" id={id}>
           {problem.text}
         </small>
       )}
@@ -104,7 +109,7 @@ interface FieldProps extends FormState {
 function Field({ name, property, isRequired, problem, given }: FieldProps): JSX.Element {
   const { type, title, description, default: preset } = property;
   const field = `values.${name}`;
-  const id = `value-${name}`;
+  const id = useId();
   const isWrong = problem?.field === field;
   const notes = [isWrong && `${id}-problem`, description !== undefined && `${id}-hint`];
   const common = {
@@ -117,7 +122,7 @@ function Field({ name, property, isRequired, problem, given }: FieldProps): JSX.
     autofocus: isWrong || undefined,
   };
   const presets = (Array.isArray(preset) ? preset : [preset ?? ""]).map(String);
-  const values = given ? listOf(given[field]) : presets;
+  const values = given ? textsOf(given[field]) : presets;
   return (
     <p class="field">
       <label for={id} dir="auto">
