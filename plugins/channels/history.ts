@@ -1,7 +1,7 @@
 /** Reads the history of a session for the application. */
 import { codeOf } from "../../kernel/index.ts";
-import type { Conversations } from "../conversations/index.ts";
-import type { Channels } from "./contract.ts";
+import type { Conversations, Turn } from "../conversations/index.ts";
+import type { Address, Channels } from "./contract.ts";
 
 /**
  * Creates the call that reads turns. A session without a conversation has an empty page, and so has
@@ -24,3 +24,27 @@ export const createHistory =
       throw error;
     }
   };
+
+const pageSize = 200;
+
+/**
+ * Finds the newest turn that fits.
+ *
+ * @param maxPages - How many pages of 200 turns are read: a client may ask for what does not exist.
+ */
+export async function findTurn(
+  history: Channels["history"],
+  to: Address,
+  fits: (turn: Turn) => boolean,
+  maxPages: number,
+): Promise<Turn | undefined> {
+  let before: string | undefined;
+  for (let page = 0; page < maxPages; page++) {
+    const options = { limit: pageSize, ...(before !== undefined && { before }) };
+    const { items, before: next } = await history(to, options);
+    const found = items.findLast(fits);
+    if (found || next === undefined) return found;
+    before = next;
+  }
+  return undefined;
+}

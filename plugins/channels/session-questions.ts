@@ -3,6 +3,7 @@ import type { Log, Release } from "../../kernel/index.ts";
 import type { Conversations, SessionOwnership } from "../conversations/index.ts";
 import { DurableAnswers } from "./durable-answers.ts";
 import { channelsErrors } from "./errors.ts";
+import { findTurn } from "./history.ts";
 import { Questions, type QuestionsOptions } from "./questions.ts";
 import type { Address, AnswerResult, Channels } from "./contract.ts";
 
@@ -15,8 +16,8 @@ interface SessionQuestionsOptions extends Omit<QuestionsOptions, "answered" | "f
   readonly deliver: ConstructorParameters<typeof DurableAnswers>[0]["deliver"];
 }
 
-/** Turns in which the settlement of an earlier question is looked for. */
-const maxLooked = 200;
+/** Pages of turns in which the settlement of an earlier question is looked up. */
+const maxPages = 1;
 /** Pause before the questions of an earlier process are read again. */
 const retryMs = 2_000;
 
@@ -41,8 +42,8 @@ export class SessionQuestions {
       ...options,
       answered: (question) => this.answers.add(question),
       async findSettled(to, id) {
-        const { items } = await history(to, { limit: maxLooked });
-        return items.findLast((turn) => turn.id === id)?.question?.settled;
+        const turn = await findTurn(history, to, (each) => each.id === id, maxPages);
+        return turn?.question?.settled;
       },
     });
   }

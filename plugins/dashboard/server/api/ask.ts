@@ -1,6 +1,6 @@
 /** `/ask/SESSION/ID`: one question, answered with a form. No GET settles a question. @module */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Channels } from "../../../channels/index.ts";
+import { findTurn } from "../../../channels/history.ts";
 import type { Turn } from "../../../conversations/contract.ts";
 import type { AskData } from "../../pages/render.tsx";
 import { hasId, nothingChosen, toAnswer, type FieldProblem } from "../../shared/question-fields.ts";
@@ -15,30 +15,12 @@ import { sendConsolePage } from "./console-page.ts";
 import { answerQuestion, questionsView, requireChannels } from "./questions.ts";
 
 type Params = FastifyRequest<{ Params: { session: string; id: string } }>;
-type Address = Parameters<Channels["history"]>[0];
 
 const pathOf = ({ session, id }: Params["params"]): string =>
   `/ask/${encodeURIComponent(session)}/${encodeURIComponent(id)}`;
 
-/** Pages of 200 turns in which a question or a tool call is looked up. */
+/** Pages of turns in which the owner finds an earlier question or a tool call. */
 const maxPages = 50;
-
-/** Finds the newest turn that fits. */
-async function findTurn(
-  channels: Channels,
-  address: Address,
-  fits: (turn: Turn) => boolean,
-): Promise<Turn | undefined> {
-  let before: string | undefined;
-  for (let page = 0; page < maxPages; page++) {
-    const options = { limit: 200, ...(before !== undefined && { before }) };
-    const { items, before: next } = await channels.history(address, options);
-    const found = items.findLast(fits);
-    if (found || next === undefined) return found;
-    before = next;
-  }
-  return undefined;
-}
 
 /** An open question, or a settled one that its conversation still has. */
 async function findQuestion(
@@ -52,7 +34,7 @@ async function findQuestion(
   const address = channels.findQuestion(id) ?? { channel: "pico", session };
   if (address.session !== session) return undefined;
   const fits = (turn: Turn): boolean => turn.id === id && turn.question !== undefined;
-  const turn = await findTurn(channels, address, fits);
+  const turn = await findTurn(channels.history, address, fits, maxPages);
   if (!turn?.question) return undefined;
   const { durable: _, ...question } = turn.question;
   return { ...address, id, content: turn.content, at: turn.at, question };
@@ -66,7 +48,8 @@ async function findCall(
   if (id === undefined) return undefined;
   const callIn = ({ toolCalls = [] }: Turn): unknown => toolCalls.find((call) => hasId(call, id));
   const fits = (turn: Turn): boolean => callIn(turn) !== undefined;
-  const turn = await findTurn(requireChannels(services), { channel, session }, fits);
+  const { history } = requireChannels(services);
+  const turn = await findTurn(history, { channel, session }, fits, maxPages);
   return turn && callIn(turn);
 }
 
