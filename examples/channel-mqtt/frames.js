@@ -49,30 +49,8 @@ export function readAnswer(payload) {
 }
 
 /** Returns what a client needs to draw buttons, and to remove them. @param {import("doorward/plugins/channels").Question} question */
-export function toQuestion({
-  kind,
-  title,
-  options,
-  multiple,
-  other,
-  schema,
-  url,
-  expiresAt,
-  ...rest
-}) {
-  const { state, settled } = rest;
-  return {
-    kind,
-    title,
-    options,
-    multiple,
-    other,
-    schema,
-    url,
-    expires_at: expiresAt,
-    state,
-    settled,
-  };
+export function toQuestion({ durable: _, toolCallId: __, expiresAt, ...question }) {
+  return { ...question, expires_at: expiresAt };
 }
 
 /** @param {string} text @returns {Record<string, unknown>} */

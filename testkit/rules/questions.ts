@@ -36,6 +36,10 @@ async function ask(run: ConformanceRun, peer: ObservedPeer, content: string): Pr
   return { id, question: open.id, result };
 }
 
+/** Denies as the owner does in the dashboard. */
+const denies = (run: ConformanceRun, peer: ObservedPeer, { question }: Card) =>
+  run.channels.answer(to(run, peer), question, { option: deny.id }, undefined, "dashboard");
+
 /** Presses a button. A press that does not count may reject. */
 async function presses(peer: ObservedPeer, card: Card, option: QuestionOption): Promise<void> {
   await Promise.resolve()
@@ -74,13 +78,7 @@ export const questionRules = {
     if (!run.port.update) return; // Nothing can be asked there.
     const peer = await run.join();
     const card = await ask(run, peer, "Delete the file?");
-    await run.channels.answer(
-      to(run, peer),
-      card.question,
-      { option: deny.id },
-      undefined,
-      "dashboard",
-    );
+    await denies(run, peer, card);
     const { effect } = await card.result;
     claim(effect === "deny", `the question was settled with the effect "${effect}"`);
     const updates = await updatesOf(run, peer, card);
@@ -108,13 +106,7 @@ export const questionRules = {
     const peer = await run.join();
     if (!run.port.update || !peer.press) return;
     const old = await ask(run, peer, "An old question?");
-    await run.channels.answer(
-      to(run, peer),
-      old.question,
-      { option: deny.id },
-      undefined,
-      "dashboard",
-    );
+    await denies(run, peer, old);
     await old.result;
     const card = await ask(run, peer, "A new question?");
     await presses(peer, old, allow);

@@ -1,20 +1,15 @@
 // Finds questions on the overview and answers them on their page, with a real launcher and program.
 import type { BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
-import { hasBrowser, skipWithoutBrowser } from "./browser.ts";
-import { enterToken, startChat, type LaunchedChat, type Line } from "./chat-launcher.ts";
+import { hasBrowser } from "./browser.ts";
+import { enterToken, useChat, type Line } from "./chat-launcher.ts";
 
-let chat: LaunchedChat;
+const chat = useChat();
 let signedIn: BrowserContext;
-
-beforeEach(skipWithoutBrowser);
 beforeAll(async () => {
-  if (!hasBrowser) return;
-  chat = await startChat();
-  signedIn = await chat.signedIn(chat.launcher.base);
+  if (hasBrowser) signedIn = await chat.signedIn(chat.launcher.base);
 });
-afterAll(() => chat?.close());
 
 const approval = { kind: "approval", title: "rm -r build", content: "Delete the folder build?" };
 const form = {

@@ -3,10 +3,11 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { expect } from "vitest";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { startLauncher } from "../e2e/launcher.ts";
-import { launchBrowser } from "./browser.ts";
+import { findTool } from "../support/tools.ts";
+import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
 
 const program = fileURLToPath(new URL("puppet-agent.mjs", import.meta.url));
 export const launcherToken = "correct-horse-battery-staple-0123456789-abc";
@@ -35,6 +36,21 @@ export async function enterToken(page: Page): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
+/** @returns A signed-in browser without open pages. */
+export async function signIn(
+  browser: Browser,
+  base: URL,
+  options: BrowserContextOptions = {},
+): Promise<BrowserContext> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  await page.goto(new URL("/login", base).href);
+  await enterToken(page);
+  await page.getByText("Live", { exact: true }).first().waitFor({ state: "attached" });
+  await page.close();
+  return context;
+}
+
 /** Sends a message with the composer. */
 export async function write(page: Page, text: string): Promise<void> {
   await page.getByLabel("Message", { exact: true }).fill(text);
@@ -56,7 +72,7 @@ export const rows = (page: Page) =>
     );
 
 /** Starts the launcher and a browser that is signed in. */
-export async function startChat(command: readonly string[] = [process.execPath, program]) {
+async function startChat(command: readonly string[] = [process.execPath, program]) {
   const home = await mkdtemp(join(tmpdir(), "doorward-runs-"));
   await mkdir(join(home, "home"), { mode: 0o700 });
   const handler = { command, cwd: home, restart: "always" };
@@ -70,18 +86,8 @@ export async function startChat(command: readonly string[] = [process.execPath, 
   const [browser, launcher] = await Promise.all([launchBrowser(), startLauncher({ env })]);
   const faults: string[] = [];
 
-  const signedIn = async (
-    base: URL,
-    options: BrowserContextOptions = {},
-  ): Promise<BrowserContext> => {
-    const signed = await browser.newContext(options);
-    const page = await signed.newPage();
-    await page.goto(new URL("/login", base).href);
-    await enterToken(page);
-    await page.getByText("Live", { exact: true }).first().waitFor({ state: "attached" });
-    await page.close();
-    return signed;
-  };
+  const signedIn = (base: URL, options?: BrowserContextOptions): Promise<BrowserContext> =>
+    signIn(browser, base, options);
   /** Posts a message as a client with the channel token. */
   const post = (session_id: string, content: string, more = "") =>
     fetch(new URL(`/pico/messages${more}`, launcher.base), {
@@ -133,4 +139,25 @@ export async function startChat(command: readonly string[] = [process.execPath, 
   };
 }
 
-export type LaunchedChat = Awaited<ReturnType<typeof startChat>>;
+type LaunchedChat = Awaited<ReturnType<typeof startChat>>;
+
+/**
+ * Starts a launcher and a signed-in browser for the tests of a file or group. No page may have an
+ * error.
+ *
+ * @param example - A program of `examples` in Python. @defaultValue the program of `say`
+ */
+export function useChat(example?: string): LaunchedChat {
+  const python = example === undefined ? undefined : findTool("python");
+  const isPossible = hasBrowser && (example === undefined || python !== undefined);
+  const path = fileURLToPath(new URL(`../../examples/${example}`, import.meta.url));
+  let chat: LaunchedChat | undefined;
+  beforeEach(skipWithoutBrowser);
+  beforeEach(({ skip }) => skip(!isPossible, "needs python3"));
+  beforeAll(async () => {
+    if (isPossible) chat = await startChat(python === undefined ? undefined : [python, path]);
+  });
+  afterEach(() => chat?.assertFaultless());
+  afterAll(() => chat?.close());
+  return new Proxy({} as LaunchedChat, { get: (_, name) => Reflect.get(chat!, name) as unknown });
+}

@@ -1,13 +1,8 @@
 // Answers questions in the chat, with a real launcher, the example program and a puppet.
-import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findTool } from "../support/tools.ts";
+import { describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
-import { hasBrowser, skipWithoutBrowser } from "./browser.ts";
-import { startChat, write, type LaunchedChat, type Line } from "./chat-launcher.ts";
-
-beforeEach(skipWithoutBrowser);
+import { useChat, write, type Line } from "./chat-launcher.ts";
 
 const card = (page: Page) => page.locator("[data-open-question]");
 const folded = (page: Page) => page.locator(".question.settled summary");
@@ -21,15 +16,7 @@ function countAnswers(page: Page): () => number {
 }
 
 describe("The card of an approval", () => {
-  const example = fileURLToPath(new URL("../../examples/ask.py", import.meta.url));
-  const python = findTool("python");
-  let chat: LaunchedChat;
-
-  beforeEach(({ skip }) => skip(python === undefined, "needs python3"));
-  beforeAll(async () => {
-    if (hasBrowser && python !== undefined) chat = await startChat([python, example]);
-  });
-  afterAll(() => chat?.close());
+  const chat = useChat("ask.py");
 
   test("settles once, and tells every page who answered", async () => {
     const [first, second] = [await chat.open("two"), await chat.open("two")];
@@ -55,7 +42,6 @@ describe("The card of an approval", () => {
       .getByText(/Deny · owner · dashboard/)
       .waitFor();
     expect(await second.getByRole("button", { name: "Allow" }).count()).toBe(0);
-    chat.assertFaultless();
     for (const page of [first, second]) await page.close();
   });
 
@@ -98,12 +84,7 @@ describe("The card of an approval", () => {
 });
 
 describe("The card of a question", () => {
-  let chat: LaunchedChat;
-
-  beforeAll(async () => {
-    if (hasBrowser) chat = await startChat();
-  });
-  afterAll(() => chat?.close());
+  const chat = useChat();
 
   /** Opens a conversation in which the program asks. */
   async function ask(session: string, ...lines: Line[]): Promise<Page> {
@@ -214,7 +195,6 @@ describe("The card of a question", () => {
     expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
     await page.getByRole("button", { name: "Don’t open" }).click();
     await expect.poll(() => folded(page).count()).toBe(3);
-    chat.assertFaultless();
     await page.close();
   });
 });

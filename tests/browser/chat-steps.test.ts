@@ -1,13 +1,8 @@
 // Draws plans, diffs and terminal output of the example program in the chat.
-import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findTool } from "../support/tools.ts";
+import { describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
-import { hasBrowser, skipWithoutBrowser } from "./browser.ts";
-import { startChat, write, type LaunchedChat } from "./chat-launcher.ts";
-
-beforeEach(skipWithoutBrowser);
+import { useChat, write } from "./chat-launcher.ts";
 
 const shots = process.env["STEPS_SHOTS"];
 
@@ -16,15 +11,7 @@ async function shoot(page: Page, name: string): Promise<void> {
 }
 
 describe("Steps with details", () => {
-  const example = fileURLToPath(new URL("../../examples/programs/steps.py", import.meta.url));
-  const python = findTool("python");
-  let chat: LaunchedChat;
-
-  beforeEach(({ skip }) => skip(python === undefined, "needs python3"));
-  beforeAll(async () => {
-    if (hasBrowser && python !== undefined) chat = await startChat([python, example]);
-  });
-  afterAll(() => chat?.close());
+  const chat = useChat("programs/steps.py");
 
   test("draw the plan, the change and the output, also after a reload", async () => {
     const page = await chat.open("steps");

@@ -9,10 +9,10 @@ import { startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
 import { findTool } from "../support/tools.ts";
 import { expectAccessible } from "./axe.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
+import { launcherToken, signIn } from "./chat-launcher.ts";
 
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 const program = path("examples/programs/read_pdf.py");
-const launcherToken = "correct-horse-battery-staple-0123456789-abc";
 const MiB = 1024 * 1024;
 
 let home: string;
@@ -40,13 +40,7 @@ beforeAll(async () => {
     SERVICE_CHANNELS_PICO_TOKEN: "another-horse-battery-staple-0123456789-abc",
   };
   [browser, launcher] = await Promise.all([launchBrowser(), startLauncher({ env })]);
-  context = await browser.newContext({ reducedMotion: "reduce" });
-  const page = await context.newPage();
-  await page.goto(new URL("/login", launcher.base).href);
-  await page.getByLabel("Launcher token", { exact: true }).fill(launcherToken);
-  await page.keyboard.press("Enter");
-  await page.getByText("Live", { exact: true }).waitFor();
-  await page.close();
+  context = await signIn(browser, launcher.base, { reducedMotion: "reduce" });
 });
 afterEach(() => {
   if (faults.length > 0) throw new Error(faults.splice(0).join("\n"));

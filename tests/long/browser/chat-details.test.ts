@@ -1,29 +1,19 @@
 // Tests figures, states and small promises of the chat page, with a real launcher and a program.
 import type { Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { expectAccessible } from "../../browser/axe.ts";
-import { hasBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
 import {
   connected,
   growing,
   rows,
-  startChat,
+  useChat,
   stopButton,
   write,
-  type LaunchedChat,
 } from "../../browser/chat-launcher.ts";
 
-let chat: LaunchedChat;
-
-beforeEach(skipWithoutBrowser);
-beforeAll(async () => {
-  if (hasBrowser) chat = await startChat();
-});
-afterEach(() => chat?.assertFaultless());
-afterAll(() => chat?.close());
-
-const open: LaunchedChat["open"] = (...of) => chat.open(...of);
-const say: LaunchedChat["say"] = (...of) => chat.say(...of);
+const chat = useChat();
+const open: typeof chat.open = (...of) => chat.open(...of);
+const say: typeof chat.say = (...of) => chat.say(...of);
 const field = (page: Page) => page.getByLabel("Message", { exact: true });
 
 describe("Figures of an answer", () => {

@@ -1,8 +1,7 @@
 // Tests running answers on chat pages of a real launcher with a program.
 import type { AddressInfo } from "node:net";
 import type { Response } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { hasBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
+import { describe, expect, test } from "vitest";
 import {
   connected,
   ends,
@@ -11,25 +10,16 @@ import {
   launcherToken,
   rows,
   sendButton,
-  startChat,
+  useChat,
   stopButton,
   write,
-  type LaunchedChat,
 } from "../../browser/chat-launcher.ts";
 import { startPlainProxy, startRelay } from "../../browser/networks.ts";
 
-let chat: LaunchedChat;
-
-beforeEach(skipWithoutBrowser);
-beforeAll(async () => {
-  if (hasBrowser) chat = await startChat();
-});
-afterEach(() => chat?.assertFaultless());
-afterAll(() => chat?.close());
-
-const open: LaunchedChat["open"] = (...of) => chat.open(...of);
-const say: LaunchedChat["say"] = (...of) => chat.say(...of);
-const post: LaunchedChat["post"] = (...of) => chat.post(...of);
+const chat = useChat();
+const open: typeof chat.open = (...of) => chat.open(...of);
+const say: typeof chat.say = (...of) => chat.say(...of);
+const post: typeof chat.post = (...of) => chat.post(...of);
 
 describe("Running answer", () => {
   test("stays known after a reload and on a second page", async () => {

@@ -12,10 +12,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { createQueue } from "../../../testkit/index.ts";
 import { startLauncher, type RunningLauncher } from "../../e2e/launcher.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../../browser/browser.ts";
+import { launcherToken, signIn } from "../../browser/chat-launcher.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../../../", import.meta.url));
-const launcherToken = "correct-horse-battery-staple-0123456789-abc";
 const many = "many words ".repeat(600);
 
 let folder: string;
@@ -62,13 +62,7 @@ beforeAll(async () => {
   await createHome(home);
   env = { SERVICE_HOME: home, SERVICE_LAUNCHER_TOKEN: launcherToken };
   [browser, launcher] = await Promise.all([launchBrowser(), startLauncher({ env })]);
-  context = await browser.newContext();
-  const page = await context.newPage();
-  await page.goto(new URL("/login", launcher.base).href);
-  await page.getByLabel("Launcher token", { exact: true }).fill(launcherToken);
-  await page.keyboard.press("Enter");
-  await page.getByText("Live", { exact: true }).waitFor();
-  await page.close();
+  context = await signIn(browser, launcher.base);
   client = createSocket("udp4").on("message", (bytes) => seen.push(JSON.parse(String(bytes))));
   await once(client.bind(0, "127.0.0.1"), "listening");
 });

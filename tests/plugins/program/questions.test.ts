@@ -24,6 +24,13 @@ const approval = {
 const to = { channel: "sample", session: "s" };
 const by = { id: "owner", name: "Ann" };
 
+/** @returns The one open question, once the program has asked it. */
+async function asked({ kernel }: Awaited<ReturnType<typeof startProgram>>) {
+  const { channels } = kernel.services;
+  const [question] = await waitFor(() => channels.questions().length === 1 && channels.questions());
+  return question!;
+}
+
 /** @returns The line that the program has sent back. */
 const lineOf = async (program: Awaited<ReturnType<typeof startProgram>>): Promise<unknown> => {
   for (;;) {
@@ -37,15 +44,13 @@ describe("question.ask", () => {
     await using program = await startProgram(asker(approval));
     const { channels } = program.kernel.services;
     void program.say("delete", "s", "m");
-    const [question] = await waitFor(
-      () => channels.questions().length === 1 && channels.questions(),
-    );
+    const question = await asked(program);
     expect(question).toMatchObject({
       ...to,
       inReplyTo: "m",
       question: { toolCallId: "c1", options: [{ id: "once" }, { id: "deny" }] },
     });
-    await channels.answer(to, question!.id, { option: "once", text: "ok" }, by, "push");
+    await channels.answer(to, question.id, { option: "once", text: "ok" }, by, "push");
     expect(await lineOf(program)).toEqual({
       type: "question.settled",
       id: "q1",
@@ -108,11 +113,9 @@ describe("question.ask", () => {
     await using program = await startProgram(asker(approval), { timeoutS: 5 }, {}, clock);
     const { channels } = program.kernel.services;
     const said = program.say("delete");
-    const [question] = await waitFor(
-      () => channels.questions().length === 1 && channels.questions(),
-    );
+    const question = await asked(program);
     clock.increment(3_600_000);
-    await channels.answer(to, question!.id, { option: "deny" }, by, "pico");
+    await channels.answer(to, question.id, { option: "deny" }, by, "pico");
     expect(await lineOf(program)).toMatchObject({ payload: { effect: "deny" } });
     await expect(said).resolves.toBe("accepted");
   });
@@ -178,8 +181,8 @@ test("delivers the answer to a durable question to the next program", async () =
   await using program = await startProgram(script);
   const { channels } = program.kernel.services;
   void program.say("go");
-  const [question] = await waitFor(() => channels.questions().length === 1 && channels.questions());
-  const { id } = question!;
+  const question = await asked(program);
+  const { id } = question;
   await program.say("exit", "t").catch(() => undefined);
   await channels.answer(to, id, { option: "allow" }, by, "cli");
   expect(await lineOf(program)).toEqual({
@@ -204,10 +207,10 @@ test("withdraws a durable question of the program that runs", async () => {
   await using program = await startProgram(script);
   const { channels } = program.kernel.services;
   void program.say("go");
-  const [question] = await waitFor(() => channels.questions().length === 1 && channels.questions());
+  const question = await asked(program);
   await program.say("back", "t");
   await waitFor(() => channels.questions().length === 0);
-  expect(await channels.answer(to, question!.id, { option: "allow" }, by, "cli")).toMatchObject({
+  expect(await channels.answer(to, question.id, { option: "allow" }, by, "cli")).toMatchObject({
     status: "already",
     settled: { outcome: "withdrawn" },
   });
