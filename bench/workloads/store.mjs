@@ -194,7 +194,7 @@ async function measureLarge(messages, conversations) {
       store.history.search(words[words.length - 1 - at]),
     );
     const after = resident();
-    // Everything but what is open is too much.
+    // Nothing fits, so that everything is deleted.
     const limits = { keepDays: 0, maxBytes: 1 };
     const retention = await latenessDuring(() => store.retain(limits, () => false));
     await store.close();

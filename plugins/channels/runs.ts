@@ -159,7 +159,7 @@ export class Run implements Task {
     );
   }
 
-  /** Adds it to the files of earlier turns, too. */
+  /** Adds `open` to the files of earlier turns, too. */
   withOpenIn(previous: readonly PreviousTurn[]): readonly PreviousTurn[] {
     if (!this.options.openFile) return previous;
     return previous.map((each) =>

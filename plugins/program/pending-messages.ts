@@ -143,7 +143,7 @@ export class PendingMessages {
     return begun;
   }
 
-  /** The program has said that it knows stop: it reads of the messages that were stopped before. */
+  /** Writes each stop that arrived earlier than the capability `stop` of the program. */
   writeStops(): void {
     for (const entry of this.live.values())
       if (entry.isWritten && entry.isStopped) this.writeStop(entry);

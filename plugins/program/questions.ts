@@ -41,7 +41,7 @@ export class ProgramQuestions {
   private readonly options: ProgramQuestionsOptions;
   /** Questions of this program that are not settled, by the names that it gave them. */
   private readonly asked = new Map<string, AskedQuestion>();
-  /** Withdraw the durable questions of this program, by the same names. */
+  /** The withdrawals of durable questions of this program, by the same names. */
   private readonly durable = new Map<string, AbortController>();
 
   constructor(options: ProgramQuestionsOptions) {
@@ -118,7 +118,7 @@ export class ProgramQuestions {
       question.controller.abort(programErrors.application_ended(how, true));
     }
     this.asked.clear();
-    // They outlive the program, but the names of the next one are its own.
+    // They outlive the program. The next program chooses names of its own.
     this.durable.clear();
   }
 

@@ -93,7 +93,7 @@ export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions 
 
 /** Seconds in which the whole body must have arrived: it may contain images. */
 const bodySeconds = 300;
-/** Uploads have a least rate instead. */
+/** A minimum rate applies to uploads instead. */
 const uploadSeconds = 86_400;
 
 /** Fails if the protocol is enabled without a token. */

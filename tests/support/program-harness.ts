@@ -78,7 +78,7 @@ export async function startProgram(
   await kernel.start();
   let isStopped = false;
   const stop = async (): Promise<void> => {
-    // An answer that never ends would take the most of the usual 10 s.
+    // An answer that never ends would take most of the usual 10 s.
     if (!isStopped) await kernel.stop({ timeoutMs: 2_000 });
     isStopped = true;
   };

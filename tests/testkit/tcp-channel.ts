@@ -253,7 +253,8 @@ function readLines(socket: Socket, take: (line: string) => void, mutation?: Muta
     if (rest.length > maxLineLength && mutation !== "endlessLine") return void socket.destroy();
     if (mutation === "needsWholeLines") rest = "";
     if (mutation === "oneLinePerSegment" && lines[0]?.includes("say")) lines.splice(1);
-    for (const line of mutation === "reversesOrder" ? lines.toReversed() : lines) take(line);
+    if (mutation === "reversesOrder" && lines[0]?.includes("say")) lines.reverse();
+    for (const line of lines) take(line);
   });
 }
 
