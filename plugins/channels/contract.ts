@@ -214,11 +214,12 @@ export interface Channels {
   /** Sends a message. `final: false` announces updates, the last of which has `final: true`;
    *  otherwise clients treat the message as complete. */
   send(to: Address, message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt>;
-  /** Replaces the content of a sent message. `id` is the one of its receipt. */
+  /** Replaces the content of a sent message. `id` is the one of its receipt. With `added`, the rest
+   *  of the content is what the last successful call sent. */
   update(
     to: Address,
     id: string,
-    message: OutboundMessage & { readonly final?: boolean },
+    message: OutboundMessage & Pick<GrowingMessage, "final" | "added">,
   ): Promise<Receipt>;
   /** Removes a sent message for all clients. `id` is the one of its receipt. */
   remove(to: Address, id: string): Promise<Receipt>;
@@ -513,7 +514,8 @@ export interface ChannelAdapter {
    *   error without a code becomes `undeliverable`.
    */
   send(session: string, id: string, message: GrowingMessage): Awaitable<AdapterReceipt | void>;
-  /** Replaces the content of a sent message by the full text so far. Fails like `send`. */
+  /** Replaces the content of a sent message by the full text so far, whose end is `added` if the
+   *  rest is what the channel has. Fails like `send`. */
   update?(session: string, id: string, message: GrowingMessage): Awaitable<AdapterReceipt | void>;
   /** Removes a sent message for all clients of the session. Fails like `send`. */
   remove?(session: string, id: string): Awaitable<AdapterReceipt | void>;

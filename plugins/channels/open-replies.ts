@@ -46,7 +46,10 @@ export class OpenReplies implements Sending {
     if (this.cutIds.has(id)) return Promise.reject(channelsErrors.not_running());
     const reply = this.replies.get(id);
     if (reply && message.final) this.close(id, reply);
-    else if (reply) reply.latest = { ...message, inReplyTo: reply.latest.inReplyTo! };
+    else if (reply) {
+      const { added: _, ...latest } = message;
+      reply.latest = { ...latest, inReplyTo: reply.latest.inReplyTo! };
+    }
     return this.sending.update(to, id, message);
   }
 

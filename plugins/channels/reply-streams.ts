@@ -6,6 +6,7 @@ import type {
   EndOptions,
   ReplyStream,
   Channels,
+  GrowingMessage,
   OutboundMessage,
   Receipt,
   StreamOptions,
@@ -127,6 +128,8 @@ class ReplyWriter {
   private readonly common: Pick<OutboundMessage, "kind" | "inReplyTo">;
   private text = "";
   private shown = "";
+  /** True if the channel may have another text than `shown`, because a call failed. */
+  private isUnsure = false;
   private receipt: Receipt | undefined;
   private shownAt = -Infinity;
   private cancelTimer: Release | undefined;
@@ -269,8 +272,10 @@ class ReplyWriter {
     return true;
   }
 
-  private withText(content: string): OutboundMessage {
-    return { ...this.common, content };
+  private withText(content: string): GrowingMessage {
+    const isGrown = this.receipt !== undefined && !this.isUnsure && content.startsWith(this.shown);
+    const added = isGrown ? content.slice(this.shown.length) : undefined;
+    return { ...this.common, content, ...(added !== undefined && { added }) };
   }
 
   private async show(): Promise<void> {
@@ -282,8 +287,10 @@ class ReplyWriter {
         ? await options.update(to, this.receipt.id, this.withText(content))
         : await this.sendFirst({ ...this.first, content, final: false });
       this.shown = content;
+      this.isUnsure = false;
       if (isUndelivered(this.receipt)) this.left();
     } catch (error) {
+      this.isUnsure = true;
       const code = codeOf(error);
       if (!transientCodes.includes(code)) this.abort((this.failure = error));
       else if (code === "undeliverable") this.left();

@@ -284,6 +284,9 @@ export interface OutboundMessage {
 export interface GrowingMessage extends OutboundMessage {
   /** `false`: updates follow, and the last one has `true`. @defaultValue `true` when it is sent */
   readonly final?: boolean;
+  /** In an update: the end of `content`, if the text before it is what the client has. A channel
+   *  that can add text sends this part only. Absent: the update replaces the text. */
+  readonly added?: string;
   /** Set with `final` in the last update of a text that is not complete: the code of the reason.
    *  History keeps the message as incomplete. Set by Doorward when the kernel stops. */
   readonly cut?: "not_running";

@@ -209,8 +209,9 @@ export function encodeTextMessage(
 /** Encodes the text that an entry adds. An entry with a number adds its position. */
 export function encodeGrowth(
   { session, cursor, message = "", numbered }: SequencedEntry,
-  { at, added: content, time: timestamp, final }: TextGrowth,
+  { length, added: content = "", time: timestamp, final }: TextGrowth,
 ): string {
+  const at = length - content.length;
   const frame: AppendFrame = {
     type: "message.append",
     payload: { message_id: message, at, content, ...(final && { final }) },

@@ -32,6 +32,8 @@ export interface SentMessage {
   calls: readonly ToolCall[];
   /** Latest update that has not been sent. */
   nextUpdate: OutboundMessage | undefined;
+  /** The text that the channel has; undefined if it is not known. */
+  shown: string | undefined;
   updatedAt: number;
   cancelTimer: Release | undefined;
 }
@@ -71,22 +73,27 @@ export class SentMessages {
     if (name === undefined && (state.isFinal || !request)) return;
     const key = name ?? Symbol();
     const id = sent.then(
-      (receipt) => receipt.id,
+      (receipt) => {
+        message.shown = state.open?.content;
+        return receipt.id;
+      },
       () => undefined,
     );
     if (request) {
       const keys = this.answers.get(request) ?? new Set();
       this.answers.set(request, keys.add(key));
     }
-    this.messages.set(key, {
+    const message: SentMessage = {
       ...state,
       address,
       request,
       id,
       nextUpdate: undefined,
+      shown: undefined,
       updatedAt: this.options.clock.now(),
       cancelTimer: undefined,
-    });
+    };
+    this.messages.set(key, message);
     if (this.messages.size > maxMessages) this.evict(this.messages.keys().next().value!);
   }
 
@@ -146,9 +153,17 @@ export class SentMessages {
     message.cancelTimer = message.nextUpdate = undefined;
     message.updatedAt = clock.now();
     const { address, repeated } = message;
-    return this.enqueueFor(message, async (id) =>
-      channels.update(address, id, await files.resolve(address, { ...update, ...repeated })),
-    );
+    return this.enqueueFor(message, async (id) => {
+      const { shown } = message;
+      message.shown = undefined;
+      const resolved = await files.resolve(address, { ...update, ...repeated });
+      const { content } = resolved;
+      const isGrown = shown !== undefined && content.startsWith(shown);
+      const added = isGrown ? { added: content.slice(shown.length) } : {};
+      const receipt = await channels.update(address, id, { ...resolved, ...added });
+      message.shown = content;
+      return receipt;
+    });
   }
 
   /** Sends an update when the interval has passed, unless another one takes its place. */

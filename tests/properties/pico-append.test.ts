@@ -110,11 +110,16 @@ async function run(steps: readonly Step[]): Promise<void> {
     } else if (item === "wait") await turn();
     else {
       const message = messages[item.message]!;
+      const added = "change" in item && item.change.do === "grow" ? item.change.by : undefined;
       if ("change" in item)
-        message.text = (item.change.do === "grow" ? message.text : "") + item.change.by;
+        message.text = (added === undefined ? "" : message.text) + item.change.by;
       message.texts.add(message.text.toWellFormed());
       const final = "end" in item && item.end;
-      await channels.update(to, message.id, { content: message.text, final });
+      await channels.update(to, message.id, {
+        content: message.text,
+        final,
+        ...(added !== undefined && { added }),
+      });
     }
   }
   cut!.read(true);

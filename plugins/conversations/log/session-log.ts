@@ -13,14 +13,10 @@ export type EncodedFrame = string | Buffer;
  * the added part only.
  */
 export interface TextGrowth {
-  /** Identifies the text after this entry in this process. */
-  readonly revision: number;
-  /** Revision of the text that this entry adds to. Absent: the entry replaces the text. */
-  readonly follows?: number;
-  /** Length of the text before this entry, in UTF-16 code units. */
-  readonly at: number;
-  /** Text that the entry adds at the end. */
-  readonly added: string;
+  /** Length of the text after this entry, in UTF-16 code units. */
+  readonly length: number;
+  /** Text that the entry adds at the end. Undefined: the entry replaces the text. */
+  readonly added: string | undefined;
   /** Unix milliseconds. */
   readonly time: number;
   /** True if the text is complete. */

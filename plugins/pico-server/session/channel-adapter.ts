@@ -18,7 +18,6 @@ import {
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
 import { picoErrors } from "../errors.ts";
-import { GrowingTexts } from "./growing-texts.ts";
 import { toFailureCode, toMessageError } from "./mapping.ts";
 import {
   requestIdOf,
@@ -49,9 +48,20 @@ const isTextOnly = (message: GrowingMessage): boolean =>
   message.contextUsage === undefined &&
   message.model === undefined &&
   message.cut === undefined &&
+  message.entries === undefined &&
   (message.attachments === undefined || message.attachments.length === 0);
 const isPlainText = (message: GrowingMessage): boolean =>
   message.kind === undefined && isTextOnly(message);
+
+const isHighSurrogate = (unit: number): boolean => (unit & 0xfc00) === 0xd800;
+
+/** The text before it must not end within a surrogate pair: clients have received it as UTF-8. */
+function addedBy(message: GrowingMessage): string | undefined {
+  const { content, added } = message;
+  if (added === undefined || !isTextOnly(message) || !content.endsWith(added)) return undefined;
+  const last = content.charCodeAt(content.length - added.length - 1);
+  return isHighSurrogate(last) ? undefined : added;
+}
 
 /** Sessions whose ends are kept, and ends of one session. */
 const maxSessions = 1_024;
@@ -159,7 +169,6 @@ class PicoChannelAdapter implements ChannelAdapter {
   private readonly newId: () => string;
   private readonly ends: RecentEnds;
   private readonly fileUrl: FileUrl;
-  private readonly texts = new GrowingTexts();
   private readonly readDrainMs: () => number;
 
   constructor({ sessions, clock, onSent, newId, ends, drainMs, fileUrl }: ChannelAdapterOptions) {
@@ -185,17 +194,14 @@ class PicoChannelAdapter implements ChannelAdapter {
 
   update(session: string, id: string, message: GrowingMessage): Awaitable<AdapterReceipt> {
     const { final, cut } = message;
-    if (cut !== undefined) {
-      // A client must not take the text for complete, and history keeps it as it is.
-      this.texts.forget(session, id);
+    // A client must not take the text for complete, and history keeps it as it is.
+    if (cut !== undefined)
       return this.writeMessage("message.update", session, id, message, undefined, true);
-    }
     return this.writeMessage("message.update", session, id, message, final, final ?? false);
   }
 
   remove(session: string, id: string): Awaitable<AdapterReceipt> {
     const type = "message.delete";
-    this.texts.forget(session, id);
     const frame = { type, payload: { message_id: id }, session_id: session } as const;
     const text = encode({ ...frame, timestamp: this.clock.now() });
     return this.write(type, session, id, text, true);
@@ -225,7 +231,6 @@ class PicoChannelAdapter implements ChannelAdapter {
   }
 
   forgotten(session: string): void {
-    this.texts.forgetSession(session);
     this.ends.forget(session);
   }
 
@@ -294,11 +299,7 @@ class PicoChannelAdapter implements ChannelAdapter {
     const answers = final && message.kind === undefined ? request : undefined;
     const canGrow = (type === "message.update" || !final) && message.cut === undefined;
     const growth = canGrow
-      ? this.texts.grow(session, id, message, {
-          final: final ?? false,
-          time: now,
-          isTextOnly: isTextOnly(message),
-        })
+      ? { length: content.length, added: addedBy(message), time: now, final: final ?? false }
       : undefined;
     const plain = isPlainText(message)
       ? encodeTextMessage({ type, session, id, content, request, final }, now)

@@ -9,8 +9,8 @@ const maxTexts = 32;
 
 /** Decides whether a client needs the whole text of an entry. */
 export class SentTexts {
-  /** Revision by message id; the most recently sent is last. */
-  private readonly revisions = new Map<string, number>();
+  /** Length of the text by message id; the most recently sent is last. */
+  private readonly lengths = new Map<string, number>();
 
   /**
    * Records that the client is sent the text of the entry.
@@ -18,15 +18,15 @@ export class SentTexts {
    * @returns True if the text that the entry adds is enough.
    */
   accept({ message, growth }: SequencedEntry): boolean {
-    if (message === undefined || (growth === undefined && this.revisions.size === 0)) return false;
-    const revision = this.revisions.get(message);
-    this.revisions.delete(message);
-    if (growth === undefined) return false;
-    if (!growth.final) {
-      this.revisions.set(message, growth.revision);
-      const [oldest] = this.revisions.keys();
-      if (this.revisions.size > maxTexts && oldest !== undefined) this.revisions.delete(oldest);
-    }
-    return revision !== undefined && revision === growth.follows;
+    if (message === undefined) return false;
+    const { lengths } = this;
+    const known = lengths.get(message);
+    lengths.delete(message);
+    if (!growth) return false;
+    const { length, added, final } = growth;
+    if (!final) lengths.set(message, length);
+    const [oldest] = lengths.size > maxTexts ? lengths.keys() : [];
+    if (oldest !== undefined) lengths.delete(oldest);
+    return added !== undefined && known === length - added.length;
   }
 }

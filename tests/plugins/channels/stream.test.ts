@@ -212,6 +212,44 @@ describe("ReplyStream.abort", () => {
 describe("ReplyStream without a connected client", () => {
   const undeliverable = channelsErrors.undeliverable("sample");
 
+  test("names the added text, except after a failure", async () => {
+    let isConnected = true;
+    const calls: unknown[] = [];
+    const channel = updatable({
+      update(_session, id, { content, added }) {
+        calls.push([content, added]);
+        if (!isConnected) throw undeliverable;
+        return { id, status: "written" };
+      },
+    });
+    await streaming(channel, async ({ answer, clock }) => {
+      const show = async (write: () => unknown): Promise<void> => {
+        write();
+        await turn();
+        clock.increment(112);
+        await turn();
+      };
+      await show(() => answer.write("a"));
+      await show(() => answer.write("b"));
+      await show(() => answer.replace("x"));
+      isConnected = false;
+      await show(() => answer.write("y"));
+      isConnected = true;
+      await show(() => answer.write("z"));
+      await show(() => answer.write("!"));
+      await answer.end();
+      expect(calls).toEqual([
+        ["ab", "b"],
+        ["x", undefined],
+        ["xy", "y"],
+        ["xy", undefined],
+        ["xyz", undefined],
+        ["xyz!", "!"],
+        ["xyz!", ""],
+      ]);
+    });
+  });
+
   test("continues and sends the whole text when a client returns", async () => {
     let isConnected = true;
     const channel: SampleChannel = updatable({

@@ -69,10 +69,10 @@ describe.each([
     ]);
     const final = { final: true, inReplyTo: "a" };
     expect(seen.slice(-4).map(({ what, message }) => [what, message])).toEqual([
-      ["update", { ...final, content: "one two", model: "m" }],
-      ["update", { ...final, content: "hm", kind: "thought" }],
+      ["update", { ...final, content: "one two", added: expect.any(String) as string, model: "m" }],
+      ["update", { ...final, content: "hm", added: "", kind: "thought" }],
       ["remove", undefined],
-      ["update", { ...final, content: "" }],
+      ["update", { ...final, content: "", added: "" }],
     ]);
     expect(end).toMatchObject({ outcome: "completed", messages: 4 });
   });
@@ -91,7 +91,7 @@ describe.each([
       create("done"),
       ack,
     ]);
-    expect(latest(seen)).toEqual([
+    expect(latest(seen)).toMatchObject([
       {
         content: "",
         kind: "tool_calls",
@@ -165,7 +165,7 @@ describe.each([
     await waitFor(() => harness.seen.waiting.length > 0);
     clock.increment(120_000);
     const { seen, end } = await answer;
-    expect(latest(seen)).toEqual([{ content: "so far", final: true, inReplyTo: "a" }]);
+    expect(latest(seen)).toEqual([{ content: "so far", added: "", final: true, inReplyTo: "a" }]);
     expect(end.code).toBe("no_answer");
   });
 });

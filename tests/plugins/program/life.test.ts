@@ -49,7 +49,7 @@ describe("program exit", () => {
         expect.objectContaining({
           what: "update",
           id,
-          message: { content: "I was ab", inReplyTo: "m1", final: true },
+          message: { content: "I was ab", added: "", inReplyTo: "m1", final: true },
         }),
         expect.objectContaining({ what: "typing", on: false }),
       ]),

@@ -203,6 +203,7 @@ describe("messages of a program", () => {
     await harness.seen.next("the thought");
     expect((await harness.seen.next("its end")).message).toEqual({
       content: "let me see",
+      added: " me see",
       kind: "thought",
       inReplyTo: "m1",
       final: true,

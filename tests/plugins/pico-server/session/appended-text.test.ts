@@ -1,7 +1,6 @@
 // Tests messages that grow over real sockets: clients with `append` receive the added text only.
 import { describe, expect, test } from "vitest";
 import { updateIntervalMs } from "../../../../plugins/channels/reply-streams.ts";
-import { GrowingTexts } from "../../../../plugins/pico-server/session/growing-texts.ts";
 import {
   bearer,
   startPicoServer,
@@ -96,23 +95,27 @@ describe("message.append", () => {
     ]);
   });
 
-  test("serves thoughts, and programs that update a message", async () => {
+  test("serves thoughts, and applications that name the added text", async () => {
     await using service = await startPicoServer();
     const client = await join(service, `&pico_ext=1${appends}`);
     await answer(service, ["hm", grow(", well")], { kind: "thought" });
     const { channels } = service.services;
     const { id } = await channels.send(to, { content: "a" });
-    await channels.update(to, id, { content: "ab" });
-    await channels.update(to, id, { content: "abc" });
-    await channels.update(to, id, { content: "abcd", model: "m-1", final: true });
-    expect(outline(await next(client, 7))).toEqual([
+    await channels.update(to, id, { content: "ab", added: "b" });
+    await channels.update(to, id, { content: "abc", added: "c" });
+    await channels.update(to, id, { content: "abcd" });
+    await channels.update(to, id, { content: "abcde", added: "f" });
+    await channels.update(to, id, { content: "abcdef", added: "f", model: "m-1", final: true });
+    expect(outline(await next(client, 9))).toEqual([
       ["create", "hm", 1],
       ["append", 2, ", well"],
       ["append", 8, "", "final", 2],
       ["create", "a", "final", 3],
       ["update", "ab"],
       ["append", 2, "c"],
-      ["update", "abcd", "final", 4],
+      ["update", "abcd"],
+      ["update", "abcde"],
+      ["update", "abcdef", "final", 4],
     ]);
   });
 
@@ -256,30 +259,5 @@ describe("message.append in the send queue", () => {
       ["append", 4, "e"],
       ["update", "abcdef", "final"],
     ]);
-  });
-});
-
-describe("GrowingTexts", () => {
-  const content = (text: string) => ({ content: text });
-  const at = { final: false, time: 0, isTextOnly: true };
-
-  test("forgets the least recently updated text beyond its bounds", () => {
-    const texts = new GrowingTexts({ texts: 2, characters: 10 });
-    for (const id of ["a", "b"]) texts.grow("s", id, content(id), at);
-    expect(texts.grow("s", "a", content("aa"), at)).toMatchObject({ at: 1, added: "a" });
-    texts.grow("s", "c", content("c"), at);
-    expect(texts.grow("s", "b", content("bb"), at)?.follows).toBeUndefined();
-    texts.grow("s", "d", content("d".repeat(11)), at);
-    expect(texts.grow("s", "b", content("bbb"), at)?.follows).toBeUndefined();
-  });
-
-  test("compares texts of the same session, kind and request only", () => {
-    const texts = new GrowingTexts();
-    texts.grow("s", "a", content("a"), at);
-    expect(texts.grow("t", "a", content("ab"), at)?.follows).toBeUndefined();
-    expect(texts.grow("s", "a", { content: "ab", kind: "thought" }, at)?.follows).toBeUndefined();
-    const reply = { content: "abc", kind: "thought", inReplyTo: "m1" } as const;
-    expect(texts.grow("s", "a", reply, at)?.follows).toBeUndefined();
-    expect(texts.grow("s", "a", { ...reply, content: "abcd" }, at)).toMatchObject({ at: 3 });
   });
 });
