@@ -26,7 +26,7 @@ import { createSessionGuard, redactSessions, type SessionGuard } from "./session
 import { createRouter } from "./http/router.ts";
 import { countClose, createCounters } from "./metrics.ts";
 import type { PicoServer, PicoServerEvents, PicoServerShape } from "./service.ts";
-import { createChannelAdapter, RecentEnds } from "./session/channel-adapter.ts";
+import { PicoChannelAdapter, RecentEnds } from "./session/channel-adapter.ts";
 import { ProtocolHub } from "./protocol-hub.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
 import { watchStore } from "./store-watch.ts";
@@ -99,7 +99,7 @@ export class PicoChannel {
     const newId = (): string => Buffer.from(random(16)).toString("hex");
     this.channel = channels.attach(
       this.protocols.observe(
-        createChannelAdapter({
+        new PicoChannelAdapter({
           sessions,
           clock,
           onSent: countSent,

@@ -26,7 +26,7 @@ import {
   toPayload,
   TurnEntry,
 } from "../../conversations/log/index.ts";
-import type { AppendResult, SessionLog, TextGrowth } from "../../conversations/index.ts";
+import type { SessionLog } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
 
 /** Returns the path of a stored file with the base path. */
@@ -39,8 +39,6 @@ function requireAttachment(media: Media, fileUrl: FileUrl): Attachment {
   return attachment;
 }
 
-type FrameType = ServerFrame["type"];
-
 /** True if the message has only fields that the frame of an added text can express. */
 const isTextOnly = (message: GrowingMessage): boolean =>
   message.placeholder === undefined &&
@@ -49,6 +47,7 @@ const isTextOnly = (message: GrowingMessage): boolean =>
   message.model === undefined &&
   message.cut === undefined &&
   message.entries === undefined &&
+  message.question === undefined &&
   (message.attachments === undefined || message.attachments.length === 0);
 const isPlainText = (message: GrowingMessage): boolean =>
   message.kind === undefined && isTextOnly(message);
@@ -159,7 +158,8 @@ interface ChannelAdapterOptions {
   readonly fileUrl: FileUrl;
 }
 
-class PicoChannelAdapter implements ChannelAdapter {
+/** Sends each message to every connection of its session. */
+export class PicoChannelAdapter implements ChannelAdapter {
   readonly name = "pico";
   readonly keeps = "itself";
   readonly resumeMs: number;
@@ -186,25 +186,25 @@ class PicoChannelAdapter implements ChannelAdapter {
     return this.readDrainMs();
   }
 
-  send(session: string, id: string, message: GrowingMessage): Awaitable<AdapterReceipt> {
+  send(session: string, id: string, message: GrowingMessage): Promise<AdapterReceipt> {
     return message.placeholder
       ? this.writeMessage("message.create", session, id, message, undefined, false)
       : this.writeMessage("message.create", session, id, message, message.final ?? true, true);
   }
 
-  update(session: string, id: string, message: GrowingMessage): Awaitable<AdapterReceipt> {
+  update(session: string, id: string, message: GrowingMessage): Promise<AdapterReceipt> {
     const { final, cut } = message;
     // A client must not take the text for complete, and history keeps it as it is.
-    if (cut !== undefined)
-      return this.writeMessage("message.update", session, id, message, undefined, true);
-    return this.writeMessage("message.update", session, id, message, final, final ?? false);
+    return cut === undefined
+      ? this.writeMessage("message.update", session, id, message, final, final ?? false)
+      : this.writeMessage("message.update", session, id, message, undefined, true);
   }
 
-  remove(session: string, id: string): Awaitable<AdapterReceipt> {
+  remove(session: string, id: string): Promise<AdapterReceipt> {
     const type = "message.delete";
     const frame = { type, payload: { message_id: id }, session_id: session } as const;
     const text = encode({ ...frame, timestamp: this.clock.now() });
-    return this.write(type, session, id, text, true);
+    return this.write(session, id, new EncodedEntry(type, text, true, id));
   }
 
   typing(session: string, on: boolean): void {
@@ -222,131 +222,76 @@ class PicoChannelAdapter implements ChannelAdapter {
     if (appended instanceof Promise) return appended.then(() => undefined);
   }
 
-  ended(session: string, id: string, end: AnswerEnd): Promise<void> | undefined {
+  async ended(session: string, id: string, end: AnswerEnd): Promise<void> {
     const { sessions } = this;
     const frame = sessions.wantsEnds
       ? sessions.wantsEnds(session) && toEndFrame(session, id, end)
       : this.ends.add(session, id, end, this.clock.now());
-    return frame ? this.broadcast(session, frame) : undefined;
+    if (frame) await this.broadcast(session, frame);
   }
 
   forgotten(session: string): void {
     this.ends.forget(session);
   }
 
-  private publish(
-    type: FrameType,
-    session: string,
-    text: string,
-    numbered: boolean,
-    message?: string,
-    final?: boolean,
-    growth?: TextGrowth,
-    answers?: string,
-  ): Awaitable<AppendResult> {
-    assertSize(text);
-    const entry = new EncodedEntry(type, text, numbered, message, final);
-    entry.answers = answers;
-    if (!growth) return this.sessions.append(session, entry);
-    entry.growth = growth;
-    const appended = this.sessions.append(session, entry);
-    // The log keeps the entry, and the added text would keep the whole text in memory.
-    if (!(appended instanceof Promise)) entry.growth = undefined;
-    else
-      return appended.finally(() => {
-        entry.growth = undefined;
-      });
-    return appended;
-  }
-
-  private write(
-    type: FrameType,
-    session: string,
-    id: string,
-    text: string,
-    numbered: boolean,
-    final?: boolean,
-    growth?: TextGrowth,
-    answers?: string,
-  ): Awaitable<AdapterReceipt> {
-    const appended = this.publish(type, session, text, numbered, id, final, growth, answers);
-    return appended instanceof Promise
-      ? appended.then((result) => this.toReceipt(id, numbered, result))
-      : this.toReceipt(id, numbered, appended);
-  }
-
-  private toReceipt(
-    id: string,
-    numbered: boolean,
-    { subscribers, settled = false }: AppendResult,
-  ): AdapterReceipt {
+  private async write(session: string, id: string, entry: EncodedEntry): Promise<AdapterReceipt> {
+    const { numbered } = entry;
+    const { subscribers, settled = false } = await this.sessions.append(session, entry);
     this.onSent();
     return { id, status: subscribers === 0 ? "buffered" : "written", isLast: numbered && settled };
   }
 
-  private writeMessage(
+  private async writeMessage(
     type: TextMessage["type"],
     session: string,
     id: string,
     message: GrowingMessage,
     final: boolean | undefined,
     numbered: boolean,
-  ): Awaitable<AdapterReceipt> {
-    if (message.question) return this.writeQuestion(type, session, id, message, final);
+  ): Promise<AdapterReceipt> {
+    const { content, question, kind, cut } = message;
     const now = this.clock.now();
-    const { content } = message;
     const request = requestIdOf(message);
-    const answers = final && message.kind === undefined ? request : undefined;
-    const canGrow = (type === "message.update" || !final) && message.cut === undefined;
-    const growth = canGrow
-      ? { length: content.length, added: addedBy(message), time: now, final: final ?? false }
-      : undefined;
-    const plain = isPlainText(message)
-      ? encodeTextMessage({ type, session, id, content, request, final }, now)
-      : undefined;
     const text =
-      plain ??
+      (isPlainText(message)
+        ? encodeTextMessage({ type, session, id, content, request, final }, now)
+        : undefined) ??
       encode({
         type,
         payload: toPayload(id, message, final, (media) => requireAttachment(media, this.fileUrl)),
         session_id: session,
         timestamp: now,
       });
-    return this.write(type, session, id, text, numbered, final, growth, answers);
-  }
-
-  /** The text of a question never grows, and answers no message. */
-  private writeQuestion(
-    type: TextMessage["type"],
-    session: string,
-    id: string,
-    message: GrowingMessage,
-    final: boolean | undefined,
-  ): Awaitable<AdapterReceipt> {
-    const payload = toPayload(id, message, final, (media) =>
-      requireAttachment(media, this.fileUrl),
-    );
-    const text = encode({ type, payload, session_id: session, timestamp: this.clock.now() });
     assertSize(text);
-    const entry = new EncodedEntry(type, text, true, id, final);
-    entry.question = toMark(message.question!);
-    const appended = this.sessions.append(session, entry);
-    return appended instanceof Promise
-      ? appended.then((result) => this.toReceipt(id, true, result))
-      : this.toReceipt(id, true, appended);
+    const entry = new EncodedEntry(type, text, numbered || question !== undefined, id, final);
+    // The text of a question never grows, and answers no message.
+    if (question) entry.question = toMark(question);
+    else {
+      entry.answers = final && kind === undefined ? request : undefined;
+      if ((type === "message.update" || !final) && cut === undefined)
+        entry.growth = {
+          length: content.length,
+          added: addedBy(message),
+          time: now,
+          final: final ?? false,
+        };
+    }
+    try {
+      return await this.write(session, id, entry);
+    } finally {
+      // The log keeps the entry, and the added text would keep the whole text in memory.
+      entry.growth = undefined;
+    }
   }
 
   /** Sends a frame to the current subscribers. A failure is ignored: the frame may be lost. */
-  private broadcast(session: string, frame: ServerFrame): Promise<void> {
+  private async broadcast(session: string, frame: ServerFrame): Promise<void> {
     const text = encode({ ...frame, session_id: session, timestamp: this.clock.now() });
-    const publish = async (): Promise<unknown> => this.publish(frame.type, session, text, false);
-    return publish().then(
-      () => undefined,
-      () => undefined,
-    );
+    try {
+      assertSize(text);
+      await this.sessions.append(session, new EncodedEntry(frame.type, text, false, undefined));
+    } catch {
+      // Its receivers do without it.
+    }
   }
 }
-
-/** Creates the adapter that sends each message to every connection of its session. */
-export const createChannelAdapter = (options: ChannelAdapterOptions): ChannelAdapter =>
-  new PicoChannelAdapter(options);
