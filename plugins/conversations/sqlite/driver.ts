@@ -1,4 +1,4 @@
-// A connection to SQLite: `node:sqlite`, or on older versions of Node the package with the same
+// A connection to SQLite: `node:sqlite`, or in older versions of Node the package with the same
 // interface.
 import { createRequire, isBuiltin } from "node:module";
 
@@ -29,13 +29,21 @@ const builtin = "node:sqlite";
 const fallback = "@photostructure/sqlite";
 
 /**
- * Names the driver that the store uses: `node:sqlite` from Node 22.13, otherwise the package
- * `@photostructure/sqlite`.
+ * Names the driver that the store uses: `node:sqlite` in Node 22.13, Deno 2.7, Bun 1.4 and newer,
+ * in older versions of Node the package `@photostructure/sqlite`.
  *
+ * @param versions - The versions of the runtime.
  * @returns Undefined if there is neither.
  */
-export function findSqliteDriver(): string | undefined {
+export function findSqliteDriver(
+  versions: Readonly<Record<string, string | undefined>> = process.versions,
+): string | undefined {
+  const { bun, deno } = versions;
+  const [major = 0, minor = 0] = (deno ?? "").split(".").map(Number);
+  // `node:sqlite` of Deno 2.6 does not know numbered parameters.
+  if (deno !== undefined && major * 1_000 + minor < 2_007) return undefined;
   if (isBuiltin(builtin)) return builtin;
+  if (bun !== undefined) return undefined; // Bun 1.3 hangs with the package.
   try {
     createRequire(import.meta.url).resolve(fallback);
     return fallback;
@@ -44,7 +52,7 @@ export function findSqliteDriver(): string | undefined {
   }
 }
 
-/** @returns Undefined if this Node has no driver, or its native code does not load. */
+/** @returns Undefined if there is no driver, or its native code does not load. */
 export function loadDriver(): DatabaseClass | undefined {
   const name = findSqliteDriver();
   if (name === undefined) return undefined;

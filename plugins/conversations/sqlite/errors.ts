@@ -22,8 +22,9 @@ export const storeErrors = errorTable({
   STORE_UNFINISHED: (path: string, log: string) =>
     `${path} was written by an earlier version of Doorward, and ${log} has messages that are not ` +
     "in it yet. Start and stop that version once, then start this one.",
-  STORE_DRIVER_MISSING: (node: string) =>
-    `Node ${node} has no SQLite. Use Node 22.13 or newer, or run: npm install ` +
+  STORE_DRIVER_MISSING: ({ bun, deno, node }: Partial<Record<string, string>>) =>
+    `${bun ? `Bun ${bun}` : deno ? `Deno ${deno}` : `Node ${node}`} has no SQLite that Doorward ` +
+    "can use. Use Node 22.13, Deno 2.7, Bun 1.4 or newer, or in Node 20 run: npm install " +
     "@photostructure/sqlite@1",
   store_unavailable: (path: string, reason: string) =>
     `The conversation store ${path} is not available: ${reason}.`,

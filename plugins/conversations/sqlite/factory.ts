@@ -15,14 +15,14 @@ export interface SqliteOptions {
 }
 
 /**
- * Keeps conversations in one SQLite file. Needs Node 22.13, or the package
- * `@photostructure/sqlite`. The start of the plugin rejects as listed.
+ * Keeps conversations in one SQLite file. Needs Node 22.13, Deno 2.7 or Bun 1.4, or
+ * in Node 20 the package `@photostructure/sqlite`. The start of the plugin rejects as listed.
  *
  * @throws STORE_IN_USE if another process has opened the file.
  * @throws STORE_BROKEN if the file is damaged or belongs to another program; it is not changed.
  * @throws STORE_NEWER if a newer version of Doorward has written the file.
  * @throws STORE_UNFINISHED if an earlier version has written the file, and not all of it.
- * @throws STORE_DRIVER_MISSING if this Node has no SQLite and the package is not installed.
+ * @throws STORE_DRIVER_MISSING if this runtime has no SQLite and the package is not installed.
  * @throws store_unavailable if the file cannot be created or written.
  * @example
  * import { conversations, sqlite } from "doorward/plugins/conversations";

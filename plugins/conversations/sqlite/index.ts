@@ -52,14 +52,14 @@ interface OpenedStore {
  * @throws STORE_BROKEN if the file is damaged or belongs to another program; it is not changed.
  * @throws STORE_NEWER if a newer version of Doorward has written it.
  * @throws STORE_UNFINISHED if an earlier version has written it, and not all of it.
- * @throws STORE_DRIVER_MISSING if this Node has no SQLite and no package provides it.
+ * @throws STORE_DRIVER_MISSING if this runtime has no SQLite and no package provides it.
  * @throws store_unavailable if the file cannot be created or written.
  */
 export async function openSqliteStore(options: OpenSqliteOptions): Promise<OpenedStore> {
   const { durability = "process", clock, log, random, maxPages, lockWaitMs = 11_000 } = options;
   const path = resolve(options.path);
   const driver = options.driver ?? loadDriver();
-  if (!driver) throw storeErrors.STORE_DRIVER_MISSING(process.versions.node);
+  if (!driver) throw storeErrors.STORE_DRIVER_MISSING(process.versions);
   const lock = await lockStore(path, lockWaitMs);
   let connection: Connection | undefined;
   try {

@@ -19,6 +19,7 @@ import {
   findSqliteDriver,
   loadDriver,
 } from "../../../../plugins/conversations/sqlite/driver.ts";
+import { storeErrors } from "../../../../plugins/conversations/sqlite/errors.ts";
 import { version } from "../../../../plugins/conversations/sqlite/schema.ts";
 import { address, begin, createFolder, entry, openStore } from "../../../support/sqlite-store.ts";
 
@@ -232,5 +233,23 @@ describe("findSqliteDriver", () => {
     expect(findSqliteDriver()).toBe(
       isBuiltin("node:sqlite") ? "node:sqlite" : "@photostructure/sqlite",
     );
+  });
+
+  test.each([
+    [{ deno: "2.6.10" }, undefined],
+    [{ deno: "1.46.3" }, undefined],
+    [{ deno: "2.7.1" }, findSqliteDriver()],
+    [{ deno: "3.0.0" }, findSqliteDriver()],
+    [{ bun: "1.4.5" }, isBuiltin("node:sqlite") ? "node:sqlite" : undefined],
+  ])("finds what works in %o", (versions, expected) => {
+    expect(findSqliteDriver(versions)).toBe(expected);
+  });
+
+  test.each([
+    [{ bun: "1.3.14", node: "24.3.0" }, /^Bun 1\.3\.14 has no SQLite .* Bun 1\.4/],
+    [{ deno: "2.6.0", node: "24.2.0" }, /^Deno 2\.6\.0 has no SQLite .* Deno 2\.7/],
+    [{ node: "20.20.2" }, /^Node 20\.20\.2 has no SQLite .* npm install/],
+  ])("says what works instead of %o", (versions, expected) => {
+    expect(storeErrors.STORE_DRIVER_MISSING(versions).message).toMatch(expected);
   });
 });
