@@ -13,6 +13,7 @@ import type {
   Page,
   QuestionAnswer,
   QuestionVia,
+  RunningMessage,
   Sender,
   StopResult,
   Turn,
@@ -53,6 +54,7 @@ export type {
   QuestionOutcome,
   QuestionSettlement,
   QuestionVia,
+  RunningMessage,
   Sender,
   StopResult,
   StopStatus,
@@ -399,14 +401,6 @@ export interface DeliveryCallbacks {
   rejected(error: unknown): void;
 }
 
-/** A message that the application works on. */
-export interface RunningMessage {
-  /** Id of the message. */
-  readonly id: string;
-  /** Unix milliseconds at which it arrived. */
-  readonly at: number;
-}
-
 /** The calls that an attached channel makes. */
 export interface ChannelHandle {
   /**
@@ -457,9 +451,9 @@ export interface ChannelHandle {
   /**
    * Lists the messages of the session that the application works on, oldest first.
    *
-   * @returns Undefined if another node may have the session.
+   * @returns Undefined if another node has the session and does not answer.
    */
-  running(session: string): readonly RunningMessage[] | undefined;
+  running(session: string): Awaitable<readonly RunningMessage[] | undefined>;
   /** Resolves as `Channels.drained` does. */
   drained(): Promise<void>;
   /**

@@ -90,6 +90,7 @@ export class OwnershipQueue {
       passed: (message, outcome, deliverOptions) =>
         inbound.deliver(message, outcome, deliverOptions),
       stopped: (address, id, by) => this.stopHere(address, id, by),
+      running: ({ channel, session }) => inbound.running(channel, session),
       lost: (address) => this.lost(address),
       answered: (...given) => questions.answer(...given),
       isBusy: (address) =>
@@ -131,10 +132,11 @@ export class OwnershipQueue {
     return false;
   }
 
-  /** @returns Undefined if the application here works on none: another node may. */
-  running(channel: string, session: string): readonly RunningMessage[] | undefined {
-    const running = this.options.inbound.running(channel, session);
-    return running.length > 0 ? running : undefined;
+  /** @returns Undefined if another node has the session and does not answer. */
+  running(channel: string, session: string): Awaitable<readonly RunningMessage[] | undefined> {
+    const { inbound, ownership } = this.options;
+    const running = inbound.running(channel, session);
+    return running.length > 0 ? running : ownership.running({ channel, session });
   }
 
   /**

@@ -183,6 +183,14 @@ export interface StopResult {
   readonly status: StopStatus;
 }
 
+/** A message that the application works on. */
+export interface RunningMessage {
+  /** Id of the message. */
+  readonly id: string;
+  /** Unix milliseconds at which it arrived. */
+  readonly at: number;
+}
+
 /** An earlier turn that a client repeats with its message. A claim of the client, never checked. */
 export interface PreviousTurn {
   /** The author, in the terms of language models. */

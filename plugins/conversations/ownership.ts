@@ -6,6 +6,7 @@ import type {
   InboundMessage,
   QuestionAnswer,
   QuestionVia,
+  RunningMessage,
   Sender,
   StopResult,
 } from "./messages.ts";
@@ -45,6 +46,8 @@ export interface OwnershipListener {
     id: string | undefined,
     by: Sender | undefined,
   ): Awaitable<readonly StopResult[]>;
+  /** Another node asks for the messages that the application works on. */
+  running(address: Address): readonly RunningMessage[];
   /** Another node passes an answer to a question of a session of this one. */
   answered(...answer: GivenAnswer): Promise<AnswerResult>;
   /**
@@ -85,6 +88,12 @@ export interface SessionOwnership {
    * @throws node_gone if that node does not answer; store_unavailable if the store is away.
    */
   stop(address: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[] | undefined>;
+  /**
+   * Lists the messages that the node that has the session works on, oldest first.
+   *
+   * @returns Undefined if that node does not answer.
+   */
+  running(address: Address): Awaitable<readonly RunningMessage[] | undefined>;
   /**
    * Passes an answer to the node that has the session.
    *

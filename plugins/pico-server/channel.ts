@@ -88,6 +88,12 @@ export class PicoChannel {
         this.connections.close("restart", (peer) => peer.usesSession(session));
         this.protocols.renewed(session);
       },
+      // They connect again, and learn what runs now.
+      interrupted: (session) =>
+        this.connections.close(
+          "restart",
+          (peer) => peer.knowsRunning === true && peer.usesSession(session),
+        ),
       replaced: (session, isSame) => this.connections.replaceOf(session, isSame),
     };
     this.sessions =

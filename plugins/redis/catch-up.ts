@@ -11,32 +11,40 @@ interface CatchUpOptions {
   readonly renewed: (live: LiveSession) => void;
 }
 
-/** Passes the missed entries on. The caller has set `isFetching`. */
+/**
+ * Passes the missed entries on. The caller has set `isFetching`.
+ *
+ * @returns The node that has the session; undefined if that is not known.
+ */
 export async function catchUp(
   { link, log, node }: RedisLogContext,
   live: LiveSession,
   { seen, renewed }: CatchUpOptions,
-): Promise<void> {
+): Promise<string | undefined> {
   const { keys, sk } = live.place;
   // Two calls can overlap: the other one may pass entries on before this one has its reply.
   const from = live.seq;
   try {
     const call = { script: "catchUp", keys, values: [from], repeats: true } as const;
     const reply = (await link.run(call)) as readonly Reply[];
-    if (live.isClosed) return;
-    const [epoch, top] = reply;
+    if (live.isClosed) return undefined;
+    const [epoch, top, , owner] = reply;
     const entries = toHeard(live.session, reply, node.me);
     const isSame = epoch !== null && epoch !== undefined && String(epoch) === live.epoch;
     const first = entries[0]?.cursor.seq ?? from + 1;
-    if (!isSame || first !== from + 1) return renewed(live);
-    if (Number(top) >= from) return live.fetched(entries);
-    // The store has lost entries that the subscribers here have received.
-    await link.run({ script: "renew", keys, values: seen(sk), repeats: true });
-    renewed(live);
+    if (!isSame || first !== from + 1) renewed(live);
+    else if (Number(top) >= from) live.fetched(entries);
+    else {
+      // The store has lost entries that the subscribers here have received.
+      await link.run({ script: "renew", keys, values: seen(sk), repeats: true });
+      renewed(live);
+    }
+    return String(owner ?? "");
   } catch (error) {
-    if (live.isClosed) return;
+    if (live.isClosed) return undefined;
     live.isFetching = false;
     // When the store is there again, all sessions are compared.
     if (link.isUp) log.error({ err: error, session: sk }, "A session could not be read");
+    return undefined;
   }
 }

@@ -143,7 +143,7 @@ export class RedisConversations implements OpenConversations {
     this.peers.handle("active", ({ k }) => this.tell(String(k), "sessionActive"));
     this.peers.handle("idle", ({ k }) => this.tell(String(k), "sessionIdle"));
     this.peers.watchDeleted(() => link.reconnect("its data was deleted"));
-    this.peers.watchGone(() => void this.resync());
+    this.peers.watchGone((node) => void this.takeOver(node));
     const { tokens: sync } = scope;
     if (sync) new TokenExchange({ link, space, nodes: this.peers, log, random, sync }).connect();
     link.watch((isUp) => this.stateChanged(isUp));
@@ -292,6 +292,22 @@ export class RedisConversations implements OpenConversations {
         if (this.link.isUp) this.scope.log.error({ err: error }, "Sessions could not be compared");
       },
     );
+  }
+
+  /** Takes the sessions with clients here from a node that is gone: their answers are over. */
+  private async takeOver(node: string): Promise<void> {
+    if (!this.link.isUp) return;
+    try {
+      for (const [channel, log] of this.logs)
+        for (const session of await log.resync(node))
+          await this.ownership.claim({ channel, session });
+    } catch (error) {
+      if (this.link.isUp)
+        this.scope.log.error(
+          { err: error },
+          "The sessions of a node that is gone stay without a node",
+        );
+    }
   }
 
   private async known(

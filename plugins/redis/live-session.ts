@@ -84,6 +84,8 @@ export interface LiveSessionOptions {
   readonly missing: (live: LiveSession) => void;
   /** The session has another epoch than its subscribers know. */
   readonly renewed: (live: LiveSession) => void;
+  /** The node that had the session is gone. */
+  readonly interrupted: (live: LiveSession) => void;
   /** A client has connected to another node; the digest identifies its former connection. */
   readonly replaced: (live: LiveSession, node: unknown, digest: unknown) => void;
 }
@@ -145,6 +147,7 @@ export class LiveSession {
     };
     if (head.e === undefined) {
       if (head.t === "renewed") this.options.renewed(this);
+      if (head.t === "interrupted") this.options.interrupted(this);
       if (head.t === "replaced") this.options.replaced(this, head.n, head.d);
       return;
     }

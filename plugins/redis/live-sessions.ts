@@ -95,16 +95,23 @@ export class LiveSessions {
     this.leave(live).catch(() => undefined);
   }
 
-  /** Compares all sessions with subscribers here with the store. */
-  async resync(): Promise<void> {
+  /**
+   * Compares all sessions with subscribers here with the store.
+   *
+   * @returns The sessions that belong to the node.
+   */
+  async resync(node: string | undefined): Promise<readonly string[]> {
     const all = [...this.sessions.values()].filter(({ epoch }) => epoch !== "");
+    const found: string[] = [];
     for (let at = 0; at < all.length; at += resyncWidth)
       await Promise.all(
-        all.slice(at, at + resyncWidth).map((live) => {
+        all.slice(at, at + resyncWidth).map(async (live) => {
           live.isFetching = true;
-          return catchUp(this.context, live, this.catchUpOptions);
+          const owner = await catchUp(this.context, live, this.catchUpOptions);
+          if (owner !== undefined && owner === node) found.push(live.session);
         }),
       );
+    return found;
   }
 
   /** Closes the clients of a session: it has a new epoch. */
@@ -140,6 +147,7 @@ export class LiveSessions {
       },
       heard: (live) => this.options.drafts.noteTop(live.place.sk, live),
       renewed: (live) => this.renewed(live),
+      interrupted: ({ session }) => this.options.listeners.interrupted?.(session),
       replaced: (live, node, digest) => this.replaced(live, node, digest),
     };
     return new LiveSession(options);

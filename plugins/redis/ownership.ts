@@ -6,6 +6,7 @@ import type {
   AnswerResult,
   GivenAnswer,
   OwnershipListener,
+  RunningMessage,
   Sender,
   SessionOwnership,
   StopResult,
@@ -39,8 +40,8 @@ interface OwnedSession {
 /** How long a session stays with its node after its last message, and how often that is checked. */
 const keptMs = 60_000;
 const sweepMs = 10_000;
-/** How often the owner of a session is asked to stop a message while the session moves. */
-const maxStopAttempts = 3;
+/** How often the owner of a session is asked while the session moves. */
+const maxAskAttempts = 3;
 
 const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
@@ -61,6 +62,7 @@ export class RedisOwnership implements SessionOwnership {
       after,
       passed: (...passed) => this.accept(...passed),
       stopped: (...stopped) => this.stopped(...stopped),
+      running: (address) => this.runningHere(address),
       answered: (...answer) => this.answered(...answer),
     });
     nodes.handle("taken", ({ k }) => {
@@ -98,8 +100,17 @@ export class RedisOwnership implements SessionOwnership {
   }
 
   stop(address: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[] | undefined> {
-    const owned = this.owned.get(keyOf(address));
-    return owned && !owned.isLost ? undefined : this.stopElsewhere(address, id, by);
+    if (this.owns(address)) return undefined;
+    return this.askOwner(address, (node) => this.passes.stop(node, address, { id, by }));
+  }
+
+  running(address: Address): Awaitable<readonly RunningMessage[] | undefined> {
+    if (this.owns(address)) return [];
+    const asked = this.askOwner(address, (node) => this.passes.running(node, address));
+    return asked.then(
+      (running) => running ?? [],
+      () => undefined,
+    );
   }
 
   answer(node: string, ...answer: GivenAnswer): Promise<AnswerResult> {
@@ -183,26 +194,39 @@ export class RedisOwnership implements SessionOwnership {
     return "own";
   }
 
-  /** The session may move while its node is asked. */
-  private async stopElsewhere(
-    address: Address,
-    id: string | undefined,
-    by: Sender | undefined,
-  ): Promise<readonly StopResult[] | undefined> {
+  private owns(address: Address): boolean {
+    return this.owned.get(keyOf(address))?.isLost === false;
+  }
+
+  /**
+   * Asks the node that has the session, which may move in the meantime.
+   *
+   * @returns Undefined if no other node has it.
+   */
+  private async askOwner<T>(
+    { channel, session }: Address,
+    ask: (node: string) => Promise<T>,
+  ): Promise<T | undefined> {
     const { space, nodes, link } = this.options;
-    const { keys } = space.place(address.channel, address.session);
-    for (let attempt = 0; attempt < maxStopAttempts; attempt += 1) {
+    const { keys } = space.place(channel, session);
+    for (let attempt = 0; attempt < maxAskAttempts; attempt += 1) {
       const call = { script: "owner", keys, values: [], repeats: true } as const;
       const node = String((await link.run(call)) ?? "");
       if (node === "" || node === nodes.me) return undefined;
       if (nodes.isGone(node)) throw conversationsErrors.node_gone();
       try {
-        return await this.passes.stop(node, address, { id, by });
+        return await ask(node);
       } catch (error) {
         if (codeOf(error) !== "not_owner") throw error;
       }
     }
     return undefined;
+  }
+
+  /** Lists the messages that the application works on for another node. */
+  private runningHere(address: Address): readonly RunningMessage[] {
+    if (!this.owns(address) || !this.listener) throw conversationsErrors.not_owner();
+    return this.listener.running(address);
   }
 
   /** Stops messages for another node, after those that it has passed before. */

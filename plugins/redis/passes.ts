@@ -11,6 +11,7 @@ import type {
   OwnershipListener,
   PassOptions,
   PassOutcome,
+  RunningMessage,
   Sender,
   StopResult,
 } from "../conversations/contract.ts";
@@ -21,6 +22,7 @@ interface PassesOptions {
   readonly after: (ms: number, run: () => void) => Release;
   readonly passed: OwnershipListener["passed"];
   readonly stopped: OwnershipListener["stopped"];
+  readonly running: OwnershipListener["running"];
   readonly answered: OwnershipListener["answered"];
 }
 
@@ -43,6 +45,8 @@ type Fields = Readonly<Record<string, unknown>>;
 const repeatMs = 5_000;
 /** Milliseconds in which another node must report the effect of a stop or an answer. */
 const requestTimeoutMs = 5_000;
+/** The same for the list of running messages: a client that joins waits for it. */
+const listTimeoutMs = 1_000;
 /** Received messages whose outcome is remembered, for a node that sends them again. */
 const maxReceived = 4_096;
 
@@ -95,6 +99,15 @@ function decodeStopResults(given: unknown): readonly StopResult[] | undefined {
   });
 }
 
+function decodeRunning(given: unknown): readonly RunningMessage[] | undefined {
+  if (!Array.isArray(given)) return undefined;
+  return given.flatMap((message: unknown): RunningMessage[] => {
+    if (!isObject(message)) return [];
+    const { id, at } = message;
+    return typeof id === "string" && typeof at === "number" ? [{ id, at }] : [];
+  });
+}
+
 export class Passes {
   /** Messages that this node has passed on since its start. */
   count = 0;
@@ -117,6 +130,13 @@ export class Passes {
       const decoded = decodeStopResults(results);
       if (decoded) stop?.resolve(decoded);
       else stop?.reject(conversationsErrors.not_owner());
+    });
+    nodes.handle("list", (fields, from) => this.listed(fields, from));
+    nodes.handle("listed", ({ i, running }) => {
+      const list = this.requests.get(Number(i));
+      const decoded = decodeRunning(running);
+      if (decoded) list?.resolve(decoded);
+      else list?.reject(conversationsErrors.not_owner());
     });
     nodes.handle("answer", (fields, from) => void this.answered(fields, from));
     nodes.handle("answered", ({ i, result, code, text }) => {
@@ -173,7 +193,16 @@ export class Passes {
     return this.request(node, { t: "answer", channel, session, id, answer, by, via });
   }
 
-  private async request<T>(node: string, fields: Fields): Promise<T> {
+  /**
+   * Asks a node for the messages of a session that its application works on.
+   *
+   * @throws not_owner if it does not have the session; node_gone if it does not answer.
+   */
+  running(node: string, { channel, session }: Address): Promise<readonly RunningMessage[]> {
+    return this.request(node, { t: "list", channel, session }, listTimeoutMs);
+  }
+
+  private async request<T>(node: string, fields: Fields, timeoutMs = requestTimeoutMs): Promise<T> {
     const { nodes, after } = this.options;
     const i = (this.next += 1);
     let cancel: Release | undefined;
@@ -181,7 +210,7 @@ export class Passes {
       return await new Promise<T>((resolve, reject) => {
         const gone = (): void => reject(conversationsErrors.node_gone());
         this.requests.set(i, { node, resolve: resolve as SentRequest["resolve"], reject });
-        cancel = after(requestTimeoutMs, gone);
+        cancel = after(timeoutMs, gone);
         const sent = nodes.send(node, { ...fields, i });
         sent.then((isThere) => void (isThere || gone()), reject);
       });
@@ -261,6 +290,17 @@ export class Passes {
     } catch {
       // The session has moved, so the other node asks again.
       this.reply(from, { t: "stopped", i });
+    }
+  }
+
+  private listed({ i, channel, session }: Fields, from: string | undefined): void {
+    const isValid = typeof i === "number" && from !== undefined;
+    if (!isValid || typeof channel !== "string" || typeof session !== "string") return;
+    try {
+      this.reply(from, { t: "listed", i, running: this.options.running({ channel, session }) });
+    } catch {
+      // The session has moved, so the other node asks again.
+      this.reply(from, { t: "listed", i });
     }
   }
 

@@ -11,6 +11,8 @@ if owner and owner ~= '' and owner ~= node and owner ~= gone then return {0, own
 local fence = v[3]
 if owner ~= node or not fence then fence = redis.call('HINCRBY', m, 'f', 1) end
 redis.call('HSET', m, 'o', node)
+-- Nothing more follows of the answers that the former owner worked on.
+if gone ~= '' and owner == gone then redis.call('SPUBLISH', KEYS[7], '{"t":"interrupted"}\\n') end
 if redis.call('HLEN', m) > 64 then
   for _, field in ipairs(redis.call('HKEYS', m)) do
     if string.sub(field, 1, 2) == 'n:' then redis.call('HDEL', m, field) end

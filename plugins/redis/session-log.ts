@@ -198,9 +198,9 @@ export class RedisSessionLog implements SessionLog {
     link.run({ script: "publish", keys, values }).catch(() => undefined);
   }
 
-  /** Compares all sessions with subscribers here with the store. */
-  resync(): Promise<void> {
-    return this.live.resync();
+  /** See `LiveSessions.resync`. */
+  resync(node?: string): Promise<readonly string[]> {
+    return this.live.resync(node);
   }
 
   close(): void {

@@ -151,12 +151,13 @@ const owner = `
 return redis.call('HGET', KEYS[1], 'o')
 `;
 
-/** The entries after a number, for a node that has missed some. */
+/** The entries after a number, for a node that has missed some, and the owner. */
 const catchUp = `
-local v = redis.call('HMGET', KEYS[1], 'e', 's')
+local v = redis.call('HMGET', KEYS[1], 'e', 's', 'o')
 if not v[1] then return {false} end
 redis.call('HSET', KEYS[1], 'x', redis.call('TIME')[1] * 1000) -- a write, which WAIT can confirm
-return {v[1], tonumber(v[2]), redis.call('XRANGE', KEYS[2], (tonumber(ARGV[1]) + 1) .. '-0', '+')}
+local entries = redis.call('XRANGE', KEYS[2], (tonumber(ARGV[1]) + 1) .. '-0', '+')
+return {v[1], tonumber(v[2]), entries, v[3] or ''}
 `;
 
 /** Keeps the streams with subscribers. Keys: m, h, w. */

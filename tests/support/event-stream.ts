@@ -8,7 +8,7 @@ interface Event {
 
 /** Opens `GET /pico/events` and parses its events, as far as this server uses the format. */
 export async function openEventStream(
-  testServer: PicoTestServer,
+  testServer: Pick<PicoTestServer, "port">,
   session: string,
   headers: Record<string, string> = {},
 ) {

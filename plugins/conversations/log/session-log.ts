@@ -187,6 +187,11 @@ export interface LogListeners {
   /** The stream of this session ended. Its clients must connect again. */
   readonly renewed: (session: string) => void;
   /**
+   * The node that worked on the messages of this session is gone, and the answers that it had begun
+   * are over.
+   */
+  readonly interrupted?: (session: string) => void;
+  /**
    * A client of this session has connected to another node.
    *
    * @param isSame - True for the secret that `replaceElsewhere` received there.

@@ -100,10 +100,15 @@ export class Connection
     this.inbound = new Inbound(context, this);
     this.subscriptions = new Subscriptions(context.sessions, this);
     ws.listen(this);
-    if (extension) this.subscriptions.resume(session, extension.resume);
+    const running = this.features.ends ? () => context.delivery.running(session) : undefined;
+    if (extension) this.subscriptions.resume(session, extension.resume, running);
     else this.subscriptions.use(session);
     if (extension && !this.hasSentHello) ws.pause(); // no response may precede `hello`
     this.stopSignOutWatch = admission.identity?.onEnd(() => this.close("session_ended"));
+  }
+
+  get knowsRunning(): boolean {
+    return this.features.ends;
   }
 
   close(name: CloseName, retryMs?: number): void {
@@ -248,8 +253,7 @@ export class Connection
     const config = context.runtime.config();
     countResume(context.counters, resumes, start);
     const { limits } = context.sessions;
-    const running = features.ends ? context.delivery.running(session) : undefined;
-    const hello = { conn, session, resumes, replay: start, config, limits, features, running };
+    const hello = { conn, session, resumes, replay: start, config, limits, features };
     for (const frame of helloFrames(hello)) this.respond(frame);
     this.hasSentHello = true;
     this.ws.resume();

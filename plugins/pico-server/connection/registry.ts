@@ -29,6 +29,8 @@ export interface Peer extends CheckedPeer {
    * one.
    */
   readonly conn?: string | undefined;
+  /** True if `hello` has told the client which answers run. */
+  readonly knowsRunning?: boolean;
   /** Version of the token that was used; undefined for a page of the dashboard or of a host. */
   readonly tokenVersion: number | undefined;
   /** The user of the connection. */

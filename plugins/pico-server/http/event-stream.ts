@@ -110,9 +110,15 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.stopSignOutWatch = admission.identity?.onEnd(() => this.close("session_ended"));
   }
 
+  get knowsRunning(): boolean {
+    return this.features.ends;
+  }
+
   start(): void {
-    const { turns, ends } = this.features;
-    this.reader.start({ after: this.after, resumes: true, turns, ends });
+    const { features, session, context } = this;
+    const { turns, ends } = features;
+    const running = ends ? () => context.delivery.running(session) : undefined;
+    this.reader.start({ after: this.after, resumes: true, turns, ends, running });
   }
 
   close(name: CloseName, retryMs?: number): void {
@@ -170,7 +176,7 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
   }
 
   begin(_: SessionReader, replay: StreamStart): void {
-    const { counters, runtime, sessions, delivery } = this.context;
+    const { counters, runtime, sessions } = this.context;
     const { id: conn, session, features } = this;
     const { top, gap, frames, partials } = replay;
     const bytes = [...frames, ...partials].reduce((sum, { length }) => sum + length, 0);
@@ -179,9 +185,8 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     const resumes = this.after !== undefined;
     countResume(counters, resumes, gap ? { gap } : {});
     this.send(encodePreamble({ ...top, seq: top.seq - frames.length }));
-    const running = features.ends ? delivery.running(session) : undefined;
     const { limits } = sessions;
-    const options = { conn, session, resumes, replay, limits, features, running };
+    const options = { conn, session, resumes, replay, limits, features };
     const timestamp = runtime.clock.now();
     for (const frame of helloFrames({ ...options, config: runtime.config() })) {
       if (frame.type === "hello" && !this.greets) continue;

@@ -2,10 +2,10 @@
  * Builds the first frames for a client of the extension: `hello` and, if frames are missing, `gap`.
  */
 import type { GapFrame, HelloFrame } from "../../../lib/pico-wire/index.ts";
-import type { RunningMessage } from "../../channels/index.ts";
 import { pingEveryMs, type PicoServerConfig } from "../config.ts";
 import type { Features } from "./features.ts";
-import type { Cursor, LogLimits, Replay } from "../../conversations/index.ts";
+import type { StreamStart } from "./subscriptions.ts";
+import type { LogLimits } from "../../conversations/index.ts";
 
 const extensionVersion = 1;
 /** Bounds of the reconnect delay of clients, in milliseconds. */
@@ -16,12 +16,10 @@ interface HelloOptions {
   readonly session: string;
   /** The client sent a cursor to resume at. */
   readonly resumes: boolean;
-  readonly replay: Replay & { readonly top: Cursor };
+  readonly replay: StreamStart;
   readonly config: PicoServerConfig;
   readonly limits: LogLimits;
   readonly features: Features;
-  /** The messages that the application works on; undefined if that is not known. */
-  readonly running: readonly RunningMessage[] | undefined;
 }
 
 export function helloFrames({
@@ -32,9 +30,8 @@ export function helloFrames({
   config,
   limits,
   features,
-  running,
 }: HelloOptions): (HelloFrame | GapFrame)[] {
-  const { top, gap, frames: replayed } = replay;
+  const { top, gap, frames: replayed, running } = replay;
   const { frames, bytes, retentionMs } = limits;
   const hello: HelloFrame = {
     type: "hello",

@@ -8,13 +8,14 @@ import {
   memoizeLast,
   type EncodedFrame,
 } from "../frame-encoding.ts";
+import type { Awaitable } from "../../../kernel/index.ts";
+import type { RunningMessage } from "../../channels/index.ts";
 import type { Features } from "./features.ts";
 import { OwnTurns } from "./own-turns.ts";
 import { SentTexts } from "./sent-texts.ts";
 import { encodePlaceholder } from "./turn-placeholder.ts";
 import type {
   Cursor,
-  DefaultStart,
   JoinOptions,
   Replay,
   SequencedEntry,
@@ -22,8 +23,11 @@ import type {
   Subscriber,
 } from "../../conversations/index.ts";
 
+/** The messages that the application works on; undefined if that is not known. */
+type Running = readonly RunningMessage[] | undefined;
+
 /** The position of the stream and the frames to replay, which follow immediately. */
-export type StreamStart = Replay & { readonly top: Cursor };
+export type StreamStart = Replay & { readonly top: Cursor; readonly running: Running };
 
 export interface ReaderListener {
   begin(reader: SessionReader, start: StreamStart): void;
@@ -44,6 +48,8 @@ interface ReadFrom extends JoinOptions {
   readonly turns: boolean;
   /** The reader receives the ends of answers. */
   readonly ends: boolean;
+  /** Lists the messages that the application works on, for `hello`. */
+  readonly running?: (() => Awaitable<Running>) | undefined;
 }
 
 /**
@@ -54,8 +60,12 @@ export class SessionReader implements Subscriber {
   readonly session: string;
   private readonly log: SessionLog;
   private readonly owner: ReaderListener;
-  /** Numbered frames that arrived while the replay was read; undefined after that. */
+  /**
+   * Frames that arrived before the reader begins; undefined after that. The replay contains the
+   * unnumbered ones that arrived before it.
+   */
   private buffered: SequencedEntry[] | undefined = [];
+  private hasReplay = false;
   /** A shared store may deliver entries up to this cursor again, after it was read. */
   private replayedTo: Cursor | undefined;
   private isOpen = true;
@@ -68,19 +78,18 @@ export class SessionReader implements Subscriber {
 
   start(from: ReadFrom): void {
     if (this.log.join)
-      return void this.beginLater(this.log.join(this.session, this, from)).catch((error) =>
-        this.fail(error),
+      return void this.beginLater(this.log.join(this.session, this, from), from.running).catch(
+        (error) => this.fail(error),
       );
-    const { after, defaultStart, ...options } = from;
-    const subscribed = this.log.subscribe(this.session, this, options);
+    const subscribed = this.log.subscribe(this.session, this, from);
     if (subscribed instanceof Promise)
-      void this.startLater(subscribed, after, defaultStart).catch((error) => this.fail(error));
-    else this.readFrom(after, defaultStart);
+      void this.startLater(subscribed, from).catch((error) => this.fail(error));
+    else this.readFrom(from);
   }
 
   onEntry(entry: SequencedEntry): void {
     if (this.buffered) {
-      if (entry.numbered) this.buffered.push(entry);
+      if (entry.numbered || this.hasReplay) this.buffered.push(entry);
       return;
     }
     if (this.replayedTo && entry.numbered) {
@@ -98,39 +107,37 @@ export class SessionReader implements Subscriber {
   }
 
   /** The client may have left before the subscription began. */
-  private async startLater(
-    subscribed: Promise<void>,
-    after: Cursor | undefined,
-    defaultStart: DefaultStart | undefined,
-  ): Promise<void> {
+  private async startLater(subscribed: Promise<void>, from: ReadFrom): Promise<void> {
     await subscribed;
-    if (this.isOpen) this.readFrom(after, defaultStart);
+    if (this.isOpen) this.readFrom(from);
     else this.log.unsubscribe(this.session, this);
   }
 
   /** The client may have left before the replay was read. */
-  private async beginLater(joined: Promise<Replay>): Promise<void> {
+  private async beginLater(joined: Awaitable<Replay>, running: ReadFrom["running"]): Promise<void> {
     const replay = await joined;
-    if (this.isOpen) this.begin(replay);
+    this.hasReplay = true;
+    if (this.isOpen) this.begin(replay, await running?.());
     else this.log.unsubscribe(this.session, this);
   }
 
-  private readFrom(after: Cursor | undefined, defaultStart: DefaultStart | undefined): void {
+  private readFrom({ after, defaultStart, running }: ReadFrom): void {
     const replay = this.log.readAfter(this.session, after, defaultStart);
-    if (replay instanceof Promise)
-      replay.then((result) => this.begin(result)).catch((error) => this.fail(error));
-    else this.begin(replay);
+    const listed = replay instanceof Promise ? undefined : running?.();
+    if (replay instanceof Promise || listed instanceof Promise)
+      this.beginLater(replay, listed ? () => listed : running).catch((error) => this.fail(error));
+    else this.begin(replay, listed);
   }
 
   private fail(error: unknown): void {
     if (this.isOpen) this.owner.failed(error);
   }
 
-  private begin(replay: Replay): void {
+  private begin(replay: Replay, running: Running): void {
     const { session, owner } = this;
     const { top, frames, partials } = replay;
     if (!this.isOpen || !top) return;
-    owner.begin(this, { ...replay, top });
+    owner.begin(this, { ...replay, top, running });
     frames.forEach((frame, index) => {
       const cursor = { epoch: top.epoch, seq: top.seq - frames.length + index + 1 };
       owner.accept(this, { session, cursor, frame, numbered: true });
@@ -140,7 +147,8 @@ export class SessionReader implements Subscriber {
     const buffered = this.buffered;
     this.buffered = undefined;
     this.replayedTo = top;
-    for (const entry of buffered ?? []) if (entry.cursor.seq > top.seq) owner.accept(this, entry);
+    for (const entry of buffered ?? [])
+      if (!entry.numbered || entry.cursor.seq > top.seq) owner.accept(this, entry);
     owner.replayed(this, frames.length, replay.ends);
   }
 }
@@ -198,11 +206,12 @@ export class Subscriptions implements ReaderListener {
   }
 
   /** Reads the session of a client of the extension from its cursor on. */
-  resume(session: string, after: Cursor | undefined): void {
+  resume(session: string, after: Cursor | undefined, running: ReadFrom["running"]): void {
     const { append, turns, ends } = this.owner.features;
     if (append) this.texts = new SentTexts();
     this.resumer = new SessionReader(this.log, session, this);
-    this.resumer.start({ after, defaultStart: "acknowledged", resumes: true, turns, ends });
+    const from = { after, defaultStart: "acknowledged", resumes: true, turns, ends } as const;
+    this.resumer.start({ ...from, running });
   }
 
   /**

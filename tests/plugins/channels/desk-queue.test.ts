@@ -38,6 +38,7 @@ async function run(
     claim: () => owner ?? new Promise((resolve) => claims.push(resolve)),
     pass: (_, { id }, outcome, { stopped = false }) => void passed.push({ id, stopped, outcome }),
     stop: () => undefined,
+    running: () => undefined,
     answer: () => Promise.reject(new Error("no question")),
     forget: () => undefined,
   };

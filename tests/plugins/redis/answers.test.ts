@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Message } from "../../../plugins/channels/index.ts";
+import { openEventStream } from "../../support/event-stream.ts";
 import { both, send } from "../../support/extension-clients.ts";
 import { token, type Client, type Frame } from "../../support/pico-server-harness.ts";
 import { useChannelNodes, type ChannelNode } from "../../support/redis-channel-server.ts";
@@ -141,6 +142,26 @@ describe.skipIf(!hasRedis)("answer.end", () => {
     const late = await join(b);
     await late.settled();
     expect(find(late, "answer.end")).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasRedis)("hello.running", () => {
+  test("lists the answers of the node that has the session", async () => {
+    const [a, b] = await startTwo(endless);
+    const here = await join(a);
+    const listed = async (): Promise<unknown> => {
+      const [hello] = await until(await join(b), "hello");
+      return hello!.payload?.["running"];
+    };
+    expect(await listed()).toEqual([]);
+    here.send(send("m1", "accept"));
+    await until(here, "message.create");
+    expect(await listed()).toMatchObject([{ request_id: "m1", at: expect.any(Number) }]);
+    const stream = await openEventStream(b, `s&pico_ext=1${both}`);
+    expect((await stream.next()).data.payload).toMatchObject({ running: [{ request_id: "m1" }] });
+    await stop(await join(b), "m1");
+    await until(here, "answer.end");
+    expect(await listed()).toEqual([]);
   });
 });
 

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { SequencedEntry, SessionLog } from "../../../../plugins/conversations/index.ts";
+import type { RunningMessage } from "../../../../plugins/channels/index.ts";
+import type {
+  LogEntry,
+  SequencedEntry,
+  SessionLog,
+} from "../../../../plugins/conversations/index.ts";
 import { SessionReader } from "../../../../plugins/pico-server/session/subscriptions.ts";
 
 const frame = Buffer.from("{}");
@@ -25,5 +30,36 @@ describe("SessionReader", () => {
     });
     for (const late of [entry(1), entry(2), entry(3), entry(1, "e2")]) reader.onEntry(late);
     expect(accepted).toEqual(["e1:1", "e1:2", "e1:3", "e2:1"]);
+  });
+
+  test("loses no frame while another node lists its messages", async () => {
+    let list = (_: readonly RunningMessage[]): void => undefined;
+    const listed = new Promise<readonly RunningMessage[]>((resolve) => void (list = resolve));
+    const top = { epoch: "e", seq: 1 };
+    const log = {
+      join: async () => ({ top, frames: [], partials: [] }),
+      unsubscribe: () => undefined,
+    } as unknown as SessionLog;
+    const seen: unknown[] = [];
+    const reader = new SessionReader(log, "s", {
+      begin: (_, { running }) => seen.push(running),
+      accept: (_, { type, cursor }) => seen.push(`${type} ${cursor.seq}`),
+      replayed: () => undefined,
+      failed: (error) => seen.push(error),
+    });
+    const features = { resumes: true, turns: true, ends: true };
+    reader.start({ after: undefined, ...features, running: () => listed });
+    await new Promise(setImmediate);
+    const hear = (type: LogEntry["type"], seq: number, numbered: boolean): void => {
+      const cursor = { epoch: "e", seq };
+      reader.onEntry({ session: "s", cursor, numbered, type, frame: Buffer.of() });
+    };
+    hear("message.update", 1, true);
+    hear("message.update", 2, true);
+    hear("answer.end", 2, false);
+    expect(seen).toEqual([]);
+    list([{ id: "m1", at: 1 }]);
+    await new Promise(setImmediate);
+    expect(seen).toEqual([[{ id: "m1", at: 1 }], "message.update 2", "answer.end 2"]);
   });
 });
