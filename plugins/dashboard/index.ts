@@ -204,10 +204,14 @@ async function openSignIns(
       emit("dashboard:signed-out", { signIn, reason });
     },
   });
-  const keeper = new SignInKeeper({ file, log, random, records: () => sessions.records() });
+  const keeper = new SignInKeeper({
+    ...{ file, log, random },
+    records: () => sessions.records(),
+    time: () => sessions.time(),
+  });
   scope.onStop(() => keeper.close());
-  const records = await keeper.open(config().keep_sign_ins);
-  sessions.restore(records, scope.needs.tokens.info("launcher").version);
+  const { records, time } = await keeper.open(config().keep_sign_ins);
+  sessions.restore(records, scope.needs.tokens.info("launcher").version, time);
   return { sessions, keeper };
 }
 
@@ -231,7 +235,7 @@ function createContext(
     keeper,
     config,
     limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
-    signInLinks: createSignInLinks(clock, random, (session) => sessions.isLive(session)),
+    signInLinks: createSignInLinks(clock, random, sessions),
     signer: {
       session: tokenSigner(tokens, "session", () => keeper.salt),
       setup: tokenSigner(tokens, "setup"),

@@ -106,6 +106,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
     "program",
   ]),
   "lib/step-details.ts": new Set(["channels", "conversations"]),
+  "lib/steady-clock.ts": new Set(["conversations", "dashboard"]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",
     "pico-server",

@@ -20,7 +20,7 @@ import {
 } from "./live.ts";
 import { getMeta, setMeta } from "./recovery.ts";
 import { QuestionIndex } from "./question-index.ts";
-import { RetentionClock } from "./retention.ts";
+import { SteadyClock } from "../../../lib/steady-clock.ts";
 import { kinds } from "./schema.ts";
 
 /** Limits of the store. `keepDays` 0 keeps conversations indefinitely. */
@@ -60,7 +60,7 @@ export class Rows {
   readonly unsaved = new Set<Live>();
   /** The latest text of messages that grow, until it is stored. */
   readonly growth = new Map<Live, Growth>();
-  readonly retentionClock: RetentionClock;
+  readonly retentionClock: SteadyClock;
   readonly questions: QuestionIndex;
   /** Conversations with entries. */
   count: number;
@@ -82,7 +82,7 @@ export class Rows {
     this.nextId = 1 + Math.max(last, lastUsed, ...marks);
     const newest = connection.number("SELECT max(aged) FROM conversation");
     const saved = Number(getMeta(connection, "clock") ?? 0);
-    this.retentionClock = new RetentionClock(options.clock, Math.max(newest, saved) || undefined);
+    this.retentionClock = new SteadyClock(options.clock, Math.max(newest, saved) || undefined);
     this.count = 0;
     this.oldestAt = 0;
     this.completeSummaries();

@@ -18,7 +18,7 @@ const helloOf = (client: Client) =>
   });
 
 describe.skipIf(!hasRedis)("an answer of a node that is killed", () => {
-  test("is over for the clients of other nodes", async () => {
+  test("ends for the clients of other nodes", async () => {
     await using server = await startRedis();
     const prefix = randomUUID();
     const [owner, other] = [

@@ -88,31 +88,58 @@ describe("launcher.keep_sign_ins", () => {
     {
       await using server = await own.start();
       session = await signIn(server);
-      const now = server.clock.now();
-      server.clock.setTimeOfDay(now + jump);
-      expect(await isSignedIn(server, session)).toBe(false);
-      server.clock.increment(HOUR);
-      server.clock.setTimeOfDay(now + HOUR);
+      server.clock.setTimeOfDay(START_TIME + jump);
       expect(await isSignedIn(server, session)).toBe(true);
-      server.clock.setTimeOfDay(now + jump);
+      server.clock.increment(HOUR);
+      expect(await isSignedIn(server, session)).toBe(true);
+      const during = await signIn(server);
+      expect(await isSignedIn(server, during)).toBe(true);
     }
-    await using server = await own.start();
-    const now = server.clock.now();
-    server.clock.setTimeOfDay(now + jump);
-    expect(await isSignedIn(server, session)).toBe(false);
-    server.clock.setTimeOfDay(now);
+    await using server = await own.start({ now: START_TIME + jump });
+    expect(await isSignedIn(server, session)).toBe(true);
+    server.clock.setTimeOfDay(START_TIME);
     expect(await isSignedIn(server, session)).toBe(true);
   });
 
-  test("forgets a stored sign-in that the clock rejects for a day", async () => {
+  test("ends within 7 hours of running after a long pause", async () => {
     await using own = await folder();
+    let session = { cookie: "" };
     {
       await using server = await own.start();
-      await signIn(server);
-      server.clock.setTimeOfDay(server.clock.now() + 400 * DAY);
+      session = await signIn(server);
+      server.clock.increment(DAY);
     }
+    const now = START_TIME + 30 * DAY;
+    {
+      await using server = await own.start({ now });
+      server.clock.increment(5 * HOUR);
+      expect(await isSignedIn(server, session)).toBe(true);
+      // Neither a restart nor a crash begins the pause again.
+      await writeFile(own.file, (await own.stored())!);
+    }
+    await using server = await own.start({ now });
+    const later = await signIn(server);
+    server.clock.increment(2 * HOUR);
+    expect(await isSignedIn(server, session)).toBe(false);
+    server.clock.increment(3 * DAY);
+    expect(await isSignedIn(server, later)).toBe(true);
+    server.clock.increment(4 * DAY);
+    expect(await isSignedIn(server, later)).toBe(false);
+  });
+
+  test("continues at the last use of a file without its time", async () => {
+    await using own = await folder();
+    let session = { cookie: "" };
+    {
+      await using server = await own.start();
+      session = await signIn(server);
+    }
+    const { time, ...before } = JSON.parse((await own.stored())!) as { time: number };
+    expect(time).toBe(START_TIME);
+    await writeFile(own.file, JSON.stringify(before));
     await using server = await own.start({ now: START_TIME + 400 * DAY });
-    server.clock.increment(DAY);
+    expect(await isSignedIn(server, session)).toBe(true);
+    server.clock.increment(7 * HOUR);
     await server.post("/logout", {}, {}); // waits for what is being written
     expect(await own.stored()).toContain('"signIns":[]');
   });

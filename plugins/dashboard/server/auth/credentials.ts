@@ -6,7 +6,13 @@ import type { Peer } from "../../../http/index.ts";
 import type { DashboardContext } from "../context.ts";
 import { refuse, isHttpError } from "../errors.ts";
 import { requestState, type SignInMethod } from "../request.ts";
-import { expiresIn, isUnexpired, type Expiry, type SignInSession } from "./sessions.ts";
+import {
+  expiresIn,
+  isUnexpired,
+  type Expiry,
+  type SignInSession,
+  type SignInSessions,
+} from "./sessions.ts";
 
 const linkLifetimeMs = 5 * 60_000;
 const maxLinks = 20;
@@ -26,22 +32,20 @@ interface LiveLink {
  * The
  * store keeps digests only, of at most 20 links.
  *
- * @param isLive - Whether the sign-in that created a link has not ended.
+ * @param sessions - The sign-ins that create links.
  */
 export function createSignInLinks(
   clock: Clock,
   random: (bytes: number) => Uint8Array,
-  isLive: (maker: SignInSession) => boolean,
+  sessions: Pick<SignInSessions, "isLive" | "leftMs">,
 ) {
   const alive = new Map<string, LiveLink>();
   return {
     /** @param maker - The sign-in that requests the link; undefined if the owner does. */
     mint(version: number, maker?: SignInSession): { link: string; expiresAt: number } {
       const link = `ott_${Buffer.from(random(32)).toString("base64url")}`;
-      const lifetimeMs = maker
-        ? Math.min(linkLifetimeMs, maker.expiresAt - clock.now())
-        : linkLifetimeMs;
-      const expiry = expiresIn(clock, lifetimeMs);
+      const leftMs = maker ? sessions.leftMs(maker) : linkLifetimeMs;
+      const expiry = expiresIn(clock, Math.min(linkLifetimeMs, leftMs));
       alive.set(digest(link), { version, expiry, maker });
       // A map keeps insertion order, so its first key is the oldest link.
       for (const oldest of alive.keys()) {
@@ -64,7 +68,7 @@ export function createSignInLinks(
       alive.delete(key);
       if (!found || found.version !== version || !isUnexpired(clock, found.expiry))
         return undefined;
-      if (found.maker && !isLive(found.maker)) return undefined;
+      if (found.maker && !sessions.isLive(found.maker)) return undefined;
       return { maker: found.maker };
     },
   };

@@ -6,6 +6,7 @@
 import { hash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type { Clock, Release } from "../../../../kernel/index.ts";
+import { SteadyClock } from "../../../../lib/steady-clock.ts";
 import type { Identity } from "../../../http/index.ts";
 import type { DashboardContext } from "../context.ts";
 import { requestState } from "../request.ts";
@@ -83,10 +84,7 @@ interface SessionOptions {
 
 /** When a browser signs in beyond this number, the least recently used sign-in ends. */
 export const maxSessions = 25;
-/** How long a stored session is kept that the system clock calls expired: it may be wrong. */
-const rejectedMs = 86_400_000;
-/** Longest delay that a Node timer accepts. */
-const maxTimerDelayMs = 2 ** 31 - 1;
+const hourMs = 3_600_000;
 
 const digestOf = (secret: string): string => hash("sha256", secret, "hex");
 
@@ -105,9 +103,22 @@ function makersOf(session: SignInSession | undefined): SignInSession[] {
 export class SignInSessions {
   private readonly options: SessionOptions;
   private readonly sessions = new Map<string, SignInSession>();
+  /** Sign-ins end by this clock: no reading of the system clock ends or extends one. */
+  private steady: SteadyClock;
 
   constructor(options: SessionOptions) {
     this.options = options;
+    this.steady = new SteadyClock(options.clock, options.clock.now());
+  }
+
+  /** Milliseconds until the session ends. */
+  leftMs(session: SignInSession): number {
+    return session.expiresAt - this.time();
+  }
+
+  /** The time by which sign-ins end, to be stored with them. */
+  time(): number {
+    return this.steady.read();
   }
 
   /** @returns The new session and the secret of its cookie; undefined if its maker has ended. */
@@ -115,10 +126,11 @@ export class SignInSessions {
     const { maker } = input;
     this.makeRoom(maker);
     if (maker && !this.isLive(maker)) return undefined;
-    const now = this.options.clock.now();
+    const now = this.latest();
     const secret = Buffer.from(this.options.random(16)).toString("base64url");
-    const until = now + Math.round(input.days * 86_400_000);
-    const session = this.add({
+    const lifeMs = Math.round(input.days * 86_400_000);
+    const until = now + lifeMs;
+    const created = {
       digest: digestOf(secret),
       createdAt: now,
       expiresAt: maker ? Math.min(until, maker.expiresAt) : until,
@@ -130,7 +142,8 @@ export class SignInSessions {
       restored: false,
       lastUsedAt: now,
       used: false,
-    });
+    };
+    const session = this.add(created, lifeMs);
     this.options.onChange();
     return { session, secret };
   }
@@ -141,11 +154,10 @@ export class SignInSessions {
     return session && this.isLive(session) ? session : undefined;
   }
 
-  /** False while the system clock is outside of the life of the session, too. */
+  /** False, too, while all clocks are before the sign-in: the system clock was ahead then. */
   isLive(session: SignInSession): boolean {
     if (session.endedBy !== undefined) return false;
-    const now = this.options.clock.now();
-    if (session.createdAt <= now && now < session.expiresAt) return true;
+    if (session.createdAt <= this.latest() && this.leftMs(session) > 0) return true;
     this.closeConnections(session, "expired");
     return false;
   }
@@ -178,7 +190,7 @@ export class SignInSessions {
     return this.all().filter((session) => this.isLive(session));
   }
 
-  /** Includes those that the system clock rejects, and that may be valid once it is right. */
+  /** Includes those that began while the system clock was ahead. */
   all(): SignInSession[] {
     return [...this.sessions.values()];
   }
@@ -202,10 +214,14 @@ export class SignInSessions {
   }
 
   /**
-   * Adds stored sign-ins, also those that the system clock rejects: it may be wrong. As in
-   * `records`, makers precede their sessions.
+   * Adds stored sign-ins. As in `records`, makers precede their sessions.
+   *
+   * @param time - The stored time by which they end; undefined for a file of an earlier version.
    */
-  restore(records: readonly SessionRecord[], version: number): void {
+  restore(records: readonly SessionRecord[], version: number, time: number | undefined): void {
+    const lastUsedAt = records.map((record) => record.lastUsedAt);
+    if (records.length > 0)
+      this.steady = new SteadyClock(this.options.clock, time ?? Math.max(...lastUsedAt));
     for (const { maker: digest, ...record } of records) {
       const maker = digest === undefined ? undefined : this.sessions.get(digest);
       if (this.sessions.has(record.digest) || (digest !== undefined && !maker)) continue;
@@ -215,6 +231,7 @@ export class SignInSessions {
 
   private add(
     input: Omit<SignInSession, "signIn" | "pageOrigins" | "ended" | "cancelExpiry" | "endedBy">,
+    lifeMs = input.expiresAt - input.createdAt,
   ): SignInSession {
     const session: SignInSession = {
       ...input,
@@ -225,9 +242,7 @@ export class SignInSessions {
       cancelExpiry: () => undefined,
     };
     this.sessions.set(session.digest, session);
-    const { createdAt, expiresAt } = session;
-    const left = Math.min(expiresAt - this.options.clock.now(), expiresAt - createdAt);
-    this.watch(session, this.options.clock.monotonic() + (left > 0 ? left : rejectedMs));
+    this.watch(session, this.options.clock.monotonic() + lifeMs);
     return session;
   }
 
@@ -236,17 +251,24 @@ export class SignInSessions {
     session.ended.clear();
   }
 
+  /** The latest clock: the system clock may have been set back. */
+  private latest(): number {
+    return Math.max(this.options.clock.now(), this.time());
+  }
+
   /**
-   * Ends a session when the monotonic clock has reached `endsAt`: setting the system clock back
-   * extends no session, and no reading of it ends one.
+   * Ends a session when its time has come, or the monotonic clock has reached `endsAt`: it may have
+   * begun while the system clock was ahead.
    */
   private watch(session: SignInSession, endsAt: number): void {
-    const { after, clock } = this.options;
-    const left = endsAt - clock.monotonic();
+    const { after, clock, onChange } = this.options;
+    const left = Math.min(endsAt - clock.monotonic(), this.leftMs(session));
     if (left <= 0) return this.end(session, "expired");
-    session.cancelExpiry = after(Math.min(maxTimerDelayMs, left), () =>
-      this.watch(session, endsAt),
-    );
+    session.cancelExpiry = after(Math.min(hourMs, left), () => {
+      // Stores the time, so that a crash does not extend a sign-in.
+      onChange();
+      this.watch(session, endsAt);
+    });
   }
 
   /** Spares the makers of the new session as long as other sessions can end. */

@@ -16,6 +16,8 @@ const storedSignIns = z.object({
   version: z.literal(1),
   key: z.string().regex(/^[\w-]{43}$/),
   hostName: z.string().refine(isRandomHostName),
+  /** Absent in files of earlier versions. */
+  time: z.int().optional(),
   signIns: z
     .array(
       z.object({
@@ -39,6 +41,13 @@ interface KeeperOptions {
   readonly random: (bytes: number) => Uint8Array;
   /** @returns The sign-ins to store. */
   readonly records: () => readonly SessionRecord[];
+  /** @returns The time by which they end. */
+  readonly time: () => number;
+}
+
+interface StoredSignIns {
+  readonly records: readonly SessionRecord[];
+  readonly time?: number | undefined;
 }
 
 /** System errors quote paths in their messages; the code is enough. */
@@ -76,26 +85,26 @@ export class SignInKeeper {
   /**
    * @returns The stored sign-ins if `isOn`; else none, and the file of an earlier start is removed.
    */
-  async open(isOn: boolean): Promise<readonly SessionRecord[]> {
+  async open(isOn: boolean): Promise<StoredSignIns> {
     const { file, log } = this.options;
     if (!isOn) {
       await this.removeFile().catch((error: unknown) =>
         log.warn({ reason: reasonOf(error) }, "stored sign-ins cannot be removed"),
       );
-      return [];
+      return { records: [] };
     }
     try {
       if (file === undefined) throw new Error("this deployment has no file for sign-ins");
       await this.acquire();
-      const records = await this.read();
-      log.info({ count: records.length }, "sign-ins are kept across restarts");
-      return records;
+      const stored = await this.read();
+      log.info({ count: stored.records.length }, "sign-ins are kept across restarts");
+      return stored;
     } catch (error) {
       log.warn(
         { reason: reasonOf(error) },
         "stored sign-ins cannot be read: all browsers are signed out",
       );
-      return [];
+      return { records: [] };
     }
   }
 
@@ -160,19 +169,19 @@ export class SignInKeeper {
     await lock?.release();
   }
 
-  private async read(): Promise<readonly SessionRecord[]> {
+  private async read(): Promise<StoredSignIns> {
     const { file, log } = this.options;
-    if (file === undefined) return [];
+    if (file === undefined) return { records: [] };
     const { restrictSecretFile, readJson } = await fileLibrary();
     const warning = await restrictSecretFile(file);
     if (warning !== undefined) log.warn({}, warning);
     const content = await readJson(file);
-    if (!content) return [];
+    if (!content) return { records: [] };
     const { success, data } = storedSignIns.safeParse(content.value);
     if (!success) throw new Error(`${file} is not a sign-in file of this version`);
     this.salt = Buffer.from(data.key, "base64url");
     this.hostName = data.hostName;
-    return data.signIns;
+    return { records: data.signIns, time: data.time };
   }
 
   private async writeAll(): Promise<void> {
@@ -184,14 +193,20 @@ export class SignInKeeper {
   }
 
   private async write(lock: FileLock): Promise<void> {
-    const { file, log, records } = this.options;
+    const { file, log, records, time } = this.options;
     if (file === undefined) return;
     const { writeFileAtomic } = await fileLibrary();
     try {
       if (!(await lock.held())) throw new Error("another process has locked the file");
       const key = Buffer.from(this.salt).toString("base64url");
-      const { hostName } = this;
-      const text = JSON.stringify({ version: 1, key, hostName, signIns: records() });
+      const content = {
+        version: 1,
+        key,
+        hostName: this.hostName,
+        time: time(),
+        signIns: records(),
+      };
+      const text = JSON.stringify(content);
       await writeFileAtomic(file, `${text}\n`, { mode: 0o600 });
     } catch (error) {
       log.error(

@@ -26,6 +26,8 @@ const ended = (server: DashboardServer): unknown[] =>
     .filter(({ type }) => type === "dashboard:signed-out")
     .map(({ fact }) => fact["reason"]);
 
+const HOUR = 3_600_000;
+
 describe("session cookie", () => {
   test("has HttpOnly, Lax, 7 days and no Secure over http", async () => {
     await using server = await startDashboard();
@@ -164,25 +166,38 @@ describe("SignInSessions", () => {
     const session = await signIn(server);
     server.clock.increment(DAY);
     server.clock.setTimeOfDay(START_TIME - DAY);
-    expect(await isSignedIn(server, session)).toBe(false);
-    server.clock.setTimeOfDay(START_TIME + 7 * DAY - 1);
     expect(await isSignedIn(server, session)).toBe(true);
-    server.clock.setTimeOfDay(START_TIME + DAY / 2);
-    server.clock.increment(6 * DAY);
+    const later = await signIn(server);
+    server.clock.increment(6 * DAY - 1);
+    expect(await isSignedIn(server, session)).toBe(true);
+    server.clock.increment(1);
     expect(await isSignedIn(server, session)).toBe(false);
     expect(ended(server)).toEqual(["expired"]);
+    expect(await isSignedIn(server, later)).toBe(true);
+    server.clock.increment(DAY);
+    expect(await isSignedIn(server, later)).toBe(false);
   });
 
-  test("rejects a session while the clock is after its end", async () => {
+  test("ends an hour earlier for each day by which the clock jumps", async () => {
     await using server = await startDashboard();
     const session = await signIn(server);
     server.clock.setTimeOfDay(START_TIME + 8 * DAY);
-    expect(await isSignedIn(server, session)).toBe(false);
-    server.clock.setTimeOfDay(START_TIME + DAY);
     expect(await isSignedIn(server, session)).toBe(true);
-    server.clock.increment(7 * DAY);
+    server.clock.increment(7 * HOUR);
+    expect(await isSignedIn(server, session)).toBe(false);
     server.clock.setTimeOfDay(START_TIME + DAY);
     expect(await isSignedIn(server, session)).toBe(false);
+  });
+
+  test("rejects a sign-in of a time that no clock has reached", async () => {
+    await using server = await startDashboard();
+    server.clock.setTimeOfDay(START_TIME + 400 * DAY);
+    const session = await signIn(server);
+    expect(await isSignedIn(server, session)).toBe(true);
+    server.clock.setTimeOfDay(START_TIME);
+    expect(await isSignedIn(server, session)).toBe(false);
+    server.clock.increment(7 * DAY);
+    expect(ended(server)).toEqual(["expired"]);
   });
 
   test("drops sessions at a restart with the same token", async () => {

@@ -1,0 +1,46 @@
+// A clock for the age of stored data, without trust in one reading of the system clock.
+
+interface Clocks {
+  /** Unix milliseconds of the system clock. */
+  now(): number;
+  /** Milliseconds that are never set. */
+  monotonic(): number;
+}
+
+/** How much faster than time the clock may run while it catches up: a day per hour of running. */
+const catchUpPerMs = 24;
+const dayMs = 86_400_000;
+
+/**
+ * It starts at a stored time, advances with monotonic time, catches up with the system clock by at
+ * most one day per hour of running, and never goes back. A system clock that is 400 days ahead has
+ * to stay so for 400 hours before it makes anything 400 days older.
+ */
+export class SteadyClock {
+  private readonly clocks: Clocks;
+  private time: number | undefined;
+  private readAt: number;
+
+  /** @param saved - Its last time, or that of the newest data; undefined if there is no data. */
+  constructor(clocks: Clocks, saved: number | undefined) {
+    this.clocks = clocks;
+    this.time = saved;
+    this.readAt = clocks.monotonic();
+  }
+
+  /** @returns The time in milliseconds. Without data, it starts at the system clock. */
+  read(): number {
+    const at = this.clocks.monotonic();
+    const elapsed = Math.max(0, at - this.readAt);
+    this.readAt = at;
+    if (this.time === undefined) return (this.time = Math.round(this.clocks.now()));
+    const time = this.time + elapsed;
+    const behind = Math.max(0, this.clocks.now() - time);
+    return (this.time = Math.round(time + Math.min(behind, elapsed * catchUpPerMs)));
+  }
+
+  /** @returns Full days by which the system clock is ahead. */
+  daysBehind(): number {
+    return this.time === undefined ? 0 : Math.floor((this.clocks.now() - this.read()) / dayMs);
+  }
+}
