@@ -7,8 +7,8 @@ interface Clocks {
   monotonic(): number;
 }
 
-/** How much faster than time the clock may run while it catches up: a day per hour of running. */
-const catchUpPerMs = 24;
+/** How much faster than time a clock may run while it catches up: a day per hour of running. */
+const dayPerHour = 24;
 const dayMs = 86_400_000;
 
 /**
@@ -18,12 +18,17 @@ const dayMs = 86_400_000;
  */
 export class SteadyClock {
   private readonly clocks: Clocks;
+  private readonly catchUpPerMs: number;
   private time: number | undefined;
   private readAt: number;
 
-  /** @param saved - Its last time, or that of the newest data; undefined if there is no data. */
-  constructor(clocks: Clocks, saved: number | undefined) {
+  /**
+   * @param saved - Its last time, or that of the newest data; undefined if there is no data.
+   * @param catchUpPerMs - 0 for a clock that never catches up: it measures the time of running.
+   */
+  constructor(clocks: Clocks, saved: number | undefined, catchUpPerMs = dayPerHour) {
     this.clocks = clocks;
+    this.catchUpPerMs = catchUpPerMs;
     this.time = saved;
     this.readAt = clocks.monotonic();
   }
@@ -36,7 +41,7 @@ export class SteadyClock {
     if (this.time === undefined) return (this.time = Math.round(this.clocks.now()));
     const time = this.time + elapsed;
     const behind = Math.max(0, this.clocks.now() - time);
-    return (this.time = Math.round(time + Math.min(behind, elapsed * catchUpPerMs)));
+    return (this.time = Math.round(time + Math.min(behind, elapsed * this.catchUpPerMs)));
   }
 
   /** @returns Full days by which the system clock is ahead. */

@@ -27,7 +27,7 @@ interface KnownTurn {
   readonly message: string;
   /** Absent while the message grows. */
   text: string | undefined;
-  /** For the message of a person, when its complete answer was stored. */
+  /** For the message of a person, when its complete answer was stored, in time of running. */
   answeredAt?: number;
 }
 
@@ -164,7 +164,7 @@ class World {
     );
     const taken = store.knownIds({ channel: "pico", session }).map((one) => one.id);
     for (const { message, text, answeredAt = -Infinity } of turns) {
-      const age = this.clock.now() - answeredAt;
+      const age = this.clock.monotonic() - answeredAt;
       if (age < 10 * minute) assert(taken.includes(message), `${message} is not taken`);
       if (text === undefined) continue;
       const hits = store.history.search(text).map(({ turn }) => turn.content);
@@ -220,7 +220,7 @@ class World {
     const one = entry("create", message, text, { session, answers });
     if (!(await this.append(one))) return;
     this.known.sessions.get(session)!.turns.push({ message, text });
-    if (question) question.answeredAt ??= this.clock.now();
+    if (question) question.answeredAt ??= this.clock.monotonic();
   }
 
   private async begin(session: string): Promise<void> {

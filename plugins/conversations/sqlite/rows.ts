@@ -61,6 +61,8 @@ export class Rows {
   /** The latest text of messages that grow, until it is stored. */
   readonly growth = new Map<Live, Growth>();
   readonly retentionClock: SteadyClock;
+  /** Measures how long ids are known: only while Doorward runs, whatever the system clock says. */
+  private readonly idClock: SteadyClock;
   readonly questions: QuestionIndex;
   /** Conversations with entries. */
   count: number;
@@ -83,6 +85,8 @@ export class Rows {
     const newest = connection.number("SELECT max(aged) FROM conversation");
     const saved = Number(getMeta(connection, "clock") ?? 0);
     this.retentionClock = new SteadyClock(options.clock, Math.max(newest, saved) || undefined);
+    const ids = getMeta(connection, "ids");
+    this.idClock = new SteadyClock(options.clock, ids ? Number(ids) : undefined, 0);
     this.count = 0;
     this.oldestAt = 0;
     this.completeSummaries();
@@ -251,6 +255,7 @@ export class Rows {
     }
     setMeta(this.connection, "saved", this.nextId - 1);
     setMeta(this.connection, "clock", now);
+    setMeta(this.connection, "ids", this.idClock.read());
     this.unsaved.clear();
   }
 
@@ -273,9 +278,9 @@ export class Rows {
     }
   }
 
-  /** Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. */
+  /** Reads the ids of a session of the last ten minutes of running, at most 1,024, oldest first. */
   knownIds(address: Address): readonly TakenId[] {
-    const now = this.options.clock.now();
+    const now = this.idClock.read();
     const conversation = this.find(address)?.id ?? 0;
     return [...this.begunIds(conversation, now), ...this.takenIds(conversation, now)];
   }
@@ -388,7 +393,7 @@ export class Rows {
 
   /** The value of `entry.taken`. */
   private takenAt(isStopped: boolean): number {
-    const at = Math.max(1, this.options.clock.now());
+    const at = Math.max(1, this.idClock.read());
     return isStopped ? -at : at;
   }
 

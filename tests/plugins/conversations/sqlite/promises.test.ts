@@ -108,6 +108,25 @@ describe("a kill after a complete answer", () => {
     expect(store.knownIds(address)).toEqual([]);
   });
 
+  test.each([400, -400])("leaves the id while the clock jumps by %d days", async (days) => {
+    const folder = createFolder();
+    const clock = new StoppedTime();
+    const first = await openStore({ folder, clock });
+    await write(first, question, entry("create", "m1", "answer", { answers: "q1" }));
+    await abandon(first);
+    clock.offset += minutes(1_440 * days);
+    const second = await openStore({ folder, clock });
+    expect(second.knownIds(address)).toMatchObject([{ id: "q1" }]);
+    await write(second, entry("user", "u2", "other", { request: "q2" }));
+    await take(second, "q2", "digest");
+    clock.offset -= minutes(1_440 * days);
+    await second.end();
+    const third = await openStore({ folder, clock });
+    expect(third.knownIds(address)).toMatchObject([{ id: "q1" }, { id: "q2" }]);
+    await clock.pass(minutes(10));
+    expect(third.knownIds(address)).toEqual([]);
+  });
+
   test("leaves the id in the batch of the answer", async () => {
     const store = await openStore({ clock: new StoppedTime() });
     await write(store, question, entry("create", "m1", "answer", { answers: "q1" }));
