@@ -105,7 +105,7 @@ export class SqliteConversations implements OpenConversations {
   }
 
   metrics(): StoreMetrics {
-    return this.store.metrics();
+    return this.store.metrics.read();
   }
 
   async list(options?: Parameters<Conversations["list"]>[0]): Promise<Page<ConversationSummary>> {

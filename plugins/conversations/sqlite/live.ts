@@ -22,9 +22,10 @@ export interface NewEntry {
   readonly frame: Uint8Array;
 }
 
-/** The digest of an accepted message, or of one that its client stopped before that. */
+/** A message that was accepted, or that its client stopped before that. */
 export interface Taken {
-  readonly digest: string;
+  /** Null if only its complete answer tells that it was accepted. */
+  readonly digest: string | null;
   readonly isStopped: boolean;
 }
 

@@ -53,7 +53,7 @@ const maxFrameBytes = 512 * 1024;
 const retained = 50;
 const dayMs = 86_400_000;
 
-const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
+export const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 export class Rows {
   /** Conversations whose row is older than their entries. */

@@ -8,13 +8,13 @@ import type { Clock, Log } from "../../../kernel/index.ts";
 import type { Address, StoredQuestion } from "../messages.ts";
 import { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stored-stream.ts";
-import type { StoreHealth, StoreMetrics, TakenId } from "../contract.ts";
+import type { StoreHealth, TakenId } from "../contract.ts";
 import { codes, isOfFile, resultCode, type Connection } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { History } from "./history.ts";
 import { addressOf, type Growth, type Live, type NewEntry, type Taken } from "./live.ts";
 import { setMeta } from "./recovery.ts";
-import { Rows, type StoreLimits } from "./rows.ts";
+import { keyOf, Rows, type StoreLimits } from "./rows.ts";
 import { StoreState } from "./state.ts";
 import { Upkeep } from "./upkeep.ts";
 
@@ -51,12 +51,6 @@ interface Batch {
   bytes: number;
 }
 
-/** A message of a person in the open batch. The same batch may record its acceptance. */
-interface WaitingTurn {
-  readonly batch: Batch;
-  taken: Taken | undefined;
-}
-
 const fdatasync = promisify(fs.fdatasync);
 const pause = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
@@ -78,23 +72,22 @@ const growthMs = 5_000;
 /** Size at which retention runs immediately, and then new messages are rejected. */
 const overfullRatio = 1.1;
 
-const keyOf = ({ channel, session }: Address, id: string): string =>
-  `${channel}\0${session}\0${id}`;
-
 export class SqliteStore {
   readonly history: History;
+  readonly metrics = new CommitMetrics();
   private readonly options: SqliteStoreOptions;
   private readonly connection: Connection;
   private readonly upkeep: Upkeep;
-  private readonly metricsOfCommits = new CommitMetrics();
   private readonly rows: Rows;
   private readonly state: StoreState;
-  private readonly waitingTurns = new Map<string, WaitingTurn>();
+  /** The messages of persons in the open batch, which may record their acceptance, too. */
+  private readonly waitingTurns = new Map<string, { taken: Taken | undefined }>();
   private batch: Batch | undefined;
   /** Set while the disk is synced: nothing is committed in that time. */
   private syncing: Promise<unknown> | undefined;
   private log: number | undefined;
   private readonly timers: { tidy?: unknown; growth?: unknown; retry?: unknown } = {};
+  private savedAt = -Infinity;
   private isOverfull = false;
   private isCatchingUp = false;
 
@@ -137,9 +130,12 @@ export class SqliteStore {
     const live = this.live(address, epoch);
     const seq = (live.seq += 1);
     const at = this.options.clock.now();
-    const turn: WaitingTurn = { batch: this.openBatch(), taken: undefined };
-    const { request } = entry;
-    if (request !== undefined) this.waitingTurns.set(keyOf(address, request), turn);
+    const turn: { taken: Taken | undefined } = { taken: undefined };
+    const { request, answers } = entry;
+    if (request !== undefined) this.waitingTurns.set(`${keyOf(address)}\0${request}`, turn);
+    const answered =
+      answers === undefined ? undefined : this.waitingTurns.get(`${keyOf(address)}\0${answers}`);
+    if (answered) answered.taken ??= { digest: null, isStopped: false };
     const run = (): void => this.rows.insert(live, seq, at, entry, turn.taken);
     this.add({ live, bytes: entry.frame.byteLength, run, done });
   }
@@ -149,12 +145,10 @@ export class SqliteStore {
     const live = this.live(address);
     const taken = { digest, isStopped };
     const bytes = id.length + digest.length;
-    const turn = this.waitingTurns.get(keyOf(address, id));
-    if (turn && turn.batch === this.batch) {
-      turn.taken = taken;
-      return this.add({ live, bytes, done });
-    }
-    this.add({ live, bytes, run: () => this.rows.take(live, id, taken), done });
+    const turn = this.waitingTurns.get(`${keyOf(address)}\0${id}`);
+    if (turn) turn.taken = taken;
+    const write = turn ? {} : { run: () => this.rows.take(live, id, taken) };
+    this.add({ live, bytes, ...write, done });
   }
 
   /** Runs after everything that was added before is stored, or was not. */
@@ -257,10 +251,6 @@ export class SqliteStore {
   /** True while entries wait for the index, or deleted ones for their removal. */
   isBusy(): boolean {
     return this.batch !== undefined || this.upkeep.hasWork();
-  }
-
-  metrics(): StoreMetrics {
-    return this.metricsOfCommits.read();
   }
 
   // Changes of whole conversations
@@ -385,12 +375,12 @@ export class SqliteStore {
       this.state.assertSameFile();
       this.write(batch, failed);
       this.state.noteSuccess();
-      this.metricsOfCommits.committed((this.options.clock.monotonic() - startedAt) / 1_000);
+      this.metrics.committed((this.options.clock.monotonic() - startedAt) / 1_000);
     } catch (error) {
       const isBusy = resultCode(error) === codes.busy;
       if (isBusy && startedAt - batch.at < busyMs) return this.retry();
       const failure = this.fail(error);
-      this.metricsOfCommits.failed(failure);
+      this.metrics.failed(failure);
       for (const { live } of batch.writes) failed.set(live, failure);
     }
     this.batch = undefined;
@@ -424,17 +414,16 @@ export class SqliteStore {
       true,
     );
     this.connection.transaction(() => {
-      for (const { live, run } of writes) {
-        if (failed.has(live) || !run) continue;
-        this.connection.exec("SAVEPOINT write");
+      for (const live of new Set(writes.map((write) => write.live))) {
+        this.connection.exec("SAVEPOINT session");
         try {
-          run();
+          for (const write of writes) if (write.live === live) write.run?.();
         } catch (error) {
           if (isOfFile(error)) throw error;
-          this.connection.exec("ROLLBACK TO write");
+          this.connection.exec("ROLLBACK TO session");
           failed.set(live, this.state.refuse(live, error));
         }
-        this.connection.exec("RELEASE write");
+        this.connection.exec("RELEASE session");
       }
     });
   }
@@ -584,14 +573,19 @@ export class SqliteStore {
     delete this.timers.tidy;
     if (this.state.isClosed || this.state.lost !== undefined) return;
     if (this.syncing || this.batch) return this.scheduleTidy(tidyNextMs);
+    const now = this.options.clock.monotonic();
+    const isSaveDue = this.state.hasProblem() || now - this.savedAt >= tidyMs;
     let hasMore = false;
     const isDone = this.attempt(() => {
-      if (this.rows.unsaved.size > 0 || this.state.hasProblem()) this.rows.save();
+      if (isSaveDue) this.rows.save();
       hasMore = this.upkeep.step();
     });
     if (!isDone) return this.scheduleTidy(probeMs);
     this.state.noteSuccess();
     if (hasMore) this.scheduleTidy(tidyNextMs);
+    else if (this.rows.unsaved.size > 0) this.scheduleTidy(tidyMs);
+    if (!isSaveDue) return;
+    this.savedAt = now;
     this.rows.releaseMany();
     const { limits, overfull } = this.options;
     if (limits && this.rows.usedBytes() > limits().maxBytes * overfullRatio) overfull?.();

@@ -1,6 +1,6 @@
 // Work that follows from the entries and can wait: the index for search, and the removal of
 // conversations.
-import type { Connection } from "./driver.ts";
+import type { Connection, Row } from "./driver.ts";
 import { getMeta, setMeta } from "./recovery.ts";
 import { kinds } from "./schema.ts";
 
@@ -19,26 +19,23 @@ const maxBytes = 128 * 1024;
 const pagesPerMerge = 32;
 const pagesPerShrink = 50;
 
+/** True for an entry that is in the index while `meta.indexed` is `?1`. */
+const isIndexed =
+  `entry.id <= ?1 AND final = 1 AND kind NOT IN (${kinds.other}, ${kinds.delete}) ` +
+  "AND NOT EXISTS (SELECT 1 FROM entry AS later WHERE later.conversation = entry.conversation " +
+  "AND later.turn = coalesce(entry.turn, entry.seq) AND later.seq > entry.seq " +
+  `AND later.id <= ?1 AND (later.final = 1 OR later.kind = ${kinds.delete}))`;
 /** One statement for many entries: each one opens a temporary table, which takes 10 µs. */
 const insertWords =
-  "INSERT INTO words(rowid, text) SELECT id, text FROM entry_text " +
-  "WHERE id IN (SELECT value FROM json_each(?))";
+  "INSERT INTO words(rowid, text) SELECT id, text FROM entry_text WHERE id IN " +
+  `(SELECT id FROM entry WHERE id > ?2 AND ${isIndexed})`;
 const deleteWords =
   "INSERT INTO words(words, rowid, text) SELECT 'delete', id, text FROM entry_text WHERE id = ?";
-const columns = "id, conversation, seq, kind, final, turn";
-
-interface IndexedEntry {
-  readonly id: number;
-  readonly conversation: number;
-  readonly seq: number | null;
-  readonly kind: number;
-  readonly final: number;
-  readonly turn: number | null;
-  readonly bytes: number;
-}
-
-const hasText = ({ kind, final }: IndexedEntry): boolean =>
-  final === 1 && kind !== kinds.other && kind !== kinds.delete;
+/** The next entries: the id of the last one that is indexed now, and of the last one. */
+const nextStep =
+  "SELECT max(id) FILTER (WHERE sum <= ?2 OR sum = bytes) AS reached, max(id) AS last, " +
+  "count(*) AS count FROM (SELECT id, bytes, sum(bytes) OVER (ORDER BY id) AS sum FROM " +
+  `(SELECT id, length(frame) AS bytes FROM entry WHERE id > ?1 ORDER BY id LIMIT ${maxEntries}))`;
 
 export class Upkeep {
   private readonly connection: Connection;
@@ -66,7 +63,8 @@ export class Upkeep {
   }
 
   hasWork(): boolean {
-    return this.hasRemovals() || this.nextEntries().length > 0;
+    const sql = "SELECT 1 FROM entry WHERE id > ? LIMIT 1";
+    return this.hasRemovals() || this.connection.get(sql, this.indexed) !== undefined;
   }
 
   /** Does a part of the work. Call it in a transaction. @returns True if more is left. */
@@ -86,90 +84,55 @@ export class Upkeep {
     this.isMergeDue = this.connection.number("SELECT total_changes()") - before > 1;
   }
 
-  private nextEntries(): IndexedEntry[] {
-    return this.connection.all(
-      `SELECT ${columns}, length(frame) AS bytes FROM entry WHERE id > ? ` +
-        `ORDER BY id LIMIT ${maxEntries}`,
-      this.indexed,
-    ) as unknown as IndexedEntry[];
-  }
-
+  /** @returns False if it has reached the last entry. Few entries wait for more: see `store.ts`. */
   private index(): boolean {
-    const entries = this.nextEntries();
-    if (entries.length === 0) return false;
-    const added = new Set<number>();
-    const insert = (): void => {
-      if (added.size > 0) this.connection.run(insertWords, JSON.stringify([...added]));
-      added.clear();
-    };
-    let bytes = 0;
-    let reached = 0;
-    for (const entry of entries) {
-      if (reached > 0 && bytes + entry.bytes > maxBytes) break;
-      bytes += entry.bytes;
-      reached = entry.id;
-      if (!hasText(entry) && entry.kind !== kinds.delete) continue;
-      const replaced = this.replacedBy(entry);
-      if (replaced !== undefined) {
-        insert();
-        this.connection.run(deleteWords, replaced);
-      }
-      if (entry.kind !== kinds.delete) added.add(entry.id);
-    }
-    insert();
-    setMeta(this.connection, "indexed", reached);
+    const { indexed } = this;
+    const { reached, last, count } = this.connection.get(nextStep, indexed, maxBytes)!;
+    if (count === 0) return false;
+    for (const { id } of this.replaced(indexed, Number(reached)))
+      this.connection.run(deleteWords, id!);
+    this.connection.run(insertWords, reached!, indexed);
+    setMeta(this.connection, "indexed", Number(reached));
     this.isMergeDue = true;
-    return true;
+    return reached !== last || count === maxEntries;
   }
 
-  /** @returns The entry of the same turn that is in the index. */
-  private replacedBy({ id, conversation, turn }: IndexedEntry): number | undefined {
-    if (turn === null) return undefined;
-    const before = this.connection.get(
-      "SELECT id, kind FROM (" +
-        "SELECT id, final, kind FROM entry WHERE conversation = ?1 AND seq = ?2 " +
-        "UNION ALL SELECT id, final, kind FROM entry WHERE conversation = ?1 AND turn = ?2) " +
-        `WHERE id < ?3 AND (final = 1 OR kind = ${kinds.delete}) ORDER BY id DESC LIMIT 1`,
-      conversation,
-      turn,
-      id,
+  /** @returns The entries in the index whose turns have a later text, or are deleted. */
+  private replaced(indexed: number, reached: number): Row[] {
+    const turns = this.connection.all(
+      "SELECT DISTINCT conversation, turn FROM entry WHERE id > ? AND id <= ? " +
+        `AND turn IS NOT NULL AND (final = 1 OR kind = ${kinds.delete})`,
+      indexed,
+      reached,
     );
-    return before === undefined || before.kind === kinds.delete ? undefined : Number(before.id);
+    const ofTurn = "SELECT id FROM entry WHERE conversation = ?2";
+    const sql =
+      `${ofTurn} AND seq = ?3 AND ${isIndexed} UNION ALL ` +
+      `${ofTurn} AND turn = ?3 AND ${isIndexed}`;
+    return turns.flatMap(({ conversation, turn }) =>
+      this.connection.all(sql, indexed, conversation!, turn!),
+    );
   }
 
   /** Takes 0.2 to 0.8 ms per entry: FTS5 looks for each word in each part of its index. */
   private remove(end: number): boolean {
     const row = this.connection.get("SELECT conversation FROM removal LIMIT 1");
     if (row === undefined) return false;
-    const conversation = Number(row.conversation);
     const entries = this.connection.all(
-      `SELECT ${columns}, 0 AS bytes FROM entry WHERE conversation = ? ORDER BY seq LIMIT 100`,
-      conversation,
-    ) as unknown as IndexedEntry[];
-    const { indexed } = this;
-    for (const entry of entries) {
-      if (this.isIndexed(entry, indexed)) this.connection.run(deleteWords, entry.id);
-      this.connection.run("DELETE FROM entry WHERE id = ?", entry.id);
+      `SELECT id, ${isIndexed} AS indexed FROM entry WHERE conversation = ?2 ` +
+        "ORDER BY seq LIMIT 100",
+      this.indexed,
+      row.conversation!,
+    );
+    for (const { id, indexed } of entries) {
+      if (indexed === 1) this.connection.run(deleteWords, id!);
+      this.connection.run("DELETE FROM entry WHERE id = ?", id!);
       this.isMergeDue = true;
       if (this.now() > end) return true;
     }
     if (entries.length === 0)
-      this.connection.run("DELETE FROM removal WHERE conversation = ?", conversation);
+      this.connection.run("DELETE FROM removal WHERE conversation = ?", row.conversation!);
     return true;
-  }
-
-  private isIndexed(entry: IndexedEntry, indexed: number): boolean {
-    const { id, conversation, seq, turn } = entry;
-    if (id > indexed || !hasText(entry)) return false;
-    const later = this.connection.get(
-      "SELECT 1 FROM entry WHERE conversation = ? AND turn = ? AND seq > ? AND id <= ? " +
-        `AND (final = 1 OR kind = ${kinds.delete}) LIMIT 1`,
-      conversation,
-      turn ?? seq,
-      seq,
-      indexed,
-    );
-    return later === undefined;
   }
 
   /** Returns free pages to the file system. */

@@ -138,9 +138,9 @@ describe("append", () => {
   test("gathers the entries of one turn of the event loop", async () => {
     const store = await openStore();
     await begin(store, entry("user", "u1", "one"));
-    const before = store.metrics().commits.count;
+    const before = store.metrics.read().commits.count;
     await write(store, entry("user", "u2", "two"), entry("user", "t", "other", { session: "t" }));
-    expect(store.metrics().commits.count).toBe(before + 1);
+    expect(store.metrics.read().commits.count).toBe(before + 1);
   });
 
   test("rejects after close", async () => {

@@ -229,6 +229,25 @@ describe("a row that fails", () => {
     await write(store, entry("user", "u2", "again"));
     expect(store.history.read(id).items.map(({ content }) => content)).toEqual(["one", "again"]);
   });
+
+  test("stores no earlier write of its session in the same batch", async () => {
+    const folder = createFolder();
+    const store = await openStore({ folder });
+    const id = await begin(store, entry("user", "u1", "one"));
+    const other = openOther(folder);
+    other.exec(
+      "INSERT INTO entry(id, conversation, seq, at, kind, final, frame) " +
+        "SELECT 1000000, id, 3, 0, 0, 1, x'7b7d' FROM conversation",
+    );
+    other.close();
+    const outcomes = await Promise.allSettled([
+      write(store, entry("user", "u2", "two", { request: "r2" })),
+      write(store, entry("create", "m2", "answer", { answers: "r2" })),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect(store.history.read(id).items.map(({ content }) => content)).toEqual(["one"]);
+    expect(store.knownIds(address)).toEqual([]);
+  });
 });
 
 describe("a store whose file another program uses", () => {
