@@ -79,8 +79,8 @@ async function bundleScripts(root, input, target) {
 }
 
 /**
- * Writes the scripts of sign-in and setup to `target`, and the one that runs before the first paint
- * of a page. Each is one file, so that a first visit needs one request.
+ * Writes the scripts of sign-in and setup to `target`. Each is one file: a first visit needs one
+ * request.
  *
  * @returns The outputs, or undefined if there were errors.
  */
@@ -88,7 +88,7 @@ export async function bundleDoorways(root, target) {
   const pages = "plugins/dashboard/pages";
   const result = await built({
     absWorkingDir: root,
-    entryPoints: ["doorway/sign-in", "doorway/setup", "live/early"].map((name) => ({
+    entryPoints: ["doorway/sign-in", "doorway/setup"].map((name) => ({
       in: `${pages}/${name}-script.ts`,
       out: path.basename(name),
     })),

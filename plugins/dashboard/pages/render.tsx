@@ -13,7 +13,7 @@ import { MessagePage, type MessageData } from "./doorway/message.tsx";
 import { SetupPage, type SetupData } from "./doorway/setup.tsx";
 import { SignInPage, type SignInData } from "./doorway/sign-in.tsx";
 import * as overviewCards from "./overview/cards.ts";
-import { cardsPart, OverviewPage, type OverviewData } from "./overview/page.tsx";
+import { OverviewPage, type OverviewData } from "./overview/page.tsx";
 import { SecurityPage, type SecurityData } from "./security/page.tsx";
 import { SettingsPage, type SettingsData } from "./settings/page.tsx";
 import { SiteContext, useSite, type SiteFacts } from "./site.tsx";
@@ -40,8 +40,6 @@ export interface PageData {
   readonly settings: SettingsData;
 }
 
-cardsPart.provide(overviewCards);
-
 const components: {
   readonly [K in keyof PageData]: ComponentType<{ readonly data: PageData[K] }>;
 } = {
@@ -52,7 +50,7 @@ const components: {
   connections: ConnectionsPage,
   docs: DocsPage,
   doctor: DoctorPage,
-  overview: OverviewPage,
+  overview: ({ data }) => <OverviewPage data={data} cards={overviewCards} />,
   security: SecurityPage,
   settings: SettingsPage,
 };
@@ -75,7 +73,6 @@ export function renderPage<K extends keyof PageData>(document: PageDocument<K>):
     {
       styles: ["tokens.css", "base.css", "frame.css", `${page}.css`],
       script: `${page}.js`,
-      early: "early.js",
     },
     <body class="app">
       <a class="skip" href="#main">
@@ -94,6 +91,9 @@ export function renderPage<K extends keyof PageData>(document: PageDocument<K>):
         <BottomBar />
       </nav>
       <div id="layers" />
+      <p class="loading scripted">
+        Loading… If it takes long, <a href="">reload the page</a>.
+      </p>
       <script type="application/json" id="data" />
       <span id="end" hidden />
     </body>,
@@ -153,8 +153,6 @@ interface HeadProps {
   /** Names of built files. */
   readonly styles: readonly string[];
   readonly script: string | undefined;
-  /** A small script that runs before the browser paints. */
-  readonly early?: string;
 }
 
 function renderDocument(site: SiteFacts, files: HeadProps, body: JSX.Element): string {
@@ -169,7 +167,7 @@ function renderDocument(site: SiteFacts, files: HeadProps, body: JSX.Element): s
  * The browser paints nothing before it has parsed the body (`rel="expect"`). Otherwise a slow one
  * shows an incomplete page and then moves it.
  */
-function Head({ styles, script, early }: HeadProps): JSX.Element {
+function Head({ styles, script }: HeadProps): JSX.Element {
   const { base, title, asset } = useSite();
   return (
     <head>
@@ -180,7 +178,6 @@ function Head({ styles, script, early }: HeadProps): JSX.Element {
       <meta name="base" content={base} />
       <title>{`${title} · Doorward`}</title>
       <link rel="expect" href="#end" {...{ blocking: "render" }} />
-      {early && <script type="module" async src={asset(early)} {...{ blocking: "render" }} />}
       <link rel="icon" type="image/svg+xml" href={asset("icon.svg")} />
       <link
         rel="preload"

@@ -2,17 +2,14 @@
 import { hydrate, render, type ComponentType } from "preact";
 import { forgetChat } from "./chat/state/forget.ts";
 import { startClock } from "./live/clock.ts";
-import { hydration } from "./live/hydration.ts";
-import { later, loadLater } from "./live/later.ts";
-import { reportReady } from "./live/readiness.ts";
+import { startStream } from "./live/stream.ts";
+import { followQuestions } from "./frame/counts.ts";
 import { Layers } from "./frame/layers.tsx";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
 import { onSignedOut } from "./frame/sign-out.ts";
 import { startShortcuts } from "./frame/shortcuts.ts";
 import { theme } from "./frame/theme.ts";
 import { SiteContext, type SiteFacts } from "./site.tsx";
-
-const questions = later(() => import("./frame/open-questions.ts"));
 
 /** Content of the element `#data`. */
 export interface DocumentData<T> {
@@ -34,14 +31,12 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
     main: <Page data={data} />,
     bottom: <BottomBar />,
   };
-  hydration.isRunning = true;
   for (const [id, content] of Object.entries(roots)) {
     hydrate(
       <SiteContext.Provider value={site}>{content}</SiteContext.Provider>,
       document.getElementById(id)!,
     );
   }
-  hydration.isRunning = false;
   render(
     <SiteContext.Provider value={site}>
       <Layers />
@@ -51,7 +46,6 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
   onSignedOut(forgetChat);
   startShortcuts();
   document.documentElement.dataset["ready"] = "";
-  loadLater();
-  reportReady();
-  questions.use(({ followQuestions }) => followQuestions());
+  startStream();
+  followQuestions();
 }

@@ -1,12 +1,13 @@
 /** The field for a message, with its files, and the button that sends or stops. @module */
 import type { JSX, RefObject } from "preact";
 import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { later } from "../live/later.ts";
-import { IconButton } from "../parts/button.tsx";
+import { onDemand } from "../live/on-demand.ts";
+import { Button, IconButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { acceptedTypes } from "./files/image-types.ts";
+import { acceptedTypes, readFiles } from "./files/attachments.ts";
+import { DropTarget, LongPaste } from "./files/drop-target.tsx";
 import type { Conversation } from "./state/conversation.ts";
-import { emptyDraft, type Draft, type DraftFile, type DraftStore } from "./state/draft.ts";
+import { emptyDraft, type Draft, type DraftFile, type DraftStore } from "./state/drafts.ts";
 import { isInConversation, type ShownFile, type UserMessage } from "./state/thread.ts";
 
 /** Acts of other parts of the page on the composer. */
@@ -35,7 +36,8 @@ interface ComposerProps {
   readonly onEditLast: () => void;
 }
 
-const extrasPart = later(() => import("./composer-extras.tsx"));
+const useChosen = onDemand(() => import("./files/chosen.tsx"));
+const uploadsPart = onDemand(() => import("./files/uploads.ts"));
 
 const saveDelayMs = 300;
 
@@ -121,7 +123,7 @@ function useComposer(props: ComposerProps) {
       area.current?.focus();
     },
     async add(chosen) {
-      const all = extrasPart.loaded.then(({ readFiles }) => readFiles(chosen, maxFileBytes));
+      const all = readFiles(chosen, maxFileBytes);
       const before = reading.current;
       reading.current = all;
       await before;
@@ -188,7 +190,7 @@ function useUploads() {
       const own = {};
       attempt.current = own;
       if (present().length === 0) return { files: [] };
-      const { waitForUploads } = await extrasPart.loaded;
+      const { waitForUploads } = await uploadsPart.load();
       const uploaded = await waitForUploads(session, present, () => {
         if (attempt.current === own) setWaiting(true);
       });
@@ -209,8 +211,8 @@ export function Composer(props: ComposerProps): JSX.Element {
   const { changeFiles, submit, type, endEdit } = acts;
   const { text, files } = draft;
   const what = maxFileBytes === undefined ? "images" : "files";
-  const add = (chosen: readonly File[]) => handle.current?.add(chosen);
-  const extras = extrasPart.module.value;
+  const add = (added: readonly File[]) => handle.current?.add(added);
+  const chosen = useChosen(files.length > 0);
   const { contextUse } = conversation.thread.value;
   const isEmpty = text.trim() === "" && files.length === 0;
   const isWorking = useIsWorking(conversation);
@@ -240,16 +242,14 @@ export function Composer(props: ComposerProps): JSX.Element {
         <p class="problem" role="alert" hidden={problem === ""}>
           {problem}
         </p>
-        {extras && edited && <extras.EditNote isKept={isInConversation(edited)} cancel={endEdit} />}
-        {extras && !isTextOnly && <extras.DropTarget add={add} what={what} />}
-        {extras && uploads.isWaiting && <extras.WaitNote cancel={uploads.cancel} />}
-        {extras && !isTextOnly && maxFileBytes !== undefined && (
-          <extras.LongPaste text={text} setText={type} add={add} />
+        {edited && <EditNote isKept={isInConversation(edited)} cancel={endEdit} />}
+        {!isTextOnly && <DropTarget add={add} what={what} />}
+        {uploads.isWaiting && <WaitNote cancel={uploads.cancel} />}
+        {!isTextOnly && maxFileBytes !== undefined && (
+          <LongPaste text={text} setText={type} add={add} />
         )}
         <div class="box">
-          {extras && files.length > 0 && (
-            <extras.Chosen {...{ conversation, files, changeFiles }} />
-          )}
+          {chosen && <chosen.Chosen {...{ conversation, files, changeFiles }} />}
           <textarea
             ref={area}
             id="message"
@@ -266,7 +266,7 @@ export function Composer(props: ComposerProps): JSX.Element {
           />
           <div class="bar">
             {!isTextOnly && <Picker add={add} what={what} />}
-            {extras && contextUse !== undefined && <extras.ContextUse share={contextUse} />}
+            {contextUse !== undefined && <ContextUse share={contextUse} />}
             <span class="tip hide-phone">
               <kbd>Enter</kbd> to send
             </span>
@@ -330,5 +330,60 @@ function Picker({ add, what }: PickerProps): JSX.Element {
         onClick={() => field.current?.click()}
       />
     </>
+  );
+}
+
+interface EditNoteProps {
+  /** The message that is being changed stays as an earlier version. */
+  readonly isKept: boolean;
+  readonly cancel: () => void;
+}
+
+/** Shown while the composer has a sent message. */
+function EditNote({ isKept, cancel }: EditNoteProps): JSX.Element {
+  return (
+    <p class="earlier">
+      <span class="grow">Editing a message.{isKept && " Its earlier version is kept."}</span>
+      <Button kind="ghost" compact onClick={cancel}>
+        Cancel
+      </Button>
+    </p>
+  );
+}
+
+/** Shown while a message waits for its uploads. */
+function WaitNote({ cancel }: { readonly cancel: () => void }): JSX.Element {
+  return (
+    <p class="earlier" role="status">
+      <span class="grow">The message is sent when the upload is complete.</span>
+      <Button kind="ghost" compact onClick={cancel}>
+        Don't send yet
+      </Button>
+    </p>
+  );
+}
+
+const circumference = 2 * Math.PI * 7;
+/** From here on, the application may soon forget the beginning. */
+const nearlyFull = 0.8;
+
+/** How much of its context the application uses, if it says so. */
+function ContextUse({ share }: { readonly share: number }): JSX.Element {
+  const text = `${Math.round(share * 100)}% of context`;
+  return (
+    <span class={`meter${share >= nearlyFull ? " warn" : ""}`}>
+      <svg width="16" height="16" viewBox="0 0 20 20" aria-hidden="true">
+        <circle class="track" cx="10" cy="10" r="7" />
+        <circle
+          class="value"
+          cx="10"
+          cy="10"
+          r="7"
+          stroke-dasharray={`${share * circumference} ${circumference}`}
+          stroke-dashoffset={circumference / 4}
+        />
+      </svg>
+      <span class="num">{text}</span>
+    </span>
   );
 }

@@ -1,26 +1,27 @@
-/** Shown above a conversation without a connection. Loaded after the page. @module */
+/** Shown above a conversation without a connection. @module */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { second, serverNow } from "../live/clock.ts";
+import { requestAsOwner } from "../live/owner.ts";
+import { switchChannel } from "../overview/channel-switch.ts";
+import { toast } from "../frame/toasts.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { useSite } from "../site.tsx";
+import type { StatusView } from "../../shared/views.ts";
 import { linkClosedMessage, linkRejectedMessage } from "../../shared/labels.ts";
-import { scriptMissing, type Conversation } from "./state/conversation.ts";
-import { rejectionWhy } from "./state/link.ts";
+import type { Conversation } from "./state/conversation.ts";
 import type { LinkView } from "./state/transport.ts";
-import { turnOnChannel } from "./turn-on.ts";
 
 /** Tells what is wrong with the connection, and offers to connect now. */
 export function ConnectionBanner({ conversation }: { readonly conversation: Conversation }) {
   const { url } = useSite();
-  const { state, reason, retryAt } = conversation.link.value;
+  const link = conversation.link.value;
+  const { reason } = link;
   return (
     <div class="banner" role="status">
       <Icon name="wifi-off" />
-      <span class="grow">
-        {bannerText({ state, reason, ...(retryAt !== undefined && { retryAt }) })}
-      </span>
+      <span class="grow">{bannerText(link)}</span>
       {reason === "channel_managed" && (
         <LinkButton href={url("/overview")} compact>
           Open Overview
@@ -30,7 +31,7 @@ export function ConnectionBanner({ conversation }: { readonly conversation: Conv
         <TurnOn conversation={conversation} />
       ) : (
         <Button compact onClick={() => conversation.reconnect()}>
-          {reason === scriptMissing ? "Try again" : "Reconnect now"}
+          Reconnect now
         </Button>
       )}
     </div>
@@ -54,19 +55,29 @@ function TurnOn({ conversation }: { readonly conversation: Conversation }): JSX.
 
 const kept = "Messages you send now are delivered afterwards.";
 
-function bannerText({ state, reason, retryAt }: LinkView): JSX.Element | string {
+function bannerText({ state, reason, why, retryAt }: LinkView): JSX.Element | string {
   if (state === "closed") return linkClosedMessage(reason);
-  const explanation = linkRejectedMessage(reason) ?? rejectionWhy(reason);
+  const explanation = linkRejectedMessage(reason) ?? why;
   if (explanation !== undefined) return explanation;
   // Reading the signal draws this again each second.
   const ms = retryAt === undefined || second.value === 0 ? 0 : retryAt - serverNow();
-  const isMissing = reason === scriptMissing;
-  const problem = isMissing ? "The script that connects could not be loaded." : "Connection lost.";
-  const act = isMissing ? "Trying again" : "Reconnecting";
-  if (state !== "waiting" || ms < 1_000) return `${problem} ${act}… ${kept}`;
+  if (state !== "waiting" || ms < 1_000) return `Connection lost. Reconnecting… ${kept}`;
   return (
     <>
-      {problem} {act} in <span class="num">{Math.ceil(ms / 1_000)} s</span>. {kept}
+      Connection lost. Reconnecting in <span class="num">{Math.ceil(ms / 1_000)} s</span>. {kept}
     </>
   );
+}
+
+/** Turns the channel on. @returns False if it stays off; a message then says why. */
+async function turnOnChannel(): Promise<boolean> {
+  const answer = await requestAsOwner<StatusView>("GET", "/api/status");
+  const problem =
+    "error" in answer
+      ? answer.error.message
+      : answer.body.channel?.enabled === false
+        ? await switchChannel(answer.body.channel, true)
+        : undefined;
+  if (problem !== undefined) toast({ text: problem, tone: "bad" });
+  return problem === undefined;
 }

@@ -1,5 +1,20 @@
-/** Folds conversations that continue one another into one entry of the list. @module */
-import type { ListRow } from "./list-search.ts";
+/** The rows of the list. Conversations that continue one another are folded into one. @module */
+import type { ConversationSummary } from "../../shared/conversation-views.ts";
+import type { ConversationTarget } from "./state/store.ts";
+
+/** Content of a row. */
+export interface ListRow extends ConversationTarget, Pick<ConversationSummary, "door" | "sender"> {
+  readonly title: string;
+  readonly text: string;
+  /** Unix milliseconds; 0 if unknown. */
+  readonly at: number;
+  readonly unread: number;
+  readonly isFailed: boolean;
+  readonly isPinned?: boolean;
+  readonly isArchived?: boolean;
+  /** Message to show, in results of a search. */
+  readonly seq?: number;
+}
 
 /** Names that the OpenAI protocol gives: `ROOT`, and `ROOT~RANDOM` for those that continue it. The
  *  names of the protocol and of a person may precede them. */

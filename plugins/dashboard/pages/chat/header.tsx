@@ -5,13 +5,13 @@ import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { useSite } from "../site.tsx";
 import { timeOfDay } from "../../shared/format.ts";
-import type { ConversationActs } from "./acts.ts";
+import type { ConversationActs } from "./acts.tsx";
 import { isListOpen } from "./files/opened.ts";
 import type { Conversation } from "./state/conversation.ts";
 import type { ConversationList } from "./state/list.ts";
 import type { ChatStore } from "./state/store.ts";
-import type { Thread } from "./state/thread.ts";
 import type { LinkView } from "./state/transport.ts";
+import { titleOf } from "./title.ts";
 
 /** Badge text and tone of each link state. */
 const linkStateBadges: Readonly<Record<LinkView["state"], readonly [string, string]>> = {
@@ -29,24 +29,6 @@ interface HeaderProps {
   /** Name of the application. */
   readonly name: string;
   readonly acts: ConversationActs;
-}
-
-const maxTitle = 60;
-
-/** The stored title, or the first line of the first message until there is one. */
-function titleOf(store: ChatStore, conversation: Conversation): string {
-  const summary = store.summaryOf(conversation);
-  if (summary) return summary.title || summary.session;
-  return firstLine(conversation.thread.value) || "New conversation";
-}
-
-/** The marks that questions contain most. The server removes more from the title. */
-const marks = /\*\*|__|~~|`|^#+ /g;
-
-function firstLine({ messages }: Thread): string {
-  const text = messages.find(({ kind }) => kind === "user")?.content ?? "";
-  const [line = ""] = text.replace(marks, "").trim().split("\n", 1);
-  return [...line].slice(0, maxTitle).join("");
 }
 
 export function Header({ store, conversation, name, acts }: HeaderProps): JSX.Element {
@@ -122,9 +104,3 @@ function storageText(storage: ConversationList["storage"]["value"]): string {
     ? `Not stored since ${timeOfDay(storage)}`
     : "Stored on this server";
 }
-
-/** Title of the page in the browser. */
-export const pageTitle = (store: ChatStore): string => {
-  const { conversation } = store.place.value;
-  return conversation ? titleOf(store, conversation) : "Chat";
-};

@@ -11,7 +11,7 @@ import { Segment } from "../parts/segment.tsx";
 import { Empty } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { formatBytes, formatCount } from "../../shared/format.ts";
-import { formatMs } from "./day-times.ts";
+import { formatMs } from "./dates.ts";
 import { useFrameValue } from "./frames.ts";
 import type { Conversation } from "./state/conversation.ts";
 import { createGrouper, type Answer } from "./state/groups.ts";

@@ -1,23 +1,23 @@
 /** The list of conversations, with search. @module */
+import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import type { SearchHit, SearchView } from "../../shared/conversation-views.ts";
+import { protocolNames } from "../../shared/protocols.ts";
 import { serverNow } from "../live/clock.ts";
-import { later } from "../live/later.ts";
-import { LinkButton } from "../parts/button.tsx";
+import { load } from "../live/owner.ts";
+import { Button, LinkButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { Empty } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
-import type { ConversationActs } from "./acts.ts";
+import type { ConversationActs } from "./acts.tsx";
 import { formatAge, formatPeriod, formatTitle } from "./dates.ts";
-import { foldRows, type ListEntry } from "./fold.ts";
-import { filter, FilterMenu, FilterNote, filterRows } from "./list-filter.tsx";
-import type { ListRow } from "./list-search.ts";
+import { foldRows, type ListEntry, type ListRow } from "./fold.ts";
 import { isArchived } from "./state/flags.ts";
+import type { ConversationList } from "./state/list.ts";
 import { countUnread } from "./state/seen.ts";
 import { pathOf, type ChatStore } from "./state/store.ts";
-
-const searchPart = later(() => import("./list-search.ts"));
 
 const searchDelayMs = 200;
 
@@ -71,16 +71,15 @@ export function List({ store, acts, isReady }: ListProps): JSX.Element {
   const words = query.trim();
   useEffect(() => {
     const timer = setTimeout(() => {
-      if (words === "" || store.list.searches.value) searchPart.use(({ search }) => search(words));
+      if (words === "" || store.list.searches.value) void search(words);
     }, searchDelayMs);
     return () => clearTimeout(timer);
   }, [words]);
   const all = rowsOf(store);
-  const found = searchPart.module.value;
-  const rows = words === "" || !found ? undefined : found.findRows(store.list, all, words);
-  const entries = rows
-    ? rows.map((row) => ({ row, rows: [row] }))
-    : foldRows(filterRows(all, filter.value));
+  const entries =
+    words === ""
+      ? foldRows(filterRows(all, filter.value))
+      : findRows(list, all, words).map((row) => ({ row, rows: [row] }));
   const onScroll = ({ currentTarget: box }: { currentTarget: HTMLElement }): void => {
     if (box.scrollHeight - box.scrollTop - box.clientHeight < 300) void store.list.loadMore();
   };
@@ -246,5 +245,105 @@ function RowLink({ row, store, isReady }: RowProps): JSX.Element {
         </span>
       )}
     </a>
+  );
+}
+
+const hits = signal<readonly SearchHit[]>([]);
+
+/** Searches the text of messages. Empty words remove the results. */
+async function search(words: string): Promise<void> {
+  if (words === "") {
+    hits.value = [];
+    return;
+  }
+  const query = new URLSearchParams({ q: words.slice(0, 200) });
+  await load<SearchView>(`/api/conversations/search?${query}`, (view) => {
+    hits.value = view.hits;
+  });
+}
+
+/** @returns The rows of a search: titles first, then messages. */
+function findRows(
+  list: ConversationList,
+  rows: readonly ListRow[],
+  query: string,
+): readonly ListRow[] {
+  const words = query.toLowerCase();
+  const titles = rows.filter(({ title }) => title.toLowerCase().includes(words));
+  const shown = new Set(titles.map(({ id }) => id));
+  const messages = hits.value
+    .filter(({ conversation: { id } }) => !shown.has(id) && !list.isHidden(id))
+    .map(({ conversation: { id, session, channel, title }, turn, excerpt }): ListRow => {
+      const { at, seq } = turn;
+      const row = { id, session, channel, text: excerpt, at, seq, unread: 0, isFailed: false };
+      return { ...row, title: title || session };
+    });
+  return [...titles, ...messages];
+}
+
+/** The list shows everything, one of these, or the conversations of one client. */
+type Filter = "all" | "unread" | "archived" | { readonly from: string };
+
+const filter = signal<Filter>("all");
+
+const clients: Readonly<Record<string, string>> = {
+  owner: "This dashboard",
+  "token:pico": "Clients with the channel token",
+};
+
+/** Names the client or the protocol that a conversation came from. */
+function originOf({ door, sender, channel }: ListRow): string | undefined {
+  const protocol = protocolNames.find(({ name }) => name === door || name === channel);
+  if (protocol) return protocol.title;
+  if (sender === undefined) return undefined;
+  return sender.name ?? clients[sender.id] ?? sender.id;
+}
+
+const namesOf = { all: "All", unread: "Unread", archived: "Archived" } as const;
+const nameOf = (chosen: Filter): string =>
+  typeof chosen === "string" ? namesOf[chosen] : chosen.from;
+
+/** Archived conversations are shown only if they are asked for. */
+function filterRows(rows: readonly ListRow[], chosen: Filter): readonly ListRow[] {
+  if (chosen === "archived") return rows.filter(({ isArchived }) => isArchived);
+  const present = rows.filter(({ isArchived }) => !isArchived);
+  if (chosen === "all") return present;
+  if (chosen === "unread") return present.filter(({ unread }) => unread > 0);
+  return present.filter((row) => originOf(row) === chosen.from);
+}
+
+/** The menu with the filters, and their names. */
+function FilterMenu({ rows }: { readonly rows: readonly ListRow[] }): JSX.Element {
+  const origins = [...new Set(rows.flatMap((row) => originOf(row) ?? []))].toSorted();
+  const item = (chosen: Filter) => ({
+    name: nameOf(chosen),
+    icon: nameOf(chosen) === nameOf(filter.value) ? "check" : "list-filter",
+    act: () => void (filter.value = chosen),
+  });
+  return (
+    <Menu
+      label="Filter conversations"
+      icon="list-filter"
+      items={[
+        item("all"),
+        item("unread"),
+        ...(origins.length > 1 ? (["-", ...origins.map((from) => item({ from }))] as const) : []),
+        "-",
+        item("archived"),
+      ]}
+    />
+  );
+}
+
+/** Names the filter that is on, and turns it off. */
+function FilterNote(): JSX.Element | null {
+  if (filter.value === "all") return null;
+  return (
+    <p class="filter-note" role="status">
+      <span class="grow cut">{nameOf(filter.value)}</span>
+      <Button kind="ghost" compact onClick={() => void (filter.value = "all")}>
+        Show all
+      </Button>
+    </p>
   );
 }

@@ -1,20 +1,19 @@
-/** The messages of the open conversation. Loaded after the page. @module */
+/** The messages of the open conversation. @module */
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { serverNow } from "../live/clock.ts";
 import { Button } from "../parts/button.tsx";
 import { Problem, Skeleton } from "../parts/states.tsx";
+import { formatDay, isSameDay } from "./dates.ts";
 import { useFrameValue } from "./frames.ts";
-import type { MessageActs } from "./message.tsx";
-import { Rows } from "./rows.tsx";
+import { RowView, type MessageActs } from "./message.tsx";
 import { useStickyScroll } from "./scroll.ts";
-import { showMessage } from "./show-message.ts";
 import type { Conversation } from "./state/conversation.ts";
-import { createGrouper, findQueued } from "./state/groups.ts";
-import type { Thread } from "./state/thread.ts";
-import { hasVersions, selectPath, type Path } from "./state/versions.ts";
-import { Announcement, EarlierNote } from "./thread-notes.tsx";
+import { createGrouper, findQueued, type Row } from "./state/groups.ts";
+import type { Message, Thread, UserMessage } from "./state/thread.ts";
+import { choosePathTo, hasVersions, selectPath, type Path } from "./state/versions.ts";
 
-export interface ThreadProps {
+interface LogProps {
   readonly conversation: Conversation;
   /** Name of the application. */
   readonly name: string;
@@ -71,7 +70,7 @@ function onPath(thread: Thread, { messages }: Path): Thread {
   return { ...thread, messages, runs };
 }
 
-export function Log(props: ThreadProps): JSX.Element {
+export function Log(props: LogProps): JSX.Element {
   const { conversation, name, acts, unread, seq, empty } = props;
   const { thread, path } = usePath(conversation);
   const group = useMemo(() => createGrouper(), [conversation]);
@@ -136,4 +135,168 @@ export function Log(props: ThreadProps): JSX.Element {
       )}
     </>
   );
+}
+
+/** How long the line above new messages stays. */
+const unreadMs = 3_000;
+
+/** Key of the first row that is new to the reader. It is found once, and goes after a while. */
+function useUnreadKey(rows: readonly Row[], thread: Thread, unread: number): string | undefined {
+  const [key, setKey] = useState<string>();
+  const isKnown = rows.length > 0;
+  useEffect(() => {
+    if (unread === 0 || !isKnown) return;
+    const first = thread.messages.at(-unread);
+    const row = rows.find((one) => first !== undefined && contains(one, first.key));
+    setKey(row?.key);
+    const timer = setTimeout(() => setKey(undefined), unreadMs);
+    return () => clearTimeout(timer);
+  }, [isKnown, unread]);
+  return key;
+}
+
+function contains(row: Row, key: string): boolean {
+  if (row.kind !== "answer") return row.key === key;
+  return row.segments.some((segment) =>
+    segment.kind === "text"
+      ? segment.key === key
+      : segment.steps.some(({ message }) => message.key === key),
+  );
+}
+
+interface RowsProps {
+  readonly rows: readonly Row[];
+  /** Messages that wait for an answer before them, in order. */
+  readonly queued: readonly UserMessage[];
+  readonly thread: Thread;
+  /** Messages that are new to the reader, counted from the end. */
+  readonly unread: number;
+  /** Name of the application. */
+  readonly name: string;
+  readonly acts: MessageActs;
+  readonly isReadOnly: boolean;
+  readonly path: Path;
+}
+
+/** Draws the rows, with a line above the first one of a day and above new ones. */
+function Rows(props: RowsProps): JSX.Element {
+  const { rows, queued, thread, unread, name, acts, isReadOnly, path } = props;
+  const placeOf = new Map<Row, number>(queued.map((message, place) => [message, place]));
+  const unreadKey = useUnreadKey(rows, thread, unread);
+  const now = serverNow();
+  return (
+    <>
+      {rows.map((row, at) => {
+        const previous = rows[at - 1];
+        const versions = path.versions.get(row.key);
+        const isNewDay = previous === undefined || !isSameDay(previous.at, row.at);
+        return [
+          isNewDay && (
+            <div key={`day ${row.key}`} class="day" role="separator">
+              {formatDay(row.at, now)}
+            </div>
+          ),
+          row.key === unreadKey && (
+            <div key="unread" class="unread" role="separator">
+              New messages
+            </div>
+          ),
+          <RowView
+            // All versions of a message are one row.
+            key={versions?.keys[0] ?? row.key}
+            row={row}
+            versions={versions}
+            queuePlace={placeOf.get(row)}
+            isLast={at === rows.length - 1}
+            name={name}
+            isReadOnly={isReadOnly}
+            acts={acts}
+          />,
+        ];
+      })}
+    </>
+  );
+}
+
+const announcedMs = 2_000;
+
+interface AnnouncementProps {
+  readonly thread: Thread;
+  /** Name of the application. */
+  readonly name: string;
+}
+
+const isAsking = (message: Message): boolean =>
+  "asked" in message && message.asked?.state === "open";
+
+/**
+ * Tells screen readers once that an answer is complete, and that a question came. While an answer
+ * grows, nothing is announced.
+ */
+function Announcement({ thread, name }: AnnouncementProps): JSX.Element {
+  const { runs, messages } = thread;
+  const [text, setText] = useState("");
+  const asking = messages.filter(isAsking).length;
+  const askedBefore = useRef(0);
+  useEffect(() => {
+    if (asking > askedBefore.current) setText(`${name} asks and waits for your answer`);
+    askedBefore.current = asking;
+  }, [asking]);
+  const done = [...runs.values()].filter(({ endedAt }) => endedAt !== undefined).length;
+  const before = useRef(done);
+  useEffect(() => {
+    if (done > before.current) setText(`${name} answered`);
+    const timer = setTimeout(() => setText(""), announcedMs);
+    before.current = done;
+    return () => clearTimeout(timer);
+  }, [done]);
+  return (
+    <p class="unseen" role="status">
+      {text}
+    </p>
+  );
+}
+
+/** Shown below an earlier version of a conversation. */
+function EarlierNote({ conversation }: { readonly conversation: Conversation }) {
+  return (
+    <p class="earlier" role="status">
+      <span class="grow">This is an earlier version. New messages continue the newest one.</span>
+      <Button compact onClick={() => void (conversation.choices.value = new Map())}>
+        Show newest
+      </Button>
+    </p>
+  );
+}
+
+const maxPages = 100;
+
+/** Loads earlier messages until the one with this number is there, then shows it. */
+async function showMessage(
+  conversation: Conversation,
+  seq: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let page = 0; page < maxPages && !signal.aborted; page++) {
+    const { messages } = conversation.thread.value;
+    const found = messages.find((message) => message.seq === seq);
+    if (found) {
+      const { choices } = conversation;
+      choices.value = choosePathTo(messages, choices.value, found.key);
+      return flash(found);
+    }
+    if (conversation.history.value.before === undefined && page > 0) return;
+    await (page === 0 ? conversation.loadHistory() : conversation.loadEarlier());
+  }
+}
+
+function flash(message: Message): void {
+  requestAnimationFrame(() => {
+    const id = "requestId" in message && message.requestId ? message.requestId : message.key;
+    const element =
+      document.getElementById(message.kind === "user" ? `m-${id}` : `m-answer ${id}`) ??
+      document.getElementById(`m-${message.key}`);
+    element?.scrollIntoView({ block: "center" });
+    element?.classList.add("found");
+  });
 }

@@ -2,22 +2,20 @@
 import type { ReadonlySignal } from "@preact/signals";
 import { Component, type JSX } from "preact";
 import { second, serverNow } from "../live/clock.ts";
+import { onDemand } from "../live/on-demand.ts";
 import { Button, IconButton } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { PlainText } from "../parts/drawn.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { formatCount, relativeTime } from "../../shared/format.ts";
 import { Files } from "./files/file-view.tsx";
-import { formatTime } from "./dates.ts";
-import { formatMs } from "./day-times.ts";
+import { formatMs, formatTime } from "./dates.ts";
 import { Prose } from "./markdown/prose.tsx";
 import type { QuestionActs } from "./questions/acts.ts";
-import { useDetails } from "./details/part.ts";
-import { cardPart } from "./questions/part.ts";
 import type { Answer, Row } from "./state/groups.ts";
 import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
 import type { Versions } from "./state/versions.ts";
-import { Steps } from "./steps.tsx";
+import { Steps, useDetails } from "./steps.tsx";
 import { readToolCall } from "./tool-calls.ts";
 
 /** Acts on a message. The functions stay the same while the page is open. */
@@ -306,9 +304,11 @@ interface QuestionProps {
   readonly acts: MessageActs;
 }
 
+const useCard = onDemand(() => import("./questions/question-card.tsx"));
+
 /** The text of the question, until the code of its card is loaded. */
 function Question(props: QuestionProps): JSX.Element {
-  const card = cardPart();
+  const card = useCard();
   if (!card) return <Text isStreaming={false}>{props.message}</Text>;
   return <card.QuestionCard {...props} />;
 }

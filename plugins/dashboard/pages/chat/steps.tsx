@@ -2,11 +2,17 @@
 import type { JSX } from "preact";
 import { Code } from "../parts/code.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { formatMs } from "./day-times.ts";
-import { useDetails } from "./details/part.ts";
+import { onDemand } from "../live/on-demand.ts";
+import { formatMs } from "./dates.ts";
 import { Prose } from "./markdown/prose.tsx";
 import type { Step } from "./state/groups.ts";
 import { readToolCall, type ToolCall } from "./tool-calls.ts";
+
+/** Details of steps and plans. Until then, the page shows the text that all clients show. */
+export const useDetails = onDemand(async () => {
+  const { StepDetails, Plan } = await import("./details/step-details.tsx");
+  return { StepDetails, Plan };
+});
 
 const count = (number: number, noun: string): string =>
   number === 0 ? "" : `${number} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,5 +1,8 @@
-/** Numbers in the navigation. @module */
-import { signal } from "@preact/signals";
+/** Numbers in the navigation and in the title of the tab. @module */
+import { effect, signal } from "@preact/signals";
+import type { QuestionsView } from "../../shared/question-views.ts";
+import { load } from "../live/owner.ts";
+import { subscribe } from "../live/stream.ts";
 
 interface Counts {
   /** Unread conversations. */
@@ -17,3 +20,16 @@ export const countedTitle = (title: string): string => {
   const { questions } = counts.value;
   return questions > 0 ? `(${questions}) ${title}` : title;
 };
+
+/** Keeps the number of open questions current while the page is open. */
+export function followQuestions(): void {
+  const refresh = () =>
+    load<QuestionsView>("/api/questions", ({ questions }) => {
+      counts.value = { ...counts.peek(), questions: questions.length };
+    });
+  subscribe({ refresh, refreshOn: ["questions"] });
+  void refresh();
+  effect(() => {
+    document.title = countedTitle(document.title.replace(/^\(\d+\) /, ""));
+  });
+}

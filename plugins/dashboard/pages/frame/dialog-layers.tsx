@@ -1,28 +1,28 @@
-/** Everything above the page: toasts, questions, the sheet "More", shortcuts, palette. @module */
+/** The dialogs above the page: questions, the sheet "More", shortcuts, palette. @module */
 import type { JSX } from "preact";
 import { Button, IconButton, LinkButton } from "../parts/button.tsx";
+import { Switch } from "../parts/field.tsx";
 import { Modal } from "../parts/modal.tsx";
-import { signInPrompt } from "../live/owner.ts";
+import { sendRequest } from "../live/api.ts";
+import { openSetup, signInPrompt } from "../live/owner.ts";
 import { useSite } from "../site.tsx";
+import { signOutReasonLabel } from "../../shared/sign-in-labels.ts";
 import { openDialogs, type Confirmation } from "./dialogs.ts";
 import { closeLayer, layer } from "./layer-state.ts";
 import { barPages, helpPages, mainPages } from "./navigation.ts";
 import { forgetChoices } from "./palette-recent.ts";
 import { Palette } from "./palette.tsx";
-import { SignOut, ThemeSegment } from "./rail.tsx";
-import { ShortcutSheet } from "./shortcut-sheet.tsx";
-import { SignInDialog } from "./sign-in-dialog.tsx";
+import { SignOut, ThemeSegment, useModifier } from "./rail.tsx";
+import { areShortcutsOn, setShortcuts } from "./shortcuts.ts";
 import { onSignedOut } from "./sign-out.ts";
-import { Toasts } from "./toast-list.tsx";
 import { TokenDialog } from "./token-dialog.tsx";
 
 onSignedOut(forgetChoices);
 
-/** Draws the toasts and the open dialogs. */
+/** Draws the open dialogs. */
 export function DialogLayers(): JSX.Element {
   return (
     <>
-      <Toasts />
       {layer.value === "more" && <MoreSheet />}
       {layer.value === "shortcuts" && <ShortcutSheet />}
       {layer.value === "palette" && <Palette />}
@@ -98,6 +98,105 @@ function MoreSheet(): JSX.Element {
         <SignOut full />
         <p class="muted xs">Doorward {version}</p>
       </nav>
+    </Modal>
+  );
+}
+
+interface SignInDialogProps {
+  /** Why the session ended, as a code; undefined if that is unknown. */
+  readonly reason: string | undefined;
+  readonly done: (signedIn: boolean) => void;
+}
+
+const keptText = "Sign in to continue here. Your draft and everything on this page are kept.";
+
+/** Asks for the launcher token. Esc and a click outside do not close it. */
+function SignInDialog({ reason, done }: SignInDialogProps): JSX.Element {
+  return (
+    <TokenDialog
+      title="Your session has ended"
+      text={reason === undefined ? keptText : `${signOutReasonLabel(reason)} ${keptText}`}
+      verb="Sign in"
+      cancel="Not now"
+      keep
+      send={(token) => sendRequest("POST", "/login", { token })}
+      endsOn={({ code }) => code === "setup_required"}
+      done={(answer) => {
+        if (answer && "error" in answer) openSetup();
+        done(answer !== undefined && "body" in answer);
+      }}
+    />
+  );
+}
+
+type Row = readonly [what: string, ...keys: string[]];
+
+const sections = (modifier: string): readonly (readonly [string, readonly Row[]])[] => [
+  [
+    "Anywhere",
+    [
+      ["Search or jump to", modifier, "K"],
+      ["Go to a page", "g", "then c o l a y s d"],
+      ["Main field of the page", "/"],
+      ["Change theme", "t"],
+      ["This list", "?"],
+    ],
+  ],
+  [
+    "Chat",
+    [
+      ["New conversation", "n"],
+      ["Send", "Enter"],
+      ["New line", "⇧", "Enter"],
+      ["Stop the answer", "Esc"],
+      ["Edit the last message", "↑"],
+      ["Next open question", "q"],
+      ["Inspect the request", "i"],
+    ],
+  ],
+  [
+    "Activity",
+    [
+      ["Follow new lines", "f"],
+      ["Next or previous line", "j", "k"],
+      ["Open a line", "Enter"],
+    ],
+  ],
+  ["Settings", [["Save", modifier, "S"]]],
+];
+
+function ShortcutSheet(): JSX.Element {
+  return (
+    <Modal label="Keyboard shortcuts" kind="wide" onClose={closeLayer}>
+      <div class="in">
+        <div class="row">
+          <h2 class="grow">Keyboard shortcuts</h2>
+          <IconButton icon="x" label="Close" onClick={closeLayer} data-autofocus />
+        </div>
+        <div class="sheet">
+          {sections(useModifier()).map(([name, rows]) => (
+            <section key={name}>
+              <h3>{name}</h3>
+              <ul>
+                {rows.map(([what, ...keys]) => (
+                  <li key={what}>
+                    <span class="muted">{what}</span>
+                    <span>
+                      {keys.map((key) => (
+                        <kbd key={key}>{key}</kbd>
+                      ))}
+                    </span>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          ))}
+        </div>
+        <label class="row">
+          <Switch checked={areShortcutsOn.value} onChange={setShortcuts} />
+          Shortcuts with a single key
+        </label>
+      </div>
     </Modal>
   );
 }

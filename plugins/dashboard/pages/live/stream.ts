@@ -1,22 +1,217 @@
-/** Live updates of a page. The stream of server-sent events loads after the page. @module */
-import { later } from "./later.ts";
-import {
-  minRefreshIntervalMs,
-  retryDelayMs,
-  streamState,
-  subscribers,
-  type Registered,
-  type Subscriber,
-} from "./stream-state.ts";
-import { throttle } from "./throttle.ts";
+/** Keeps a page current: one stream of server-sent events, and what reloads after them. @module */
+import { signal } from "@preact/signals";
+import type { FeedEvents } from "../../shared/feed-views.ts";
+import type { ApiError } from "./api.ts";
+import { base } from "./base.ts";
+import { setServerTime } from "./clock.ts";
+import { allowSignInPrompt, onSignedIn, setSignOutReason } from "./owner.ts";
 
-export { liveState } from "./stream-state.ts";
+const retryDelayMs = 2000;
+/** Default of `minIntervalMs`. */
+const minRefreshIntervalMs = 1000;
 
-const stream = later(() => import("./page-stream.ts"));
-void stream.loaded.then(({ pageStream }) => pageStream.start());
+/** State of the live updates. `paused`: too many pages are open. `connecting`: before the first. */
+type LiveState = "connecting" | "live" | "reconnecting" | "paused" | "signed-out";
+
+/** State of the live updates of this page. */
+export const liveState = signal<LiveState>("connecting");
+
+/** A part of the page that follows events. */
+interface Subscriber {
+  /**
+   * Loads the data again: after a lost stream, after missed events and after a sign-in.
+   *
+   * @returns The error, or undefined after success.
+   */
+  readonly refresh?: () => Promise<ApiError | undefined>;
+  /** Events after which the data is loaded again. */
+  readonly refreshOn?: readonly (keyof FeedEvents)[];
+  /** Shortest time between two such loads. @defaultValue one second */
+  readonly minIntervalMs?: number;
+  readonly on?: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void };
+}
+
+interface Registered {
+  readonly subscriber: Subscriber;
+  readonly refreshSoon: () => void;
+}
+
+/** The parts of the page. */
+const subscribers = new Set<Registered>();
+
+/** Query of the stream, for example `{ log: "info" }`. */
+let query: Readonly<Record<string, string>> = {};
+/** A request that ends the session; the sign-in dialog waits for it. */
+let pendingSignOut: Promise<unknown> = Promise.resolve();
+
+const firstEventTimeoutMs = 8000;
+/** The server sends an event at least every 15 s. Longer silence means a dead connection. */
+const maxSilenceMs = 40_000;
+
+class PageStream {
+  private source: EventSource | undefined;
+  private lastEventId = "";
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private silenceTimer: ReturnType<typeof setTimeout> | undefined;
+  private refreshCount = 0;
+  private started = false;
+  /** True while the shown data includes every event received so far. */
+  private isCurrent = false;
+
+  /** Opens the stream while the page is visible. Polls every 2 s if no stream is available. */
+  start(): void {
+    this.started = true;
+    onSignedIn(() => {
+      if (liveState.value === "signed-out") this.open();
+    });
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) this.close();
+      else if (liveState.value !== "paused") this.open();
+    });
+    if (!document.hidden) this.open();
+  }
+
+  /** Continues after "paused" and "signed out". */
+  resume(): void {
+    allowSignInPrompt();
+    this.open();
+  }
+
+  reopen(): void {
+    this.lastEventId = "";
+    if (this.started && !document.hidden) this.open();
+  }
+
+  async refresh(which: Iterable<Registered> = subscribers): Promise<void> {
+    const current = ++this.refreshCount;
+    this.isCurrent = false;
+    const errors = await Promise.all(
+      [...which].map(async ({ subscriber }) => subscriber.refresh?.()),
+    );
+    if (current !== this.refreshCount) return; // a later refresh has newer data
+    if (errors.some((error) => error?.status === 401)) return this.pause("signed-out");
+    this.isCurrent = errors.every((error) => error === undefined || error.status === 404);
+    if (this.isCurrent) setSignOutReason();
+    if (this.isPaused()) return;
+    liveState.value = this.isCurrent ? "live" : "reconnecting";
+    if (this.isCurrent || !this.source) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.refresh(), retryDelayMs);
+  }
+
+  private isPaused(): boolean {
+    return liveState.value === "paused" || liveState.value === "signed-out";
+  }
+
+  private open(): void {
+    this.close();
+    if (this.isPaused()) liveState.value = "reconnecting";
+    const parameters = new URLSearchParams({
+      ...query,
+      ...(this.lastEventId !== "" && { last: this.lastEventId }),
+    });
+    const source = new EventSource(`${base()}/api/events?${parameters}`);
+    this.source = source;
+    this.watchSilence(firstEventTimeoutMs);
+    for (const type of eventTypes) {
+      source.addEventListener(type, (event: MessageEvent<string>) => {
+        if (this.source === source) this.handleEvent(type, event);
+      });
+    }
+    source.addEventListener("error", () => {
+      if (this.source !== source) return;
+      if (source.readyState === EventSource.CLOSED) void this.refreshAndReopen(retryDelayMs);
+      else liveState.value = "reconnecting";
+    });
+  }
+
+  private close(): void {
+    clearTimeout(this.timer);
+    clearTimeout(this.silenceTimer);
+    this.source?.close();
+    this.source = undefined;
+  }
+
+  private pause(state: "paused" | "signed-out"): void {
+    this.close();
+    liveState.value = state;
+  }
+
+  private async refreshAndReopen(delayMs: number): Promise<void> {
+    this.close();
+    liveState.value = "reconnecting";
+    await this.refresh();
+    if (document.hidden || this.isPaused() || this.source) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.open(), delayMs);
+  }
+
+  private watchSilence(ms: number): void {
+    clearTimeout(this.silenceTimer);
+    this.silenceTimer = setTimeout(() => void this.refreshAndReopen(retryDelayMs), ms);
+  }
+
+  private handleEvent<K extends keyof FeedEvents>(type: K, event: MessageEvent<string>): void {
+    this.watchSilence(maxSilenceMs);
+    if (event.lastEventId !== "") this.lastEventId = event.lastEventId;
+    const data = JSON.parse(event.data) as FeedEvents[K];
+    this.handlers[type]?.(data);
+    for (const { subscriber, refreshSoon } of subscribers) {
+      subscriber.on?.[type]?.(data);
+      if (subscriber.refreshOn?.includes(type)) refreshSoon();
+    }
+  }
+
+  private readonly handlers: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void } =
+    {
+      hello: ({ resumed, now }) => {
+        setServerTime(now);
+        if (resumed && this.isCurrent) liveState.value = "live";
+        else void this.refresh();
+      },
+      missed: () => void this.refresh(),
+      superseded: () => this.pause("paused"),
+      ended: async ({ reason }) => {
+        this.close();
+        await pendingSignOut;
+        // Another tab may not have received the new cookie yet.
+        if (reason === "rotated" || reason === "replaced")
+          await new Promise((done) => setTimeout(done, minRefreshIntervalMs));
+        setSignOutReason(reason);
+        void this.refreshAndReopen(0);
+      },
+    };
+}
+
+const eventTypes: readonly (keyof FeedEvents)[] = [
+  "hello",
+  "state",
+  "rate",
+  "connected",
+  "disconnected",
+  "refused",
+  "signed-in",
+  "sign-in-refused",
+  "signed-out",
+  "token",
+  "program",
+  "questions",
+  "settings",
+  "log",
+  "log-skipped",
+  "missed",
+  "superseded",
+  "ended",
+];
+
+/** The only stream of this page. */
+const pageStream = new PageStream();
+
+/** Begins to follow the server. Call it once, in the browser. */
+export const startStream = (): void => pageStream.start();
 
 /** Continues after "paused" and "signed out". */
-export const resumeStream = (): void => stream.use(({ pageStream }) => pageStream.resume());
+export const resumeStream = (): void => pageStream.resume();
 
 /**
  * Adds a part of the page. Its data must be current, or its own `refresh` must have been called.
@@ -25,7 +220,7 @@ export const resumeStream = (): void => stream.use(({ pageStream }) => pageStrea
  */
 export function subscribe(subscriber: Subscriber): () => void {
   const refreshSoon = throttle(subscriber.minIntervalMs ?? minRefreshIntervalMs, () =>
-    stream.use(({ pageStream }) => pageStream.refresh([registered])),
+    pageStream.refresh([registered]),
   );
   const registered: Registered = { subscriber, refreshSoon };
   subscribers.add(registered);
@@ -34,14 +229,14 @@ export function subscribe(subscriber: Subscriber): () => void {
 
 /** Sets the query of the stream, for example `{ log: "info" }`, and opens the stream again. */
 export function setStreamQuery(parameters: Readonly<Record<string, string>>): void {
-  if (JSON.stringify(parameters) === JSON.stringify(streamState.query)) return;
-  streamState.query = parameters;
-  stream.module.peek()?.pageStream.reopen();
+  if (JSON.stringify(parameters) === JSON.stringify(query)) return;
+  query = parameters;
+  pageStream.reopen();
 }
 
 /** Suppresses the sign-in dialog until `request` settles, since the request ends the session. */
 export function expectSessionEnd(request: Promise<unknown>): void {
-  streamState.pendingSignOut = request.catch(() => undefined);
+  pendingSignOut = request.catch(() => undefined);
 }
 
 /** Leaves the page. Resolves only if a `beforeunload` prompt appears and the user stays. */
@@ -57,4 +252,21 @@ export function leavePage(go: () => void): Promise<void> {
     );
     go();
   });
+}
+
+/** Returns a function that runs `act` immediately, then at most once per interval. */
+function throttle(intervalMs: number, act: () => unknown): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let ranAt = -Infinity;
+  return () => {
+    if (timer !== undefined) return;
+    timer = setTimeout(
+      () => {
+        timer = undefined;
+        ranAt = performance.now(); // monotonic, unlike Date.now()
+        void act();
+      },
+      Math.max(0, ranAt + intervalMs - performance.now()),
+    );
+  };
 }

@@ -1,13 +1,12 @@
 /** The overview: state, problems, figures, connections and application. @module */
-import { computed } from "@preact/signals";
 import type { JSX } from "preact";
 import type { FiguresView } from "../../shared/figure-views.ts";
 import type { QuestionsView } from "../../shared/question-views.ts";
 import type { ConnectionsView, StatusView } from "../../shared/views.ts";
-import { later } from "../live/later.ts";
-import { Part } from "../live/part.tsx";
+import { onDemand } from "../live/on-demand.ts";
 import { useResource } from "../live/resource.ts";
 import { PageHead } from "../parts/states.tsx";
+import type * as overviewCards from "./cards.ts";
 import { useGuide } from "./guide-steps.ts";
 import { useFindings } from "./findings.ts";
 import { WaitingQuestions } from "./waiting.tsx";
@@ -25,21 +24,35 @@ export interface OverviewData {
   readonly connections: ConnectionsView | undefined;
 }
 
-/** Cards whose code loads after the page. */
-export const cardsPart = later(() => import("./cards.ts"));
+type Cards = typeof overviewCards;
 
-const cards = {
-  application: { module: computed(() => cardsPart.module.value?.ApplicationCard) },
-  attention: { module: computed(() => cardsPart.module.value?.Attention) },
-  connections: { module: computed(() => cardsPart.module.value?.ConnectionsCard) },
-  guide: { module: computed(() => cardsPart.module.value?.Guide) },
-  nodes: { module: computed(() => cardsPart.module.value?.NodesCard) },
-  traffic: { module: computed(() => cardsPart.module.value?.Traffic) },
-};
+const useCards = onDemand(() => import("./cards.ts"));
+
+/**
+ * The place of a card whose code loads after the page. Until then, the elements of the server stay:
+ * while Preact takes over a document, it does not touch the content of an element with `__html`.
+ */
+function Later({ children }: { readonly children: JSX.Element | undefined }): JSX.Element {
+  // oxlint-disable-next-line react/no-danger -- without content, nothing is parsed
+  if (!children) return <div class="part" key="server" dangerouslySetInnerHTML={{ __html: "" }} />;
+  return (
+    <div class="part" key="browser">
+      {children}
+    </div>
+  );
+}
 
 const figuresIntervalMs = 5000;
 
-export function OverviewPage({ data }: { readonly data: OverviewData }): JSX.Element {
+interface OverviewProps {
+  readonly data: OverviewData;
+  /** The server has them. */
+  readonly cards?: Cards;
+}
+
+export function OverviewPage({ data, cards: given }: OverviewProps): JSX.Element {
+  const loaded = useCards(given === undefined);
+  const cards = given ?? loaded;
   const { value, refresh } = useResource("/api/status", data.status, {
     refreshOn: [
       "state",
@@ -68,31 +81,34 @@ export function OverviewPage({ data }: { readonly data: OverviewData }): JSX.Ele
     <div class="page-in">
       <PageHead title="Overview" />
       {data.questions && <WaitingQuestions first={data.questions} now={now} />}
-      {guide && <Part of={cards.guide} props={{ guide, refresh }} />}
+      {guide && <Later>{cards && <cards.Guide guide={guide} refresh={refresh} />}</Later>}
       <StateCard
         status={status}
         problems={findings.items.length}
         refresh={refresh}
         isGuided={guide !== undefined}
       />
-      {findings.items.length > 0 && <Part of={cards.attention} props={{ findings, now }} />}
+      {findings.items.length > 0 && (
+        <Later>{cards && <cards.Attention findings={findings} now={now} />}</Later>
+      )}
       <Tiles figures={figures.value.value} channel={channel} failedSignIns={failedSignIns} />
-      {program && <Part of={cards.application} props={{ program }} />}
-      <Part of={cards.traffic} props={{ figures: figures.value.value }} />
-      {data.connections && <NewestConnections first={data.connections} now={now} />}
-      {nodes && <Part of={cards.nodes} props={{ nodes, now }} />}
+      {program && <Later>{cards && <cards.ApplicationCard program={program} />}</Later>}
+      <Later>{cards && <cards.Traffic figures={figures.value.value} />}</Later>
+      {data.connections && <NewestConnections cards={cards} first={data.connections} now={now} />}
+      {nodes && <Later>{cards && <cards.NodesCard nodes={nodes} now={now} />}</Later>}
     </div>
   );
 }
 
 interface NewestProps {
+  readonly cards: Cards | undefined;
   readonly first: ConnectionsView;
   readonly now: number;
 }
 
-function NewestConnections({ first, now }: NewestProps): JSX.Element {
+function NewestConnections({ cards, first, now }: NewestProps): JSX.Element {
   const { value } = useResource("/api/connections?newest=1&limit=4", first, {
     refreshOn: ["connected", "disconnected"],
   });
-  return <Part of={cards.connections} props={{ view: value.value, now }} />;
+  return <Later>{cards && <cards.ConnectionsCard view={value.value} now={now} />}</Later>;
 }

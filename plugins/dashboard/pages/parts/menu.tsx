@@ -1,6 +1,6 @@
 /** A menu that a button opens. @module */
 import { useId, useRef, useState } from "preact/hooks";
-import { later } from "../live/later.ts";
+import { onDemand } from "../live/on-demand.ts";
 import { IconButton } from "./button.tsx";
 import type { MenuItem } from "./menu-list.tsx";
 
@@ -12,14 +12,15 @@ interface MenuProps {
   readonly items: readonly MenuItem[];
 }
 
-const list = later(() => import("./menu-list.tsx"));
+const useList = onDemand(() => import("./menu-list.tsx"));
 
 /** Opens below its button, or above it where the window ends. Arrow keys move, Esc returns. */
 export function Menu({ label, icon = "ellipsis", compact, items }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();
   const anchor = useRef<HTMLSpanElement>(null);
-  const found = isOpen ? list.module.value : undefined;
+  const list = useList();
+  const found = isOpen ? list : undefined;
   return (
     <span class="anchor" ref={anchor}>
       <IconButton
@@ -29,10 +30,7 @@ export function Menu({ label, icon = "ellipsis", compact, items }: MenuProps) {
         aria-haspopup="menu"
         aria-expanded={isOpen}
         aria-controls={found ? id : undefined}
-        onClick={() => {
-          list.use();
-          setOpen(!isOpen);
-        }}
+        onClick={() => setOpen(!isOpen)}
       />
       {found && (
         <found.MenuList

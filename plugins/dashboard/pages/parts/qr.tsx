@@ -1,6 +1,6 @@
 /** A QR code as SVG. @module */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { onDemand } from "../live/on-demand.ts";
 
 interface QrProps {
   readonly text: string;
@@ -8,31 +8,22 @@ interface QrProps {
   readonly label: string;
 }
 
-interface Drawing {
-  readonly size: number;
-  readonly path: string;
-}
+const useEncoder = onDemand(async () => {
+  const { encode } = await import("uqr");
+  return { encode };
+});
+
+const square = (isDark: boolean, x: number, y: number): string =>
+  isDark ? `M${x},${y}h1v1h-1z` : "";
 
 /** Dark on white in both themes, since cameras expect it. Empty until the encoder is loaded. */
 export function Qr({ text, label }: QrProps): JSX.Element {
-  const [drawing, setDrawing] = useState<Drawing>();
-  useEffect(() => {
-    let isCurrent = true;
-    void import("./qr-path.ts").then(({ toQrPath }) => {
-      if (isCurrent) setDrawing(toQrPath(text));
-    });
-    return () => {
-      isCurrent = false;
-    };
-  }, [text]);
+  const { size, data } = useEncoder()?.encode(text, { border: 0 }) ?? { size: 1, data: [] };
+  const path = data.flatMap((row, y) => row.map((isDark, x) => square(isDark, x, y)));
   return (
     <div class="qr">
-      <svg
-        viewBox={drawing ? `0 0 ${drawing.size} ${drawing.size}` : "0 0 1 1"}
-        role="img"
-        aria-label={label}
-      >
-        <path d={drawing?.path ?? ""} />
+      <svg viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label}>
+        <path d={path.join("")} />
       </svg>
     </div>
   );

@@ -1,6 +1,6 @@
 /** Card of failed sign-ins and rejected connections. @module */
 import type { JSX } from "preact";
-import type { StatusView } from "../../shared/views.ts";
+import type { RejectionView, StatusView } from "../../shared/views.ts";
 import { askToken } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
 import { second } from "../live/clock.ts";
@@ -9,8 +9,8 @@ import { Button, LinkButton } from "../parts/button.tsx";
 import { Badge } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
-import { blockedLabel } from "../../shared/rejections.ts";
-import { attemptsOf, type Attempt } from "./attempts.ts";
+import { blockedLabel, rejectionTitle, uniqueFixes } from "../../shared/rejections.ts";
+import { failedSignInLabel, signInMethodLabel } from "../../shared/sign-in-labels.ts";
 
 interface FailedProps {
   readonly status: StatusView;
@@ -93,4 +93,61 @@ async function unblock(address: string, refresh: () => Promise<unknown>): Promis
   if (!answer || "error" in answer) return;
   toast({ text: `${address} unblocked` });
   await refresh();
+}
+
+/** Repeated failures of one address. */
+interface Attempt {
+  readonly key: string;
+  readonly address: string;
+  /** Kind of the peer and reason: `Client, wrong token`. */
+  readonly kind: string;
+  /** How the token was sent, and from which page. */
+  readonly detail: string;
+  readonly times: number;
+  /** Unix milliseconds of the latest one. */
+  readonly at: number;
+  /** Unix milliseconds until which the address is blocked. */
+  readonly until?: number;
+  /** The fix, unless an earlier attempt shows the same one. */
+  readonly fix?: string | undefined;
+}
+
+const methods: Readonly<Record<string, string>> = {
+  header: "Authorization header",
+  subprotocol: "Subprotocol",
+  query: "Token in URL",
+};
+
+/** Returns the failed attempts, newest first. */
+function attemptsOf({
+  refusals,
+  channel,
+}: Pick<StatusView, "refusals" | "channel">): readonly Attempt[] {
+  const signIns = refusals.map((refusal) =>
+    attempt("Sign-in", failedSignInLabel(refusal.code), refusal, signInMethodLabel(refusal.via)),
+  );
+  const rejected = channel?.refusals ?? [];
+  const fixes = uniqueFixes(rejected);
+  const clients = rejected.map((refusal, index) => ({
+    ...attempt("Client", rejectionTitle(refusal), refusal, methods[refusal.via]),
+    fix: fixes[index],
+  }));
+  return [...signIns, ...clients].sort((a, b) => b.at - a.at);
+}
+
+function attempt(
+  who: string,
+  reason: string,
+  { address, times, at, until, origin, code, via }: RejectionView,
+  method: string | undefined,
+): Attempt {
+  return {
+    key: `${who} ${address} ${code} ${via} ${origin}`,
+    address,
+    kind: `${who}, ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`,
+    detail: [method, origin].filter((part) => part !== undefined).join(" · "),
+    times,
+    at,
+    ...(until !== undefined && { until }),
+  };
 }

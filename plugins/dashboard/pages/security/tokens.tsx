@@ -1,7 +1,6 @@
 /** Card of the tokens: purpose, place, age and strength of each. @module */
 import type { JSX } from "preact";
 import type { TokenRow } from "../../shared/views.ts";
-import { later } from "../live/later.ts";
 import { Button } from "../parts/button.tsx";
 import { Copyable } from "../parts/copy.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -9,6 +8,7 @@ import { Badge } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
 import { tokenLabel } from "../../shared/token-labels.ts";
+import { replaceToken, ShownTokenDialog, showToken } from "./token-actions.tsx";
 import {
   concernText,
   isChangeable,
@@ -19,9 +19,6 @@ import {
   tokenPurpose,
 } from "./token-texts.ts";
 
-/** Dialogs that replace and show tokens. */
-const dialogs = later(() => import("./token-actions.tsx"));
-
 interface TokensProps {
   readonly tokens: readonly TokenRow[];
   readonly now: number;
@@ -29,7 +26,6 @@ interface TokensProps {
 
 export function Tokens({ tokens, now }: TokensProps): JSX.Element {
   const { url } = useSite();
-  const loaded = dialogs.module.value;
   return (
     <section class="card" aria-labelledby="tokens-title">
       <header>
@@ -45,7 +41,7 @@ export function Tokens({ tokens, now }: TokensProps): JSX.Element {
           <Token key={token.name} token={token} now={now} />
         ))}
       </div>
-      {loaded && <loaded.ShownTokenDialog />}
+      <ShownTokenDialog />
     </section>
   );
 }
@@ -102,11 +98,7 @@ function Actions({ token }: { readonly token: TokenRow }): JSX.Element | null {
   return (
     <div class="row">
       {name !== "launcher" && !isNew && (
-        <Button
-          compact
-          aria-label={`Show the ${tokenNoun(name)}`}
-          onClick={() => dialogs.use(({ showToken }) => showToken(name))}
-        >
+        <Button compact aria-label={`Show the ${tokenNoun(name)}`} onClick={() => showToken(name)}>
           Show…
         </Button>
       )}
@@ -114,7 +106,7 @@ function Actions({ token }: { readonly token: TokenRow }): JSX.Element | null {
         <Button
           compact
           aria-label={`${isNew ? "Create" : "Replace"} the ${tokenNoun(name)}`}
-          onClick={() => dialogs.use(({ replaceToken }) => replaceToken(name, isNew))}
+          onClick={() => replaceToken(name, isNew)}
         >
           {isNew ? "Create…" : "Replace…"}
         </Button>

@@ -1,14 +1,10 @@
 /** Draws diffs, texts, terminal output and plans. Loaded when one is shown. @module */
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { StepDetail, StepState } from "../../../../../lib/step-details.ts";
+import type { PlanEntry, StepDetail, StepState } from "../../../../../lib/step-details.ts";
 import { visibleText } from "../../../shared/visible-text.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { diffBlocks, maxDiffLines, type DiffBlock } from "./file-diff.ts";
-import { readPlan, readStep } from "./read-step.ts";
-import { styleDetails } from "./sheet.ts";
-
-styleDetails();
 
 /** Draws what the application says about a call. */
 export function StepDetails({ call }: { readonly call: unknown }): JSX.Element {
@@ -141,3 +137,55 @@ export function Plan({ entries }: { readonly entries: readonly unknown[] }): JSX
     </section>
   );
 }
+
+/** The facts of a step, besides arguments and result. */
+interface StepFacts {
+  readonly title?: string;
+  readonly state?: StepState;
+  readonly details: readonly StepDetail[];
+  /** `path:line` of each file. */
+  readonly places: readonly string[];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const fieldsOf = (value: unknown): Fields =>
+  typeof value === "object" && value !== null ? (value as Fields) : {};
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const states = ["pending", "running", "completed", "failed"] as const;
+const stateOf = (value: unknown): StepState | undefined => states.find((state) => state === value);
+
+function toDetail(value: unknown): readonly StepDetail[] {
+  const { type, path, old, new: changed, text, exit, cut } = fieldsOf(value);
+  const mark = cut === true && { cut: true as const };
+  if (type === "diff") {
+    const before = typeof old === "string" && { old };
+    return [{ type, path: textOf(path), ...before, new: textOf(changed), ...mark }];
+  }
+  if (type === "text") return [{ type, text: textOf(text), ...mark }];
+  if (type !== "terminal") return [];
+  return [{ type, text: textOf(text), ...(typeof exit === "number" && { exit }), ...mark }];
+}
+
+function toPlace(value: unknown): string {
+  const { path, line } = fieldsOf(value);
+  return textOf(path) + (typeof line === "number" ? `:${line}` : "");
+}
+
+function readStep(call: unknown): StepFacts {
+  const { title, state: given, details, locations } = fieldsOf(call);
+  const state = stateOf(given);
+  return {
+    ...(textOf(title) !== "" && { title: textOf(title) }),
+    ...(state && { state }),
+    details: listOf(details).flatMap(toDetail),
+    places: listOf(locations).map(toPlace).filter(Boolean),
+  };
+}
+
+const readPlan = (entries: readonly unknown[]): readonly PlanEntry[] =>
+  entries.map((entry) => {
+    const { content, state } = fieldsOf(entry);
+    return { content: textOf(content), state: stateOf(state) ?? "pending" };
+  });

@@ -1,9 +1,10 @@
 /** Reads the files that a message may carry. @module */
 import { formatBytes } from "../../../shared/format.ts";
-import type { DraftFile } from "../state/draft.ts";
+import type { DraftFile } from "../state/drafts.ts";
 import type { ShownFile } from "../state/thread.ts";
-import { acceptedTypes } from "./image-types.ts";
 
+/** Types of images that the channel accepts. */
+export const acceptedTypes = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];
 /** Bytes of one image inside a message: the limit of the channel. */
 const maxImageBytes = 20 * 1024 * 1024;
 /** Files of one message: the limit of the channel. */

@@ -5,9 +5,8 @@ import { IconButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { formatBytes } from "../../../shared/format.ts";
 import type { Conversation } from "../state/conversation.ts";
-import type { DraftFile } from "../state/draft.ts";
-import { sizeOf } from "./attachments.ts";
-import { acceptedTypes } from "./image-types.ts";
+import type { DraftFile } from "../state/drafts.ts";
+import { acceptedTypes, sizeOf } from "./attachments.ts";
 import { isReady, stored, uploadOf, type Upload, type UploadState } from "./uploads.ts";
 
 type ChangeFiles = (make: (files: readonly DraftFile[]) => readonly DraftFile[]) => void;

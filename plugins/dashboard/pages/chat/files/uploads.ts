@@ -1,6 +1,6 @@
 /** The uploads of this page. They continue while another conversation is in front. @module */
 import { signal, type Signal } from "@preact/signals";
-import type { DraftFile } from "../state/draft.ts";
+import type { DraftFile } from "../state/drafts.ts";
 import type { ShownFile } from "../state/thread.ts";
 import { sendFile, type UploadFailure } from "./send-file.ts";
 import { fileAddress } from "./stored-file.ts";

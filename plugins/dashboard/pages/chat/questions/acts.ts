@@ -1,4 +1,4 @@
-/** Sends the answer to a question. Loaded with the cards. @module */
+/** Sends the answer to a question. @module */
 import type { AnsweredView, QuestionAnswer } from "../../../shared/question-views.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import type { ConversationTarget } from "../state/store.ts";

@@ -1,4 +1,4 @@
-/** A question of the application as a card. Loaded after the page. @module */
+/** A question of the application as a card. Loaded when one is shown. @module */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { hasId } from "../../../shared/question-fields.ts";
@@ -18,9 +18,7 @@ import {
   type QuestionActs,
   type Sent,
 } from "./acts.ts";
-import { Approval } from "./approval.tsx";
-import { ChoiceForm, ValuesForm } from "./forms.tsx";
-import { LinkAnswer } from "./link.tsx";
+import { Approval, ChoiceForm, LinkAnswer, ValuesForm } from "./answers.tsx";
 
 /** @returns The tool call with this id in the steps of an answer. */
 const callIn = ({ segments }: Answer, id: string): unknown =>
@@ -162,13 +160,4 @@ function Folded({ asked, at, children }: FoldedProps): JSX.Element {
       {children}
     </details>
   );
-}
-
-/** Moves to the next open card, never to one of its buttons. */
-export function showNextQuestion(): void {
-  const cards = [...document.querySelectorAll<HTMLElement>("[data-open-question]")];
-  const at = cards.findIndex((card) => card.contains(document.activeElement));
-  const next = cards[(at + 1) % cards.length];
-  next?.scrollIntoView({ block: "nearest" });
-  next?.focus({ preventScroll: true });
 }

@@ -1,5 +1,5 @@
 /** A conversation that is open on the page: its messages, its link and its history. @module */
-import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { batch, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type {
   ConversationsView,
   ConversationView,
@@ -7,7 +7,7 @@ import type {
 } from "../../../shared/conversation-views.ts";
 import { sendRequest, type ApiError } from "../../live/api.ts";
 import { serverNow } from "../../live/clock.ts";
-import { later } from "../../live/later.ts";
+import { onDemand } from "../../live/on-demand.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import {
   addNote,
@@ -25,11 +25,7 @@ import type { ConsoleTransport, showRun } from "./console.ts";
 import type { Choices } from "./versions.ts";
 
 /** Without it, there is no connection; messages that are sent wait for it. */
-const transportPart = later(() => import("./transport.ts"));
-export const turnsPart = later(() => import("./turns.ts"));
-
-/** `reason` of a link while the script that connects could not be loaded. */
-export const scriptMissing = "script_missing";
+const wire = onDemand(() => import("./wire.ts"));
 
 /** The stored messages, as far as the page has loaded them. */
 interface HistoryView {
@@ -106,12 +102,7 @@ export function openStored(id: string): Conversation {
 class OpenConversation implements Conversation, TransportOwner {
   readonly session: string;
   readonly thread = signal<Thread>(emptyThread);
-  readonly linkState: Signal<LinkView>;
-  readonly link = computed((): LinkView => {
-    const retryAt = transportPart.retryAt.value;
-    if (retryAt === undefined) return this.linkState.value;
-    return { state: "waiting", reason: scriptMissing, retryAt };
-  });
+  readonly link: Signal<LinkView>;
   readonly history = signal<HistoryView>({ state: "loading" });
   readonly choices = signal<Choices>(new Map());
   readonly isReadOnly: boolean;
@@ -125,16 +116,16 @@ class OpenConversation implements Conversation, TransportOwner {
     this.session = session;
     this.isReadOnly = isReadOnly;
     this.canWrite = signal(!isReadOnly);
-    this.linkState = signal(link);
+    this.link = signal(link);
   }
 
   async connect(): Promise<void> {
-    const code = await transportPart.loaded;
+    const code = await wire.load();
     if (!this.isClosed) this.transport = new code.Transport(this);
   }
 
   async connectConsole(id: string): Promise<void> {
-    const code = await turnsPart.loaded;
+    const code = await wire.load();
     if (this.isClosed) return;
     this.transport = new code.ConsoleTransport(this, `${path}/${id}`);
     for (const requestId of this.unconfirmed.keys()) this.transport.transmit(requestId);
@@ -192,8 +183,7 @@ class OpenConversation implements Conversation, TransportOwner {
 
   reconnect(): void {
     if (this.isReadOnly) void this.loadHistory();
-    else if (this.transport) void this.transport.connect();
-    else transportPart.retry();
+    else void this.transport?.connect();
   }
 
   isBusy(): boolean {
@@ -234,7 +224,7 @@ class OpenConversation implements Conversation, TransportOwner {
       this.isLoading = false;
       return this.failHistory(answer.error);
     }
-    const { addTimes, addTurns, showRun } = await turnsPart.loaded;
+    const { addTimes, addTurns, showRun } = await wire.load();
     this.isLoading = false;
     const { turns, before: earlier } = answer.body;
     const known = this.history.value;

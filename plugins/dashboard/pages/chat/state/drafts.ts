@@ -1,6 +1,31 @@
 /** Keeps unsent messages of this browser for each conversation, with their files. @module */
-import { emptyDraft, type Draft, type DraftStore } from "./draft.ts";
-import { databaseName } from "./forget.ts";
+import { databaseName, storageKeys } from "./forget.ts";
+import type { ShownFile } from "./thread.ts";
+
+/** A file of an unsent message. */
+export interface DraftFile extends ShownFile {
+  /** The content, for an upload. */
+  readonly blob?: File;
+  /** The session that has the file `id`. @defaultValue the present one */
+  readonly session?: string;
+}
+
+/** An unsent message. */
+export interface Draft {
+  readonly text: string;
+  readonly files: readonly DraftFile[];
+}
+
+/** Where drafts are kept. */
+export interface DraftStore {
+  load(session: string): Promise<Draft>;
+  /** Keeps the draft; an empty one is removed. */
+  save(session: string, draft: Draft): Promise<void>;
+  /** Keeps the text now, because the page is being left: `save` might not finish. */
+  keep?(session: string, text: string): void;
+}
+
+export const emptyDraft: Draft = { text: "", files: [] };
 
 const storeName = "drafts";
 /** Larger contents would fill the storage of the browser. They last until the page is left. */
@@ -34,7 +59,7 @@ function openDatabase(factory: IDBFactory): Promise<IDBDatabase> {
  * Opens the drafts. Without a database, as in some private windows, drafts last until the page is
  * left.
  */
-export function openDrafts(factory: IDBFactory | undefined): DraftStore {
+function openDatabaseDrafts(factory: IDBFactory | undefined): DraftStore {
   const memory = new Map<string, Draft>();
   const database = factory
     ? openDatabase(factory).catch(() => undefined)
@@ -71,5 +96,52 @@ export function openDrafts(factory: IDBFactory | undefined): DraftStore {
       // Without room for the contents, the text is kept.
       if ((await put(maxBlobBytes)) === undefined) await put(-1);
     },
+  };
+}
+
+const key = storageKeys.drafts;
+
+/** Texts of pages that were left before the database had them, by session. */
+function leftTexts(): Record<string, string> {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(key) ?? "{}");
+    if (typeof stored !== "object" || stored === null) return {};
+    const entries = Object.entries(stored).filter(([, text]) => typeof text === "string");
+    return Object.fromEntries(entries) as Record<string, string>;
+  } catch {
+    return {};
+  }
+}
+
+function keepText(session: string, text: string | undefined): void {
+  const { [session]: _, ...others } = leftTexts();
+  try {
+    const texts = { ...others, ...(text !== undefined && { [session]: text }) };
+    if (Object.keys(texts).length === 0) localStorage.removeItem(key);
+    else localStorage.setItem(key, JSON.stringify(texts));
+  } catch {
+    // Without local storage, the last words before leaving are lost.
+  }
+}
+
+/** Opens the drafts of this browser when the first one is needed. */
+export function openDrafts(): DraftStore {
+  let opened: DraftStore | undefined;
+  const open = (): DraftStore => (opened ??= openDatabaseDrafts(globalThis.indexedDB));
+  const save: DraftStore["save"] = async (session, draft) => {
+    await open().save(session, draft);
+    if (leftTexts()[session] === draft.text) keepText(session, undefined);
+  };
+  return {
+    async load(session) {
+      const text = leftTexts()[session];
+      const stored = await open().load(session);
+      if (text === undefined) return stored;
+      const draft = { ...stored, text };
+      void save(session, draft);
+      return draft;
+    },
+    save,
+    keep: keepText,
   };
 }

@@ -1,4 +1,4 @@
-/** Imitates a WebSocket by an event stream and requests. Loaded after the page. @module */
+/** Imitates a WebSocket by an event stream and requests. @module */
 
 interface OutgoingFrame {
   readonly type: string;

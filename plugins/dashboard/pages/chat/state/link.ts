@@ -8,9 +8,9 @@ import {
 import type { HandshakeView, StatusView } from "../../../shared/views.ts";
 import { sendRequest } from "../../live/api.ts";
 import { base } from "../../live/base.ts";
-import { later } from "../../live/later.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import { channelProblemOf } from "../../../shared/channel-problem.ts";
+import { EventSocket } from "./event-socket.ts";
 import { recorder } from "./recorder.ts";
 
 /** Handlers of a link, and one for the raw frames. */
@@ -19,17 +19,15 @@ interface ChatLinkHandlers extends ChatHandlers {
   readonly onRaw: (direction: "in" | "out", text: string) => void;
 }
 
-/** Carries the frames where a proxy removes `Upgrade`. */
-const eventsPart = later(() => import("./event-socket.ts"));
+/** A proxy removes `Upgrade`. */
 let prefersEvents = false;
 
 /** Connects by event streams from now on, until the page is loaded again. */
-export async function preferEvents(): Promise<void> {
+export function preferEvents(): void {
   prefersEvents = true;
-  await eventsPart.loaded;
 }
 /** True if the next connection is an event stream. */
-export const usesEvents = (): boolean => prefersEvents && eventsPart.module.peek() !== undefined;
+export const usesEvents = (): boolean => prefersEvents;
 
 /** Opens a link to the channel. The server authenticates it by the sign-in cookie. */
 export const openLink = (session: string, { onRaw, ...handlers }: ChatLinkHandlers): Client =>
@@ -109,8 +107,7 @@ async function probe(): Promise<Response> {
 /** Returns a constructor of sockets that report every text frame. */
 function observedSocket(onRaw: ChatLinkHandlers["onRaw"]): SocketConstructor {
   return function createSocket(url: string) {
-    const events = prefersEvents ? eventsPart.module.peek() : undefined;
-    const socket = events ? new events.EventSocket(url) : new WebSocket(url);
+    const socket = prefersEvents ? new EventSocket(url) : new WebSocket(url);
     socket.addEventListener("message", (event) => {
       const { data } = event as MessageEvent<ArrayBuffer | string>;
       if (typeof data === "string") onRaw("in", data);

@@ -6,9 +6,8 @@ import { base } from "../../live/base.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
 import { openConversation, openStored, type Conversation } from "./conversation.ts";
-import type { DraftStore } from "./draft.ts";
+import { openDrafts, type DraftStore } from "./drafts.ts";
 import { isArchived } from "./flags.ts";
-import { lazyDrafts } from "./lazy-drafts.ts";
 import { ConversationList } from "./list.ts";
 import type { LinkView } from "./transport.ts";
 import { createName, isConversationName, knownNames, rememberName } from "./names.ts";
@@ -72,7 +71,7 @@ export class ChatStore {
     this.isApplicationDown = signal(isApplicationDown);
     if (channelProblem) this.firstLink = { state: "blocked", reason: channelProblem };
     this.place = this.current;
-    this.drafts = lazyDrafts();
+    this.drafts = openDrafts();
   }
 
   /** Returns a conversation of the list; undefined until the server has its first message. */

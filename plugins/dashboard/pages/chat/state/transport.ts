@@ -1,9 +1,9 @@
-/** Carries the messages of a conversation over the channel. Loaded after the page. @module */
+/** Carries the messages of a conversation over the channel. @module */
 import type { Signal } from "@preact/signals";
 import type { Client, ChatStateChange, ChatError } from "../../../../../lib/pico-link/browser.ts";
 import { serverNow } from "../../live/clock.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
-import { channelProblem, openLink, preferEvents, usesEvents } from "./link.ts";
+import { channelProblem, openLink, preferEvents, rejectionWhy, usesEvents } from "./link.ts";
 import { greet, receive, receiveQuestion, rejectMessage, renumber } from "./receive.ts";
 import {
   isReceived,
@@ -18,6 +18,8 @@ import {
 export interface LinkView {
   readonly state: ChatStateChange["from"];
   readonly reason: string;
+  /** The problem and how to fix it, if the server knows the reason. */
+  readonly why?: string;
   /** Unix milliseconds of the next attempt. */
   readonly retryAt?: number;
   /** The connection is an event stream: browsers permit six of them. */
@@ -29,7 +31,7 @@ export type UnsentMessage = Pick<UserMessage, "content" | "files" | "replaces">;
 /** The conversation, as far as its transport uses it. */
 export interface TransportOwner {
   readonly session: string;
-  readonly linkState: Signal<LinkView>;
+  readonly link: Signal<LinkView>;
   /** Messages without a confirmation, by request id. */
   readonly unconfirmed: Map<string, UnsentMessage>;
   change(make: (thread: Thread) => Thread): void;
@@ -96,12 +98,12 @@ export class Transport {
       this.isOutdated = client.state() === "connecting";
       return client.retry();
     }
-    if (isOff(owner.linkState.value.reason)) {
+    if (isOff(owner.link.value.reason)) {
       const { reason } = await channelProblem();
       if (this.isClosed || this.client !== client) return;
-      if (isOff(reason)) return void (owner.linkState.value = { state: "blocked", reason });
+      if (isOff(reason)) return void (owner.link.value = { state: "blocked", reason });
     }
-    owner.linkState.value = { state: "connecting", reason: "" };
+    owner.link.value = { state: "connecting", reason: "" };
     if (client) void owner.loadHistory();
     this.open();
   }
@@ -225,9 +227,11 @@ export class Transport {
 
   private handleLink({ to, reason, retryInMs }: ChatStateChange): void {
     const { owner } = this;
-    owner.linkState.value = {
+    const why = rejectionWhy(reason);
+    owner.link.value = {
       state: to,
       reason,
+      ...(why !== undefined && { why }),
       ...(retryInMs !== undefined && { retryAt: serverNow() + retryInMs }),
       ...(usesEvents() && { usesEvents: true }),
     };
@@ -242,7 +246,8 @@ export class Transport {
     if (this.isOutdated) this.retry();
     this.proxyFailures = proxyReasons.includes(reason) ? this.proxyFailures + 1 : 0;
     if (this.proxyFailures !== maxProxyFailures || usesEvents()) return;
-    void preferEvents().then(() => this.retry());
+    preferEvents();
+    this.retry();
   }
 
   private retry(): void {

@@ -14,9 +14,6 @@ import {
   type UserMessage,
 } from "./thread.ts";
 
-/** In the same file for browsers: sessions of other channels need both. */
-export { ConsoleTransport, showRun } from "./console.ts";
-
 export function kindOf({
   kind,
   thought,

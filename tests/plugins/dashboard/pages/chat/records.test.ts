@@ -1,7 +1,7 @@
 // Tests the recorded requests, the marks of read conversations, and how calls and days are read.
 import { describe, expect, test } from "vitest";
 import { formatPeriod } from "../../../../../plugins/dashboard/pages/chat/dates.ts";
-import { formatMs } from "../../../../../plugins/dashboard/pages/chat/day-times.ts";
+import { formatMs } from "../../../../../plugins/dashboard/pages/chat/dates.ts";
 import { createRecorder } from "../../../../../plugins/dashboard/pages/chat/state/recorder.ts";
 import {
   addUnknown,

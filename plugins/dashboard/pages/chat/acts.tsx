@@ -1,0 +1,213 @@
+/** Acts on a conversation: rename, copy its link, export, delete. @module */
+import { signal } from "@preact/signals";
+import type { ComponentProps, JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { ConversationView } from "../../shared/conversation-views.ts";
+import { confirm } from "../frame/dialogs.ts";
+import { toast } from "../frame/toasts.ts";
+import { sendRequest, type ApiError } from "../live/api.ts";
+import { base } from "../live/base.ts";
+import { requestAsOwner } from "../live/owner.ts";
+import { Button } from "../parts/button.tsx";
+import { copyText } from "../parts/copy.tsx";
+import type { Menu } from "../parts/menu.tsx";
+import { Modal } from "../parts/modal.tsx";
+import type { ConversationList } from "./state/list.ts";
+import { pathOf, type ChatStore, type ConversationTarget } from "./state/store.ts";
+
+type MenuItems = ComponentProps<typeof Menu>["items"];
+
+/** The conversation whose title is edited. */
+const renamed = signal<{ readonly id: string; readonly title: string } | undefined>(undefined);
+
+export interface ConversationActs {
+  readonly menu: (id: string, title: string, target: ConversationTarget) => MenuItems;
+  readonly rename: (id: string, title: string) => void;
+}
+
+/** Creates the acts for the page. `url` adds the base path. */
+export function createActs(store: ChatStore, url: (path: string) => string): ConversationActs {
+  const rename = (id: string, title: string): void => {
+    renamed.value = { id, title };
+  };
+  const exportUrl = (id: string, format: string): string =>
+    url(`/api/conversations/${id}/export?format=${format}`);
+  return {
+    rename,
+    menu: (id, title, target) => {
+      const { list } = store;
+      const isPinned = list.flags.value.pinned.includes(id);
+      return [
+        {
+          name: isPinned ? "Unpin" : "Pin",
+          icon: isPinned ? "pin-off" : "pin",
+          act: () => list.togglePin(id),
+        },
+        { name: "Rename…", icon: "pencil", act: () => rename(id, title) },
+        {
+          name: "Copy link",
+          icon: "link",
+          act: () => copyLink(url(pathOf(target))),
+        },
+        { name: "Export as Markdown", icon: "download", href: exportUrl(id, "markdown") },
+        { name: "Export as JSON", icon: "braces", href: exportUrl(id, "json") },
+        {
+          name: store.isArchived(id) ? "Move to the list" : "Archive",
+          icon: "archive",
+          act: () => archive(store, id, target),
+        },
+        "-",
+        {
+          name: "Delete…",
+          icon: "trash-2",
+          danger: true,
+          act: () => remove(store, id, title, target),
+        },
+      ];
+    },
+  };
+}
+
+/** @param path - Path of the conversation with the base path. */
+async function copyLink(path: string): Promise<void> {
+  const isCopied = await copyText(location.origin + path);
+  toast(isCopied ? { text: "Link copied" } : { text: "Can't copy the link", tone: "bad" });
+}
+
+/** Hides a conversation from the list of this browser, or shows it again. */
+function archive(store: ChatStore, id: string, target: ConversationTarget): void {
+  if (!store.list.toggleArchived(id)) return;
+  const wasOpen = store.close(target);
+  const undo = (): void => {
+    store.list.toggleArchived(id);
+    if (wasOpen) store.open(target);
+  };
+  toast({ text: "Conversation archived in this browser", action: { name: "Undo", act: undo } });
+}
+
+/** Asks first. The conversation can be restored for some seconds. */
+async function remove(
+  store: ChatStore,
+  id: string,
+  title: string,
+  target: ConversationTarget,
+): Promise<void> {
+  const isSure = await confirm({
+    title: "Delete conversation?",
+    text: `“${title}” and its messages are deleted from this server.`,
+    verb: "Delete",
+    danger: true,
+  });
+  if (!isSure) return;
+  const undo = deleteLater(store.list, id, ({ message }) =>
+    toast({ text: `“${title}” was not deleted: ${message}`, tone: "bad" }),
+  );
+  const wasOpen = store.close(target);
+  const restore = (): void => {
+    undo();
+    if (wasOpen) store.open(target);
+  };
+  toast({ text: "Conversation deleted", action: { name: "Undo", act: restore } });
+}
+
+/** As long as the toast with the button. */
+const undoMs = 8_000;
+
+/**
+ * Hides a conversation now and deletes it when the time for Undo is over.
+ *
+ * @param failed - Runs if the server does not delete it; the conversation is shown again.
+ * @returns Shows it again instead.
+ */
+function deleteLater(
+  list: ConversationList,
+  id: string,
+  failed: (error: ApiError) => void,
+): () => void {
+  const path = `/api/conversations/${id}`;
+  list.hide(id, true);
+  const leave = (): void => {
+    clearTimeout(timer);
+    // The page may end before a response; `keepalive` lets the request finish.
+    void fetch(base() + path, { method: "DELETE", keepalive: true });
+  };
+  const timer = setTimeout(async () => {
+    removeEventListener("pagehide", leave);
+    const answer = await sendRequest("DELETE", path);
+    if ("error" in answer && answer.error.status !== 404) {
+      list.hide(id, false);
+      failed(answer.error);
+    } else list.forget(id);
+  }, undoMs);
+  addEventListener("pagehide", leave, { once: true });
+  return () => {
+    clearTimeout(timer);
+    removeEventListener("pagehide", leave);
+    list.hide(id, false);
+  };
+}
+
+type Renamed = Pick<ConversationView, "conversation">;
+
+interface RenameProps {
+  readonly store: ChatStore;
+  readonly id: string;
+  readonly title: string;
+  readonly close: () => void;
+}
+
+/** Asks for the title of the conversation that is renamed, and closes when the server has it. */
+export function RenameDialog({ store }: { readonly store: ChatStore }): JSX.Element | null {
+  const close = (): void => {
+    renamed.value = undefined;
+  };
+  return renamed.value ? <RenameForm store={store} {...renamed.value} close={close} /> : null;
+}
+
+function RenameForm({ store, id, title, close }: RenameProps): JSX.Element {
+  const [problem, setProblem] = useState("");
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const field = form.elements.namedItem("title") as HTMLInputElement;
+    const body = { title: field.value.trim() };
+    const path = `/api/conversations/${id}`;
+    const answer = await requestAsOwner<Renamed>("PATCH", path, body);
+    if ("error" in answer) return setProblem(answer.error.message);
+    store.list.update(answer.body.conversation);
+    close();
+    toast({ text: "Renamed" });
+  };
+  return (
+    <Modal label="Rename conversation" onClose={close}>
+      <form onSubmit={submit}>
+        <h2>Rename conversation</h2>
+        <div class="field">
+          <label for="rename">Title</label>
+          <input
+            class="input"
+            id="rename"
+            name="title"
+            maxLength={200}
+            defaultValue={title}
+            autocomplete="off"
+            aria-describedby="rename-hint"
+            data-autofocus
+          />
+          <p class="hint" id="rename-hint">
+            An empty title restores the first words of the conversation.
+          </p>
+          <p class="problem" role="alert" hidden={problem === ""}>
+            {problem}
+          </p>
+        </div>
+        <footer>
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" kind="primary">
+            Rename
+          </Button>
+        </footer>
+      </form>
+    </Modal>
+  );
+}
