@@ -30,6 +30,11 @@ export const expensiveTexts = (length: number): Readonly<Record<string, string>>
   footnotes: fill("[^1]: [^1]\n", length),
   "marks of footnotes": `[^1]: a\n\n${fill("[^1]", length)}`,
   backslashes: fill("\\*", length),
+  "backslashes of backslashes": fill("\\", length),
+  "backslashes as plain text": fill("- a\n", 8_000) + fill("\\", length),
+  "a word of letters with kerning": fill("AV", length),
+  "an item of rules with many lines": fill("  - ", 29_012) + fill("[a]: b\n![    )", length),
+  "code in many items": fill("*     a\n", length),
 });
 
 const marks = [

@@ -1,5 +1,14 @@
 /** Splits long texts into parts that are handled in limited time. @module */
 
+/** A browser takes quadratic time to lay out a long word of a script with kerning. */
+const maxWord = 500;
+/** Words of Chinese and Japanese are not written apart, and are laid out quickly. */
+const endOfWord = /[\s\u2e80-\uffff]/;
+
+/** @returns True if the layout of a text takes longer than its length lets expect. */
+export const hasLongWord = (text: string): boolean =>
+  text.length > maxWord && text.split(endOfWord).some(({ length }) => length > maxWord);
+
 /** Places to split, the best one first. A split is after the separator. */
 const separators = ["\n", " "] as const;
 

@@ -2,7 +2,7 @@
 import { Component, type ComponentChildren, type JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { drawCost, drawLater, drawNever, takeUnits } from "../live/draw-budget.ts";
-import { splitLongText } from "../../shared/split-long-text.ts";
+import { hasLongWord, splitLongText } from "../../shared/split-long-text.ts";
 
 interface DrawnProps {
   /** The value that is drawn: the same value is not drawn again. */
@@ -45,9 +45,14 @@ export class Drawn extends Component<DrawnProps> {
 /** A browser lays out a longer paragraph in one go, which takes too long. */
 const maxPart = 4_000;
 
+const splitForLayout = (text: string): readonly string[] =>
+  splitLongText(text, maxPart).flatMap((part) =>
+    hasLongWord(part) ? splitLongText(part, maxPart / 4) : [part],
+  );
+
 /** Draws text as it is. A long one is several elements. */
 export function PlainText({ text }: { readonly text: string }): JSX.Element {
-  const parts = useMemo(() => splitLongText(text, maxPart), [text]);
+  const parts = useMemo(() => splitForLayout(text), [text]);
   if (parts.length === 1) return <>{text}</>;
   const draw = (part: string): JSX.Element => <div>{part}</div>;
   return (

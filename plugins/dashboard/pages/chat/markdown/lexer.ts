@@ -9,8 +9,8 @@ import { splitLongText } from "../../../shared/split-long-text.ts";
 const maxBlockDepth = 24;
 const maxInlineDepth = 8;
 /** Characters of blocks, which are lexed again for each block around them. */
-const maxWork = 200_000;
-const maxTokens = 5_000;
+const maxWork = 100_000;
+const maxTokens = 4_000;
 /** The rest of a longer text is plain. */
 const maxText = 64 * 1024;
 /** The lexer reads the rest of a paragraph for each mark, so a longer one is lexed in parts. */
@@ -27,6 +27,11 @@ class BoundedTokenizer extends Tokenizer {
 
   override emStrong(...args: Parameters<Tokenizer["emStrong"]>): ReturnType<Tokenizer["emStrong"]> {
     return this.canScan(args[0], /^[*_]/) ? super.emStrong(...args) : undefined;
+  }
+
+  /** For each line of an item, the lexer reads a first line of marks to its end. */
+  override list(...args: Parameters<Tokenizer["list"]>): ReturnType<Tokenizer["list"]> {
+    return /^[ \t*_-]{100}/.test(args[0]) ? undefined : super.list(...args);
   }
 
   override del(...args: Parameters<Tokenizer["del"]>): ReturnType<Tokenizer["del"]> {
@@ -96,15 +101,19 @@ export function childrenOf(token: Token): readonly Token[] {
   return tokens ?? [];
 }
 
+/** A block of code has a frame and buttons. */
+const tokensOfCode = 20;
+
 const countTokens = (token: Token): number =>
-  childrenOf(token).reduce((sum, child) => sum + countTokens(child), 1);
+  childrenOf(token).reduce(
+    (sum, child) => sum + countTokens(child),
+    token.type === "code" ? tokensOfCode : 1,
+  );
 
 const fence = /^ {0,3}(?:```[^`]*$|~~~)/;
 const marks = /[*_`~[\]<>!\\|&:@$]/g;
 /** A line of a list is a token for its item, its paragraph and its text. */
 const tokensOfLine = 3;
-/** A block of code has a frame and buttons. Its first and its last line count. */
-const tokensOfFence = 10;
 
 /**
  * Estimates where a text has its last permitted token, before it is lexed. Code has no marks.
@@ -118,7 +127,7 @@ function lengthWithinLimits(text: string): number {
   for (const line of text.slice(0, maxText).split("\n")) {
     if (fence.test(line)) {
       isCode = !isCode;
-      count += tokensOfFence;
+      count += tokensOfCode / 2; // Its first and its last line count.
     } else if (!isCode) count += tokensOfLine + (line.match(marks)?.length ?? 0);
     if (count > maxTokens) return length;
     length += line.length + 1;
@@ -127,7 +136,7 @@ function lengthWithinLimits(text: string): number {
 }
 
 /**
- * Lexes a text. Text that is nested too deeply or follows the first 5,000 tokens or 64 KiB is
+ * Lexes a text. Text that is nested too deeply or follows the first 4,000 tokens or 64 KiB is
  * plain text. The `raw` texts of the tokens together are the text.
  */
 export function lexBounded(text: string): readonly Token[] {

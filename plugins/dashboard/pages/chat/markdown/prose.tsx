@@ -3,7 +3,7 @@ import type { Tokens } from "marked";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { Code } from "../../parts/code.tsx";
-import { PlainText } from "../../parts/drawn.tsx";
+import { Drawn, PlainText } from "../../parts/drawn.tsx";
 import { onDemand } from "../../live/on-demand.ts";
 
 /** Until it is loaded, markdown is shown as plain text. */
@@ -11,6 +11,8 @@ const useEngine = onDemand(() => import("./engine.ts"));
 
 /** Code that grows is highlighted with each update, up to this length. */
 const maxGrowing = 2_000;
+/** Units of drawing that the reading of a character costs. A long text takes a frame of its own. */
+const readCost = 0.5;
 
 interface ProseProps {
   readonly text: string;
@@ -22,23 +24,27 @@ interface ProseProps {
 export function Prose({ text, isStreaming = false }: ProseProps): JSX.Element {
   const loaded = useEngine();
   const reader = useMemo(() => loaded?.createReader(), [loaded]);
-  const blocks = useMemo(() => reader?.read(text), [reader, text]);
+  const shown = useMemo(() => ({}), [reader, text, isStreaming]);
   const className = `prose${isStreaming ? " streaming" : ""}`;
-  if (!loaded || !blocks)
+  if (!loaded || !reader)
     return (
       <div class={`${className} plain`}>
         <PlainText text={text} />
       </div>
     );
-  return (
-    <div class={className} dir="auto">
-      {blocks.map(({ key, token }, at) =>
-        isStreaming && at === blocks.length - 1 && token.type === "code" ? (
+  const draw = (): JSX.Element[] =>
+    reader
+      .read(text)
+      .map(({ key, token }, at, { length }) =>
+        isStreaming && at === length - 1 && token.type === "code" ? (
           <GrowingCode key={key} token={token as Tokens.Code} />
         ) : (
           loaded.drawToken(token, key)
         ),
-      )}
+      );
+  return (
+    <div class={className} dir="auto">
+      <Drawn of={shown} cost={readCost * text.length} draw={draw} />
     </div>
   );
 }

@@ -8,6 +8,7 @@ import { Drawn, PlainText } from "../../parts/drawn.tsx";
 import type { DetailsToken } from "./details.ts";
 import type { FootnoteToken } from "./footnotes.ts";
 import { childrenOf, plainToken } from "./lexer.ts";
+import { hasLongWord } from "../../../shared/split-long-text.ts";
 import { Formula } from "./formula.tsx";
 import { decodeReferences, inlineImage, safeHref } from "./links.ts";
 import type { MathToken } from "./maths.ts";
@@ -89,6 +90,8 @@ function drawAll(tokens: readonly Token[] | undefined, drawPart: DrawPart): Comp
 
 /** A browser lays out a paragraph in one go, so a longer one is several. */
 const maxParagraph = 4_000;
+const layoutLength = ({ type, raw }: Token): number =>
+  (type === "text" && hasLongWord(raw) ? 4 : 1) * raw.length;
 
 /** Draws inline tokens, in several elements if they are long. */
 function drawParagraphs(
@@ -99,10 +102,10 @@ function drawParagraphs(
   const groups: Token[][] = [[]];
   let length = 0;
   for (const token of tokens ?? []) {
-    length += token.raw.length;
+    length += layoutLength(token);
     if (length > maxParagraph) {
       groups.push([]);
-      length = token.raw.length;
+      length = layoutLength(token);
     }
     groups.at(-1)!.push(token);
   }
@@ -111,7 +114,7 @@ function drawParagraphs(
 
 /** Draws inline tokens without an element of their own, unless they are long. */
 function drawInline(tokens: readonly Token[] | undefined, drawPart: DrawPart): ComponentChildren {
-  const length = tokens?.reduce((sum, { raw }) => sum + raw.length, 0) ?? 0;
+  const length = tokens?.reduce((sum, token) => sum + layoutLength(token), 0) ?? 0;
   return length > maxParagraph
     ? drawParagraphs(tokens, "div", drawPart)
     : drawAll(tokens, drawPart);

@@ -15,8 +15,8 @@ const countOf = (token: Token): number =>
   childrenOf(token).reduce((sum, child) => sum + countOf(child), 1);
 
 const length = 50_000;
-/** A fifth of what the unlimited lexer needs for the least of these texts. */
-const maxMs = 400;
+/** Milliseconds of the processor. A page may take 100 on a processor that is four times slower. */
+const maxMs = 100;
 
 function measure(text: string): number {
   const began = process.cpuUsage();
@@ -31,7 +31,7 @@ describe("lexBounded", () => {
     expect(isSlow(text)).toBe(false);
     const tokens = lexBounded(text);
     expect(Math.max(...tokens.map(depthOf))).toBeLessThanOrEqual(2 * 32 + 2);
-    expect(tokens.reduce((sum, token) => sum + countOf(token), 0)).toBeLessThanOrEqual(5_001);
+    expect(tokens.reduce((sum, token) => sum + countOf(token), 0)).toBeLessThanOrEqual(4_001);
   });
 
   test("gives the tokens of the unlimited lexer for an ordinary text", () => {
