@@ -26,7 +26,10 @@ export function commandName({ script, cwd, env }: Invocation): string {
 const names =
   "run|help|open|token|doctor|service|conversations|questions|answer|send|client|status|stop|" +
   "sessions|unblock|completion";
-const hint = new RegExp(`(?<!npx |[\\w./@-])doorward(?= (?:${names})\\b)`, "g");
+const inText = `(?<!npx |[\\w./@-])doorward(?= (?:${names})\\b)`;
+/** The command that starts the launcher: a whole text, or the end of a line after a colon. */
+const alone = "(?<=^|: )doorward(?=\\n|$)";
+const hint = new RegExp(`${inText}|${alone}`, "g");
 
 /** Writes the name of the command into the hints of a text: `run: doorward open`. */
 export const withCommand = (text: string, name: string): string =>

@@ -27,6 +27,7 @@ const tsc = path.join(
   "tsc",
 );
 
+process.stderr.write("Building Doorward. This takes up to a minute.\n");
 await rm(dist, { recursive: true, force: true });
 const [consoleScripts, doorwayOutputs, ...compiled] = await Promise.all([
   bundleConsole(root, consoleFolder),

@@ -59,7 +59,10 @@ export async function runPiped(context: CommandContext, options: ClientArguments
     } catch (error) {
       failures++;
       const text = sanitizeLine(content.length > 60 ? `${content.slice(0, 60)}…` : content);
-      say(`not delivered: "${text}" (${sanitizeLine(errorReason(error).message)})`);
+      const { code, message } = errorReason(error);
+      // The session has ended, and its reason follows.
+      const reason = code === "not_running" ? "" : ` (${sanitizeLine(message)})`;
+      say(`not delivered: "${text}"${reason}`);
       tracker.settled(id, false);
     }
   }

@@ -26,5 +26,7 @@ describe("withCommand", () => {
     expect(withCommand("doorward: doorward is a program", "npx it")).toBe(
       "doorward: doorward is a program",
     );
+    expect(withCommand("start it with: doorward\n", "npx it")).toBe("start it with: npx it\n");
+    expect(withCommand("doorward", "npx it")).toBe("npx it");
   });
 });
