@@ -54,7 +54,7 @@ function createWriter(sessions) {
         JSON.stringify({ type: `message.${kind}`, session_id: session, timestamp: at++, payload }),
       );
       const own = kind === "create" ? message : undefined;
-      return { channel, session, kind, message: own, final: true, frame };
+      return { channel, session, type: `message.${kind}`, message: own, final: true, frame };
     });
 }
 

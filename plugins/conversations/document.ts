@@ -1,8 +1,125 @@
-// Writes a conversation as a JSON or Markdown document.
+// Conversations and turns as text for people: documents in JSON and Markdown, and their parts.
+import type { Media } from "./messages.ts";
 import type { ConversationHistory, ConversationSummary, Turn } from "./contract.ts";
-import { escapeMarkdown, toSection } from "./turn-section.ts";
 
 const pageSize = 100;
+/** Characters of the arguments or the result of a tool call. The JSON document has all of them. */
+const maxCallText = 2_000;
+
+/** A tool call of a turn, as text. */
+export interface TurnCall {
+  /** Name of the function. */
+  readonly name: string;
+  /** Arguments as the model wrote them, usually JSON. May be empty. */
+  readonly arguments: string;
+  /** The value that the tool returned. Absent without a result. */
+  readonly result?: string;
+  /** Why the call failed. Takes the place of `result`. */
+  readonly error?: string;
+}
+
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? { ...value } : {};
+/** Everything but text becomes JSON. */
+const toText = (value: unknown): string | undefined =>
+  value === undefined || value === null || typeof value === "string"
+    ? (value ?? undefined)
+    : JSON.stringify(value);
+
+/**
+ * Reads the tool calls of a turn, or the results that a client sent.
+ *
+ * @returns One item per call or result; empty if the turn has none.
+ * @example
+ * import { readCalls } from "doorward/plugins/conversations";
+ * readCalls({ toolCalls: [{ id: "1", function: { name: "clock", arguments: "{}" } }] });
+ */
+export function readCalls({
+  toolCalls = [],
+  toolResults = [],
+}: Pick<Turn, "toolCalls" | "toolResults">): readonly TurnCall[] {
+  const results = toolResults.map(({ id, name = id, content, isError }) => ({
+    name,
+    arguments: "",
+    ...(isError ? { error: content } : { result: content }),
+  }));
+  const calls = toolCalls.map((call) => {
+    const { function: inner, result, error } = fieldsOf(call);
+    const { name, arguments: text } = fieldsOf(inner);
+    const failure = toText(error);
+    const output = failure === undefined ? toText(result) : undefined;
+    return {
+      name: toText(name) || "Tool",
+      arguments: toText(text) ?? "",
+      ...(output !== undefined && { result: output }),
+      ...(failure !== undefined && { error: failure }),
+    };
+  });
+  return [...calls, ...results];
+}
+
+/**
+ * Names the author of a turn, as `doorward conversations show` and exported documents do: the name
+ * or id of the sender, else `User` or `Assistant`, and the kind of the message. A new version of an
+ * earlier message says so.
+ *
+ * @example
+ * import { turnLabel } from "doorward/plugins/conversations";
+ * turnLabel({ role: "assistant", kind: "thought" }); // "Assistant, thought"
+ */
+export function turnLabel({
+  role,
+  sender,
+  kind,
+  replaces,
+}: Pick<Turn, "role" | "sender" | "kind" | "replaces">): string {
+  const author = sender?.name ?? sender?.id ?? (role === "assistant" ? "Assistant" : "User");
+  if (role === "tool") return `${author}, results of tools`;
+  if (replaces !== undefined) return `${author}, replaces an earlier message`;
+  if (kind === undefined) return author;
+  return `${author}, ${kind === "tool_calls" ? "tool calls" : kind}`;
+}
+
+const escapeMarkdown = (text: string): string => text.replace(/[\\`*_[\]<>#|]/g, "\\$&");
+
+/** Data URLs are left out: the JSON document has them. */
+function mediaLine({ type, url = "", filename }: Media): string {
+  const name = escapeMarkdown(filename ?? type);
+  return /^https?:[^\s<>]*$/.test(url) ? `\n[${name}](<${url}>)\n` : `\n(${name})\n`;
+}
+
+/** The fence is longer than every run of backticks in the text. */
+function codeBlock(text: string): string {
+  const runs = text.match(/`+/g) ?? [];
+  const fence = "`".repeat(runs.reduce((length, run) => Math.max(length, run.length + 1), 3));
+  return `${fence}\n${text}\n${fence}\n`;
+}
+
+/** A surrogate pair is not divided. */
+function callText(text: string): string {
+  if (text.length <= maxCallText) return codeBlock(text);
+  const start = text.slice(0, maxCallText).replace(/[\uD800-\uDBFF]$/, "");
+  return `${codeBlock(start)}\n(${text.length - start.length} more characters)\n`;
+}
+
+function callSection({ name, arguments: given, result, error }: TurnCall): string {
+  const output = error ?? result;
+  const label = error === undefined ? "Result" : "Error";
+  return (
+    `\n**${escapeMarkdown(name.replace(/\s+/g, " "))}**\n` +
+    (given === "" ? "" : `\n${callText(given)}`) +
+    (output === undefined ? "" : `\n${label}:\n\n${callText(output)}`)
+  );
+}
+
+export function toSection(turn: Turn): string {
+  const { content, attachments = [], complete, at } = turn;
+  const end = complete === false ? "\n(incomplete)\n" : "";
+  const heading = `\n## ${escapeMarkdown(turnLabel(turn))}, ${new Date(at).toISOString()}\n`;
+  const calls = readCalls(turn).map(callSection);
+  const text = content === "" && calls.length > 0 ? "" : `\n${content}\n`;
+  return `${heading}${text}${calls.join("")}${attachments.map(mediaLine).join("")}${end}`;
+}
 
 /** Reads all turns, page by page. */
 async function* turnsOf(

@@ -9,8 +9,7 @@ import type { ConfiguredStore, ConversationsShape, ConversationStore } from "./c
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
-export { readCalls, type TurnCall } from "./turn-calls.ts";
-export { turnLabel } from "./turn-label.ts";
+export { readCalls, turnLabel, type TurnCall } from "./document.ts";
 export type {
   AppendResult,
   Cursor,

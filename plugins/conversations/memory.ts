@@ -1,7 +1,7 @@
 // Conversations in the memory of this process: they end with it.
 import type { Awaitable, Clock, Release } from "../../kernel/index.ts";
 import { conversationsErrors } from "./errors.ts";
-import { createMemorySessionLog, type MemorySessionLog } from "./log/memory-session-log.ts";
+import { MemorySessionLog } from "./log/memory-session-log.ts";
 import { createRecord } from "./log/session-record.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
 import type {
@@ -45,7 +45,7 @@ export class MemoryConversations implements Conversations {
 
   open(_: string, listeners: LogListeners): SessionLog {
     const { clock, random, after } = this.options;
-    const log = createMemorySessionLog({
+    const log = new MemorySessionLog({
       random,
       after,
       now: () => clock.monotonic(),

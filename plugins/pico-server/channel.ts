@@ -2,7 +2,7 @@
 import type { Plugin } from "../../kernel/index.ts";
 import type { ChannelHandle } from "../channels/index.ts";
 import type { LogListeners, SessionLog } from "../conversations/index.ts";
-import { createMemorySessionLog } from "../conversations/log/index.ts";
+import { MemorySessionLog } from "../conversations/log/index.ts";
 import type { TokenStoreEvents } from "../token-store/index.ts";
 import { AdmittedPeers } from "./admitted-peers.ts";
 import { createChannelService } from "./channel-service.ts";
@@ -98,7 +98,7 @@ export class PicoChannel {
     };
     this.sessions =
       uses.conversations?.open("pico", listeners) ??
-      createMemorySessionLog({ random, now: () => clock.monotonic(), after, ...listeners });
+      new MemorySessionLog({ random, now: () => clock.monotonic(), after, ...listeners });
     const countSent = (): void => void (this.messagesOut += 1);
     const { sessions } = this;
     this.ends = new RecentEnds(sessions.limits.retentionMs);

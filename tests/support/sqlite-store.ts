@@ -154,12 +154,14 @@ export const epoch = "0123456789abcdef";
 
 /** An entry of a test, with its session and time. */
 export interface TestEntry extends NewEntry, Address {
+  readonly kind: "user" | "create" | "update" | "delete" | "other";
+  readonly final: boolean;
   readonly at: number;
 }
 
 /** Creates an entry whose frame has the form of a Pico server frame. */
 export function entry(
-  kind: NewEntry["kind"],
+  kind: TestEntry["kind"],
   message: string | undefined,
   content = "",
   more: Partial<TestEntry> & { readonly payload?: object } = {},
@@ -169,6 +171,7 @@ export function entry(
   return {
     ...address,
     kind,
+    type: kind === "other" ? undefined : `message.${kind}`,
     message: kind === "user" ? undefined : message,
     final: true,
     at: 1_000,

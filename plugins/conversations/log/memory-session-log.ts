@@ -16,27 +16,7 @@ import type {
   SubscribeOptions,
   Subscriber,
 } from "./session-log.ts";
-import {
-  DeliveredEntry,
-  addSubscriber,
-  costOf,
-  cursorOf,
-  clearStream,
-  subscriberCount,
-  exceedsWindow,
-  holdsTurn,
-  isContiguous,
-  createStream,
-  append,
-  restoreStream,
-  removeSubscriber,
-  settleRemaining,
-  replayAfter,
-  trim,
-  markWritten,
-  type Stream,
-  type ReplayWindow,
-} from "./stream.ts";
+import { DeliveredEntry, Stream, type ReplayWindow } from "./stream.ts";
 
 const MiB = 1024 * 1024;
 
@@ -77,27 +57,11 @@ const defaultRetentionMs = 300_000;
  */
 const defaultBounds = { streams: 50_000, bytes: (256 - 64) * MiB };
 
-/** Completes every operation synchronously. */
-export interface MemorySessionLog extends SessionLog {
-  append(session: string, entry: LogEntry): AppendResult;
-  readAfter(session: string, cursor: Cursor | undefined, defaultStart?: DefaultStart): Replay;
-  subscribe(session: string, subscriber: Subscriber, options?: SubscribeOptions): void;
-  hasTurn(session: string, request: string): boolean;
-  top(session: string): Cursor | undefined;
-  /** How many sessions have a stream. */
-  streamCount(): number;
-  /** Creates the stream of a session without a subscriber, if there is none. */
-  open(session: string): void;
-  /** Creates the stream of a session as a store has kept it. */
-  restore(session: string, stored: StoredStream): void;
-  /** Removes the stream of a session with its subscribers. */
-  discard(session: string): void;
-  /** How far the readers of a session have got; undefined if there is no stream. */
-  positions(session: string): StreamPositions | undefined;
-}
-
-/** A stream exists while it has a subscriber and for the retention time after that. */
-class InProcessSessionLog implements MemorySessionLog {
+/**
+ * Completes every operation synchronously. A stream exists while it has a subscriber and for the
+ * retention time after that.
+ */
+export class MemorySessionLog implements SessionLog {
   readonly limits: LogLimits;
   private readonly options: MemorySessionLogOptions;
   private readonly window: ReplayWindow;
@@ -129,20 +93,15 @@ class InProcessSessionLog implements MemorySessionLog {
     const stream =
       this.streams.get(session) ?? (entry.numbered ? this.openIdle(session) : undefined);
     if (!stream) return { cursor: undefined, subscribers: 0 };
-    const before = costOf(stream);
-    append(stream, entry);
-    this.bytes += costOf(stream) - before;
-    const cursor = cursorOf(stream);
+    this.change(stream, () => stream.append(entry));
+    const { cursor } = stream;
     const delivered = new DeliveredEntry(session, cursor, entry);
-    const { subscribers } = stream;
-    if (subscribers instanceof Set)
-      for (const subscriber of subscribers) subscriber.onEntry(delivered);
-    else subscribers?.onEntry(delivered);
-    if (exceedsWindow(stream, this.window))
-      this.change(stream, () => trim(stream, this.window, this.reportLost(session)));
+    for (const subscriber of stream.subscribers) subscriber.onEntry(delivered);
+    if (stream.exceeds(this.window))
+      this.change(stream, () => stream.trim(this.window, this.reportLost(session)));
     this.makeRoom(session);
     const settled = !stream.resumes && stream.plain >= stream.seq;
-    return { cursor, subscribers: subscriberCount(stream), settled };
+    return { cursor, subscribers: stream.subscribers.size, settled };
   }
 
   readAfter(
@@ -151,7 +110,7 @@ class InProcessSessionLog implements MemorySessionLog {
     defaultStart: DefaultStart = "written",
   ): Replay {
     const stream = this.streams.get(session);
-    if (stream) return replayAfter(stream, cursor, defaultStart);
+    if (stream) return stream.replayAfter(cursor, defaultStart);
     return {
       top: undefined,
       ...(cursor && { gap: { reason: "epoch_changed" } }),
@@ -169,15 +128,15 @@ class InProcessSessionLog implements MemorySessionLog {
     stream.resumes ||= resumes;
     stream.turns ||= turns;
     this.idle.delete(session);
-    const isFirst = subscriberCount(stream) === 0;
-    addSubscriber(stream, subscriber);
+    const isFirst = stream.subscribers.size === 0;
+    stream.subscribers.add(subscriber);
     this.makeRoom(session);
     if (isFirst) this.options.sessionActive?.(session);
   }
 
   unsubscribe(session: string, subscriber: Subscriber): void {
     const stream = this.streams.get(session);
-    if (!stream || !removeSubscriber(stream, subscriber) || subscriberCount(stream) > 0) return;
+    if (!stream?.subscribers.delete(subscriber) || stream.subscribers.size > 0) return;
     if (stream.seq > 0 || stream.resumes || this.isPinned(session)) this.markIdle(session);
     else this.end(session);
     this.options.sessionIdle?.(session);
@@ -188,13 +147,11 @@ class InProcessSessionLog implements MemorySessionLog {
   }
 
   hasTurn(session: string, request: string): boolean {
-    const stream = this.streams.get(session);
-    return stream !== undefined && holdsTurn(stream, request);
+    return this.streams.get(session)?.hasTurn(request) ?? false;
   }
 
   top(session: string): Cursor | undefined {
-    const stream = this.streams.get(session);
-    return stream && cursorOf(stream);
+    return this.streams.get(session)?.cursor;
   }
 
   note(session: string, range: SequenceRange, progress: DeliveryProgress): void {
@@ -207,33 +164,34 @@ class InProcessSessionLog implements MemorySessionLog {
       for (const id of delivered) this.onReceipt(session, id, "delivered");
       return;
     }
-    if (progress === "answered" && !isContiguous(stream, range))
+    if (progress === "answered" && !stream.isContiguous(range))
       return stream.receipts.markSeen({ ...range, upTo });
     stream.written = Math.max(stream.written, upTo);
     if (progress === "sent") return;
-    const before = costOf(stream);
-    markWritten(stream, upTo);
-    this.bytes += costOf(stream) - before;
+    this.change(stream, () => stream.markWritten(upTo));
   }
 
+  /** Creates the stream of a session without a subscriber, if there is none. */
   open(session: string): void {
     if (!this.streams.has(session)) this.openIdle(session);
   }
 
+  /** Creates the stream of a session as a store has kept it. */
   restore(session: string, stored: StoredStream): void {
     this.assertRoom();
-    const stream = restoreStream(stored);
-    if (!stream.resumes) markWritten(stream, stream.plain);
+    const stream = Stream.restore(stored);
     this.streams.set(session, stream);
-    this.bytes += costOf(stream);
+    this.bytes += stream.cost;
     this.markIdle(session);
     this.makeRoom(session);
   }
 
+  /** Removes the stream of a session with its subscribers. */
   discard(session: string): void {
     this.end(session);
   }
 
+  /** How far the readers of a session have got; undefined if there is no stream. */
   positions(session: string): StreamPositions | undefined {
     const stream = this.streams.get(session);
     if (!stream) return undefined;
@@ -241,15 +199,16 @@ class InProcessSessionLog implements MemorySessionLog {
     return { written, plain, acknowledged, resumes };
   }
 
+  /** How many sessions have a stream. */
   streamCount(): number {
     return this.streams.size;
   }
 
   /** Changes a stream and keeps the sum of all costs correct. */
   private change<T>(stream: Stream, run: () => T): T {
-    const before = costOf(stream);
+    const before = stream.cost;
     const result = run();
-    this.bytes += costOf(stream) - before;
+    this.bytes += stream.cost - before;
     return result;
   }
 
@@ -258,10 +217,10 @@ class InProcessSessionLog implements MemorySessionLog {
     this.streams.delete(session);
     this.idle.delete(session);
     if (!stream) return;
-    this.bytes -= costOf(stream);
+    this.bytes -= stream.cost;
     const { store } = this.options;
     if (store) store.evicted(session);
-    else settleRemaining(session, stream, this.onReceipt);
+    else stream.end((id) => this.onReceipt(session, id, "undelivered", "expired"));
   }
 
   private isPinned(session: string): boolean {
@@ -308,7 +267,7 @@ class InProcessSessionLog implements MemorySessionLog {
     }
     for (let left = streams.size; left > 0 && this.bytes > bounds.bytes; left -= 1) {
       const [session, stream] = streams.entries().next().value!;
-      this.change(stream, () => clearStream(stream, this.reportLost(session)));
+      this.change(stream, () => stream.clear(this.reportLost(session)));
       streams.delete(session);
       streams.set(session, stream);
     }
@@ -317,9 +276,9 @@ class InProcessSessionLog implements MemorySessionLog {
   private openStream(session: string): Stream {
     const existing = this.streams.get(session);
     if (existing) return existing;
-    const stream = createStream(Buffer.from(this.options.random(8)).toString("hex"));
+    const stream = new Stream(Buffer.from(this.options.random(8)).toString("hex"));
     this.streams.set(session, stream);
-    this.bytes += costOf(stream);
+    this.bytes += stream.cost;
     return stream;
   }
 
@@ -336,6 +295,3 @@ class InProcessSessionLog implements MemorySessionLog {
     return stream;
   }
 }
-
-export const createMemorySessionLog = (options: MemorySessionLogOptions): MemorySessionLog =>
-  new InProcessSessionLog(options);

@@ -119,8 +119,7 @@ export class PendingReceipts extends SequenceBuffer<string> {
 }
 
 /** @returns The bytes of the entry. */
-export const sizeOf = (entry: LogEntry): number =>
-  entry.framed?.length ?? entry.bytes ?? entry.frame.byteLength;
+export const sizeOf = (entry: LogEntry): number => entry.framed?.length ?? entry.frame.byteLength;
 
 /** The numbered frames of a stream. */
 export class FrameWindow extends SequenceBuffer<LogEntry> {

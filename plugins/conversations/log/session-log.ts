@@ -48,8 +48,6 @@ export interface LogEntry {
    * application has taken that message.
    */
   readonly answers?: string | undefined;
-  /** Bytes that the entry counts in the limits of a stream. Absent: those of the frame. */
-  readonly bytes?: number | undefined;
   /** True for the complete text of a message. */
   readonly final?: boolean | undefined;
   /** Set if the entry asks or settles a question: a store keeps an index of them. */

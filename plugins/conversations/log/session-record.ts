@@ -6,7 +6,7 @@ import type { GrowingMessage, InboundMessage, Media } from "../messages.ts";
 import { toMark } from "../question-frames.ts";
 import { requestIdOf, toAttachment, toPayload } from "./message-payload.ts";
 import type { LogEntry, LogListeners, SessionLog } from "./session-log.ts";
-import { fitFrame, maxMediaBytes, sizeOfMedia, TurnEntry } from "./turn-entry.ts";
+import { fitFrame, maxMediaBytes, sizeOfMedia, toTurnEntry } from "./turn-entry.ts";
 
 /** Files that are too large, or that no page can open, are left out of the record. */
 function recordable(message: GrowingMessage): GrowingMessage {
@@ -59,7 +59,7 @@ class SessionRecord implements ConversationRecord {
 
   /** Adds the message of a person. */
   turn(message: InboundMessage): Awaitable<unknown> {
-    return this.append(message.session, () => new TurnEntry(message, this.newId));
+    return this.append(message.session, () => toTurnEntry(message, this.newId));
   }
 
   /** Adds a message of the application. */

@@ -9,7 +9,6 @@ import type {
   Gap,
   Subscriber,
   SequenceRange,
-  ReceiptListener,
   Replay,
   SequencedEntry,
 } from "./session-log.ts";
@@ -28,224 +27,177 @@ const maxPartials = 64;
 /** How many numbers can still be acknowledged after their frames have left the window. */
 const maxReceipts = 1_024;
 
-export interface Stream {
+/** Receives the ids of messages that no client was sent. */
+type LostMessages = (id: string) => void;
+
+const noFrames = { frames: 0, bytes: 0 };
+
+export class Stream {
   readonly epoch: string;
-  /** Usually one. */
-  subscribers: Subscriber | Set<Subscriber> | undefined;
-  seq: number;
-  /** The last item has the number `seq`. */
-  readonly stored: FrameWindow;
-  storedBytes: number;
+  readonly subscribers = new Set<Subscriber>();
+  seq = 0;
   /**
    * Some client was sent everything up to `written`. A client without acknowledgements was sent
    * everything up to `plain`.
    */
-  written: number;
-  plain: number;
+  written = 0;
+  plain = 0;
   /** A client has acknowledged everything up to this number, except the numbers in a gap. */
-  acknowledged: number;
+  acknowledged = 0;
   /** A subscriber may return with a cursor. */
-  resumes: boolean;
+  resumes = false;
   /** A subscriber has asked for the turns of people. */
-  turns: boolean;
+  turns = false;
   readonly receipts: PendingReceipts;
-  partials: Map<string, LogEntry>;
-  partialBytes: number;
-}
+  /** The last item has the number `seq`. */
+  private readonly stored: FrameWindow;
+  private storedBytes = 0;
+  /** Absent in most streams. */
+  private partials: Map<string, LogEntry> | undefined;
+  private partialBytes = 0;
 
-/** Shared by all streams without partials, which are most of them. */
-const noPartials: Map<string, LogEntry> = new Map();
-
-export const createStream = (epoch: string): Stream => ({
-  epoch,
-  subscribers: undefined,
-  seq: 0,
-  stored: new FrameWindow(),
-  storedBytes: 0,
-  written: 0,
-  plain: 0,
-  acknowledged: 0,
-  resumes: false,
-  turns: false,
-  receipts: new PendingReceipts(),
-  partials: noPartials,
-  partialBytes: 0,
-});
-
-/** Creates a stream as a store has kept it. Unacknowledged frames have receipts. */
-export function restoreStream(stored: StoredStream): Stream {
-  const { epoch, seq, written, plain, acknowledged, resumes, frames } = stored;
-  const first = seq - frames.length + 1;
-  const stream: Stream = {
-    ...createStream(epoch),
-    seq,
-    written,
-    plain,
-    acknowledged,
-    resumes,
-    stored: new FrameWindow(first),
-    receipts: new PendingReceipts(first),
-  };
-  const settled = Math.max(plain, acknowledged);
-  for (const { seq: number, message, frame } of frames) {
-    stream.stored.push({ frame, message, numbered: true });
-    stream.storedBytes += frame.byteLength;
-    stream.receipts.push(number > settled ? message : undefined);
+  constructor(epoch: string, first = 1) {
+    this.epoch = epoch;
+    this.stored = new FrameWindow(first);
+    this.receipts = new PendingReceipts(first);
   }
-  return stream;
-}
 
-export function addSubscriber(stream: Stream, subscriber: Subscriber): void {
-  const { subscribers } = stream;
-  if (subscribers === undefined) stream.subscribers = subscriber;
-  else if (subscribers instanceof Set) subscribers.add(subscriber);
-  else stream.subscribers = new Set([subscribers, subscriber]);
-}
-
-/** @returns `false` if the subscriber was not subscribed. */
-export function removeSubscriber(stream: Stream, subscriber: Subscriber): boolean {
-  const { subscribers } = stream;
-  if (subscribers instanceof Set) return subscribers.delete(subscriber);
-  if (subscribers !== subscriber) return false;
-  stream.subscribers = undefined;
-  return true;
-}
-
-export function subscriberCount({ subscribers }: Stream): number {
-  if (subscribers instanceof Set) return subscribers.size;
-  return subscribers ? 1 : 0;
-}
-
-export const cursorOf = ({ epoch, seq }: Stream): Cursor => ({ epoch, seq });
-
-export const costOf = ({ storedBytes, partialBytes, receipts }: Stream): number =>
-  streamBytes + storedBytes + partialBytes + receipts.open * receiptBytes;
-
-function forgetPartial(stream: Stream, message: string): void {
-  const partial = stream.partials.get(message);
-  if (!partial) return;
-  stream.partialBytes -= sizeOf(partial);
-  stream.partials.delete(message);
-}
-
-function keepPartial(stream: Stream, message: string, entry: LogEntry): void {
-  forgetPartial(stream, message);
-  if (stream.partials === noPartials) stream.partials = new Map();
-  stream.partials.set(message, entry);
-  stream.partialBytes += sizeOf(entry);
-  const [oldest] = stream.partials.keys();
-  if (stream.partials.size > maxPartials && oldest !== undefined) forgetPartial(stream, oldest);
-}
-
-function dropOldest(stream: Stream): void {
-  stream.storedBytes -= sizeOf(stream.stored.shift()!);
-}
-
-/** @returns The last number that is no longer kept. */
-const lastDropped = ({ stored }: Stream): number => stored.first - 1;
-
-/**
- * A client without acknowledgements was sent everything up to this number. Without a subscriber
- * that may return, no client can ask for these frames again.
- */
-export function markWritten(stream: Stream, upTo: number): void {
-  stream.plain = Math.max(stream.plain, upTo);
-  if (stream.resumes) return;
-  const { stored, receipts } = stream;
-  while (stored.first <= upTo && stored.length > 0) dropOldest(stream);
-  receipts.forget(upTo);
-}
-
-/**
- * True if a client that received only this range has missed nothing that is still available. The
- * turns of people before the range do not count, because such a client receives none.
- */
-export function isContiguous(stream: Stream, { after: given }: SequenceRange): boolean {
-  const { stored, written, plain, acknowledged } = stream;
-  let after = given;
-  while (stored.isTurn(after)) after -= 1;
-  return after <= lastDropped(stream) || after <= Math.min(written, Math.max(plain, acknowledged));
-}
-
-/** True if a frame in the window is the message of a client with this id. */
-export const holdsTurn = ({ stored }: Stream, request: string): boolean =>
-  stored.hasRequest(request);
-
-export const exceedsWindow = (
-  { stored, storedBytes }: Stream,
-  { frames, bytes }: ReplayWindow,
-): boolean => stored.length > frames || storedBytes > bytes;
-
-type LostMessages = (id: string) => void;
-
-/**
- * Drops the oldest frames until the stream fits its window.
- * @param lost - Receives the ids of messages that no client was sent.
- */
-export function trim(stream: Stream, window: ReplayWindow, lost: LostMessages): void {
-  const { receipts, written } = stream;
-  while (exceedsWindow(stream, window)) dropOldest(stream);
-  const dropped = lastDropped(stream);
-  receipts.forget(Math.min(dropped, written), stream.resumes ? maxReceipts : 0);
-  // Frames that left the window before they were sent to any client.
-  if (dropped > written) for (const id of receipts.lose(written, dropped)) lost(id);
-}
-
-export function append(stream: Stream, entry: LogEntry): void {
-  const { message } = entry;
-  if (!entry.numbered) {
-    if (message !== undefined) keepPartial(stream, message, entry);
-    return;
+  /** Creates a stream as a store has kept it. Unacknowledged frames have receipts. */
+  static restore({ epoch, frames, ...positions }: StoredStream): Stream {
+    const stream = new Stream(epoch, positions.seq - frames.length + 1);
+    Object.assign(stream, positions);
+    const settled = Math.max(stream.plain, stream.acknowledged);
+    for (const { seq: number, message, frame } of frames) {
+      stream.stored.push({ frame, message, numbered: true });
+      stream.storedBytes += frame.byteLength;
+      stream.receipts.push(number > settled ? message : undefined);
+    }
+    if (!stream.resumes) stream.markWritten(stream.plain);
+    return stream;
   }
-  stream.seq += 1;
-  stream.stored.push(entry);
-  stream.storedBytes += sizeOf(entry);
-  stream.receipts.push(message);
-  if (message !== undefined) forgetPartial(stream, message);
-}
 
-/** Drops all frames that are kept for replay. */
-export function clearStream(stream: Stream, lost: LostMessages): void {
-  stream.partials.clear();
-  stream.partialBytes = 0;
-  trim(stream, { frames: 0, bytes: 0 }, lost);
-}
-
-/**
- * Reports messages as lost when the stream ends, except those that a client without
- * acknowledgements has received.
- */
-export function settleRemaining(
-  session: string,
-  { receipts, plain }: Stream,
-  receiptListener: ReceiptListener,
-): void {
-  for (const id of receipts.lose(plain)) receiptListener(session, id, "undelivered", "expired");
-}
-
-function overflowGap(stream: Stream, after: number, to: number): { readonly gap?: Gap } {
-  return lastDropped(stream) > after ? { gap: { reason: "overflow", from: after + 1, to } } : {};
-}
-
-export function replayAfter(
-  stream: Stream,
-  cursor: Cursor | undefined,
-  defaultStart: DefaultStart,
-): Replay {
-  const { epoch, seq, stored, written, plain, acknowledged } = stream;
-  const top = cursorOf(stream);
-  const partials = [...stream.partials.values()].map(({ frame }) => frame);
-  const framesAfter = (after: number): readonly Uint8Array[] =>
-    stored.from(after + 1).map(({ frame }) => frame);
-  if (!cursor) {
-    const start = defaultStart === "written" ? written : Math.max(plain, acknowledged);
-    const frames = framesAfter(start);
-    return { top, ...overflowGap(stream, start, seq - frames.length), frames, partials };
+  get cursor(): Cursor {
+    return { epoch: this.epoch, seq: this.seq };
   }
-  const isForeign = cursor.epoch !== epoch || cursor.seq > seq;
-  if (isForeign) return { top, gap: { reason: "epoch_changed" }, frames: [], partials };
-  const missing = overflowGap(stream, cursor.seq, seq);
-  return { top, ...missing, frames: missing.gap ? [] : framesAfter(cursor.seq), partials };
+
+  /** Bytes that count in the limits of all streams. */
+  get cost(): number {
+    const { storedBytes, partialBytes, receipts } = this;
+    return streamBytes + storedBytes + partialBytes + receipts.open * receiptBytes;
+  }
+
+  append(entry: LogEntry): void {
+    const { message } = entry;
+    if (!entry.numbered) {
+      if (message !== undefined) this.keepPartial(message, entry);
+      return;
+    }
+    this.seq += 1;
+    this.stored.push(entry);
+    this.storedBytes += sizeOf(entry);
+    this.receipts.push(message);
+    if (message !== undefined) this.forgetPartial(message);
+  }
+
+  /**
+   * A client without acknowledgements was sent everything up to this number. Without a subscriber
+   * that may return, no client can ask for these frames again.
+   */
+  markWritten(upTo: number): void {
+    this.plain = Math.max(this.plain, upTo);
+    if (this.resumes) return;
+    while (this.stored.first <= upTo && this.stored.length > 0) this.dropOldest();
+    this.receipts.forget(upTo);
+  }
+
+  /**
+   * True if a client that received only this range has missed nothing that is still available. The
+   * turns of people before the range do not count, because such a client receives none.
+   */
+  isContiguous({ after: given }: SequenceRange): boolean {
+    const { stored, written, plain, acknowledged } = this;
+    let after = given;
+    while (stored.isTurn(after)) after -= 1;
+    return after <= this.lastDropped || after <= Math.min(written, Math.max(plain, acknowledged));
+  }
+
+  /** True if a frame in the window is the message of a client with this id. */
+  hasTurn(request: string): boolean {
+    return this.stored.hasRequest(request);
+  }
+
+  exceeds({ frames, bytes }: ReplayWindow): boolean {
+    return this.stored.length > frames || this.storedBytes > bytes;
+  }
+
+  /** Drops the oldest frames until the stream fits its window. */
+  trim(window: ReplayWindow, lost: LostMessages): void {
+    const { receipts, written } = this;
+    while (this.exceeds(window)) this.dropOldest();
+    const dropped = this.lastDropped;
+    receipts.forget(Math.min(dropped, written), this.resumes ? maxReceipts : 0);
+    // Frames that left the window before they were sent to any client.
+    if (dropped > written) for (const id of receipts.lose(written, dropped)) lost(id);
+  }
+
+  /** Drops all frames that are kept for replay. */
+  clear(lost: LostMessages): void {
+    this.partials = undefined;
+    this.partialBytes = 0;
+    this.trim(noFrames, lost);
+  }
+
+  /** Reports the messages that no client without acknowledgements has received. */
+  end(lost: LostMessages): void {
+    for (const id of this.receipts.lose(this.plain)) lost(id);
+  }
+
+  replayAfter(cursor: Cursor | undefined, defaultStart: DefaultStart): Replay {
+    const { epoch, seq, written, plain, acknowledged, cursor: top } = this;
+    const partials = [...(this.partials?.values() ?? [])].map(({ frame }) => frame);
+    if (!cursor) {
+      const start = defaultStart === "written" ? written : Math.max(plain, acknowledged);
+      const frames = this.framesAfter(start);
+      return { top, ...this.overflowGap(start, seq - frames.length), frames, partials };
+    }
+    const isForeign = cursor.epoch !== epoch || cursor.seq > seq;
+    if (isForeign) return { top, gap: { reason: "epoch_changed" }, frames: [], partials };
+    const missing = this.overflowGap(cursor.seq, seq);
+    return { top, ...missing, frames: missing.gap ? [] : this.framesAfter(cursor.seq), partials };
+  }
+
+  private framesAfter(after: number): readonly Uint8Array[] {
+    return this.stored.from(after + 1).map(({ frame }) => frame);
+  }
+
+  private overflowGap(after: number, to: number): { readonly gap?: Gap } {
+    return this.lastDropped > after ? { gap: { reason: "overflow", from: after + 1, to } } : {};
+  }
+
+  /** The last number that is no longer kept. */
+  private get lastDropped(): number {
+    return this.stored.first - 1;
+  }
+
+  private dropOldest(): void {
+    this.storedBytes -= sizeOf(this.stored.shift()!);
+  }
+
+  private forgetPartial(message: string): void {
+    const partial = this.partials?.get(message);
+    if (!partial) return;
+    this.partialBytes -= sizeOf(partial);
+    this.partials!.delete(message);
+  }
+
+  private keepPartial(message: string, entry: LogEntry): void {
+    this.forgetPartial(message);
+    this.partials ??= new Map();
+    this.partials.set(message, entry);
+    this.partialBytes += sizeOf(entry);
+    const [oldest] = this.partials.keys();
+    if (this.partials.size > maxPartials && oldest !== undefined) this.forgetPartial(oldest);
+  }
 }
 
 /** The entry that subscribers receive. It decodes the frame only when a subscriber needs it. */

@@ -12,17 +12,12 @@ import type { LogEntry } from "./session-log.ts";
 
 /** Bytes that images may take together, decoded, to be repeated to other clients. */
 export const maxMediaBytes = 256 * 1024;
-/** Bytes of the fields around the content, roughly. */
-const envelopeBytes = 320;
 
 export const sizeOfMedia = (media: readonly Media[]): number =>
   media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
 
 const urlOf = ({ type, bytes, url }: Media): string | undefined =>
   bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
-
-const sizeOfResults = (results: readonly ToolResult[] = []): number =>
-  results.reduce((sum, { content }) => sum + content.length, 0);
 
 const toWireResult = ({ id, name, content, isError }: ToolResult): WireResult => ({
   id,
@@ -50,59 +45,25 @@ function toTurnMedia(media: Media, hasUrl: boolean): TurnMedia {
   };
 }
 
-/**
- * Encodes its frame when a client or a store reads it for the first time, because sessions without
- * either need none.
- */
-export class TurnEntry implements LogEntry {
-  readonly type = "message.user";
-  readonly numbered = true;
-  readonly final = true;
-  readonly message = undefined;
-  readonly framed = undefined;
-  readonly request: string;
-  readonly bytes: number;
-  private readonly turn: InboundMessage;
-  private readonly hasUrls: boolean;
-  private readonly newId: () => string;
-  private encoded: Buffer | undefined = undefined;
-
-  constructor(turn: InboundMessage, newId: () => string) {
-    const mediaBytes = turn.media.length === 0 ? 0 : sizeOfMedia(turn.media);
-    this.hasUrls = mediaBytes <= maxMediaBytes;
-    this.turn = this.hasUrls ? turn : { ...turn, media: turn.media.map(withoutData) };
-    this.request = turn.id;
-    const texts = turn.content.length + sizeOfResults(turn.toolResults);
-    this.bytes = envelopeBytes + texts + (this.hasUrls ? mediaBytes : 0);
-    this.newId = newId;
-  }
-
-  get frame(): Uint8Array {
-    return (this.encoded ??= this.encode());
-  }
-
-  private encode(): Buffer {
-    const { turn, hasUrls } = this;
-    const { id, channel, content, media, sender, session, at, replaces, toolResults } = turn;
-    const payload: UserTurn = {
-      message_id: this.newId(),
-      request_id: id,
-      content,
-      media: media.map((medium) => toTurnMedia(medium, hasUrls)),
-      attachments: [],
-      ...(sender && { sender }),
-      door: turn.protocol ?? channel,
-      ...(replaces !== undefined && { replaces }),
-      ...(toolResults && { tool_results: toolResults.map(toWireResult) }),
-    };
-    const frame: UserTurnFrame = {
-      type: "message.user",
-      payload,
-      session_id: session,
-      timestamp: at,
-    };
-    return fitFrame(frame);
-  }
+/** Creates the entry of a message. Images that take too much are only named. */
+export function toTurnEntry(message: InboundMessage, newId: () => string): LogEntry {
+  const hasUrls = message.media.length === 0 || sizeOfMedia(message.media) <= maxMediaBytes;
+  const media = hasUrls ? message.media : message.media.map(withoutData);
+  const { id, channel, content, sender, session, at, replaces, toolResults } = message;
+  const payload: UserTurn = {
+    message_id: newId(),
+    request_id: id,
+    content,
+    media: media.map((medium) => toTurnMedia(medium, hasUrls)),
+    attachments: [],
+    ...(sender && { sender }),
+    door: message.protocol ?? channel,
+    ...(replaces !== undefined && { replaces }),
+    ...(toolResults && { tool_results: toolResults.map(toWireResult) }),
+  };
+  const type = "message.user";
+  const frame = fitFrame({ type, payload, session_id: session, timestamp: at });
+  return { type, frame, numbered: true, final: true, request: id };
 }
 
 /** A stored file has a path, and no bytes in the message. */

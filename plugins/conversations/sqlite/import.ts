@@ -66,30 +66,14 @@ function importRows(old: Connection, target: Connection, now: number): number {
     importTaken(old, target, Number(row.id), now);
     if (last > 0) count += 1;
     const used = Number(row.used_at);
-    target.run(
-      "INSERT INTO conversation(id, public_id, channel, session, epoch, name, folded, seq, last, " +
-        "title, title_turn, created_at, used_at, aged, turns, written, plain, acknowledged, " +
-        "resumes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      row.id!,
-      row.public_id!,
-      row.channel!,
-      row.session!,
-      row.epoch!,
-      row.name!,
-      row.folded!,
-      row.seq!,
+    insert(target, "conversation", {
+      ...pick(row, conversationColumns),
       last,
-      row.title!,
-      (row.title_rank === 2 ? -1 : 1) * Number(row.title_seq),
-      Number(row.created_at ?? 0),
-      used,
-      Math.min(used, now),
-      row.turns!,
-      row.written!,
-      row.plain!,
-      row.acknowledged!,
-      row.resumes!,
-    );
+      title_turn: (row.title_rank === 2 ? -1 : 1) * Number(row.title_seq),
+      created_at: Number(row.created_at ?? 0),
+      used_at: used,
+      aged: Math.min(used, now),
+    });
   }
   // After a power failure, streams get new epochs as they would have in the old form.
   for (const key of ["clean", "boot", "durability"]) {
@@ -113,20 +97,14 @@ function importEntries(old: Connection, target: Connection, { id }: Row): number
     for (const row of rows) {
       seq = Number(row.seq);
       last = Math.max(last, Number(row.id));
-      target.run(
-        "INSERT INTO entry(id, conversation, seq, at, kind, final, turn, message, request, " +
-          "frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        row.id!,
-        id!,
-        seq,
-        row.at!,
-        row.op!,
-        row.final!,
-        turnOf(openers, row),
-        row.message!,
-        requestOf(row),
-        row.data!,
-      );
+      insert(target, "entry", {
+        ...pick(row, ["id", "seq", "at", "final", "message"]),
+        conversation: id!,
+        kind: row.op!,
+        turn: turnOf(openers, row),
+        request: requestOf(row),
+        frame: row.data!,
+      });
     }
   }
 }
@@ -165,15 +143,25 @@ function importTaken(old: Connection, target: Connection, conversation: number, 
     }
     const nextId =
       old.number("SELECT max(id) FROM entry") + target.number("SELECT count(*) FROM entry") + 1;
-    target.run(
-      "INSERT INTO entry(id, conversation, seq, at, kind, final, request, digest, taken, frame) " +
-        "VALUES (?, ?, NULL, ?, 0, 1, ?, ?, ?, x'')",
-      nextId,
-      conversation,
-      at!,
-      message!,
-      digest!,
-      outcome,
-    );
+    insert(target, "entry", {
+      ...{ id: nextId, conversation, at: at!, kind: kinds.other, final: 1 },
+      ...{ request: message!, digest: digest!, taken: outcome, frame: new Uint8Array() },
+    });
   }
+}
+
+/** Columns that have the same values in the old table. */
+const conversationColumns = [
+  ...["id", "public_id", "channel", "session", "epoch", "name", "folded", "seq", "title", "turns"],
+  ...["written", "plain", "acknowledged", "resumes"],
+];
+
+const pick = (row: Row, columns: readonly string[]): Row =>
+  Object.fromEntries(columns.map((column) => [column, row[column]!]));
+
+function insert(target: Connection, table: "conversation" | "entry", row: Row): void {
+  const columns = Object.keys(row);
+  const marks = columns.map(() => "?");
+  const sql = `INSERT INTO ${table}(${columns.join(", ")}) VALUES (${marks.join(", ")})`;
+  target.run(sql, ...Object.values(row));
 }

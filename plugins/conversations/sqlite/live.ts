@@ -1,26 +1,14 @@
 // A conversation in use, its new entries, and how its row reads.
 import type { Address } from "../messages.ts";
-import type { QuestionMark } from "../question.ts";
+import type { LogEntry } from "../log/session-log.ts";
 import type { StreamPositions } from "../log/stored-stream.ts";
 import type { Row } from "./driver.ts";
-import type { kinds } from "./schema.ts";
 
-/** An entry of a stream, with what history needs to know of it. */
-export interface NewEntry {
-  readonly kind: keyof typeof kinds;
-  /** Id of the message that this entry creates, updates or deletes. */
-  readonly message?: string | undefined;
-  /** True if the text is complete; only then it is indexed for search. */
-  readonly final: boolean;
-  /** For the message of a person, the id that its client gave it. */
-  readonly request?: string | undefined;
-  /** The message of a person that this entry answers completely: the application has taken it. */
-  readonly answers?: string | undefined;
-  /** Set if the entry asks or settles a question. */
-  readonly question?: QuestionMark | undefined;
-  /** A complete Pico server frame: a JSON object in UTF-8, without its `seq` and `epoch`. */
-  readonly frame: Uint8Array;
-}
+/** The parts of an entry that the store writes. Only complete texts are indexed for search. */
+export type NewEntry = Pick<
+  LogEntry,
+  "type" | "message" | "final" | "request" | "answers" | "question" | "frame"
+>;
 
 /** A message that was accepted, or that its client stopped before that. */
 export interface Taken {

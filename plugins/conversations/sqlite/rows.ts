@@ -21,7 +21,7 @@ import {
 import { getMeta, setMeta } from "./recovery.ts";
 import { QuestionIndex } from "./question-index.ts";
 import { SteadyClock } from "../../../lib/steady-clock.ts";
-import { kinds } from "./schema.ts";
+import { kinds, kindsByType } from "./schema.ts";
 
 /** Limits of the store. `keepDays` 0 keeps conversations indefinitely. */
 export interface StoreLimits {
@@ -331,7 +331,8 @@ export class Rows {
 
   insert(live: Live, seq: number, at: number, entry: NewEntry, taken: Taken | undefined): void {
     this.ensureRow(live);
-    const { kind, message, final, request, answers, question, frame } = entry;
+    const { type = "", message, final = false, request, answers, question, frame } = entry;
+    const kind = question?.isQuiet ? kinds.quiet : (kindsByType[type] ?? kinds.other);
     const turn = message === undefined ? null : this.turnOf(live, seq, kind, final, message);
     const id = this.nextId++;
     this.connection.run(
@@ -341,7 +342,7 @@ export class Rows {
       live.id,
       seq,
       at,
-      kinds[kind],
+      kind,
       final ? 1 : 0,
       turn,
       message ?? null,
@@ -350,29 +351,29 @@ export class Rows {
       taken ? this.takenAt(taken.isStopped) : null,
       frame,
     );
-    if (message !== undefined && (final || kind === "update" || kind === "delete"))
+    if (message !== undefined && (final || kind === kinds.update || kind === kinds.delete))
       this.endGrowth(live, message);
     if (request !== undefined) this.remember(live, request, id, taken !== undefined);
     if (answers !== undefined) this.takeAnswered(live, answers);
     if (taken !== undefined) this.questions.taken(live.id, request!);
     if (question !== undefined) this.questions.note(live.id, message!, seq, question);
-    this.summarize(live, { id, seq, at, kind: kinds[kind], turn, frame });
+    this.summarize(live, { id, seq, at, kind, turn, frame });
   }
 
   /** @returns The entry that opened the turn which an entry changes; null if it opens one. */
   private turnOf(
     live: Live,
     seq: number,
-    kind: NewEntry["kind"],
+    kind: number,
     final: boolean,
     message: string,
   ): number | null {
-    const isOpen = !final && kind !== "delete";
+    const isOpen = !final && kind !== kinds.delete;
     const known = live.open.get(message);
     const opener = known ?? (isChange(kind) ? this.findTurn(live, message) : null);
     if (!isOpen) live.open.delete(message);
-    else if (opener === null && kind !== "user") live.open.set(message, seq);
-    return kind === "user" ? null : opener;
+    else if (opener === null && kind !== kinds.user) live.open.set(message, seq);
+    return kind === kinds.user ? null : opener;
   }
 
   private findTurn({ id }: Live, message: string): number | null {
@@ -561,8 +562,7 @@ export class Rows {
 }
 
 /** True for entries of a message that an earlier entry has created. */
-const isChange = (kind: NewEntry["kind"]): boolean =>
-  kind === "update" || kind === "quiet" || kind === "delete";
+const isChange = (kind: number): boolean => kind > kinds.create;
 
 interface SummarizedEntry {
   readonly id: number;

@@ -83,16 +83,15 @@ CREATE VIRTUAL TABLE words USING fts5(
 INSERT INTO words(words, rank) VALUES ('secure-delete', 1), ('automerge', 0), ('crisismerge', 64);
 `;
 
-/** Values of `entry.kind`. */
-export const kinds = {
-  other: 0,
-  user: 1,
-  create: 2,
-  update: 3,
-  delete: 4,
-  /** The end of a lost question, which does not count as a use of the conversation. */
-  quiet: 5,
-} as const;
+/** Values of `entry.kind`. `quiet`: a lost question ends, which does not count as a use. */
+export const kinds = { other: 0, user: 1, create: 2, update: 3, delete: 4, quiet: 5 } as const;
+/** The kinds of entries, by the types of their frames. */
+export const kindsByType: Readonly<Record<string, number>> = {
+  "message.user": kinds.user,
+  "message.create": kinds.create,
+  "message.update": kinds.update,
+  "message.delete": kinds.delete,
+};
 
 const header = "SQLite format 3\0";
 const broken = storeErrors.STORE_BROKEN;

@@ -3,11 +3,7 @@
  * entry enters its stream, and so reaches subscribers, after the store has written it.
  */
 import type { Awaitable } from "../../../kernel/index.ts";
-import {
-  createMemorySessionLog,
-  type MemorySessionLog,
-  type MemorySessionLogOptions,
-} from "../log/memory-session-log.ts";
+import { MemorySessionLog, type MemorySessionLogOptions } from "../log/memory-session-log.ts";
 import type {
   AppendResult,
   Cursor,
@@ -22,7 +18,7 @@ import type {
   Subscriber,
 } from "../log/session-log.ts";
 import type { Address } from "../messages.ts";
-import type { NewEntry, SqliteStore } from "./store.ts";
+import type { SqliteStore } from "./store.ts";
 
 interface SqliteSessionLogOptions {
   readonly channel: string;
@@ -33,31 +29,6 @@ interface SqliteSessionLogOptions {
   readonly retentionMs: number;
 }
 
-const kinds: Readonly<Record<string, NewEntry["kind"]>> = {
-  "message.user": "user",
-  "message.create": "create",
-  "message.update": "update",
-  "message.delete": "delete",
-};
-
-const toNewEntry = ({
-  type,
-  message,
-  final = false,
-  request,
-  answers,
-  question,
-  frame,
-}: LogEntry): NewEntry => ({
-  kind: question?.isQuiet ? "quiet" : (kinds[type ?? ""] ?? "other"),
-  message,
-  final,
-  request,
-  answers,
-  question,
-  frame,
-});
-
 export class SqliteSessionLog implements SessionLog {
   readonly limits: LogLimits;
   private readonly channel: string;
@@ -67,7 +38,7 @@ export class SqliteSessionLog implements SessionLog {
   constructor({ channel, store, memory, retentionMs }: SqliteSessionLogOptions) {
     this.channel = channel;
     this.store = store;
-    this.memory = createMemorySessionLog({
+    this.memory = new MemorySessionLog({
       ...memory,
       store: {
         isPinned: (session) => store.isWaiting(this.addressOf(session)),
@@ -83,7 +54,7 @@ export class SqliteSessionLog implements SessionLog {
     this.store.assertRoom();
     const epoch = this.open(session);
     return new Promise((resolve, reject) => {
-      this.store.append(address, epoch, toNewEntry(entry), (error) => {
+      this.store.append(address, epoch, entry, (error) => {
         if (error === undefined) resolve(this.memory.append(session, entry));
         else reject(error as Error);
       });

@@ -24,7 +24,7 @@ import {
   toAttachment,
   toMark,
   toPayload,
-  TurnEntry,
+  toTurnEntry,
 } from "../../conversations/log/index.ts";
 import type { SessionLog } from "../../conversations/index.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
@@ -218,7 +218,7 @@ export class PicoChannelAdapter implements ChannelAdapter {
 
   turn(message: InboundMessage): Awaitable<void> {
     if (!this.sessions.wantsTurns(message.session)) return;
-    const appended = this.sessions.append(message.session, new TurnEntry(message, this.newId));
+    const appended = this.sessions.append(message.session, toTurnEntry(message, this.newId));
     if (appended instanceof Promise) return appended.then(() => undefined);
   }
 

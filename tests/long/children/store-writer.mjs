@@ -18,7 +18,7 @@ for (;;) {
       const message = `m${++seq}`;
       const frame = { type: "message.create", payload: { message_id: message, content: "text" } };
       const data = new TextEncoder().encode(JSON.stringify(frame));
-      const entry = { kind: "create", message, final: true, frame: data };
+      const entry = { type: "message.create", message, final: true, frame: data };
       store.append(address, "0123456789abcdef", entry, (error) => {
         if (error) reject(error);
         else resolve();

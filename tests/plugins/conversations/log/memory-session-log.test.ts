@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
 import {
-  createMemorySessionLog,
+  MemorySessionLog,
   type MemorySessionLogOptions,
 } from "../../../../plugins/conversations/log/memory-session-log.ts";
 import { numbered, partial, sessionLogConformance } from "../../../conformance/session-log.ts";
@@ -12,7 +12,7 @@ const retentionMs = 300_000;
 function make(options: Partial<MemorySessionLogOptions> = {}) {
   const clock = new SimulatedClock();
   const settled: string[] = [];
-  const log = createMemorySessionLog({
+  const log = new MemorySessionLog({
     random: (bytes) => randomBytes(bytes),
     now: () => clock.now(),
     after(ms, run) {
@@ -26,12 +26,12 @@ function make(options: Partial<MemorySessionLogOptions> = {}) {
   return { log, settled, pass: (ms: number) => clock.increment(ms) };
 }
 
-describe("createMemorySessionLog", () =>
+describe("MemorySessionLog", () =>
   sessionLogConformance({ keptMs: retentionMs, isDurable: false }, make));
 
 const subscriber = { onEntry: () => undefined };
 
-describe("createMemorySessionLog bounds", () => {
+describe("MemorySessionLog bounds", () => {
   const size = numbered("m").frame.byteLength;
   const cost = 1_024 + 64 + size;
 

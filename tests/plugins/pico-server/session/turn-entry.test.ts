@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { encode } from "../../../../lib/pico-wire/index.ts";
 import type { InboundMessage, Sender } from "../../../../plugins/channels/index.ts";
 import { frameText, frameWithPosition } from "../../../../plugins/pico-server/frame-encoding.ts";
-import { TurnEntry } from "../../../../plugins/conversations/log/turn-entry.ts";
+import { toTurnEntry } from "../../../../plugins/conversations/log/turn-entry.ts";
 import { encodePlaceholder } from "../../../../plugins/pico-server/session/turn-placeholder.ts";
 
 const id = "0123456789abcdef0123456789abcdef";
@@ -27,11 +27,11 @@ const turns: fc.Arbitrary<InboundMessage> = fc.record({
   replaces: fc.option(text, { nil: undefined }),
 }) as fc.Arbitrary<InboundMessage>;
 
-describe("TurnEntry", () => {
+describe("toTurnEntry", () => {
   test("encodes every turn as the general encoder", () => {
     fc.assert(
       fc.property(turns, (turn) => {
-        const entry = new TurnEntry(turn, () => id);
+        const entry = toTurnEntry(turn, () => id);
         const { session, content, at } = turn;
         const payload = {
           message_id: id,
@@ -61,7 +61,7 @@ describe("encodePlaceholder", () => {
       fc.property(turns, fc.nat(), (turn, seq) => {
         const { session } = turn;
         const cursor = { epoch: "00000000000000aa", seq };
-        const { frame } = new TurnEntry(turn, () => id);
+        const { frame } = toTurnEntry(turn, () => id);
         const payload = { message_id: id };
         const removal = encode({ type: "message.delete", payload, session_id: session });
         const expected = frameWithPosition({

@@ -1,7 +1,7 @@
 // Tests tool calls in Markdown documents.
 import { describe, expect, test } from "vitest";
 import { readCalls } from "../../../plugins/conversations/index.ts";
-import { toSection } from "../../../plugins/conversations/turn-section.ts";
+import { toSection } from "../../../plugins/conversations/document.ts";
 
 const section = (toolCalls: readonly unknown[], content = ""): string =>
   toSection({
