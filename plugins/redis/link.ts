@@ -205,12 +205,15 @@ export class RedisLink {
     const { master_replid = "", master_replid2 = "" } = info;
     const former = /^0*$/.test(master_replid2) ? "-" : master_replid2;
     const keys = [space.fingerprintKey, space.lineage];
-    const values = [space.fingerprint(), master_replid, former];
+    // Without an append-only file, a start of the server loses what it has not saved.
+    const start = info["aof_enabled"] === "0" ? (info["run_id"] ?? "") : "";
+    const values = [space.fingerprint(), master_replid, former, start];
     const reply = await this.call("join", keys, values).catch((error: Error) => {
       throw error.message.includes("OTHERSECRET") ? redisErrors.REDIS_OTHER_SECRET() : error;
     });
     const [, lost] = reply as readonly Reply[];
-    if (lost === 1) log.warn({}, "Redis has a new master: every conversation begins a new epoch");
+    if (lost === 1)
+      log.warn({}, "Redis may have lost entries: every conversation begins a new epoch");
     this.problem = warningFor(info, replicas);
   }
 

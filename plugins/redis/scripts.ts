@@ -131,19 +131,20 @@ return rows
 
 /**
  * Keys: k (fingerprint of the secret), g (lineage). Checks the secret, and begins a new lineage if
- * this server was promoted and may lack writes.
+ * this server was promoted or has started again, and may lack writes.
  */
 const join = `
 local known = redis.call('GET', KEYS[1])
 if known and known ~= ARGV[1] then return redis.error_reply('OTHERSECRET') end
 if not known then redis.call('SET', KEYS[1], ARGV[1]) end
-local id = redis.call('HGET', KEYS[2], 'id')
+local v = redis.call('HMGET', KEYS[2], 'id', 'r')
+local isPromoted = v[1] and v[1] ~= ARGV[2] and ARGV[3] ~= '-'
 local lost = 0
-if id and id ~= ARGV[2] and ARGV[3] ~= '-' then
+if isPromoted or (v[2] and v[2] ~= '' and ARGV[4] ~= '' and v[2] ~= ARGV[4]) then
   redis.call('HINCRBY', KEYS[2], 'l', 1)
   lost = 1
 end
-redis.call('HSET', KEYS[2], 'id', ARGV[2])
+redis.call('HSET', KEYS[2], 'id', ARGV[2], 'r', ARGV[4])
 redis.call('HSETNX', KEYS[2], 'l', 0)
 return {known and 1 or 0, lost}
 `;

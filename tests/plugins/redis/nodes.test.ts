@@ -259,6 +259,21 @@ describe.skipIf(!hasRedis)("a session whose data was lost", () => {
   }, 20_000);
 });
 
+describe.skipIf(!hasRedis)("a Redis server without an append-only file that restarts", () => {
+  test("begins a new epoch at a node that missed the lost entries", async () => {
+    await using own = await startRedis();
+    const [a, b] = await openTwo({ url: own.url });
+    const { cursor: saved } = await a.log.append("s", numbered("saved"));
+    await own.ask("SAVE");
+    await a.log.append("s", numbered("lost"));
+    await own.kill();
+    await own.start();
+    const { cursor } = await b.log.append("s", numbered("other"));
+    expect(cursor).toMatchObject({ seq: 2 });
+    expect(cursor!.epoch).not.toBe(saved!.epoch);
+  });
+});
+
 describe.skipIf(!hasRedis)("a Redis server that is away", () => {
   test("lets appends wait, stores them once, and subscribers miss nothing", async () => {
     await using own = await startRedis(["--appendonly", "yes", "--appendfsync", "always"]);
