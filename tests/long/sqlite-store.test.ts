@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { Connection, loadDriver } from "../../plugins/conversations/sqlite/driver.ts";
 import { storageModelConformance } from "../conformance/storage-model.ts";
 import { storedLogProperties } from "../conformance/stored-log-model.ts";
+import { sqliteLaw } from "../conformance/sqlite-law.ts";
 import { checkStoreLaw } from "../conformance/store-law.ts";
 import { rounds } from "../support/runs.ts";
 import { fileIn } from "../support/sqlite-conversations.ts";
@@ -85,7 +86,7 @@ describe("SQLite store", () => {
   });
 
   test("keeps what it acknowledged, and nothing that was forgotten", () =>
-    checkStoreLaw(rounds(500)));
+    checkStoreLaw(sqliteLaw, rounds(500)));
 
   // Fifteen minutes of real time: too long for .ci/run, whose laws pass them on a stopped clock.
   const isBrief = process.env["LONG"] === "brief";
