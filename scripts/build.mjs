@@ -1,12 +1,11 @@
 // Builds dist/: the program, the pages and documentation of the dashboard, and copied files. Builds
 // the package of the client in dist-client/.
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { bundleConsole, bundleDashboard, bundleDoorways, bundleProgram } from "./bundle.mjs";
 import {
   checkBudgets,
@@ -14,6 +13,7 @@ import {
   checkPages,
   writeConsoleFiles,
 } from "./console-assets.mjs";
+import { writeCommandLineFiles } from "./command-line.mjs";
 import { writeClientPackage } from "./client-package.mjs";
 import { writeDocs } from "./docs.mjs";
 
@@ -41,6 +41,7 @@ const [consoleScripts, doorwayOutputs, ...compiled] = await Promise.all([
 if (!doorwayOutputs) compiled.push(false);
 if (consoleScripts)
   compiled.push(checkPages(consoleScripts), await checkBudgets(consoleScripts, consoleFolder));
+if (compiled.every(Boolean)) await writeCommandLineFiles(root);
 // No package entry point uses the program, so the bundle replaces its modules and declarations.
 await rm(path.join(dist, "bin"), { recursive: true, force: true });
 compiled.push(
@@ -53,7 +54,6 @@ if (compiled.every(Boolean)) compiled.push(await checkDoorwayBudgets(consoleFold
 await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
   if (error.code !== "ENOENT") throw error;
 });
-if (compiled.every(Boolean)) await writeManPage(path.join(root, "man"));
 if (compiled.every(Boolean)) await writeClientPackage(root, dist, path.join(root, "dist-client"));
 process.exitCode = compiled.every(Boolean) ? 0 : 1;
 
@@ -66,14 +66,6 @@ async function compile(project) {
   const child = spawn(process.execPath, [tsc, "-p", project], { cwd: root, stdio: "inherit" });
   const [code] = await once(child, "exit");
   return code === 0;
-}
-
-/** The program has the help texts from which it writes the page. */
-async function writeManPage(folder) {
-  const program = path.join(dist, "bin", "doorward.js");
-  const { stdout } = await promisify(execFile)(process.execPath, [program, "completion", "man"]);
-  await mkdir(folder, { recursive: true });
-  await writeFile(path.join(folder, "doorward.1"), stdout);
 }
 
 /** Copies the files of a folder whose names match. */

@@ -116,12 +116,12 @@ export async function consoleEntries(root) {
 const gzipSize = (content) => gzipSync(content, { level: 9 }).length;
 
 /** Bytes that a page loads before it reacts, with gzip. */
-const budgets = { script: 26_500, style: 12_000 };
+const budgets = { script: 26_700, style: 12_000 };
 /** Script budgets of other pages. */
 const scriptBudgets = {
   "chat.js": 30_300,
   "docs.js": 19_600,
-  "overview.js": 21_900,
+  "overview.js": 22_300,
   "settings.js": 25_200,
 };
 /** The chat draws lists, answers, tables, code, maths and the inspector. */

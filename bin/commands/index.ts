@@ -143,9 +143,6 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   completion: {
     usage: [["completion bash|zsh|fish", "Print a completion script for this shell"]],
-    load: async () => {
-      const { completion } = await import("./completion.ts");
-      return (context) => completion(context, commands);
-    },
+    load: async () => (await import("./completion.ts")).completion,
   },
 };
