@@ -2,20 +2,20 @@
 import { join, resolve } from "node:path";
 import { recordHomeVersion } from "../config/home-version.ts";
 import { createLauncher, type Launcher } from "../config/presets/launcher.ts";
-import { ensureHome } from "../lib/files/index.ts";
+import { ensureHome, isAlive, processStartTime } from "../lib/files/index.ts";
 import { codeOf, type Log } from "../kernel/index.ts";
 import { envFileMarks } from "../config/load/env-file-marks.ts";
-import { loadErrors, type Environment } from "../config/load/index.ts";
+import { type Environment, loadErrors } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
 import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner, isRunning, startFailureSentence } from "./banner.ts";
 import { sanitize } from "./client/text.ts";
 import { isRemote } from "./desktop.ts";
-import { homeOf, createRandom } from "./environment.ts";
-import { watchNpm } from "./npm-parent.ts";
-import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
-import { createLog, logSource, type LauncherLog } from "./log/index.ts";
+import { createRandom, homeOf } from "./environment.ts";
+import { createSignInPages, type SignInPages, unusedMs } from "./sign-in-page.ts";
+import { createLog, type LauncherLog, logSource } from "./log/index.ts";
+import { readFileSync } from "node:fs";
 
 interface LaunchOptions extends LauncherArguments {
   /** Writes the name of this command into the hints of a text. */
@@ -288,4 +288,49 @@ async function printBanner(
       }),
     ),
   );
+}
+
+interface ParentWatchOptions {
+  readonly env: Environment;
+  /** Called once, up to one second after the end of the parent. */
+  readonly ended: () => void;
+  /** Replaces the parent of this process. */
+  readonly parent?: () => number;
+}
+
+/** The check reads two small files of the kernel. */
+const intervalMs = 1_000;
+
+/**
+ * Watches npm, yarn or pnpm if one of them started this process. It does nothing otherwise: a
+ * launcher whose shell ends continues, as other servers do. The timer keeps no process alive.
+ */
+function watchNpm({ env, ended, parent = () => process.ppid }: ParentWatchOptions): void {
+  if (env["npm_lifecycle_event"] === undefined && env["npm_command"] === undefined) return;
+  const first = parent();
+  const watched = [first, ...parentOfShell(first)].map((pid) => ({
+    pid,
+    start: processStartTime(pid),
+  }));
+  const timer = setInterval(() => {
+    // Windows reports the number of a parent that no longer exists.
+    if (parent() === first && watched.every(({ pid, start }) => isAlive(pid, start))) return;
+    clearInterval(timer);
+    ended();
+  }, intervalMs);
+  timer.unref();
+}
+
+/**
+ * On Linux: npm, if a shell is between npm and this process. Such a shell continues after npm was
+ * killed. Elsewhere only the shell is watched.
+ */
+function parentOfShell(pid: number): readonly number[] {
+  try {
+    const [, name, parent] =
+      /^\d+ \((.*)\) \S (\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, "latin1")) ?? [];
+    return name === "sh" && parent !== undefined && parent !== "0" ? [Number(parent)] : [];
+  } catch {
+    return []; // not Linux
+  }
 }

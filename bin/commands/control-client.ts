@@ -47,6 +47,20 @@ export const askLauncher = <T>(
 ): Promise<ControlResponse<T> | undefined> =>
   requestLauncher<T>(context, { method, path, body, read: readJson });
 
+/** Sends a request and prints the response with `print`, or as JSON. */
+export async function askAndPrint<T>(
+  context: CommandContext,
+  [method, path, body]: readonly [method: string, path: string, body?: unknown],
+  print: (body: T) => void,
+): Promise<number> {
+  const answer = await askLauncher<T>(context, method, path, body);
+  if (!answer) return reportNotRunning(context);
+  if (answer.status !== 200) return reportRejected(context, answer.body);
+  if (context.json) printJson(context, answer.body);
+  else print(answer.body);
+  return exitCodes.done;
+}
+
 /** Passes the text of a response with status 200 to `write`, as it arrives. */
 export const streamLauncher = <T extends object>(
   context: CommandContext,

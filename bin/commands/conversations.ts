@@ -9,8 +9,8 @@ import {
   type TurnCall,
 } from "../../plugins/conversations/index.ts";
 import { escapeUnsafe, sanitize, sanitizeLine } from "../client/text.ts";
-import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
-import { askLauncher, reportNotRunning, reportRejected, streamLauncher } from "./control-client.ts";
+import { UsageError, exitCodes, type CommandContext } from "./command.ts";
+import { askAndPrint, reportNotRunning, reportRejected, streamLauncher } from "./control-client.ts";
 
 /** Characters of the arguments or the result of a tool call. The export has more. */
 const maxCallText = 200;
@@ -37,20 +37,6 @@ function queryOf({ values }: CommandContext, names: readonly string[], more: obj
   return String(new URLSearchParams({ ...Object.fromEntries(given), ...more }));
 }
 
-/** Sends a request and prints the response with `print`, or as JSON. */
-async function ask<T>(
-  context: CommandContext,
-  { method, path }: { readonly method: string; readonly path: string },
-  print: (body: T) => void,
-): Promise<number> {
-  const answer = await askLauncher<T>(context, method, path);
-  if (!answer) return reportNotRunning(context);
-  if (answer.status !== 200) return reportRejected(context, answer.body);
-  if (context.json) printJson(context, answer.body);
-  else print(answer.body);
-  return exitCodes.done;
-}
-
 const titleOf = ({ title, session }: ConversationSummary): string =>
   sanitizeLine(title || session).slice(0, 120);
 
@@ -63,7 +49,7 @@ interface ListBody {
 
 function list(context: CommandContext): Promise<number> {
   const path = `conversations?${queryOf(context, ["before", "limit"])}`;
-  return ask<ListBody>(context, { method: "GET", path }, (body) => {
+  return askAndPrint<ListBody>(context, ["GET", path], (body) => {
     const { conversations: all, before, notKept = [] } = body;
     for (const one of all) {
       const count = `${one.turns} ${one.turns === 1 ? "message" : "messages"}`;
@@ -78,7 +64,7 @@ function list(context: CommandContext): Promise<number> {
 
 function search(context: CommandContext, words: string): Promise<number> {
   const path = `search?${queryOf(context, ["limit"], { q: words })}`;
-  return ask<{ readonly hits: readonly SearchHit[] }>(context, { method: "GET", path }, (body) => {
+  return askAndPrint<{ readonly hits: readonly SearchHit[] }>(context, ["GET", path], (body) => {
     for (const { conversation, turn, excerpt } of body.hits)
       context.out(
         `${conversation.id}  ${formatUtc(turn.at)}  ${titleOf(conversation)}\n` +
@@ -109,7 +95,7 @@ function toCallLines({ name, arguments: given, result, error }: TurnCall): strin
 
 function show(context: CommandContext, id: string): Promise<number> {
   const path = `conversations/${id}?${queryOf(context, ["before", "limit"])}`;
-  return ask<ShowBody>(context, { method: "GET", path }, ({ conversation, turns, before }) => {
+  return askAndPrint<ShowBody>(context, ["GET", path], ({ conversation, turns, before }) => {
     context.out(`${titleOf(conversation)}\n`);
     for (const turn of turns) {
       const media = (turn.attachments ?? []).map(
@@ -139,4 +125,4 @@ async function exportOne(context: CommandContext, id: string): Promise<number> {
 }
 
 const forget = (context: CommandContext, id: string): Promise<number> =>
-  ask(context, { method: "DELETE", path: `conversations/${id}` }, () => context.say("deleted\n"));
+  askAndPrint(context, ["DELETE", `conversations/${id}`], () => context.say("deleted\n"));

@@ -4,26 +4,20 @@ import type { AnsweredView, QuestionsView, QuestionView } from "../../plugins/da
 import { formFields, questionLines, settledLine } from "../client/question-text.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
-import { askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
+import { askAndPrint, askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
 
 export async function questions(context: CommandContext): Promise<number> {
   if (context.words.length > 0) throw new UsageError('"questions" takes only options');
-  const answer = await askLauncher<QuestionsView>(context, "GET", "questions");
-  if (!answer) return reportNotRunning(context);
-  if (answer.status !== 200) return reportRejected(context, answer.body);
-  if (context.json) {
-    printJson(context, answer.body);
-    return exitCodes.done;
-  }
-  for (const { id, session, content, at, question } of answer.body.questions) {
-    context.out(`${formatUtc(at)}  ${sanitizeLine(session)}\n`);
-    const lines = questionLines({ id, content, ...question });
-    // The last line is the command that answers.
-    for (const line of lines.slice(0, -1)) context.out(`  ${line}\n`);
-    context.out(`  ${context.hinted(lines.at(-1)!)}\n`);
-  }
-  if (answer.body.questions.length === 0) context.say("no question waits for an answer\n");
-  return exitCodes.done;
+  return askAndPrint<QuestionsView>(context, ["GET", "questions"], (body) => {
+    for (const { id, session, content, at, question } of body.questions) {
+      context.out(`${formatUtc(at)}  ${sanitizeLine(session)}\n`);
+      const lines = questionLines({ id, content, ...question });
+      // The last line is the command that answers.
+      for (const line of lines.slice(0, -1)) context.out(`  ${line}\n`);
+      context.out(`  ${context.hinted(lines.at(-1)!)}\n`);
+    }
+    if (body.questions.length === 0) context.say("no question waits for an answer\n");
+  });
 }
 
 /** Reads the value of a form field as its type says. */

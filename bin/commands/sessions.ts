@@ -2,7 +2,7 @@
 import { formatUtc } from "../../lib/util.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
-import { askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
+import { askAndPrint, askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
 
 interface Session {
   readonly id: string;
@@ -20,24 +20,17 @@ export async function sessions(context: CommandContext): Promise<number> {
   throw new UsageError('"sessions" takes: list, or revoke ID');
 }
 
-async function list(context: CommandContext): Promise<number> {
-  const answer = await askLauncher<{ sessions: Session[] }>(context, "GET", "sessions");
-  if (!answer) return reportNotRunning(context);
-  if (answer.status !== 200) return reportRejected(context, answer.body);
-  if (context.json) {
-    printJson(context, answer.body);
-    return exitCodes.done;
-  }
-  for (const { id, createdAt, lastUsedAt, address, userAgent } of answer.body.sessions) {
-    const browser = sanitizeLine(userAgent).slice(0, 120);
-    context.out(
-      `${id}  since ${formatUtc(createdAt)}  ` +
-        `used ${formatUtc(lastUsedAt)}  ${address}  ${browser}\n`,
-    );
-  }
-  if (answer.body.sessions.length === 0) context.say("no browser is signed in\n");
-  return exitCodes.done;
-}
+const list = (context: CommandContext): Promise<number> =>
+  askAndPrint<{ sessions: Session[] }>(context, ["GET", "sessions"], (body) => {
+    for (const { id, createdAt, lastUsedAt, address, userAgent } of body.sessions) {
+      const browser = sanitizeLine(userAgent).slice(0, 120);
+      context.out(
+        `${id}  since ${formatUtc(createdAt)}  ` +
+          `used ${formatUtc(lastUsedAt)}  ${address}  ${browser}\n`,
+      );
+    }
+    if (body.sessions.length === 0) context.say("no browser is signed in\n");
+  });
 
 async function revoke(context: CommandContext, id: string): Promise<number> {
   const answer = await askLauncher(context, "DELETE", `sessions/${id}`);

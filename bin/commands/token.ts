@@ -1,11 +1,13 @@
 // `doorward token`: shows, stores and rotates tokens.
-import { codeOf } from "../../kernel/index.ts";
+import { codeOf, didYouMean } from "../../kernel/index.ts";
 import type { TokenRow } from "../../plugins/dashboard/index.ts";
-import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
+import { type CommandContext, exitCodes, printJson, UsageError } from "./command.ts";
 import { askLauncher, reportRejected } from "./control-client.ts";
-import { offlineTokens, type OfflineTokens } from "./offline-tokens.ts";
 import { readSecret } from "./prompt.ts";
-import { hintForUnknown } from "./token-names.ts";
+import { join } from "node:path";
+import { readJson } from "../../lib/files/index.ts";
+import { isObject } from "../../lib/util.ts";
+import { randomBytes } from "node:crypto";
 
 /** Accepts any name, since channels of plugins have tokens of their own. */
 const isName = (word: string): boolean => /^[a-z][a-z0-9_]*$/.test(word);
@@ -161,3 +163,78 @@ const actions: Readonly<Record<string, Action>> = {
   set,
   rotate: (context, name, offline) => replace(context, name, undefined, offline),
 };
+
+const ownNames = ["launcher", "pico", "metrics", "pico_client", "openai", "ai_sdk", "ag_ui"];
+
+/** Names of tokens that Doorward, or a channel in `config.json`, uses. */
+async function knownNames(home: string): Promise<ReadonlySet<string>> {
+  const channels = (await readJson(join(home, "config.json")))?.value["channels"];
+  return new Set([...ownNames, ...(isObject(channels) ? Object.keys(channels) : [])]);
+}
+
+/**
+ * Looks for the known name that the user probably meant.
+ *
+ * @returns Undefined for a known name; for an unknown one ` Did you mean "…"?`, or an empty string
+ *   if no known name is close.
+ */
+async function hintForUnknown({ home }: CommandContext, name: string): Promise<string | undefined> {
+  const known = await knownNames(home);
+  return known.has(name) ? undefined : didYouMean(name, known);
+}
+
+/** Access to the tokens in the files of a home. */
+interface OfflineTokens {
+  show(name: string): Promise<ShownToken | undefined>;
+  describe(names?: readonly string[]): Promise<TokenRow[]>;
+  /** Stores `value`, or a generated one. Rejects `token_managed_by_env`, `weak_token`,
+   *  `store_unavailable`. */
+  replace(name: string, value: string | undefined): Promise<ShownToken>;
+}
+
+/** Tokens that many homes do not have. */
+const optionalTokens = ["pico_client", "openai", "ai_sdk", "ag_ui"];
+
+async function offlineTokens({ home, env }: CommandContext): Promise<OfflineTokens> {
+  const { tokenWarning, files, generateToken, tokenErrors, weakTokenReason } =
+    await import("../../plugins/token-store/index.ts");
+  const form = files({ home, env });
+  const places = async (name: string) => (await form.places?.(name)) ?? [];
+
+  async function describeOne(name: string): Promise<TokenRow[]> {
+    const [own, ...others] = await places(name);
+    const variable = form.variable?.(name);
+    if (!own && optionalTokens.includes(name)) return [];
+    const doubt = own && tokenWarning(name, own.value);
+    return [
+      {
+        name,
+        source: own?.source ?? "none",
+        managedByEnv: own?.source === "env",
+        ...(variable === undefined ? {} : { variable }),
+        ...(own?.changedAt === undefined ? {} : { changedAt: own.changedAt }),
+        ...(doubt ? { concern: doubt } : {}),
+        others: others.map(({ source, value }) => ({ source, same: value === own?.value })),
+      },
+    ];
+  }
+
+  return {
+    async show(name) {
+      const [own] = await places(name);
+      return own && { name, token: own.value, source: own.source };
+    },
+    describe: async (names = ["launcher", "pico", ...optionalTokens]) =>
+      (await Promise.all(names.map(describeOne))).flat(),
+    async replace(name, value) {
+      const [own] = await places(name);
+      if (own?.source === "env")
+        throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");
+      const next = value ?? generateToken(name, randomBytes);
+      const weak = weakTokenReason(next);
+      if (weak) throw tokenErrors.weak_token(weak);
+      await form.write(name, next, { setupPending: false });
+      return { name, token: next, source: form.label?.(name) ?? "config" };
+    },
+  };
+}

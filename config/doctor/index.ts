@@ -2,16 +2,20 @@
  * launcher adds its own state. */
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { channelChecks, rejectedConnectionChecks } from "./channel.ts";
-import { environmentChecks } from "./environment.ts";
 import { fileChecks } from "./files.ts";
-import { foreignChecks } from "./foreign.ts";
 import { networkChecks } from "./network.ts";
 import { pluginChecks, programChecks } from "./plugins.ts";
-import { protocolChecks } from "./protocols.ts";
-import { collectSurvey, type DoctorOptions, type Survey } from "./survey.ts";
+import {
+  collectSurvey,
+  createCheck,
+  describeTokenSource,
+  type DoctorOptions,
+  type Survey,
+} from "./survey.ts";
 import { otherChannelChecks, storeChecks } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
 import { versionChecks } from "./version.ts";
+import { envFileMarks } from "../load/env-file-marks.ts";
 
 export type { CheckView } from "../../plugins/dashboard/index.ts";
 
@@ -53,4 +57,40 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     }
   }
   return results;
+}
+
+/** Names variables that an env file gave quotation marks or a comment. */
+function environmentChecks({ env, prefix }: Survey): CheckView[] {
+  const found = envFileMarks(env, prefix.toLowerCase());
+  if (found.length === 0) return [];
+  const own = createCheck("environment-values", "Values of environment variables");
+  const reason = found
+    .map((text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`)
+    .join(" ");
+  return [own.warning(reason, "write NAME=value in the env file, without quotes, and restart")];
+}
+
+/** Lists the settings of PicoClaw in files and environment, with what to write instead. */
+function foreignChecks({ foreign }: Survey): CheckView[] {
+  if (foreign.length === 0) return [];
+  const own = createCheck("foreign-settings", "Settings of PicoClaw");
+  return [
+    own.warning(
+      foreign.join(" "),
+      "use the named settings of Doorward instead; you can leave the others, they are ignored",
+    ),
+  ];
+}
+
+/** One check for each protocol that is on. Needs a running launcher. */
+function protocolChecks({ running }: Survey): CheckView[] {
+  const enabled = running?.protocols.filter((protocol) => protocol.enabled) ?? [];
+  return enabled.map(({ name, title, url }) => {
+    const own = createCheck(`protocol-${name}`, title);
+    const source = running?.tokens.find((token) => token.name === name)?.source ?? "none";
+    const fix = `doorward token rotate ${name}`;
+    if (source === "none") return own.failed("It is on and has no token.", fix);
+    const where = url === undefined ? "" : ` Clients use the base URL ${url}.`;
+    return own.ok(`It is on.${where} Its token comes from ${describeTokenSource(name, source)}.`);
+  });
 }
