@@ -113,12 +113,12 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
       ways: context.site.tokenHints(),
       ...details,
     };
-    return reply.header("cache-control", "no-store").send(body);
+    return reply.send(body);
   });
   for (const path of ["/healthz", "/readyz"])
     app.get(path, { config: { access: "anywhere" } }, (request, reply) => {
       const problem = healthProblem(context, path);
-      if (!problem) return reply.header("cache-control", "no-store").send({ status: "ok" });
+      if (!problem) return reply.send({ status: "ok" });
       const error = refuse("unavailable", { ...problem, retryAfterSeconds: 1 });
       return sendError(context.site, request, reply, error);
     });

@@ -13,11 +13,7 @@ export function sendRedirect(
   status: 301 | 302 | 303,
   path: string,
 ): FastifyReply {
-  return reply
-    .code(status)
-    .header("cache-control", "no-store")
-    .header("location", site.url(path))
-    .send();
+  return reply.code(status).header("location", site.url(path)).send();
 }
 
 /** @returns The facts of a page that follow from the site and the cookies of the browser. */
@@ -36,11 +32,7 @@ const themeOf = (cookie: string | undefined): Theme =>
   cookie === "light" || cookie === "dark" ? cookie : "system";
 
 export function sendPage(reply: FastifyReply, status: number, document: string): FastifyReply {
-  return reply
-    .code(status)
-    .header("cache-control", "no-store")
-    .type("text/html; charset=utf-8")
-    .send(document);
+  return reply.code(status).type("text/html; charset=utf-8").send(document);
 }
 
 /** True for a browser that navigates to a page; false for scripts and programs. */

@@ -1,6 +1,5 @@
 /** Endpoints for channels and their connections. @module */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { maxBodyBytes } from "../request.ts";
 import { otherChannels } from "./attached-channels.ts";
 import { sectionsOf } from "./settings.ts";
 import { channelOf } from "./status.ts";
@@ -56,7 +55,7 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
     const channels: ChannelsView["channels"] = pico ? [{ name: "pico", ...pico }] : [];
     const others = otherChannels(context.services);
     const view: ChannelsView = { channels, ...(others.length > 0 && { others }) };
-    return reply.header("cache-control", "no-store").send(view);
+    return reply.send(view);
   });
 
   app.get("/api/connections", async (request, reply) => {
@@ -69,7 +68,7 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
       total: found.length,
       connections: await withTitles(context.services, found.slice(offset, offset + limit)),
     };
-    return reply.header("cache-control", "no-store").send(page);
+    return reply.send(page);
   });
 
   app.delete<{ Params: { id: string } }>("/api/connections/:id", (request, reply) => {
@@ -78,17 +77,17 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
         message: "No connection has this id; it may be closed already.",
       });
     }
-    return reply.header("cache-control", "no-store").send({ status: "ok" });
+    return reply.send({ status: "ok" });
   });
 
   let busy = false;
-  app.post("/api/channels/pico/try", { bodyLimit: maxBodyBytes }, async (_request, reply) => {
+  app.post("/api/channels/pico/try", async (_request, reply) => {
     requireChannel(context.services);
     if (busy) throw refuse("busy");
     busy = true;
     try {
       const results = await testChannel(context, context.services.tokenSecrets.reveal("pico"));
-      return await reply.header("cache-control", "no-store").send({ results } satisfies TestView);
+      return await reply.send({ results } satisfies TestView);
     } finally {
       busy = false;
     }

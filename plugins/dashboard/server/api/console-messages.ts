@@ -74,13 +74,13 @@ export function consoleMessageRoutes(app: FastifyInstance, context: DashboardCon
     { bodyLimit: maxMessageBytes },
     async (request, reply) => {
       const target = await targetOf(context, request as WithId);
-      return reply.header("cache-control", "no-store").send(await send(target, request));
+      return reply.send(await send(target, request));
     },
   );
 
   app.post("/api/conversations/:id/stop", async (request, reply) => {
     const { channels, to } = await targetOf(context, request as WithId);
     const stopped = await channels.stop(to, undefined, { id: "owner" });
-    return reply.header("cache-control", "no-store").send({ stopped } satisfies StoppedView);
+    return reply.send({ stopped } satisfies StoppedView);
   });
 }

@@ -1,6 +1,6 @@
 /** Endpoints that list, read, search, rename, export and delete conversations. @module */
 import { Readable } from "node:stream";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Clock } from "../../../../kernel/index.ts";
 import type { Conversations } from "../../../conversations/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
@@ -76,9 +76,6 @@ export function idOf({ params }: WithId): string {
   throw refuse("not_found", { message: "There is no conversation with this id." });
 }
 
-const sendUncached = (reply: FastifyReply, body: object): FastifyReply =>
-  reply.header("cache-control", "no-store").send(body);
-
 /** @returns One page of the list, with the channels that it lacks. */
 export function listView(
   services: ServiceContext,
@@ -104,13 +101,13 @@ export function conversationRoutes(app: FastifyInstance, context: DashboardConte
     };
     const { items, ...page } = await list();
     const view = listView(context.services, items, page);
-    return sendUncached(reply, view);
+    return reply.send(view);
   });
 
   app.get("/api/conversations/search", async (request, reply) => {
     const { q, ...options } = parseQuery(searchQuery, request);
     const hits = await history().search(q, options);
-    return sendUncached(reply, { hits } satisfies SearchView);
+    return reply.send({ hits } satisfies SearchView);
   });
 
   app.get("/api/conversations/:id", async (request: WithId, reply) => {
@@ -120,13 +117,13 @@ export function conversationRoutes(app: FastifyInstance, context: DashboardConte
     const { items, ...page } = await history().read(id, query);
     const access = consoleAccess(context.services, conversation);
     const view: ConversationView = { conversation, turns: items, ...page, ...access };
-    return sendUncached(reply, view);
+    return reply.send(view);
   });
 
   app.patch("/api/conversations/:id", { bodyLimit: maxFormBytes }, async (request, reply) => {
     const id = idOf(request as WithId);
     await history().rename(id, parseBody(renameBody, request).title);
-    return sendUncached(reply, { conversation: await history().get(id) });
+    return reply.send({ conversation: await history().get(id) });
   });
 
   app.delete("/api/conversations/:id", async (request: WithId, reply) => {
@@ -134,7 +131,7 @@ export function conversationRoutes(app: FastifyInstance, context: DashboardConte
     await history().get(id);
     await history().forget(id);
     context.runtime.log.info({ conversation: id }, "a conversation was deleted on the dashboard");
-    return sendUncached(reply, { status: "ok" });
+    return reply.send({ status: "ok" });
   });
 
   exportRoute(app, context);
@@ -155,7 +152,6 @@ function exportRoute(app: FastifyInstance, context: DashboardContext): void {
       const [type, extension] =
         format === "json" ? ["application/json", "json"] : ["text/markdown", "md"];
       return reply
-        .header("cache-control", "no-store")
         .header("content-disposition", `attachment; filename="conversation-${id}.${extension}"`)
         .type(`${type}; charset=utf-8`)
         .send(Readable.from(document));

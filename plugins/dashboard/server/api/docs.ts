@@ -40,10 +40,7 @@ export function docsRoutes(app: FastifyInstance, context: DashboardContext): voi
     show(request, reply, request.params.name),
   );
   app.get("/docs/search.json", async (_request, reply) =>
-    reply
-      .header("cache-control", "no-store")
-      .type("application/json; charset=utf-8")
-      .send(await readText("search")),
+    reply.type("application/json; charset=utf-8").send(await readText("search")),
   );
 }
 

@@ -9,8 +9,7 @@ import type { TokenStoreEvents } from "../../../token-store/index.ts";
 import type { DashboardEvents, LogSource } from "../service.ts";
 import type { ActivityLog } from "./activity.ts";
 import type { FeedEventName, FeedEvents } from "../../shared/feed-views.ts";
-import { TrafficRate, type Traffic } from "./traffic-rate.ts";
-import { logLevels, type LogLevel, type LogLineView } from "../../shared/views.ts";
+import { type LogLevel, logLevels, type LogLineView } from "../../shared/views.ts";
 
 /** Entries kept for streams that reconnect: this many events, and this many log lines. */
 const maxHistory = 1_000;
@@ -19,34 +18,12 @@ const maxHistory = 1_000;
 const formatEvent = (name: string, data: object, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** Formats its text on first use: usually no stream is open. */
-class FeedEntry {
+interface FeedEntry {
   readonly number: number;
   /** Level of a log line; undefined for events. */
   readonly level: LogLevel | undefined;
-  private formatted: string | undefined;
-  private readonly name: string;
-  private readonly data: object;
-  private readonly epoch: string;
-
-  constructor(
-    number: number,
-    level: LogLevel | undefined,
-    name: string,
-    data: object,
-    epoch: string,
-  ) {
-    this.number = number;
-    this.level = level;
-    this.name = name;
-    this.data = data;
-    this.epoch = epoch;
-  }
-
   /** The event in the format of Server-Sent Events. */
-  get text(): string {
-    return (this.formatted ??= formatEvent(this.name, this.data, `${this.epoch}-${this.number}`));
-  }
+  readonly text: string;
 }
 
 /** The newest events and log lines, numbered. */
@@ -82,7 +59,7 @@ class EventHistory {
 
   add(name: FeedEventName, data: object, level?: LogLevel): FeedEntry {
     this.number += 1;
-    const entry = new FeedEntry(this.number, level, name, data, this.epoch);
+    const entry = { number: this.number, level, text: formatEvent(name, data, this.lastId()) };
     const list = level === undefined ? this.events : this.lines;
     list.push(entry);
     if (list.length > maxHistory) list.shift();
@@ -348,4 +325,54 @@ export function publishEvents(
   on("settings:rejected", ({ section, message }) =>
     feed.publish("settings", { at: at(), section, rejected: message }),
   );
+}
+
+/**
+ * Longest time between two `rate` events. They also serve as keep-alive, and tell pages to refresh
+ * values that change without an event.
+ */
+const rateIntervalS = 15;
+
+/** `in` and `out` count messages since startup. */
+interface Traffic {
+  readonly in: number;
+  readonly out: number;
+  readonly connections: number;
+  readonly queuedBytes: number;
+}
+
+/** Call `next` once per second. */
+class TrafficRate {
+  private readonly traffic: () => Traffic;
+  private last: Traffic;
+  private lastRate = "";
+  private seconds = 0;
+
+  constructor(traffic: () => Traffic) {
+    this.traffic = traffic;
+    this.last = traffic();
+  }
+
+  /** Counts messages from now on. */
+  restart(): void {
+    this.last = this.traffic();
+  }
+
+  /** Makes `next` return the rate even if it has not changed. */
+  repeat(): void {
+    this.lastRate = "";
+  }
+
+  /** @returns The messages of the last second; undefined if there is nothing to report. */
+  next(): Traffic | undefined {
+    this.seconds += 1;
+    const now = this.traffic();
+    const rate = { ...now, in: now.in - this.last.in, out: now.out - this.last.out };
+    this.last = now;
+    const text = JSON.stringify(rate);
+    const isDue =
+      text !== this.lastRate || rate.in + rate.out > 0 || this.seconds % rateIntervalS === 0;
+    this.lastRate = text;
+    return isDue ? rate : undefined;
+  }
 }

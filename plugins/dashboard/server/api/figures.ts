@@ -180,7 +180,5 @@ function quantile(sorted: readonly number[], part: number): number {
 
 /** Adds `GET /api/figures`. */
 export function figuresRoute(app: FastifyInstance, context: DashboardContext): void {
-  app.get("/api/figures", (_request, reply) =>
-    reply.header("cache-control", "no-store").send(context.observers.figures.view()),
-  );
+  app.get("/api/figures", (_request, reply) => reply.send(context.observers.figures.view()));
 }

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { explainOrigin, explainPage } from "../auth/page-sign-in.ts";
 import type { DashboardContext } from "../context.ts";
-import { maxBodyBytes, requestState } from "../request.ts";
+import { requestState } from "../request.ts";
 import { toRejectedConnection } from "../../shared/rejections.ts";
 import type { HandshakeView, RejectionView } from "../../shared/views.ts";
 
@@ -30,9 +30,8 @@ export function recentRejection(
  * remembers, so the next handshake of the page may succeed. The response is then empty.
  */
 export function handshakeRoute(app: FastifyInstance, context: DashboardContext): void {
-  app.post("/api/handshake", { bodyLimit: maxBodyBytes }, (request, reply) => {
+  app.post("/api/handshake", (request, reply) => {
     const { peer } = requestState(request);
-    void reply.header("cache-control", "no-store");
     const why = explainPage(context, request.raw, peer);
     if (why !== undefined)
       return reply.send({ code: "sign_in_rejected", why } satisfies HandshakeView);

@@ -6,7 +6,7 @@
  */
 import type { FastifyInstance } from "fastify";
 import type { DashboardContext } from "../context.ts";
-import { maxBodyBytes, requestState } from "../request.ts";
+import { parseQuery, requestsQuery, requestState } from "../request.ts";
 import { askRoutes } from "./ask.ts";
 import { connectionRoutes } from "./connections.ts";
 import { consoleMessageRoutes } from "./console-messages.ts";
@@ -15,14 +15,14 @@ import { handshakeRoute } from "./handshake.ts";
 import { eventRoutes } from "./events.ts";
 import { figuresRoute } from "./figures.ts";
 import { questionRoutes } from "./questions.ts";
-import { requestRoutes } from "./requests.ts";
 import { logRoutes } from "./log.ts";
 import { mediaRoutes } from "./media.ts";
-import { programRoutes } from "./program.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { settingsRoutes } from "./settings.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { unblockRoute } from "./unblock.ts";
+import { refuse } from "../errors.ts";
+import type { RequestsView } from "../../shared/conversation-views.ts";
 
 /**
  * Adds `POST /api/signin-links`, which creates a one-time link for another browser, and
@@ -32,14 +32,14 @@ import { unblockRoute } from "./unblock.ts";
  * Bearer has no such dependency.
  */
 function linkRoutes(app: FastifyInstance, context: DashboardContext): void {
-  app.post("/api/signin-links", { bodyLimit: maxBodyBytes }, (request, reply) => {
+  app.post("/api/signin-links", (request, reply) => {
     const { peer, session } = requestState(request);
     const { link, expiresAt } = context.auth.signInLinks.mint(
       context.auth.tokens.info("launcher").version,
       session,
     );
     const origin = `${peer.secure ? "https" : "http"}://${peer.host}`;
-    return reply.header("cache-control", "no-store").send({
+    return reply.send({
       url: `${origin}${context.site.url(`/login?link=${link}`)}`,
       expiresAt: new Date(expiresAt).toISOString(),
       ...(session && { endsAt: new Date(session.expiresAt).toISOString() }),
@@ -47,7 +47,7 @@ function linkRoutes(app: FastifyInstance, context: DashboardContext): void {
   });
   app.delete("/api/signin-links", (request, reply) => {
     context.auth.signInLinks.cancel(requestState(request).session);
-    return reply.header("cache-control", "no-store").send({ status: "ok" });
+    return reply.send({ status: "ok" });
   });
 }
 
@@ -69,4 +69,32 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   eventRoutes(app, context);
   figuresRoute(app, context);
   requestRoutes(app, context);
+}
+
+/** Adds `POST /api/program/restart`. */
+function programRoutes(app: FastifyInstance, { services }: DashboardContext): void {
+  app.post("/api/program/restart", (_request, reply) => {
+    if (!services.program)
+      throw refuse("not_found", { message: "The application is not a program." });
+    if (!services.program.restart())
+      throw refuse("busy", { message: "The program is already ending." });
+    return reply.send({ status: "ok" });
+  });
+}
+
+/** Adds `GET /api/requests`. */
+function requestRoutes(app: FastifyInstance, context: DashboardContext): void {
+  app.get("/api/requests", (request, reply) => {
+    const { session, id } = parseQuery(requestsQuery, request);
+    const times = context.services.channels?.times() ?? [];
+    const requests = times
+      .filter((one) => session === undefined || one.session === session)
+      .filter((one) => id === undefined || one.id === id)
+      .toReversed()
+      .map(({ protocol, ...one }) => ({
+        ...one,
+        ...(protocol !== undefined && { door: protocol }),
+      }));
+    return reply.send({ requests } satisfies RequestsView);
+  });
 }

@@ -1,7 +1,7 @@
 /** Endpoints for the log and the doctor checks. @module */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { maxBodyBytes, doctorBody, parseBody, requestState } from "../request.ts";
+import { doctorBody, parseBody, requestState } from "../request.ts";
 import { type DashboardContext, type ObserverContext } from "../context.ts";
 import { refuse } from "../errors.ts";
 import type { ForwardedInfo, LogSource } from "../service.ts";
@@ -40,18 +40,17 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
       text: text.slice(0, 200),
       limit: Math.min(Number(limit), maxLines),
     });
-    return reply.header("cache-control", "no-store").send(await read);
+    return reply.send(await read);
   });
 
   app.get("/api/log/download", (_request, reply) =>
     reply
-      .header("cache-control", "no-store")
       .header("content-disposition", 'attachment; filename="launcher.log"')
       .type("text/plain; charset=utf-8")
       .send(Readable.from(requireLogSource(context.observers).lines())),
   );
 
-  app.post("/api/doctor", { bodyLimit: maxBodyBytes }, async (request, reply) => {
+  app.post("/api/doctor", async (request, reply) => {
     if (!context.observers.doctor)
       throw refuse("not_found", { message: "This deployment has no doctor checks." });
     const { upgrade } = parseBody(doctorBody, request) ?? {};
@@ -61,7 +60,7 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
       upgrade,
       rejection: rejection && { code: rejection.code, ...toRejectedConnection(rejection) },
     });
-    return reply.header("cache-control", "no-store").send({ checks } satisfies DoctorView);
+    return reply.send({ checks } satisfies DoctorView);
   });
 }
 

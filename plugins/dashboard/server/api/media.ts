@@ -30,7 +30,7 @@ export function mediaRoutes(app: FastifyInstance, context: DashboardContext): vo
     const { session } = parseQuery(fileQuery, request);
     const files = await media.list({ channel, session });
     const view: FilesView = { files: files.map((file) => media.view(file, url(file.id))) };
-    return reply.header("cache-control", "no-store").send(view);
+    return reply.send(view);
   });
 
   app.get("/api/media/:id", async (request: WithId, reply) => {
@@ -54,7 +54,7 @@ function uploadRoute(app: FastifyInstance, context: DashboardContext, media: Med
         isCurrent: () => isLiveOwner(context.auth, request),
       });
       const url = context.site.url(`/api/media/${file.id}`);
-      return reply.code(201).header("cache-control", "no-store").send(media.view(file, url));
+      return reply.code(201).send(media.view(file, url));
     } catch (error) {
       // The rest of the body would have to be read before the next request.
       if (!request.raw.complete) void reply.header("connection", "close");

@@ -1,12 +1,11 @@
 /** Serves the pages for signed-in browsers. @module */
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { requireOwner } from "../auth/guard.ts";
 import { signInByQuery, tokenFromQuery } from "../auth/sign-in.ts";
 import { consolePage } from "./console-page.ts";
-import type { DashboardContext } from "../context.ts";
+import type { DashboardContext, ServiceContext } from "../context.ts";
 import { sendRedirect } from "../reply.ts";
 import { cookieValues, requestState } from "../request.ts";
-import { chatData } from "./chat.ts";
 import { newestConnections } from "./connections.ts";
 import { questionsView } from "./questions.ts";
 import { protocolViews } from "./protocols.ts";
@@ -14,6 +13,10 @@ import { sessionList } from "./sessions.ts";
 import { sectionsOf, settingsView } from "./settings.ts";
 import { channelOf, hasGreeted, statusOf } from "./status.ts";
 import { tokensView } from "./tokens.ts";
+import type { ChatData } from "../../pages/render.tsx";
+import { channelProblemOf } from "../../shared/channel-problem.ts";
+import type { ConversationsView } from "../../shared/conversation-views.ts";
+import { listView } from "./conversations.ts";
 
 /** Old address of a page -> its new one. */
 const movedPages: Readonly<Record<string, string>> = {
@@ -150,4 +153,46 @@ function homeRoute(app: FastifyInstance, context: DashboardContext): void {
       return sendRedirect(context.site, reply, 303, homeOf(context));
     },
   );
+}
+
+/** @returns What the chat shows before its first request. */
+async function chatData(context: DashboardContext, request: FastifyRequest): Promise<ChatData> {
+  const { services } = context;
+  const { media, program } = services;
+  const [list, sections] = await Promise.all([newest(services), sectionsOf(services)]);
+  const channelProblem = channelProblemOf(channelOf(context, request, sections));
+  const name = applicationName(services);
+  const suggestions = services.channels?.suggestions();
+  return {
+    ...(name !== undefined && { name }),
+    ...(list && { list }),
+    ...(channelProblem && { channelProblem }),
+    ...(media && { maxFileBytes: media.maxFileBytes() }),
+    ...(suggestions && { suggestions }),
+    ...(program && program.status().state !== "running" && { isApplicationDown: true }),
+  };
+}
+
+/** @returns Undefined without a store, or while it is away; the page then asks again. */
+async function newest(services: ServiceContext): Promise<ConversationsView | undefined> {
+  const { conversations } = services;
+  if (!conversations) return undefined;
+  try {
+    const { items, ...page } = await conversations.list();
+    return listView(services, items, page);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Names a program by its file, for example `agent` for `python3 agent.py`.
+ *
+ * @returns Undefined for applications of a host, which have no name.
+ */
+function applicationName({ program }: ServiceContext): string | undefined {
+  const words = program?.status().command.split(/\s+/) ?? [];
+  const file = words.findLast((word) => /^[^-].*\.\w+$/.test(word)) ?? words[0] ?? "";
+  const name = file.replace(/^.*[\\/]/, "").replace(/\.\w+$/, "");
+  return /^[\w.-]{1,40}$/.test(name) ? name : undefined;
 }

@@ -83,7 +83,7 @@ export function questionRoutes(app: FastifyInstance, context: DashboardContext):
   app.get("/api/questions", (request, reply) => {
     const { session } = parseQuery(questionsQuery, request);
     const filter = session === undefined ? {} : { session };
-    return reply.header("cache-control", "no-store").send(questionsView(context.services, filter));
+    return reply.send(questionsView(context.services, filter));
   });
 
   app.post("/api/questions/:id", { bodyLimit: maxAnswerBytes }, async (request, reply) => {
@@ -92,6 +92,6 @@ export function questionRoutes(app: FastifyInstance, context: DashboardContext):
     const via = "dashboard";
     const given = { channel, session, id, answer, via } as const;
     const { status, body } = toAnswered(await answerQuestion(context.services, given));
-    return reply.code(status).header("cache-control", "no-store").send(body);
+    return reply.code(status).send(body);
   });
 }

@@ -58,9 +58,7 @@ async function requireToken(context: DashboardContext, request: FastifyRequest):
 /** Adds `GET /api/sessions`, `DELETE /api/sessions/:id` and `DELETE /api/sessions`. */
 export function sessionRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/sessions", (request, reply) =>
-    reply
-      .header("cache-control", "no-store")
-      .send({ sessions: sessionList(context.auth, requestState(request).session) }),
+    reply.send({ sessions: sessionList(context.auth, requestState(request).session) }),
   );
   app.delete<{ Params: { id: string } }>("/api/sessions/:id", async (request, reply) => {
     const { id } = request.params;
@@ -68,7 +66,7 @@ export function sessionRoutes(app: FastifyInstance, context: DashboardContext): 
     if (sessionNamed(context.auth, id) !== current) await requireToken(context, request);
     if (revokeSession(context.auth, id) === current) clearSession(context, request, reply);
     await context.auth.keeper.settled();
-    return reply.header("cache-control", "no-store").send({ status: "ok" });
+    return reply.send({ status: "ok" });
   });
   app.delete("/api/sessions", async (request, reply) => {
     await requireToken(context, request);
@@ -76,6 +74,6 @@ export function sessionRoutes(app: FastifyInstance, context: DashboardContext): 
     const others = context.auth.sessions.all().filter((session) => session !== current);
     for (const session of others) context.auth.sessions.end(session, "revoked");
     await context.auth.keeper.settled();
-    return reply.header("cache-control", "no-store").send({ ended: others.length });
+    return reply.send({ ended: others.length });
   });
 }

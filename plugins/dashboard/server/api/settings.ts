@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { codeOf } from "../../../../kernel/index.ts";
 import type { Settings, SettingsSection } from "../../../settings/index.ts";
 import { verifyToken, toForbidden, requireTokenConfirmation } from "../auth/credentials.ts";
-import { maxBodyBytes, parseBody, settingsBody, requestState } from "../request.ts";
+import { parseBody, settingsBody, requestState } from "../request.ts";
 import { guardedFields, originOf } from "../../shared/token-rules.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import { refuse, type HttpError } from "../errors.ts";
@@ -70,14 +70,10 @@ export async function settingsView({
  * `current` or `token` if the change needs a confirmation.
  */
 export function settingsRoutes(app: FastifyInstance, context: DashboardContext): void {
-  app.get("/api/settings", async (_request, reply) =>
-    reply.header("cache-control", "no-store").send(await settingsView(context)),
-  );
+  app.get("/api/settings", async (_request, reply) => reply.send(await settingsView(context)));
   for (const [path, section] of Object.entries(sectionPaths)) {
-    app.put(path, { bodyLimit: maxBodyBytes }, async (request, reply) =>
-      reply
-        .header("cache-control", "no-store")
-        .send(await changeSettings(context, request, section)),
+    app.put(path, async (request, reply) =>
+      reply.send(await changeSettings(context, request, section)),
     );
   }
 }

@@ -147,9 +147,7 @@ const chartMinutes = 10;
 
 /** Adds `GET /api/status`. */
 export function statusRoute(app: FastifyInstance, context: DashboardContext): void {
-  app.get("/api/status", async (request, reply) =>
-    reply.header("cache-control", "no-store").send(await statusOf(context, request)),
-  );
+  app.get("/api/status", async (request, reply) => reply.send(await statusOf(context, request)));
 }
 
 /** @returns The content of the overview. */

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { codeOf } from "../../../../kernel/index.ts";
 import type { TokenInfo } from "../../../token-store/index.ts";
 import { signIn } from "../auth/cookies.ts";
-import { maxBodyBytes, parseBody, revealBody, rotateBody, requestState } from "../request.ts";
+import { parseBody, revealBody, rotateBody, requestState } from "../request.ts";
 import { type AuthContext, type DashboardContext } from "../context.ts";
 import { refuse } from "../errors.ts";
 import { requireTokenConfirmation } from "../auth/credentials.ts";
@@ -83,11 +83,9 @@ export function requireClaimedToken({ tokens }: AuthContext, name: string): Toke
 
 /** Adds `GET /api/tokens`, `POST /api/token/rotate` and `POST /api/token/reveal`. */
 export function tokenRoutes(app: FastifyInstance, context: DashboardContext): void {
-  app.get("/api/tokens", async (_request, reply) =>
-    reply.header("cache-control", "no-store").send(await tokensView(context.auth)),
-  );
+  app.get("/api/tokens", async (_request, reply) => reply.send(await tokensView(context.auth)));
 
-  app.post("/api/token/rotate", { bodyLimit: maxBodyBytes }, async (request, reply) => {
+  app.post("/api/token/rotate", async (request, reply) => {
     const { current, ...rotation } = parseBody(rotateBody, request);
     await requireTokenConfirmation(context, request, current);
     const { session } = requestState(request);
@@ -97,10 +95,10 @@ export function tokenRoutes(app: FastifyInstance, context: DashboardContext): vo
     const isRequester = rotation.which === "launcher" && session?.endedBy === "rotated";
     if (isRequester) await signIn(context, request, reply, { version, via: "form" });
     const view: RotatedView = { which: rotation.which, ...rotated };
-    return reply.header("cache-control", "no-store").send(view);
+    return reply.send(view);
   });
 
-  app.post("/api/token/reveal", { bodyLimit: maxBodyBytes }, async (request, reply) => {
+  app.post("/api/token/reveal", async (request, reply) => {
     const { which, current } = parseBody(revealBody, request);
     await requireTokenConfirmation(context, request, current);
     requireClaimedToken(context.auth, which);
@@ -110,6 +108,6 @@ export function tokenRoutes(app: FastifyInstance, context: DashboardContext): vo
       { name: which, ip: requestState(request).peer.address },
       `the ${which} token was shown in the dashboard`,
     );
-    return reply.header("cache-control", "no-store").send({ token });
+    return reply.send({ token });
   });
 }

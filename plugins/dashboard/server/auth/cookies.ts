@@ -134,7 +134,6 @@ export async function signIn(
   const signed = context.auth.signer.session.sign(`${secret}.${session.expiresAt}`);
   const seconds = Math.round((session.expiresAt - session.createdAt) / 1_000);
   setCookie(reply, cookieOptions(context, "session", peer), signed, seconds);
-  void reply.header("cache-control", "no-store");
   context.observers.activity.signedIn({
     at: session.createdAt,
     address: peer.address,

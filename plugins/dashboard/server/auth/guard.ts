@@ -154,7 +154,7 @@ function guard(context: DashboardContext, request: FastifyRequest, reply: Fastif
   const peer = context.http.peer(request.raw);
   const state: RequestState = { peer, session: undefined, bearer: undefined, nullForm: false };
   request.checked = state;
-  void reply.header("vary", "Accept, Sec-Fetch-Mode");
+  void reply.header("vary", "Accept, Sec-Fetch-Mode").header("cache-control", "no-store");
   if (!request.is404 && request.routeOptions.config.access === "anywhere") return;
 
   if (!hostIsAllowed(context, peer)) {

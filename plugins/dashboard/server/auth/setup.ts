@@ -105,7 +105,7 @@ function shownTokenRoute(app: FastifyInstance, context: DashboardContext): void 
         { name: "launcher", ip: requestState(request).peer.address },
         "the launcher token was shown during setup",
       );
-      return reply.header("cache-control", "no-store").send({ token });
+      return reply.send({ token });
     },
   );
 }

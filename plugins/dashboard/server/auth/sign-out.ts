@@ -43,7 +43,7 @@ export function signOutRoute(app: FastifyInstance, context: DashboardContext): v
       clearSession(context, request, reply);
       await context.auth.keeper.settled();
       if (isForm(request)) return sendRedirect(context.site, reply, 303, "/login");
-      return reply.header("cache-control", "no-store").send({ status: "ok" });
+      return reply.send({ status: "ok" });
     },
   );
   app.route({

@@ -4,22 +4,28 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { revokeSession, sessionList } from "../api/sessions.ts";
 import { requireClaimedToken, rotateToken, tokensView } from "../api/tokens.ts";
 import {
+  controlAnswerBody,
   controlStopBody,
   controlTokenBody,
-  controlUnblockBody,
   type ControlTokenBody,
+  controlUnblockBody,
+  conversationListQuery,
+  exportQuery,
+  parseValues,
+  searchQuery,
+  turnsQuery,
 } from "../request.ts";
-import { otherChannels } from "../api/attached-channels.ts";
+import { otherChannels, unkeptChannels } from "../api/attached-channels.ts";
 import { protocolStatus } from "../api/protocols.ts";
 import { sectionsOf } from "../api/settings.ts";
 import { fileWarnings } from "../api/status.ts";
-import { type DashboardContext } from "../context.ts";
+import type { DashboardContext } from "../context.ts";
 import { unblock } from "../api/unblock.ts";
-import { conversationHandlers } from "./conversations.ts";
-import { questionHandlers } from "./questions.ts";
-import { refuse, httpErrors } from "../errors.ts";
+import { httpErrors, refuse } from "../errors.ts";
 import { ownerLink } from "../auth/owner-links.ts";
 import { toHttpError } from "../reply.ts";
+import { exportDocument, requireConversations } from "../api/conversations.ts";
+import { answerQuestion, questionsView, requireChannels, toAnswered } from "../api/questions.ts";
 
 interface ControlRequest {
   /** Last segment of a path that ends in `:id`. */
@@ -27,6 +33,10 @@ interface ControlRequest {
   readonly query: URLSearchParams;
   readonly body: unknown;
 }
+
+/** @returns The parameters; a repeated one keeps its last value. */
+const valuesOf = ({ query }: ControlRequest): object => Object.fromEntries(query);
+
 type ControlHandler = (context: DashboardContext, input: ControlRequest) => unknown;
 
 /**
@@ -73,8 +83,51 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     questions: context.services.channels?.questionCounts().open ?? 0,
     refusedEdits: fileWarnings(await sectionsOf(context.services)).map(({ text }) => text),
   }),
-  ...conversationHandlers,
-  ...questionHandlers,
+  "GET /local/conversations": async ({ services }, request) => {
+    const store = requireConversations(services);
+    const page = await store.list(parseValues(conversationListQuery, valuesOf(request)));
+    const notKept = unkeptChannels(services);
+    return {
+      conversations: page.items,
+      ...(page.before !== undefined && { before: page.before }),
+      ...(notKept.length > 0 && { notKept }),
+    };
+  },
+  "GET /local/search": async ({ services }, request) => {
+    const { q, ...options } = parseValues(searchQuery, valuesOf(request));
+    return { hits: await requireConversations(services).search(q, options) };
+  },
+  "GET /local/conversations/:id": async ({ services }, request) => {
+    const store = requireConversations(services);
+    const conversation = await store.get(request.id);
+    const { items, ...page } = await store.read(
+      request.id,
+      parseValues(turnsQuery, valuesOf(request)),
+    );
+    return { conversation, turns: items, ...page };
+  },
+  /** The result is an `AsyncIterable` of text. */
+  "GET /local/conversations/:id/export": async ({ services }, request) => {
+    const { format } = parseValues(exportQuery, valuesOf(request));
+    return exportDocument(services, request.id, format);
+  },
+  "DELETE /local/conversations/:id": async ({ services, runtime }, { id }) => {
+    const store = requireConversations(services);
+    await store.get(id);
+    await store.forget(id);
+    runtime.log.info({ conversation: id }, "a conversation was deleted on the command line");
+    return { status: "ok", id };
+  },
+  "GET /local/questions": ({ services }) => questionsView(services),
+  /** The body says whether the answer counts; the status is 200 whatever it says. */
+  "POST /local/questions/:id": async ({ services }, { id, body }) => {
+    const { session, ...answer } = parseValues(controlAnswerBody, body ?? {});
+    const found = session === undefined ? undefined : { channel: "pico", session };
+    const address = found ?? requireChannels(services).findQuestion(id);
+    if (!address) return toAnswered({ status: "unknown" }).body;
+    const given = { ...address, id, answer, via: "cli" } as const;
+    return toAnswered(await answerQuestion(services, given)).body;
+  },
   "GET /local/tokens": ({ auth }) => tokensView(auth),
   "POST /local/token/show": (context, { body }) => {
     const { name, use = false } = tokenOf(body);

@@ -33,9 +33,6 @@ export function metricsRoute(app: FastifyInstance, context: DashboardContext): v
 
   app.get("/metrics", { config: { tokens: ["launcher", "metrics"] } }, async (_request, reply) => {
     const { contentType, text } = await (library ??= load());
-    return reply
-      .header("cache-control", "no-store")
-      .header("content-type", contentType)
-      .send(await text());
+    return reply.header("content-type", contentType).send(await text());
   });
 }
