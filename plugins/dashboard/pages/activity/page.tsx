@@ -1,6 +1,6 @@
 /** Activity page: the log with filter, levels, histogram and following. @module */
-import type { JSX, RefObject } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, JSX, RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { LogLevel } from "../../shared/views.ts";
 import { addShortcuts } from "../frame/shortcuts.ts";
 import { second, serverNow } from "../live/clock.ts";
@@ -9,8 +9,15 @@ import { Search } from "../parts/field.tsx";
 import { Empty, PageHead, Problem, Skeleton } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { formatCount } from "../../shared/format.ts";
-import { Chunk } from "./chunk.tsx";
-import { levelOrder, matches, searchText, withTerm } from "./filter.ts";
+import {
+  levelOrder,
+  type LogFilter,
+  matches,
+  parseFilter,
+  parseLevels,
+  searchText,
+  withTerm,
+} from "./filter.ts";
 import { Histogram, minuteLabel } from "./histogram.tsx";
 import { levelTones, Line, type LineActions } from "./line.tsx";
 import {
@@ -18,13 +25,10 @@ import {
   isInMinute,
   maxLines,
   minVirtualLines,
-  toChunks,
   type NumberedLine,
+  toChunks,
 } from "./lines.ts";
-import { useLog, type Log } from "./use-log.ts";
-import { addressQuery, useQuery, type ActivityData, type Query } from "./use-query.ts";
-
-export type { ActivityData } from "./use-query.ts";
+import { type Log, useLog } from "./use-log.ts";
 
 /** Scrolled further than this, the page no longer follows. */
 const followTolerancePx = 40;
@@ -296,4 +300,126 @@ function NoLines({ isFiltered, query }: { readonly isFiltered: boolean; readonly
       Older lines are in the download.
     </Empty>
   );
+}
+
+interface ChunkProps {
+  /** False draws the lines always. */
+  readonly isVirtual: boolean;
+  readonly count: number;
+  /** True if a line in it is open. It then stays, so that its content is not drawn again. */
+  readonly isKept: boolean;
+  readonly children: () => ComponentChildren;
+}
+
+/** Height of a closed line on a wide page. */
+const lineHeightPx = 31;
+/** Distance to the visible part at which lines are drawn. */
+const margin = "1200px 0px";
+
+function Chunk({ isVirtual, count, isKept, children }: ChunkProps): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const [isNear, setNear] = useState(!isVirtual);
+  const height = useRef(0);
+  useLayoutEffect(() => {
+    if (!isVirtual || !box.current) return undefined;
+    const observer = new IntersectionObserver(
+      ([entry]) => {
+        if (!entry) return;
+        if (!entry.isIntersecting) height.current = entry.boundingClientRect.height;
+        setNear(entry.isIntersecting);
+      },
+      { root: box.current.closest(".lines"), rootMargin: margin },
+    );
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, [isVirtual]);
+  const isDrawn = !isVirtual || isNear || isKept;
+  useLayoutEffect(() => {
+    const reserved = height.current || count * lineHeightPx;
+    box.current!.style.height = isDrawn ? "" : `${reserved}px`;
+  }, [isDrawn, count]);
+  return <div ref={box}>{isDrawn && children()}</div>;
+}
+
+/** Filter and opened line, as in the address. */
+export interface ActivityData {
+  readonly q?: string;
+  /** Levels with commas between them. */
+  readonly level?: string;
+  /** Id of the opened line. */
+  readonly line?: string;
+}
+
+const defaultLevels: readonly LogLevel[] = ["info", "warn", "error"];
+const typingMs = 200;
+
+/** The filter and its setters. */
+interface Query {
+  readonly text: string;
+  readonly filter: LogFilter;
+  /** The text as it was 200 ms ago, for requests. */
+  readonly settled: LogFilter;
+  readonly levels: readonly LogLevel[];
+  /** Start of the only minute to show. */
+  readonly minute: number | undefined;
+  readonly openLine: string;
+  setText(text: string): void;
+  toggleLevel(level: LogLevel): void;
+  setMinute(minute: number | undefined): void;
+  setOpenLine(id: string): void;
+  clear(): void;
+}
+
+function useQuery(data: ActivityData, path: string): Query {
+  const [text, setText] = useState(data.q ?? "");
+  const [settledText, setSettled] = useState(text);
+  const [levels, setLevels] = useState(parseLevels(data.level ?? null) ?? defaultLevels);
+  const [minute, setMinute] = useState<number>();
+  const [openLine, setOpenLine] = useState(data.line ?? "");
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), typingMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // The address is already right.
+    if (isFirst.current) return void (isFirst.current = false);
+    history.replaceState(null, "", path + addressQuery({ text, levels, openLine }));
+  }, [text, levels, openLine]);
+  return {
+    text,
+    filter: useMemo(() => parseFilter(text), [text]),
+    settled: useMemo(() => parseFilter(settledText), [settledText]),
+    levels,
+    minute,
+    openLine,
+    setText,
+    toggleLevel: (level) =>
+      setLevels((old) =>
+        old.includes(level) ? old.filter((other) => other !== level) : [...old, level],
+      ),
+    setMinute,
+    setOpenLine,
+    clear() {
+      setText("");
+      setLevels(defaultLevels);
+      setMinute(undefined);
+    },
+  };
+}
+
+/** The query of an address that shows the same. */
+function addressQuery({
+  text,
+  levels,
+  openLine,
+}: Pick<Query, "text" | "levels" | "openLine">): string {
+  const isDefault = [...levels].sort().join() === [...defaultLevels].sort().join();
+  const parameters = new URLSearchParams({
+    ...(text !== "" && { q: text }),
+    ...(!isDefault && { level: levels.length === 0 ? "none" : levels.join(",") }),
+    ...(openLine !== "" && { line: openLine }),
+  });
+  const query = String(parameters);
+  return query === "" ? "" : `?${query}`;
 }

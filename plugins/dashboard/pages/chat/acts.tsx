@@ -10,6 +10,7 @@ import { base } from "../live/base.ts";
 import { requestAsOwner } from "../live/owner.ts";
 import { Button } from "../parts/button.tsx";
 import { copyText } from "../parts/copy.tsx";
+import { FieldProblem } from "../parts/field.tsx";
 import type { Menu } from "../parts/menu.tsx";
 import { Modal } from "../parts/modal.tsx";
 import type { ConversationList } from "./state/list.ts";
@@ -197,9 +198,7 @@ function RenameForm({ store, id, title, close }: RenameProps): JSX.Element {
           <p class="hint" id="rename-hint">
             An empty title restores the first words of the conversation.
           </p>
-          <p class="problem" role="alert" hidden={problem === ""}>
-            {problem}
-          </p>
+          <FieldProblem text={problem} />
         </div>
         <footer>
           <Button onClick={close}>Cancel</Button>

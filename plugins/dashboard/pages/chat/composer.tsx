@@ -3,6 +3,7 @@ import type { JSX, RefObject } from "preact";
 import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { onDemand } from "../live/on-demand.ts";
 import { Button, IconButton } from "../parts/button.tsx";
+import { FieldProblem } from "../parts/field.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { acceptedTypes, readFiles } from "./files/attachments.ts";
 import { DropTarget, LongPaste } from "./files/drop-target.tsx";
@@ -239,9 +240,7 @@ export function Composer(props: ComposerProps): JSX.Element {
   return (
     <div class="composer">
       <form class="composer-in" onSubmit={onSubmit}>
-        <p class="problem" role="alert" hidden={problem === ""}>
-          {problem}
-        </p>
+        <FieldProblem text={problem} />
         {edited && <EditNote isKept={isInConversation(edited)} cancel={endEdit} />}
         {!isTextOnly && <DropTarget add={add} what={what} />}
         {uploads.isWaiting && <WaitNote cancel={uploads.cancel} />}

@@ -1,17 +1,17 @@
 /** Shown above a conversation without a connection. @module */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { second, serverNow } from "../live/clock.ts";
+import { useAct } from "../live/act.ts";
 import { requestAsOwner } from "../live/owner.ts";
-import { switchChannel } from "../overview/channel-switch.ts";
+import { switchChannel } from "../frame/channel-switch.ts";
 import { toast } from "../frame/toasts.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { useSite } from "../site.tsx";
 import type { StatusView } from "../../shared/views.ts";
-import { linkClosedMessage, linkRejectedMessage } from "../../shared/labels.ts";
 import type { Conversation } from "./state/conversation.ts";
 import type { LinkView } from "./state/transport.ts";
+import { lookUp } from "../../shared/look-up.ts";
 
 /** Tells what is wrong with the connection, and offers to connect now. */
 export function ConnectionBanner({ conversation }: { readonly conversation: Conversation }) {
@@ -40,12 +40,16 @@ export function ConnectionBanner({ conversation }: { readonly conversation: Conv
 
 /** Turns the channel on, and connects. */
 function TurnOn({ conversation }: { readonly conversation: Conversation }): JSX.Element {
-  const [isBusy, setBusy] = useState(false);
-  const act = async (): Promise<void> => {
-    setBusy(true);
-    if (await turnOnChannel()) conversation.reconnect();
-    setBusy(false);
-  };
+  const { isBusy, act } = useAct(async () => {
+    const answer = await requestAsOwner<StatusView>("GET", "/api/status");
+    const problem =
+      "error" in answer
+        ? answer.error.message
+        : answer.body.channel && (await switchChannel(answer.body.channel, true));
+    if (problem === undefined) conversation.reconnect();
+    else toast({ text: problem, tone: "bad" });
+    return problem;
+  });
   return (
     <Button compact kind="primary" icon="power" busy={isBusy && "Turning on…"} onClick={act}>
       Turn on
@@ -69,15 +73,30 @@ function bannerText({ state, reason, why, retryAt }: LinkView): JSX.Element | st
   );
 }
 
-/** Turns the channel on. @returns False if it stays off; a message then says why. */
-async function turnOnChannel(): Promise<boolean> {
-  const answer = await requestAsOwner<StatusView>("GET", "/api/status");
-  const problem =
-    "error" in answer
-      ? answer.error.message
-      : answer.body.channel?.enabled === false
-        ? await switchChannel(answer.body.channel, true)
-        : undefined;
-  if (problem !== undefined) toast({ text: problem, tone: "bad" });
-  return problem === undefined;
-}
+const linkCloseMessages: Readonly<Record<string, string>> = {
+  normal: "The server closed the connection.",
+  session_ended: "Your session has ended. Sign in, then connect again.",
+  bad_request: "The channel closed the connection because it received malformed messages.",
+  unauthorized: "The channel no longer has a token.",
+  forbidden: "The owner disconnected this client.",
+  replaced: "Another connection continues this conversation.",
+};
+
+/** Explains why the link will not reconnect by itself. */
+const linkClosedMessage = (reason: string): string =>
+  lookUp(linkCloseMessages, reason) ?? `The connection was closed (${reason}).`;
+
+const linkRejections: Readonly<Record<string, string>> = {
+  no_channel: "This service has no channel.",
+  unauthorized: "You are signed out.",
+  not_found: "The channel is off.",
+  channel_managed: "The channel is off, and this page can't turn it on.",
+  too_many_connections: "The channel has reached its maximum number of connections.",
+};
+
+/**
+ * Explains why the channel rejects connections.
+ *
+ * @returns One sentence, or undefined if the link recovers by itself.
+ */
+const linkRejectedMessage = (reason: string): string | undefined => lookUp(linkRejections, reason);

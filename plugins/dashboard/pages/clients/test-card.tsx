@@ -3,10 +3,12 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { TestMethod, TestResult, TestView } from "../../shared/views.ts";
 import { requestAsOwner } from "../live/owner.ts";
+import { useAct } from "../live/act.ts";
+import { FieldProblem } from "../parts/field.tsx";
 import { Button } from "../parts/button.tsx";
 import { Badge } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
-import { testResultLabel } from "../../shared/test-labels.ts";
+import { lookUp } from "../../shared/look-up.ts";
 
 const methods: readonly (readonly [TestMethod, string])[] = [
   ["header", "Authorization header"],
@@ -17,16 +19,12 @@ const methods: readonly (readonly [TestMethod, string])[] = [
 
 export function TestCard(): JSX.Element {
   const [results, setResults] = useState<readonly TestResult[]>([]);
-  const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const run = async (): Promise<void> => {
-    setBusy(true);
-    setProblem(undefined);
+  const { isBusy, problem, act } = useAct(async () => {
     const answer = await requestAsOwner<TestView>("POST", "/api/channels/pico/try");
-    setBusy(false);
-    if ("error" in answer) return setProblem(answer.error.message);
+    if ("error" in answer) return answer.error.message;
     setResults(answer.body.results);
-  };
+    return undefined;
+  });
   return (
     <section class="card" aria-labelledby="try-title">
       <header>
@@ -36,12 +34,10 @@ export function TestCard(): JSX.Element {
         <p class="muted">
           The server connects to its own channel in each way a client can, with the real token.
         </p>
-        <Button kind="primary" block icon="zap" busy={isBusy && "Testing…"} onClick={run}>
+        <Button kind="primary" block icon="zap" busy={isBusy && "Testing…"} onClick={act}>
           Try every way
         </Button>
-        <p class="problem" role="alert" hidden={problem === undefined}>
-          {problem}
-        </p>
+        <FieldProblem text={problem} />
         <ul class="try" aria-live="polite">
           {methods.map(([method, name]) => (
             <Method
@@ -94,4 +90,22 @@ function ResultBadge({ isBusy, result }: Omit<MethodProps, "name">): JSX.Element
   ) : (
     <Badge tone="bad">Failed</Badge>
   );
+}
+
+const testResults: Readonly<Record<string, string>> = {
+  token_query_disabled: "allow_token_query is off. Turn it on only for clients that need it.",
+  not_found: "The channel is off.",
+  token_not_configured: "The channel has no token yet.",
+  token_mismatch: "The channel rejected the token.",
+  token_missing: "The channel received no token. A proxy may have removed the header.",
+  rate_limited: "This machine sent too many wrong tokens. Try again in a minute.",
+  too_many_connections: "The channel has reached its maximum number of connections.",
+  origin_not_allowed: "allow_origins does not include the origin of this page.",
+  timeout: "The channel did not respond in time.",
+  network: "No server responded at this URL.",
+};
+
+/** Explains in one sentence why a connection test failed. */
+function testResultLabel(code: string): string {
+  return lookUp(testResults, code) ?? `The response was: ${code.replaceAll("_", " ")}.`;
 }

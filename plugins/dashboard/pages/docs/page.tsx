@@ -9,8 +9,8 @@ import { Marked } from "../parts/marked.tsx";
 import { PageHead } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { Content, contentId, type DocNode } from "./nodes.tsx";
-import { withAddress } from "./address.ts";
-import { findSections, wordsOf, type SearchEntry } from "./search.ts";
+import { findSections, type SearchEntry, wordsOf } from "./search.ts";
+import { base } from "../live/base.ts";
 
 interface PageLink {
   readonly id: string;
@@ -219,5 +219,23 @@ function Neighbours({ data: { previous, next } }: { readonly data: DocsData }): 
         </a>
       )}
     </nav>
+  );
+}
+
+/** The address in all examples. `scripts/docs-nodes.mjs` looks for it as well. */
+const exampleAddress = /\b(http|ws):\/\/127\.0\.0\.1:18800(?=(\/(?:api|metrics)\b)?)/g;
+
+/**
+ * Replaces the address of the examples.
+ *
+ * @param channel - URL of the channel. Clients connect there, which may be another port.
+ */
+function withAddress(text: string, channel: string | undefined): string {
+  const own = location.origin + base();
+  const forClients = channel?.replace(/^ws/, "http").replace(/\/pico$/, "") ?? own;
+  return text.replace(
+    exampleAddress,
+    (_, scheme: string, isOwn?: string) =>
+      scheme + (isOwn === undefined ? forClients : own).slice("http".length),
   );
 }

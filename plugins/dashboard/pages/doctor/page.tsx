@@ -1,20 +1,22 @@
 /** Doctor page: findings with their fixes, then the passed checks. @module */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { CheckView, DoctorView } from "../../shared/views.ts";
+import type { ChannelsView, CheckView, DoctorView, StatusView } from "../../shared/views.ts";
+import { switchChannel } from "../frame/channel-switch.ts";
 import { counts } from "../frame/counts.ts";
 import { toast } from "../frame/toasts.ts";
-import type { ApiError } from "../live/api.ts";
+import { sendRequest, type ApiError } from "../live/api.ts";
+import { useAct } from "../live/act.ts";
 import { serverNow } from "../live/clock.ts";
 import { requestAsOwner } from "../live/owner.ts";
 import { subscribe } from "../live/stream.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
+import { FieldProblem } from "../parts/field.tsx";
 import { Copyable } from "../parts/copy.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Notice, PageHead, Problem, Skeleton } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
-import { fixes } from "./actions.ts";
 import {
   codeParts,
   findingsOf,
@@ -24,8 +26,7 @@ import {
   relatedPage,
   verdict,
 } from "./checks.ts";
-import { Ring } from "./ring.tsx";
-import { canUpgrade } from "./upgrade-probe.ts";
+import { base } from "../live/base.ts";
 
 /** The checks run in the browser's request, so the document has none. */
 export type DoctorData = Readonly<Record<never, never>>;
@@ -192,28 +193,18 @@ interface FixButtonProps {
 
 /** Fixes the finding on the server, then runs the checks again. */
 function FixButton({ action, rerun }: FixButtonProps): JSX.Element {
-  const { name, busy, done, run } = fixes[action];
-  const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const act = async (): Promise<void> => {
-    setBusy(true);
+  const { name, busy, run } = fixes[action];
+  const { isBusy, problem, act } = useAct(async () => {
     const found = await run();
-    setBusy(false);
-    setProblem(found);
-    if (found !== undefined) return;
-    toast({ text: done });
-    await rerun();
-  };
+    if (found === undefined) void rerun();
+    return found;
+  });
   return (
     <>
       <Button kind="primary" busy={isBusy && busy} onClick={act}>
         {name}
       </Button>
-      {problem !== undefined && (
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <FieldProblem text={problem} />
     </>
   );
 }
@@ -263,4 +254,94 @@ function Passed({ checks, isOpen }: PassedProps): JSX.Element | null {
       ))}
     </section>
   );
+}
+
+/** A button of a finding. `run` resolves with the problem; undefined after success. */
+const fixes = {
+  "restart-program": { name: "Restart the program", busy: "Restarting…", run: restartProgram },
+  "turn-on-channel": { name: "Turn on the channel", busy: "Turning on…", run: turnOnChannel },
+};
+
+async function turnOnChannel(): Promise<string | undefined> {
+  const found = await requestAsOwner<ChannelsView>("GET", "/api/channels");
+  if ("error" in found) return found.error.message;
+  const channel = found.body.channels.find(({ name }) => name === "pico");
+  return channel && switchChannel(channel, true);
+}
+
+async function restartProgram(): Promise<string | undefined> {
+  const answer = await requestAsOwner("POST", "/api/program/restart");
+  if ("error" in answer) return answer.error.message;
+  toast({ text: "The program restarts" });
+  return undefined;
+}
+
+interface RingProps {
+  readonly passed: number;
+  readonly warnings: number;
+  readonly failed: number;
+}
+
+const radius = 16;
+const circumference = 2 * Math.PI * radius;
+/** Space between two arcs. */
+const gap = 2;
+
+/** The heading of the card has the same numbers as text. */
+function Ring({ passed, warnings, failed }: RingProps): JSX.Element {
+  const total = Math.max(1, passed + warnings + failed);
+  const arcs = [
+    { kind: "passed", from: 0, count: passed },
+    { kind: "warnings", from: passed, count: warnings },
+    { kind: "failed", from: passed + warnings, count: failed },
+  ].filter(({ count }) => count > 0);
+  const space = arcs.length > 1 ? gap : 0;
+  return (
+    <svg class="ring" viewBox="0 0 40 40" aria-hidden="true">
+      {arcs.map(({ kind, from, count }) => (
+        <circle
+          key={kind}
+          class={kind}
+          cx="20"
+          cy="20"
+          r={radius}
+          stroke-dasharray={`${(count / total) * circumference - space} ${circumference}`}
+          transform={`rotate(${-90 + (360 * from) / total} 20 20)`}
+        />
+      ))}
+    </svg>
+  );
+}
+
+const openTimeoutMs = 5_000;
+
+/**
+ * Opens a WebSocket through the same proxies as this page.
+ *
+ * @returns True if it opens, or undefined if the channel is off or full and would reject it anyway.
+ */
+async function canUpgrade(): Promise<boolean | undefined> {
+  const answer = await sendRequest<StatusView>("GET", "/api/status");
+  const channel = "body" in answer ? answer.body.channel : undefined;
+  if (!channel?.enabled || channel.connections >= channel.maxConnections) return undefined;
+  if (await openWebSocket()) return true;
+  // Behind a proxy that changes the host, the server learns the origin of this page here.
+  await sendRequest("POST", "/api/handshake");
+  return openWebSocket();
+}
+
+function openWebSocket(): Promise<boolean> {
+  const address = new URL(`${base()}/pico`, location.href);
+  address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+  return new Promise((resolve) => {
+    const socket = new WebSocket(address);
+    const done = (opened: boolean): void => {
+      clearTimeout(timer);
+      resolve(opened);
+      socket.close();
+    };
+    const timer = setTimeout(done, openTimeoutMs, false);
+    socket.addEventListener("open", () => done(true));
+    socket.addEventListener("error", () => done(false));
+  });
 }

@@ -1,5 +1,6 @@
 /** Remembers the latest choices of the command palette in this browser. @module */
 import { base } from "../live/base.ts";
+import { keep, readStored } from "../live/storage.ts";
 import type { Choice } from "./palette-choices.ts";
 
 const storageKey = "doorward-recent";
@@ -21,12 +22,8 @@ const isKept = (entry: unknown): entry is Kept => {
 };
 
 function read(): readonly Kept[] {
-  try {
-    const kept: unknown = JSON.parse(localStorage.getItem(storageKey) ?? "[]");
-    return Array.isArray(kept) ? kept.filter(isKept) : [];
-  } catch {
-    return []; // The browser denies storage, or something else wrote the entry.
-  }
+  const kept = readStored(storageKey);
+  return Array.isArray(kept) ? kept.filter(isKept) : [];
 }
 
 /** @returns The latest choices, newest first. */
@@ -41,18 +38,8 @@ export function recentChoices(fixed: readonly Choice[]): readonly Choice[] {
 export function rememberChoice({ name, icon, to }: Choice): void {
   const kept: Kept = { name, icon, ...(typeof to === "string" && { to }) };
   const others = read().filter((one) => one.name !== name || one.to !== kept.to);
-  try {
-    localStorage.setItem(storageKey, JSON.stringify([kept, ...others].slice(0, maxKept)));
-  } catch {
-    // Without storage, the palette lists no recent choices.
-  }
+  keep(storageKey, [kept, ...others].slice(0, maxKept));
 }
 
 /** Forgets them at sign-out: they may contain titles of conversations. */
-export function forgetChoices(): void {
-  try {
-    localStorage.removeItem(storageKey);
-  } catch {
-    // Without storage, there is nothing to forget.
-  }
-}
+export const forgetChoices = (): void => keep(storageKey, undefined);

@@ -1,5 +1,6 @@
 /** Finds the problems that need the owner. The card with their texts loads later. @module */
 import { useEffect, useState } from "preact/hooks";
+import { keep, readStored } from "../live/storage.ts";
 import type { ProgramView, RejectionView, StatusView, WarningView } from "../../shared/views.ts";
 
 /** A problem. Its id changes when it occurs again; a dismissed one then returns. */
@@ -42,20 +43,13 @@ const storageKey = "doorward-dismissed";
 function useDismissed() {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
-    try {
-      setIds(new Set(JSON.parse(localStorage.getItem(storageKey) ?? "[]") as string[]));
-    } catch {
-      // The browser denies storage, or something else wrote the entry.
-    }
+    const stored = readStored(storageKey);
+    if (Array.isArray(stored)) setIds(new Set(stored as string[]));
   }, []);
   const dismiss = (id: string): void => {
     const next = new Set([...ids, id].slice(-50));
     setIds(next);
-    try {
-      localStorage.setItem(storageKey, JSON.stringify([...next]));
-    } catch {
-      // Denied, as above.
-    }
+    keep(storageKey, [...next]);
   };
   return { ids, dismiss };
 }

@@ -1,12 +1,12 @@
 /** The guide of a first visit: four steps, of which the first open one says what to do. @module */
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useAct } from "../live/act.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Copyable } from "../parts/copy.tsx";
 import { FieldProblem } from "../parts/field.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { useSite } from "../site.tsx";
-import { canSwitch, switchChannel } from "./channel-switch.ts";
+import { canSwitch, switchChannel } from "../frame/channel-switch.ts";
 import type { Guide as GuideData } from "./guide-steps.ts";
 
 interface GuideProps {
@@ -81,34 +81,25 @@ function Step({ at, isDone, isCurrent, children }: StepProps): JSX.Element {
 }
 
 function TurnOn({ guide, refresh }: GuideProps): JSX.Element {
-  const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
   const channel = guide.status.channel!;
-  const turnOn = async (): Promise<void> => {
-    setBusy(true);
+  const { isBusy, problem, act } = useAct(async () => {
     const found = await switchChannel(channel, true);
     await refresh();
-    setBusy(false);
-    setProblem(found);
-  };
+    return found;
+  });
   return (
     <>
       <p>Clients, also the chat of this dashboard, reach your application through the channel.</p>
       {canSwitch(channel) ? (
         <span class="scripted">
-          <Button
-            kind="primary"
-            icon="power"
-            busy={isBusy && "Turning on…"}
-            onClick={() => void turnOn()}
-          >
+          <Button kind="primary" icon="power" busy={isBusy && "Turning on…"} onClick={act}>
             Turn on channel
           </Button>
         </span>
       ) : (
         <p class="hint">The card below says how to turn it on.</p>
       )}
-      <FieldProblem id="guide-problem" text={problem} />
+      <FieldProblem text={problem} />
     </>
   );
 }

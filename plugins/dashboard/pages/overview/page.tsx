@@ -1,4 +1,5 @@
 /** The overview: state, problems, figures, connections and application. @module */
+import type * as overviewCards from "./cards.ts";
 import type { JSX } from "preact";
 import type { FiguresView } from "../../shared/figure-views.ts";
 import type { QuestionsView } from "../../shared/question-views.ts";
@@ -6,12 +7,13 @@ import type { ConnectionsView, StatusView } from "../../shared/views.ts";
 import { onDemand } from "../live/on-demand.ts";
 import { useResource } from "../live/resource.ts";
 import { PageHead } from "../parts/states.tsx";
-import type * as overviewCards from "./cards.ts";
 import { useGuide } from "./guide-steps.ts";
 import { useFindings } from "./findings.ts";
-import { WaitingQuestions } from "./waiting.tsx";
 import { StateCard } from "./state-card.tsx";
 import { Tiles } from "./tiles.tsx";
+import { LinkButton } from "../parts/button.tsx";
+import { Ago } from "../parts/time.tsx";
+import { useSite } from "../site.tsx";
 
 export interface OverviewData {
   readonly status: StatusView;
@@ -111,4 +113,43 @@ function NewestConnections({ cards, first, now }: NewestProps): JSX.Element {
     refreshOn: ["connected", "disconnected"],
   });
   return <Later>{cards && <cards.ConnectionsCard view={value.value} now={now} />}</Later>;
+}
+
+interface WaitingProps {
+  readonly first: QuestionsView;
+  readonly now: number;
+}
+
+/** The content is not in sight here, so the action is to open the question, never to allow it. */
+function WaitingQuestions({ first, now }: WaitingProps): JSX.Element | null {
+  const { url } = useSite();
+  const { value } = useResource("/api/questions", first, {
+    refreshOn: ["questions"],
+  });
+  const { questions } = value.value;
+  if (questions.length === 0) return null;
+  return (
+    <section class="card waiting" aria-label="Waiting for you">
+      <h2>Waiting for you</h2>
+      <ul>
+        {questions.map(({ id, session, label, at }) => (
+          <li key={id} class="row wrap">
+            <div class="grow">
+              <b dir="auto">{label}</b>
+              <p>
+                {session}, <Ago at={at} now={now} />
+              </p>
+            </div>
+            <LinkButton
+              kind="primary"
+              href={url(`/ask/${encodeURIComponent(session)}/${encodeURIComponent(id)}`)}
+              aria-label={`Answer ${label}`}
+            >
+              Answer
+            </LinkButton>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }

@@ -1,7 +1,7 @@
 /** The card that says whether all is well. @module */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import type { ChannelView, StatusView } from "../../shared/views.ts";
+import { useAct } from "../live/act.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { FieldProblem } from "../parts/field.tsx";
@@ -9,8 +9,8 @@ import { Icon, Mark } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { Since } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
-import { storeLabel } from "../../shared/store-label.ts";
-import { canSwitch, switchChannel } from "./channel-switch.ts";
+import { canSwitch, switchChannel } from "../frame/channel-switch.ts";
+import { formatBytes, formatCount } from "../../shared/format.ts";
 
 /** @returns One line about the whole launcher, worst news first. */
 function headline({ state, channel, program, echo }: StatusView, problems: number): string {
@@ -33,12 +33,11 @@ interface StateCardProps {
 
 export function StateCard({ status, problems, refresh, isGuided }: StateCardProps): JSX.Element {
   const { channel, startedAt, now } = status;
-  const [problem, setProblem] = useState<string>();
-  const turn = async (on: boolean): Promise<void> => {
+  const { isBusy, problem, act } = useAct(async (on: boolean) => {
     const found = await switchChannel(channel!, on);
     await refresh();
-    setProblem(found);
-  };
+    return found;
+  });
   return (
     <section class="card hero" aria-labelledby="state">
       <span class="arch">
@@ -68,9 +67,11 @@ export function StateCard({ status, problems, refresh, isGuided }: StateCardProp
             </span>
           )}
         </p>
-        <FieldProblem id="channel-problem" text={problem} />
+        <FieldProblem text={problem} />
       </div>
-      {channel && (channel.enabled || !isGuided) && <Actions channel={channel} turn={turn} />}
+      {channel && (channel.enabled || !isGuided) && (
+        <Actions channel={channel} isBusy={isBusy} turn={act} />
+      )}
     </section>
   );
 }
@@ -131,17 +132,12 @@ function ChannelText({ channel }: ChannelTextProps): JSX.Element {
 
 interface ActionsProps {
   readonly channel: ChannelView;
-  readonly turn: (on: boolean) => Promise<void>;
+  readonly isBusy: boolean;
+  readonly turn: (on: boolean) => unknown;
 }
 
-function Actions({ channel, turn }: ActionsProps): JSX.Element | null {
+function Actions({ channel, isBusy, turn }: ActionsProps): JSX.Element | null {
   const { url } = useSite();
-  const [isBusy, setBusy] = useState(false);
-  const act = async (on: boolean): Promise<void> => {
-    setBusy(true);
-    await turn(on);
-    setBusy(false);
-  };
   if (!channel.enabled) {
     if (!canSwitch(channel)) return null;
     return (
@@ -150,7 +146,7 @@ function Actions({ channel, turn }: ActionsProps): JSX.Element | null {
           kind="primary"
           icon="power"
           busy={isBusy && "Turning on…"}
-          onClick={() => void act(true)}
+          onClick={() => turn(true)}
         >
           Turn on channel
         </Button>
@@ -169,10 +165,26 @@ function Actions({ channel, turn }: ActionsProps): JSX.Element | null {
         <span class="scripted">
           <Menu
             label="More about the channel"
-            items={[{ name: "Turn off…", icon: "power", danger: true, act: () => void act(false) }]}
+            items={[{ name: "Turn off…", icon: "power", danger: true, act: () => turn(false) }]}
           />
         </span>
       )}
     </div>
   );
+}
+
+type Store = NonNullable<StatusView["store"]>;
+
+/** Describes the store of conversations in one line. */
+function storeLabel(store: Store): string {
+  const { kind, state, problem, conversations, bytes, nodes = [] } = store;
+  if (problem !== undefined) return problem;
+  if (state === "away") return "The store is not available";
+  if (kind === "memory") return "In memory, not kept after a stop";
+  if (kind === "redis") {
+    const up = nodes.filter((node) => node.state === "up").length;
+    return `In Redis, ${formatCount(up)} ${up === 1 ? "node" : "nodes"}`;
+  }
+  const noun = conversations === 1 ? "conversation" : "conversations";
+  return `${formatCount(conversations)} ${noun} on disk, ${formatBytes(bytes ?? 0)}`;
 }

@@ -43,13 +43,7 @@ export function Field({ id, label, hint, problem, children }: FieldProps): JSX.E
 }
 
 /** The problem of a field. It stays in the page, so that a new text is announced. */
-export function FieldProblem({
-  id,
-  text,
-}: {
-  readonly id: string;
-  readonly text?: string | undefined;
-}) {
+export function FieldProblem({ id, text }: { id?: string; text?: string | undefined }) {
   return (
     <p class="problem" id={id} role="alert" hidden={!text}>
       {text}

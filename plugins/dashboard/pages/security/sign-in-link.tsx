@@ -3,6 +3,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { second, serverNow } from "../live/clock.ts";
 import { requestAsOwner } from "../live/owner.ts";
+import { useAct } from "../live/act.ts";
+import { FieldProblem } from "../parts/field.tsx";
 import { Button } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { Qr } from "../parts/qr.tsx";
@@ -22,30 +24,27 @@ interface SignInLinkProps {
 
 export function SignInLink({ addresses }: SignInLinkProps): JSX.Element {
   const [link, setLink] = useState<Link>();
-  const [problem, setProblem] = useState<string>();
-  const [isBusy, setBusy] = useState(false);
   const isValid = link !== undefined && link.until > Math.max(second.value, serverNow());
-  const create = async (): Promise<void> => {
-    setBusy(true);
-    setProblem(undefined);
+  const create = useAct(async () => {
     const answer = await requestAsOwner<{ url: string; expiresAt: string }>(
       "POST",
       "/api/signin-links",
     );
-    setBusy(false);
-    if ("error" in answer) return setProblem(answer.error.message);
+    if ("error" in answer) return answer.error.message;
     setLink({ url: answer.body.url, until: Date.parse(answer.body.expiresAt) });
-  };
-  const cancel = async (): Promise<void> => {
+    return undefined;
+  });
+  const cancel = useAct(async () => {
     const answer = await requestAsOwner("DELETE", "/api/signin-links");
-    if ("error" in answer) return setProblem(answer.error.message);
+    if ("error" in answer) return answer.error.message;
     setLink(undefined);
-  };
+    return undefined;
+  });
   return (
     <section class="card phone-card" aria-labelledby="link-title">
       <h2 id="link-title">Sign in on your phone</h2>
       {link && isValid ? (
-        <LiveLink link={link} addresses={addresses} cancel={cancel} />
+        <LiveLink link={link} addresses={addresses} cancel={cancel.act} />
       ) : (
         <>
           <p class="muted small">
@@ -53,14 +52,12 @@ export function SignInLink({ addresses }: SignInLinkProps): JSX.Element {
               ? "The link has expired."
               : "A link and its QR code sign in one other browser, without the launcher token."}
           </p>
-          <Button kind="primary" busy={isBusy && "Creating…"} onClick={create}>
+          <Button kind="primary" busy={create.isBusy && "Creating…"} onClick={create.act}>
             Create a sign-in link
           </Button>
         </>
       )}
-      <p class="problem" role="alert" hidden={problem === undefined}>
-        {problem}
-      </p>
+      <FieldProblem text={create.problem ?? cancel.problem} />
     </section>
   );
 }

@@ -1,19 +1,23 @@
 // State of the settings form: typed values, problems, and saving.
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { SettingsSectionView, SettingsView } from "../../shared/views.ts";
+import type { SettingsChangedView, SettingsSectionView, SettingsView } from "../../shared/views.ts";
 import { toast } from "../frame/toasts.ts";
 import {
+  type Draft,
   draftOf,
+  type Drafts,
+  files,
   isChanged,
   read,
+  type Setting,
   settingsOf,
   shownDraft,
-  type Draft,
-  type Drafts,
-  type Setting,
 } from "./form.ts";
-import { saveSection, savedText } from "./save.ts";
+import { askToken } from "../frame/dialogs.ts";
+import type { ApiError, ApiResult } from "../live/api.ts";
+import { requestAsOwner } from "../live/owner.ts";
+import { guardedFields, originOf } from "../../shared/token-rules.ts";
 
 const storageKey = "settings-drafts";
 const changedMessage =
@@ -210,4 +214,59 @@ function useUnsavedWarning(isUnsaved: boolean): void {
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
   }, [isUnsaved]);
+}
+
+type Patch = Readonly<Record<string, unknown>>;
+type Saved = ApiResult<SettingsChangedView>;
+
+/** Errors of the token keep the dialog open; others concern the settings. */
+const endsOn = ({ status, code }: ApiError): boolean => status !== 429 && code !== "invalid_token";
+
+/**
+ * Saves changed settings of one section.
+ *
+ * @param names - Names of the changed settings by key, for the dialog.
+ * @returns The result, or undefined if the user cancels.
+ */
+async function saveSection(
+  { section, etag, value }: SettingsSectionView,
+  patch: Patch,
+  names: Readonly<Record<string, string>>,
+): Promise<Saved | undefined> {
+  const path = files[section]?.path ?? "";
+  const send = (extra: object): Promise<Saved> =>
+    requestAsOwner("PUT", path, { ...patch, ...extra }, etag);
+  const guarded = Object.keys(patch).filter((key) => guardedFields.has(key));
+  if (guarded.length > 0) {
+    const list = guarded.map((key) => names[key] ?? key).join(", ");
+    return askToken({
+      title: "Save settings",
+      text: `These settings control access, so they require the launcher token: ${list}.`,
+      verb: "Save",
+      send: (current) => send({ current }),
+      endsOn,
+    });
+  }
+  const { url: oldUrl } = (value ?? {}) as { url?: unknown };
+  const { url: newUrl } = patch;
+  const isRemote = section === "channels.pico_client" && typeof newUrl === "string";
+  if (isRemote && originOf(newUrl) !== originOf(oldUrl)) {
+    return askToken({
+      title: "Change remote server",
+      text: "The remote token will be sent to a different server. Enter the token to confirm.",
+      verb: "Save",
+      label: "Remote token",
+      send: (token) => send({ token }),
+      endsOn,
+    });
+  }
+  return send({});
+}
+
+/** Says what was saved and what takes effect later. */
+function savedText(count: number, afterRestart: readonly string[]): string {
+  const saved = count === 1 ? "1 setting saved" : `${count} settings saved`;
+  if (afterRestart.length === 0) return saved;
+  const verb = afterRestart.length === 1 ? "takes" : "take";
+  return `${saved}. ${afterRestart.join(", ")} ${verb} effect after a restart.`;
 }

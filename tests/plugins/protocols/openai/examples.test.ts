@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openaiSnippets } from "../../../../plugins/dashboard/shared/openai-snippets.ts";
+import { openaiSnippets } from "../../../../plugins/dashboard/shared/protocol-snippets.ts";
 import { tokenPlaceholder } from "../../../../plugins/dashboard/shared/token-rules.ts";
 import { read } from "../../../rules/source.ts";
 import { findTool } from "../../../support/tools.ts";

@@ -1,4 +1,5 @@
 /** Keeps unsent messages of this browser for each conversation, with their files. @module */
+import { entriesOf, keep, readStored } from "../../live/storage.ts";
 import { databaseName, storageKeys } from "./forget.ts";
 import type { ShownFile } from "./thread.ts";
 
@@ -102,26 +103,12 @@ function openDatabaseDrafts(factory: IDBFactory | undefined): DraftStore {
 const key = storageKeys.drafts;
 
 /** Texts of pages that were left before the database had them, by session. */
-function leftTexts(): Record<string, string> {
-  try {
-    const stored: unknown = JSON.parse(localStorage.getItem(key) ?? "{}");
-    if (typeof stored !== "object" || stored === null) return {};
-    const entries = Object.entries(stored).filter(([, text]) => typeof text === "string");
-    return Object.fromEntries(entries) as Record<string, string>;
-  } catch {
-    return {};
-  }
-}
+const leftTexts = () => entriesOf<string>(readStored(key), "string");
 
 function keepText(session: string, text: string | undefined): void {
   const { [session]: _, ...others } = leftTexts();
-  try {
-    const texts = { ...others, ...(text !== undefined && { [session]: text }) };
-    if (Object.keys(texts).length === 0) localStorage.removeItem(key);
-    else localStorage.setItem(key, JSON.stringify(texts));
-  } catch {
-    // Without local storage, the last words before leaving are lost.
-  }
+  const texts = { ...others, ...(text !== undefined && { [session]: text }) };
+  keep(key, Object.keys(texts).length === 0 ? undefined : texts);
 }
 
 /** Opens the drafts of this browser when the first one is needed. */

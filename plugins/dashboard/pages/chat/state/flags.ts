@@ -1,4 +1,5 @@
 /** Pinned and archived conversations of this browser. @module */
+import { entriesOf, keep, readStored } from "../../live/storage.ts";
 import { storageKeys } from "./forget.ts";
 
 /** The conversations with a flag, by id. */
@@ -38,22 +39,11 @@ export function toggleArchived(flags: Flags, used: Used): Flags {
 }
 
 export function loadFlags(): Flags {
-  try {
-    const { pinned, archived } = JSON.parse(localStorage.getItem(key) ?? "{}") as Partial<Flags>;
-    const isTime = ([, at]: [string, unknown]): boolean => typeof at === "number";
-    return {
-      pinned: Array.isArray(pinned) ? pinned.filter((id) => typeof id === "string") : [],
-      archived: Object.fromEntries(Object.entries(archived ?? {}).filter(isTime)),
-    };
-  } catch {
-    return { pinned: [], archived: {} };
-  }
+  const { pinned, archived } = (readStored(key) ?? {}) as Readonly<Record<string, unknown>>;
+  return {
+    pinned: Array.isArray(pinned) ? pinned.filter((id) => typeof id === "string") : [],
+    archived: entriesOf<number>(archived, "number"),
+  };
 }
 
-export function saveFlags(flags: Flags): void {
-  try {
-    localStorage.setItem(key, JSON.stringify(flags));
-  } catch {
-    // Without local storage, flags last until the page is left.
-  }
-}
+export const saveFlags = (flags: Flags): void => keep(key, flags);

@@ -1,4 +1,5 @@
 /** Names of conversations that were opened in this browser, for servers without a store. @module */
+import { keep, readStored } from "../../live/storage.ts";
 import { storageKeys } from "./forget.ts";
 
 const key = storageKeys.names;
@@ -6,23 +7,14 @@ const maxNames = 30;
 
 /** @returns The conversations opened in this browser, latest first. Names are not secret. */
 export function knownNames(): readonly string[] {
-  try {
-    const names: unknown = JSON.parse(localStorage.getItem(key) ?? "[]");
-    return Array.isArray(names)
-      ? names.filter((name) => typeof name === "string").slice(0, maxNames)
-      : [];
-  } catch {
-    return [];
-  }
+  const names = readStored(key);
+  return Array.isArray(names)
+    ? names.filter((name) => typeof name === "string").slice(0, maxNames)
+    : [];
 }
 
 export function rememberName(name: string): void {
-  try {
-    const names = [name, ...knownNames().filter((known) => known !== name)].slice(0, maxNames);
-    localStorage.setItem(key, JSON.stringify(names));
-  } catch {
-    // Without local storage, the names are lost with the page.
-  }
+  keep(key, [name, ...knownNames().filter((known) => known !== name)].slice(0, maxNames));
 }
 
 export function createName(): string {

@@ -1,4 +1,5 @@
 /** How far this browser has read each conversation. @module */
+import { entriesOf, keep, readStored } from "../../live/storage.ts";
 import { storageKeys } from "./forget.ts";
 
 /** The number of messages that were read, by conversation id. */
@@ -32,21 +33,7 @@ export function markRead(seen: Seen, { id, turns }: Counted): Seen {
 export const countUnread = (seen: Seen, { id, turns }: Counted): number =>
   Math.max(0, turns - (seen[id] ?? turns));
 
-export function loadSeen(): Seen {
-  try {
-    const stored: unknown = JSON.parse(localStorage.getItem(key) ?? "{}");
-    if (typeof stored !== "object" || stored === null) return {};
-    const entries = Object.entries(stored).filter(([, turns]) => typeof turns === "number");
-    return Object.fromEntries(entries) as Seen;
-  } catch {
-    return {};
-  }
-}
+export const loadSeen = (): Seen => entriesOf<number>(readStored(key), "number");
 
-export function saveSeen(seen: Seen): void {
-  try {
-    localStorage.setItem(key, JSON.stringify(seen));
-  } catch {
-    // Without local storage, everything counts as read after a reload.
-  }
-}
+/** Without local storage, everything counts as read after a reload. */
+export const saveSeen = (seen: Seen): void => keep(key, seen);

@@ -1,7 +1,7 @@
 /** Turns the channel on and off. @module */
 import type { ChannelView } from "../../shared/views.ts";
-import { confirm } from "../frame/dialogs.ts";
-import { toast } from "../frame/toasts.ts";
+import { confirm } from "./dialogs.ts";
+import { toast } from "./toasts.ts";
 import { requestAsOwner } from "../live/owner.ts";
 
 const changedMessage =

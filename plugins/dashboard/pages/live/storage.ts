@@ -1,0 +1,26 @@
+/** Values that this browser keeps. Without storage, they last until the page is left. @module */
+
+/** @returns Undefined without the value, without storage, or if something else wrote it. */
+export function readStored(key: string): unknown {
+  try {
+    return JSON.parse(localStorage.getItem(key) ?? "null") ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keeps a value; undefined removes it. */
+export function keep(key: string, value: unknown): void {
+  try {
+    if (value === undefined) localStorage.removeItem(key);
+    else localStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    // The browser denies storage, or it is full.
+  }
+}
+
+/** @returns The entries of a stored object whose values are of a type. */
+export function entriesOf<T extends string | number>(value: unknown, type: "string" | "number") {
+  const entries = Object.entries(value ?? {}).filter(([, entry]) => typeof entry === type);
+  return Object.fromEntries(entries) as Readonly<Record<string, T>>;
+}
