@@ -207,13 +207,7 @@ function Foot({ log, query }: { readonly log: Log; readonly query: Query }): JSX
   );
 }
 
-interface LinesProps {
-  readonly log: Log;
-  readonly query: Query;
-  readonly found: readonly NumberedLine[];
-}
-
-function Lines({ log, query, found }: LinesProps): JSX.Element {
+function Lines({ log, query, found }: { log: Log; query: Query; found: readonly NumberedLine[] }) {
   const { url } = useSite();
   const { levels, minute, openLine, filter } = query;
   const shown = useMemo(

@@ -69,12 +69,7 @@ function summaryOf(
   return property ? `${visibleText(property.title ?? name)}: ${text}` : text;
 }
 
-interface AnswerProps {
-  readonly data: AskData;
-  readonly view: QuestionView;
-}
-
-function Answer({ data, view: { question } }: AnswerProps): JSX.Element {
+function Answer({ data, view: { question } }: { data: AskData; view: QuestionView }): JSX.Element {
   const { url, csrf } = useSite();
   const { kind } = question;
   const hasButtons = kind === "approval" || kind === "link";

@@ -282,12 +282,7 @@ function useIsWorking({ thread }: Conversation): boolean {
   return canStop && [...runs.values()].some(({ endedAt }) => endedAt === undefined);
 }
 
-interface SendProps {
-  readonly canStop: boolean;
-  readonly isDisabled: boolean;
-}
-
-function SendButton({ canStop, isDisabled }: SendProps): JSX.Element {
+function SendButton({ canStop, isDisabled }: { canStop: boolean; isDisabled: boolean }) {
   if (canStop)
     return (
       <button class="send" aria-label="Stop" title="Stop (Esc)">

@@ -281,12 +281,7 @@ function Model({ answer }: { readonly answer: Answer }): JSX.Element | null {
 
 type TextMessage = Extract<Answer["segments"][number], { kind: "text" }>["message"];
 
-interface TextProps {
-  readonly children: TextMessage;
-  readonly isStreaming: boolean;
-}
-
-function Text({ children, isStreaming }: TextProps): JSX.Element {
+function Text({ children, isStreaming }: { children: TextMessage; isStreaming: boolean }) {
   const { content, files, entries } = children;
   const details = useDetails(entries !== undefined);
   if (details) return <details.Plan entries={entries!} />;

@@ -63,12 +63,7 @@ const Took = ({ ms }: { readonly ms: number | undefined }): JSX.Element => (
   <span class="ms num">{ms === undefined ? "" : formatMs(ms)}</span>
 );
 
-interface ThoughtProps {
-  readonly text: string;
-  readonly ms: number | undefined;
-}
-
-function Thought({ text, ms }: ThoughtProps): JSX.Element {
+function Thought({ text, ms }: { text: string; ms: number | undefined }): JSX.Element {
   return (
     <details>
       <summary>

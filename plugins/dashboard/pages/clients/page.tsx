@@ -175,13 +175,8 @@ function ProtocolCard({ first }: { readonly first: ProtocolView }): JSX.Element 
   );
 }
 
-interface StateProps {
-  readonly view: ProtocolView;
-  readonly turn: (enabled: boolean) => Promise<void>;
-}
-
 /** A switch, or the state if the page cannot change it. */
-function State({ view, turn }: StateProps): JSX.Element {
+function State({ view, turn }: { view: ProtocolView; turn: (enabled: boolean) => Promise<void> }) {
   const { enabled, enabledManagedBy, etag, title } = view;
   if (enabledManagedBy !== undefined || etag === undefined) {
     const by = enabledManagedBy === undefined ? "" : `, set by ${enabledManagedBy}`;

@@ -145,12 +145,7 @@ function Verdict({ run, isRunning, start }: VerdictProps): JSX.Element {
   );
 }
 
-interface FindingProps {
-  readonly check: CheckView;
-  readonly rerun: () => Promise<unknown>;
-}
-
-function Finding({ check, rerun }: FindingProps): JSX.Element {
+function Finding({ check, rerun }: { check: CheckView; rerun: () => Promise<unknown> }) {
   const { id, result, reason, fix = "", action } = check;
   const isFailed = result === "failed";
   const { text, commands } = fixParts(fix);

@@ -68,12 +68,7 @@ function TokenForm({ data: { next, error, ways }, failure }: TokenFormProps): JS
   );
 }
 
-interface LinkFormProps {
-  readonly data: SignInData;
-  readonly link: string;
-}
-
-function LinkForm({ data: { next }, link }: LinkFormProps): JSX.Element {
+function LinkForm({ data: { next }, link }: { data: SignInData; link: string }): JSX.Element {
   const { url } = useSite();
   return (
     <>

@@ -39,13 +39,8 @@ const sentences: Readonly<Record<TokenWay, JSX.Element>> = {
   ),
 };
 
-interface TokenHintsProps {
-  readonly question: string;
-  readonly ways: readonly TokenWay[];
-}
-
 /** Collapsed help for the places that this deployment offers, or nothing if there are none. */
-export function TokenHints({ question, ways }: TokenHintsProps): JSX.Element | null {
+export function TokenHints({ question, ways }: { question: string; ways: readonly TokenWay[] }) {
   if (ways.length === 0) return null;
   return (
     <details class="where">

@@ -97,13 +97,7 @@ export function Attention({ findings, now }: AttentionProps): JSX.Element {
   );
 }
 
-interface RowProps {
-  readonly texts: FindingTexts;
-  readonly now: number;
-  readonly dismiss: () => void;
-}
-
-function Row({ texts, now, dismiss }: RowProps): JSX.Element {
+function Row({ texts, now, dismiss }: { texts: FindingTexts; now: number; dismiss: () => void }) {
   const { title, detail, fix, blockedUntil, action, output } = texts;
   const { url } = useSite();
   return (

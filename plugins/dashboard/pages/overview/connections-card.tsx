@@ -7,12 +7,7 @@ import { useSite } from "../site.tsx";
 import { formatCount } from "../../shared/format.ts";
 import { browserLabel } from "../../shared/client-labels.ts";
 
-interface ConnectionsCardProps {
-  readonly view: ConnectionsView;
-  readonly now: number;
-}
-
-export function ConnectionsCard({ view, now }: ConnectionsCardProps): JSX.Element {
+export function ConnectionsCard({ view, now }: { view: ConnectionsView; now: number }) {
   const { url } = useSite();
   const { total, connections } = view;
   return (

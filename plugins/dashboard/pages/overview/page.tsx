@@ -115,13 +115,8 @@ function NewestConnections({ cards, first, now }: NewestProps): JSX.Element {
   return <Later>{cards && <cards.ConnectionsCard view={value.value} now={now} />}</Later>;
 }
 
-interface WaitingProps {
-  readonly first: QuestionsView;
-  readonly now: number;
-}
-
 /** The content is not in sight here, so the action is to open the question, never to allow it. */
-function WaitingQuestions({ first, now }: WaitingProps): JSX.Element | null {
+function WaitingQuestions({ first, now }: { first: QuestionsView; now: number }) {
   const { url } = useSite();
   const { value } = useResource("/api/questions", first, {
     refreshOn: ["questions"],

@@ -85,11 +85,7 @@ function EchoText(): JSX.Element {
   );
 }
 
-interface ChannelTextProps {
-  readonly channel: ChannelView | undefined;
-}
-
-function ChannelText({ channel }: ChannelTextProps): JSX.Element {
+function ChannelText({ channel }: { channel: ChannelView | undefined }): JSX.Element {
   if (!channel) return <p>This service has no channel.</p>;
   if (channel.enabled) {
     return (

@@ -99,12 +99,7 @@ export async function showToken(name: Exclude<Changeable, "launcher">): Promise<
     };
 }
 
-interface ChoiceProps {
-  readonly choice: TokenChoice;
-  readonly hasGrace: boolean;
-}
-
-function ChoiceFields({ choice, hasGrace }: ChoiceProps): JSX.Element {
+function ChoiceFields({ choice, hasGrace }: { choice: TokenChoice; hasGrace: boolean }) {
   const { isOwn, text, isInvalid, grace } = choice;
   const [violated] = violatedRules(text.value.trim());
   return (

@@ -19,12 +19,7 @@ import {
   tokenPurpose,
 } from "./token-texts.ts";
 
-interface TokensProps {
-  readonly tokens: readonly TokenRow[];
-  readonly now: number;
-}
-
-export function Tokens({ tokens, now }: TokensProps): JSX.Element {
+export function Tokens({ tokens, now }: { tokens: readonly TokenRow[]; now: number }): JSX.Element {
   const { url } = useSite();
   return (
     <section class="card" aria-labelledby="tokens-title">

@@ -156,12 +156,7 @@ function Sections({ form, query, setQuery, first }: SectionsProps): JSX.Element 
   );
 }
 
-interface GroupsProps {
-  readonly form: SettingsForm;
-  readonly query: string;
-}
-
-function Groups({ form, query }: GroupsProps): JSX.Element {
+function Groups({ form, query }: { form: SettingsForm; query: string }): JSX.Element {
   const shown = groups
     .map((group) => ({ ...group, settings: settingsIn(form, group.id, query) }))
     .filter(({ settings }) => settings.length > 0);

@@ -175,12 +175,7 @@ async function readText({ url = "", size }: ShownFile): Promise<ReadText> {
   }
 }
 
-interface TextProps {
-  readonly file: ShownFile;
-  readonly language: string;
-}
-
-function TextStage({ file, language }: TextProps): JSX.Element {
+function TextStage({ file, language }: { file: ShownFile; language: string }): JSX.Element {
   const [read, setRead] = useState<ReadText>();
   useEffect(() => {
     let isCurrent = true;

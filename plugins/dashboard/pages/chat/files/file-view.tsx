@@ -124,12 +124,7 @@ function FileChip({ file, isGone }: FileProps & { readonly isGone?: boolean }) {
   );
 }
 
-interface DownloadProps {
-  readonly url: string;
-  readonly name: string;
-}
-
-export function DownloadLink({ url, name }: DownloadProps): JSX.Element {
+export function DownloadLink({ url, name }: { url: string; name: string }): JSX.Element {
   const label = `Download ${name}`;
   return (
     <a class="icon-button compact" href={url} download={name} aria-label={label} title={label}>
