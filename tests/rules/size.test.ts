@@ -89,6 +89,19 @@ describe("guides for authors of programs and channels", () => {
   });
 });
 
+describe("documentation", () => {
+  const pages = filesUnder(["docs"], /\.md$/).filter((path) => !path.startsWith("docs/decisions/"));
+
+  test("has at most 22 pages", () => {
+    expect(pages.length).toBeLessThanOrEqual(22);
+  });
+
+  test("states the purpose of each page in its first sentence", () => {
+    const isPurpose = /^# .+\n\nThis page (is|shows|describes|defines|lists|leads)\b/;
+    expect(pages.filter((path) => !isPurpose.test(read(path)))).toEqual([]);
+  });
+});
+
 describe("longFunctions", () => {
   const body = "\n".repeat(80);
 
