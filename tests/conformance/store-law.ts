@@ -183,7 +183,7 @@ export const contentOf = (frame: Uint8Array): string =>
 /** @returns The entry for a session log. */
 export const toLogEntry = ({ kind, ...one }: TestEntry): LogEntry => ({
   ...one,
-  type: kind === "other" || kind === "quiet" ? undefined : `message.${kind}`,
+  type: kind === "other" ? undefined : `message.${kind}`,
   numbered: true,
 });
 
