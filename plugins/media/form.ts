@@ -18,10 +18,11 @@ interface FormFile {
 
 /** The parser is loaded with the first form. */
 async function openForm(headers: IncomingHttpHeaders): Promise<Busboy> {
-  const { Busboy } = await import("@fastify/busboy");
+  // The bundle of the program has only the default export of a CommonJS package.
+  const { default: parser } = await import("@fastify/busboy");
   try {
     const named = { ...headers, "content-type": headers["content-type"] ?? "" };
-    return new Busboy({ headers: named, limits, isPartAFile: (name) => name === fieldName });
+    return new parser.Busboy({ headers: named, limits, isPartAFile: (name) => name === fieldName });
   } catch (error) {
     throw mediaErrors.form_invalid({ cause: error });
   }
