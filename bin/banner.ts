@@ -1,5 +1,6 @@
 // Builds the text that the terminal shows after the start, and hints for failed starts.
 import { connect } from "node:net";
+import { codeOf, type DoorwardError } from "../kernel/index.ts";
 import { controlSocketPaths } from "../config/control-socket.ts";
 import type { Environment } from "../config/load/index.ts";
 import { sanitize, sanitizeLine } from "./client/text.ts";
@@ -77,12 +78,15 @@ export function banner(options: BannerOptions): string {
 
 /** @returns The reason of a failed start, with what the owner can do about it. */
 export async function startFailureSentence(
-  code: string,
-  reason: string,
+  error: Error,
   home: string,
   env: Environment,
 ): Promise<string> {
-  if (code === "store_unavailable") {
+  const code = codeOf(error);
+  const reason = error.message;
+  // The store of conversations has the same code, and says itself what to do.
+  const isFile = (error as Partial<DoorwardError>).details?.["errno"] !== undefined;
+  if (code === "store_unavailable" && isFile) {
     return (
       `${reason} Fix this, set SERVICE_HOME to another folder, or set SERVICE_LAUNCHER_TOKEN, ` +
       "so that no token has to be written."

@@ -49,7 +49,7 @@ export async function launch(options: LaunchOptions): Promise<number> {
     if (shutdownSignal?.hasBegun()) return await shutdownSignal.code; // startup was aborted
     await kernel?.stop({ timeoutMs: stopTimeoutMs(kernel) });
     const isInternal = codeOf(error) === "internal";
-    const own = await startFailureSentence(codeOf(error), (error as Error).message, home, env);
+    const own = await startFailureSentence(error as Error, home, env);
     const reason = isInternal ? "" : own;
     const fields = isInternal || debug ? { err: error } : { code: codeOf(error), reason };
     log.log.error(fields, "startup failed");

@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
-import { findSqliteDriver } from "../../plugins/conversations/index.ts";
+import { assertStoreFile, findSqliteDriver } from "../../plugins/conversations/index.ts";
 import { inspectStoreServer } from "../../plugins/redis/index.ts";
 import { readStoreSecrets } from "../presets/store-secrets.ts";
 import { createCheck, type Survey } from "./survey.ts";
@@ -81,18 +81,25 @@ export async function storeChecks(survey: Survey): Promise<CheckView[]> {
     ];
   const file = path === "" ? join(home, "state", "conversations.db") : resolve(home, String(path));
   const status = await stat(file).catch(() => undefined);
-  if (!status) return [own.ok(`The first start creates ${file}.`)];
-  const isWritable = await access(file, constants.R_OK | constants.W_OK).then(
-    () => true,
-    () => false,
-  );
-  if (!isWritable)
+  const isUsable =
+    status === undefined ||
+    (await access(file, constants.R_OK | constants.W_OK).then(
+      () => true,
+      () => false,
+    ));
+  if (!isUsable)
     return [
       own.failed(
         `This user cannot read and write ${file}.`,
         `chown $(id -un) ${file} ${dirname(file)}`,
       ),
     ];
+  try {
+    assertStoreFile(file);
+  } catch (error) {
+    return [own.failed((error as Error).message, "move it aside, or restore a backup")];
+  }
+  if (!status) return [own.ok(`The first start creates ${file}.`)];
   if (process.platform !== "win32" && (status.mode & 0o077) !== 0)
     return [own.warning(`Other users of this machine can read ${file}.`, `chmod 600 ${file}`)];
   return [own.ok(`${file} has ${Math.max(1, Math.round(status.size / MiB))} MiB.`)];

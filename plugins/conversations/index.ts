@@ -31,6 +31,7 @@ export type {
   Subscriber,
 } from "./log/session-log.ts";
 export { findSqliteDriver } from "./sqlite/driver.ts";
+export { assertStoreFile } from "./sqlite/schema.ts";
 export { sqlite, type SqliteOptions } from "./sqlite/factory.ts";
 export type {
   ConversationHistory,

@@ -1,5 +1,5 @@
 // Opens the store that the section `store` names.
-import { access } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { codeOf } from "../../kernel/index.ts";
 import type { StoreConfig } from "./config.ts";
@@ -24,7 +24,7 @@ interface Opened {
 }
 
 const exists = (path: string): Promise<boolean> =>
-  access(path).then(
+  lstat(path).then(
     () => true,
     () => false,
   );

@@ -3,11 +3,12 @@
  *
  * @module
  */
-import { statSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { codeOf, type DoorwardError } from "../../../kernel/index.ts";
 import {
   createPrivateFolder,
+  describeErrno,
   lockFile,
   restrictSecretFile,
   type FileLock,
@@ -18,7 +19,7 @@ import { loadDriver, type Connection, type DatabaseClass } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { importFile } from "./import.ts";
 import { readBootId, recover } from "./recovery.ts";
-import { explaining, openDatabase } from "./schema.ts";
+import { assertStoreFile, explaining, openDatabase } from "./schema.ts";
 import { SqliteStore, type SqliteStoreOptions } from "./store.ts";
 
 /** Options of {@link openSqliteStore}. */
@@ -111,11 +112,10 @@ export async function openSqlite(
 async function lockStore(path: string, waitMs: number): Promise<FileLock> {
   try {
     await createPrivateFolder(dirname(path));
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (found && !found.isFile()) throw storeErrors.STORE_BROKEN(path, "it is not a file");
+    assertStoreFile(path);
     const lock = await lockFile(path, { waitMs });
     // SQLite gives the files next to it the same mode.
-    if (!found) writeFileSync(path, "", { flag: "a", mode: 0o600 });
+    writeFileSync(path, "", { flag: "a", mode: 0o600 });
     return lock;
   } catch (error) {
     if (codeOf(error) === "FILE_LOCKED") {
@@ -124,7 +124,6 @@ async function lockStore(path: string, waitMs: number): Promise<FileLock> {
       throw storeErrors.STORE_IN_USE(path, holder, { cause: error });
     }
     if (codeOf(error) !== "internal") throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw storeErrors.store_unavailable(path, reason, { cause: error });
+    throw storeErrors.store_unavailable(path, describeErrno(error), { cause: error });
   }
 }

@@ -1,6 +1,14 @@
 // The tables, and the checks before a file is used as the store.
-import { closeSync, openSync, readSync, statSync } from "node:fs";
-import { Connection, describeError, isDamage, resultCode, type DatabaseClass } from "./driver.ts";
+import { closeSync, lstatSync, openSync, readSync, statSync } from "node:fs";
+import { describeErrno } from "../../../lib/files/index.ts";
+import {
+  Connection,
+  describeError,
+  fixOf,
+  isDamage,
+  resultCode,
+  type DatabaseClass,
+} from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 
 /** Marks a file as a conversation store: the start of the product name in ASCII. */
@@ -96,16 +104,29 @@ export const kindsByType: Readonly<Record<string, number>> = {
 const header = "SQLite format 3\0";
 const broken = storeErrors.STORE_BROKEN;
 
+/** @returns The size of a file; undefined if there is none. */
+function sizeOfFile(path: string, place: string, named: string): number | undefined {
+  let found;
+  try {
+    found = lstatSync(place, { throwIfNoEntry: false }) && statSync(place);
+  } catch (error) {
+    throw broken(path, `${named} cannot be read: ${describeErrno(error)}`, { cause: error });
+  }
+  if (found && !found.isFile()) throw broken(path, `${named} is not a file`);
+  return found?.size;
+}
+
 /**
- * SQLite would wait for a FIFO, and take any file of less than a page for a new database.
+ * Checks what has the names of the store. SQLite would wait for a FIFO, and take any file of less
+ * than a page for a new database.
  *
  * @returns False if there is no file, or an empty one.
+ * @throws STORE_BROKEN if something cannot be the file, or a file that SQLite keeps next to it.
  */
-function assertFile(path: string): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return false;
-  if (!found.isFile()) throw broken(path, "it is not a file");
-  if (found.size === 0) return false;
+export function assertStoreFile(path: string): boolean {
+  const size = sizeOfFile(path, path, "it");
+  for (const suffix of ["-wal", "-shm"]) sizeOfFile(path, path + suffix, path + suffix);
+  if (size === undefined || size === 0) return false;
   const start = Buffer.alloc(header.length);
   const file = openSync(path, "r");
   try {
@@ -173,7 +194,9 @@ export function explaining<T>(path: string, run: () => T): T {
     if (isDamage(error) || resultCode(error) === 1)
       throw broken(path, describeError(error), { cause: error });
     if (resultCode(error) === 0) throw error;
-    throw storeErrors.store_unavailable(path, describeError(error), { cause: error });
+    const fix = fixOf(error, path)?.replace(/\.$/, "");
+    const reason = [describeError(error), fix].filter(Boolean).join(". ");
+    throw storeErrors.store_unavailable(path, reason, { cause: error });
   }
 }
 
@@ -197,7 +220,7 @@ export function openDatabase(
   let connection: Connection | undefined;
   try {
     return explaining(path, () => {
-      const exists = assertFile(path);
+      const exists = assertStoreFile(path);
       connection = new Connection(driver, path);
       connection.exec("PRAGMA trusted_schema = OFF; PRAGMA busy_timeout = 2000");
       const found = exists ? versionOf(connection, path) : 0;

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { runDoctor, type CheckView } from "../../../config/doctor/index.ts";
@@ -27,6 +27,25 @@ describe("conversation-store", () => {
       expect(await check(path)).toMatchObject({ result: "warning", fix: `chmod 600 ${file}` });
       const other = await check(path, { SERVICE_STORE_PATH: "other.db" });
       expect(other.reason).toContain(join(path, "other.db"));
+    }),
+  );
+
+  test.skipIf(process.platform === "win32").each([
+    ["a folder", "state/conversations.db", "it is not a file"],
+    ["text", "state/conversations.db", "it is not a SQLite database"],
+    ["a folder", "state/conversations.db-wal", "conversations.db-wal is not a file"],
+    ["a link to itself", "state/conversations.db", "its symbolic links form a loop"],
+  ])("says that %s at %s cannot be the store", (kind, name, problem) =>
+    withHome(async ({ path }) => {
+      const file = join(path, name);
+      await mkdir(join(path, "state"), { recursive: true });
+      if (kind === "a folder") await mkdir(file);
+      else if (kind === "text") await writeFile(file, "these are notes", { mode: 0o600 });
+      else await symlink(file, file);
+      expect(await check(path)).toMatchObject({
+        result: "failed",
+        reason: expect.stringContaining(problem) as string,
+      });
     }),
   );
 

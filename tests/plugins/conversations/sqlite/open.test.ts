@@ -6,7 +6,9 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -74,6 +76,27 @@ describe("openSqliteStorage", () => {
     const second = await openStore({ folder: path });
     expect(second.history.get(id)).toMatchObject({ title: "hello", turns: 1 });
     expect(second.health()).toMatchObject({ conversations: 1, oldestAt: 1000, state: "up" });
+  });
+
+  test
+    .skipIf(process.platform === "win32")
+    .each([
+      ...["", "-wal", "-shm"].map((suffix) => ["a pipe", suffix, "is not a file"] as const),
+      ...["", "-wal", "-shm"].map((suffix) => ["a folder", suffix, "is not a file"] as const),
+      ["a link to itself", "", "its symbolic links form a loop"],
+      ["a link to itself", "-wal", "its symbolic links form a loop"],
+    ] as const)("refuses %s as %s next to its file", async (kind, suffix, problem) => {
+    const path = createFolder();
+    const place = join(path, name + suffix);
+    if (suffix !== "") await (await openStore({ folder: path })).end();
+    rmSync(place, { force: true });
+    if (kind === "a pipe") execFileSync("mkfifo", [place]);
+    else if (kind === "a folder") mkdirSync(place);
+    else symlinkSync(place, place);
+    await expect(openStore({ folder: path })).rejects.toMatchObject({
+      code: "STORE_BROKEN",
+      message: expect.stringContaining(problem),
+    });
   });
 
   test.each([
