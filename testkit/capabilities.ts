@@ -60,6 +60,12 @@ export interface ChannelCapabilities {
    * @defaultValue true
    */
   readonly twoKernels?: boolean;
+  /**
+   * Whether the frame of a client may name the session of its message, because every client with
+   * permission may use every session.
+   * @defaultValue false
+   */
+  readonly sessionsInFrames?: boolean;
 }
 
 /** The capabilities of a network that does everything. */
@@ -76,4 +82,5 @@ export const defaultCapabilities: Required<ChannelCapabilities> = {
   acknowledgements: false,
   keepsMessages: false,
   twoKernels: true,
+  sessionsInFrames: false,
 };

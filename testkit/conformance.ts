@@ -13,6 +13,7 @@ import { inboundRules } from "./rules/inbound.ts";
 import { lifeRules } from "./rules/life.ts";
 import { outboundRules } from "./rules/outbound.ts";
 import { questionRules } from "./rules/questions.ts";
+import { trustRules } from "./rules/trust.ts";
 import { wireRules } from "./rules/wire.ts";
 
 /** Each rule runs with a kernel of its own. The names are part of the public interface. */
@@ -22,6 +23,7 @@ const conformanceRules = {
   ...outboundRules,
   ...questionRules,
   ...wireRules,
+  ...trustRules,
 };
 
 /** The name of a rule. */

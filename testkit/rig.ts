@@ -46,7 +46,7 @@ export interface ConformanceRunOptions {
 /** A peer whose waits end with an error after a timeout. */
 export interface ObservedPeer extends Pick<
   Peer,
-  "session" | "say" | "typing" | "reply" | "press" | "leave"
+  "session" | "say" | "typing" | "reply" | "press" | "forge" | "leave"
 > {
   /** Connects another client of this session. */
   another?(): Promise<ObservedPeer>;
@@ -72,6 +72,14 @@ export interface ConformanceRun {
   logged(): string;
   /** @returns The tokens of the started kernel. */
   secrets(): readonly string[];
+  /** @returns What the channel has passed to the token store to be checked. */
+  candidates(): readonly string[];
+  /**
+   * Replaces the token of the channel.
+   *
+   * @returns False if there is none, or it cannot be replaced.
+   */
+  replaceToken(value: string): Promise<boolean>;
   /** @returns The problem if the channel left a rejected promise of `deliver()` unhandled. */
   unhandled(): string | undefined;
   /** Sets what the application does with a message, in addition to recording it. */
@@ -127,6 +135,24 @@ function observeChannels(
   };
 }
 
+/** Notes what the channel passes to a token store to be checked. */
+const observeTokens = (plugins: readonly AnyPlugin[], candidates: string[]): AnyPlugin[] =>
+  plugins.map((plugin) => ({
+    ...plugin,
+    async start(scope: never) {
+      const offered = (await plugin.start(scope)) as { readonly tokens?: Tokens } | undefined;
+      if (!offered?.tokens) return offered as never;
+      const { tokens } = offered;
+      const noting = { ...tokens };
+      for (const method of ["verify", "match"] as const)
+        noting[method] = (name: string, candidate: string): Promise<never> => {
+          candidates.push(candidate);
+          return tokens[method](name, candidate) as Promise<never>;
+        };
+      return { ...offered, tokens: noting } as never;
+    },
+  }));
+
 /** Explains a result of `join` that is not a peer, as in JavaScript. */
 function assertPeer(peer: Partial<Peer> | undefined): void {
   const { session } = peer ?? {};
@@ -154,6 +180,10 @@ function observePeer(peer: Peer, timeoutMs: number): ObservedPeer {
     ...(peer.reply && { reply: (id: string, content: string) => peer.reply!(id, content) }),
     ...(peer.press && {
       press: (id: string, option: QuestionOption) => peer.press!(id, option),
+    }),
+    ...(peer.forge && {
+      forge: (content: string, fields: Readonly<Record<string, unknown>>) =>
+        peer.forge!(content, fields),
     }),
     ...(peer.another && {
       another: async () => observePeer(await peer.another!(), timeoutMs),
@@ -190,6 +220,25 @@ function trackStarts(
   };
 }
 
+/** Reads and replaces the tokens of a run. */
+const tokenCalls = (
+  services: { readonly tokens?: Tokens; readonly tokenSecrets?: TokenSecrets },
+  nameOf: () => string,
+): Pick<ConformanceRun, "secrets" | "replaceToken"> => ({
+  secrets: () =>
+    (services.tokens?.names() ?? []).flatMap((name) => services.tokenSecrets?.reveal(name) ?? []),
+  async replaceToken(value) {
+    const { tokens, tokenSecrets } = services;
+    const name = nameOf();
+    if (!tokens?.names().includes(name) || !tokenSecrets?.reveal(name)) return false;
+    const replaced = tokenSecrets.replace(name, { value, expect: tokens.info(name).version });
+    return replaced.then(
+      () => true,
+      () => false,
+    );
+  },
+});
+
 export async function startConformanceRun(options: ConformanceRunOptions): Promise<ConformanceRun> {
   const { channel, before, config, timeoutMs, capabilities, join, intrude } = options;
   const ports: ChannelAdapter[] = [];
@@ -203,14 +252,12 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
   const deliveries = watchDeliveries();
   const { log, lines } = createCapturedLog();
   let run = (_: Message): Awaitable<void> => undefined;
-  const taking = application((message) => {
-    messages.push(message);
-    return run(message);
-  });
+  const taking = application((message) => (messages.push(message), run(message)));
+  const candidates: string[] = [];
   const watch = createListenerWatch();
   const observed = observeChannels(ports, open, idle, deliveries, watch.begin);
   const kernel = createKernel<readonly [ReturnType<typeof channels>]>([] as never, {
-    plugins: [...before, observed, channel, watch.endsBefore(taking)],
+    plugins: [...observeTokens(before, candidates), observed, channel, watch.endsBefore(taking)],
     config,
     log,
   });
@@ -251,8 +298,8 @@ export async function startConformanceRun(options: ConformanceRunOptions): Promi
     idle,
     faults,
     logged: () => inspect(lines, inspectAll),
-    secrets: () =>
-      (services.tokens?.names() ?? []).flatMap((name) => services.tokenSecrets?.reveal(name) ?? []),
+    ...tokenCalls(services, () => ports.at(-1)!.name),
+    candidates: () => candidates,
     unhandled: deliveries.problem,
     answerWith: (answer) => void (run = answer),
     join: async () =>
@@ -313,6 +360,12 @@ export interface Peer {
    * The button may be gone. Omit it if the channel shows no buttons.
    */
   press?(id: string, option: QuestionOption): Awaitable<unknown>;
+  /**
+   * Sends a message as `say` does, in a frame that also has these fields: a client that pretends to
+   * be another one. Omit it if frames are lines of JSON over TCP, or WebSocket texts of JSON: the
+   * kit adds the fields itself.
+   */
+  forge?(content: string, fields: Readonly<Record<string, unknown>>): Awaitable<unknown>;
   /**
    * Connects another client to the session of this peer. Omit it if a session has one client by
    * its nature.

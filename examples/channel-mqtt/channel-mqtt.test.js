@@ -82,6 +82,7 @@ describe("MQTT channel", { skip }, () => {
       say,
       leave,
       press: (id, option) => say({ answer: { id, option: option.id } }),
+      forge: (content, fields) => say({ ...fields, content }),
       next: async () => {
         const frame = await next();
         return { ...frame, what: words[frame.type], inReplyTo: frame.in_reply_to };

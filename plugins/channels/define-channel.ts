@@ -1,6 +1,6 @@
 /** Creates a channel as a plugin, with the parts that all channels repeat. */
 import type { Awaitable, EmptyMap, Plugin, Schema, Scope } from "../../kernel/index.ts";
-import type { Tokens, TokenSecrets } from "../token-store/index.ts";
+import type { Tokens, TokenSecrets, TokenStoreEvents } from "../token-store/index.ts";
 import type { ChannelAdapter, ChannelHandle, Channels } from "./contract.ts";
 import { channelsErrors } from "./errors.ts";
 
@@ -10,6 +10,11 @@ export interface ChannelToken {
   verify(candidate: string): Promise<number | false>;
   /** @returns The token, for example to send it as a password; undefined if there is none. */
   reveal(): string | undefined;
+  /**
+   * Calls `run` when the token was replaced or removed, and the grace period (`graceS`) has ended:
+   * close the connections of its clients. The old token does not verify.
+   */
+  onReplaced(run: () => void): void;
 }
 
 type TokenNeeds<T> = T extends true
@@ -28,6 +33,11 @@ export type ChannelScope<C, T> = Omit<Scope<EmptyMap>, "config" | "onConfig" | "
     /** Attaches the adapter, until the plugin stops. Call it once, in `start`. */
     attach(adapter: Omit<ChannelAdapter, "name">): ChannelHandle;
   } & (T extends true ? { readonly token: ChannelToken } : unknown);
+
+type FullShape = {
+  needs: { channels: Channels } & TokenNeeds<true>;
+  listens: Pick<TokenStoreEvents, "token-store:rotated" | "token-store:removed">;
+};
 
 /** The parts of a channel. */
 export interface ChannelDefinition<N extends string, C, T, O> {
@@ -81,12 +91,22 @@ export function defineChannel<
     api: 1,
     needs: { channels: true, ...(token && { tokens: true, tokenSecrets: true }) },
     ...(schema && { config: { section: `channels.${name}`, schema } }),
-    async start(scope: Scope<{ needs: { channels: Channels } & TokenNeeds<true> }>) {
-      const { needs, onStop } = scope;
+    async start(scope: Scope<FullShape>) {
+      const { needs, after, on, onStop } = scope;
       if (token) await needs.tokens.claim(name);
       const own: ChannelToken = {
         verify: (candidate) => needs.tokens.verify(name, candidate),
         reveal: () => needs.tokenSecrets.reveal(name),
+        onReplaced(run) {
+          on("token-store:rotated", (event) => {
+            if (event.name !== name) return;
+            if (event.graceS > 0) after(event.graceS * 1_000, run);
+            else run();
+          });
+          on("token-store:removed", (event) => {
+            if (event.name === name) run();
+          });
+        },
       };
       const attach = (adapter: Omit<ChannelAdapter, "name">): ChannelHandle => {
         const channel = needs.channels.attach({ ...adapter, name });

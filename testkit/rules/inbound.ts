@@ -20,7 +20,10 @@ export const inboundRules = {
       `it delivered ${JSON.stringify(second.content)} instead of the next message`,
     );
     claim(first.session === peer.session, "the message came from another session");
-    claim(first.id !== "" && first.id !== second.id, "two messages have one id");
+    await peer.say("next");
+    const same = await run.messages.next("the next message, said again");
+    const isNew = same.id !== second.id && second.id !== first.id && first.id !== "";
+    claim(isNew && same.id !== first.id, "two messages have one id");
     const difference = Math.abs(first.at - since);
     claim(difference < maxClockDifferenceMs, "the time is not in Unix milliseconds");
     claim(Array.isArray(first.media) && first.hops >= 0, "media or hops are missing");
@@ -30,9 +33,11 @@ export const inboundRules = {
     const peer = await run.join();
     const sent = Array.from({ length: 20 }, (_, index) => `message ${index}`);
     for (const content of sent) await peer.say(content);
+    const ids = new Set<string>();
     for (const content of sent) {
-      const { content: received } = await run.messages.next(JSON.stringify(content));
+      const { content: received, id } = await run.messages.next(JSON.stringify(content));
       claim(received === content, `"${received}" arrived instead of "${content}"`);
+      claim(ids.size < ids.add(id).size, "two messages have one id");
     }
   },
 

@@ -1,8 +1,34 @@
 // Rules about start and stop, and about peers that join, leave or have no permission.
-import { claim, says, send, statusWithoutPeers, type ConformanceRule } from "./rule.ts";
+import type { ConformanceRun, ObservedPeer } from "../rig.ts";
+import {
+  claim,
+  says,
+  send,
+  settle,
+  statusWithoutPeers,
+  to,
+  writes,
+  type ConformanceRule,
+} from "./rule.ts";
 
 /** Pause between attempts to send to a peer that has left. */
 const pauseMs = 10;
+
+/** Sends, updates and removes a message, which both clients of a session must see. */
+async function showsToBoth(run: ConformanceRun, ...peers: ObservedPeer[]): Promise<void> {
+  const address = to(run, peers[0]!);
+  const { id } = await run.channels.send(address, { content: "for both", final: false });
+  for (const each of peers) {
+    const { content } = await each.sees("create");
+    claim(content === "for both", `a client of the session saw "${content}"`);
+  }
+  if (!run.port.update) return;
+  await run.channels.update(address, id, { content: "for both of them", final: true });
+  for (const each of peers) await each.sees("update");
+  if (!run.port.remove) return;
+  await run.channels.remove(address, id);
+  for (const each of peers) await each.sees("remove");
+}
 
 export const lifeRules = {
   async "attaches one adapter and detaches it when it stops"(run) {
@@ -43,12 +69,13 @@ export const lifeRules = {
     if (!peer.another) return;
     const other = await peer.another();
     claim(other.session === peer.session, "another() connected a client in another session");
-    await send(run, peer, "for both");
+    await showsToBoth(run, peer, other);
+    const ids = new Set<string>();
     for (const each of [peer, other]) {
-      const { content } = await each.sees("create");
-      claim(content === "for both", `a client of the session saw "${content}"`);
+      await each.say("from either");
+      ids.add((await run.messages.next("the message of a client")).id);
     }
-    for (const each of [peer, other]) await says(run, each, "from either");
+    claim(ids.size === 2, "messages of two clients of a session have one id");
     await other.leave();
     await send(run, peer, "for the rest");
     claim((await peer.sees("create")).content === "for the rest", "the other client saw another");
@@ -165,11 +192,24 @@ export const lifeRules = {
   },
 
   async "keeps tokens out of the log"(run) {
+    await run.stop();
+    const wire = await run.startOnWire();
     await run.intrude?.().catch(() => undefined);
+    await settle();
+    wire.take();
     const peer = await run.join();
+    const permission = wire.take();
     await says(run, peer, "hello");
     await peer.leave();
-    const secrets = run.secrets();
+    const unreadable = Buffer.concat([permission.subarray(0, -1), Buffer.from("}~\n")]);
+    for (const before of permission.length > 0 ? [Buffer.alloc(0), permission] : [])
+      for (const socket of await wire.resources.connectIdle()) {
+        for (const bytes of [before, unreadable])
+          if (bytes.length > 0 && !socket.destroyed) await writes(run, wire, socket, bytes);
+        socket.destroy();
+      }
+    // A rejected token may be the right one of another service, or nearly the right one.
+    const secrets = [...run.secrets(), ...run.candidates()].filter(({ length }) => length > 7);
     await run.stop();
     const logged = run.logged();
     claim(!secrets.some((secret) => logged.includes(secret)), "a token is in the log");

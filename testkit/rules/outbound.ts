@@ -38,18 +38,52 @@ async function seesInParts(
   }
 }
 
-/** Shows a text over the limit by updates, and removes it again. */
+/** Removes a message, all parts of which the peer must see removed. */
+async function removesParts(
+  run: ConformanceRun,
+  peer: ObservedPeer,
+  id: string,
+  parts: Set<string>,
+): Promise<void> {
+  if (!run.port.remove) return;
+  await run.channels.remove(to(run, peer), id);
+  while (parts.size > 0) parts.delete((await peer.sees("remove")).id);
+}
+
+/** Shows a text over the limit by updates, then a short one instead, and removes that. */
 async function replacesInParts(run: ConformanceRun, peer: ObservedPeer, text: string) {
   const { port, channels } = run;
   if (!port.update) return;
   const { id } = await channels.send(to(run, peer), { content: "begun", final: false });
   await peer.sees("create");
-  await channels.update(to(run, peer), id, { content: text, final: true });
-  const shown = await seesInParts(run, peer, text);
+  await channels.update(to(run, peer), id, { content: text });
+  const rest = new Set(await seesInParts(run, peer, text));
+  await channels.update(to(run, peer), id, { content: "short", final: true });
   if (!port.remove) return;
-  await channels.remove(to(run, peer), id);
-  const rest = new Set(shown);
-  while (rest.size > 0) rest.delete((await peer.sees("remove")).id);
+  while (rest.size > 1) {
+    const seen = await peer.sees("update", "remove");
+    if (seen.what === "remove") rest.delete(seen.id);
+    else claim(seen.content === "short", "a part of a text stays after its update to a short one");
+  }
+  await removesParts(run, peer, id, rest);
+}
+
+/** Does everything that a peer can see, in one session. */
+async function actsIn(run: ConformanceRun, peer: ObservedPeer): Promise<void> {
+  const { port, channels, capabilities } = run;
+  channels.typing(to(run, peer), true);
+  channels.typing(to(run, peer), false);
+  const { id } = await channels.send(to(run, peer), { content: "begun", final: false });
+  if (port.update) await channels.update(to(run, peer), id, { content: "done", final: true });
+  if (port.remove) await channels.remove(to(run, peer), id);
+  if (!capabilities.errors) return;
+  run.answerWith(() => {
+    throw new Error("the application fails");
+  });
+  await Promise.resolve()
+    .then(() => peer.say("hello"))
+    .catch(() => undefined);
+  await run.messages.next("the message that fails");
 }
 
 export const outboundRules = {
@@ -81,15 +115,12 @@ export const outboundRules = {
     claim(content === whole, `the peer saw ${content.length} of ${whole.length} characters`);
     if (maxTextLength >= longLength) return;
     const long = longText(Math.ceil(maxTextLength * 2.5));
-    const status = await trySend(run, peer, long).then(
-      (receipt) => receipt.status,
-      (error: unknown) => {
-        claim(codeOf(error) === "too_large", `it rejected with the code "${codeOf(error)}"`);
-        return "undelivered";
-      },
-    );
-    if (status === "undelivered") return;
-    await seesInParts(run, peer, long);
+    const receipt = await trySend(run, peer, long).catch((error: unknown) => {
+      claim(codeOf(error) === "too_large", `it rejected with the code "${codeOf(error)}"`);
+    });
+    if (!receipt || receipt.status === "undelivered") return;
+    const parts = new Set(await seesInParts(run, peer, long));
+    await removesParts(run, peer, receipt.id, parts);
     await replacesInParts(run, peer, long);
   },
 
@@ -120,6 +151,13 @@ export const outboundRules = {
     ] as const) {
       const { content } = await peer.sees("create");
       claim(content === expected, "a peer saw a message of another session");
+    }
+    await actsIn(run, first);
+    await send(run, second, "for the second again");
+    for (;;) {
+      const seen = await second.sees("create", "update", "remove", "typing", "error");
+      if (seen.what === "create" && seen.content === "for the second again") return;
+      claim(false, `a peer saw the event "${seen.what}" of another session`);
     }
   },
 

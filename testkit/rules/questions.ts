@@ -18,7 +18,7 @@ interface Card {
 }
 
 /** Asks a question, and waits until the peer sees its text. */
-async function ask(run: ConformanceRun, peer: ObservedPeer, content: string): Promise<Card> {
+export async function ask(run: ConformanceRun, peer: ObservedPeer, content: string): Promise<Card> {
   const before = new Set(run.channels.questions(to(run, peer)).map(({ id }) => id));
   const result = run.channels.ask(to(run, peer), {
     kind: "approval",
@@ -37,7 +37,7 @@ async function ask(run: ConformanceRun, peer: ObservedPeer, content: string): Pr
 }
 
 /** Denies as the owner does in the dashboard. */
-const denies = (run: ConformanceRun, peer: ObservedPeer, { question }: Card) =>
+export const denies = (run: ConformanceRun, peer: ObservedPeer, { question }: Card) =>
   run.channels.answer(to(run, peer), question, { option: deny.id }, undefined, "dashboard");
 
 /** Presses a button. A press that does not count may reject. */

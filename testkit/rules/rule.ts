@@ -1,7 +1,9 @@
 // Parts that all rules for channels share.
+import type { Socket } from "node:net";
 import { codeOf } from "../../kernel/index.ts";
 import type { Receipt } from "../../plugins/channels/index.ts";
 import type { ConformanceRun, ObservedPeer } from "../rig.ts";
+import type { Wire } from "../wire.ts";
 
 /** Throws if the channel breaks the rule; the message says how. */
 export type ConformanceRule = (run: ConformanceRun) => Promise<void>;
@@ -87,4 +89,23 @@ export async function says(
   await peer.say(text);
   const { content } = await run.messages.next(`the message "${text}"`);
   claim(content === text, `"${content}" was delivered instead of "${text}"`);
+}
+
+/** Time for the channel to deliver what it has read. */
+const settleMs = 25;
+
+export const settle = (ms = settleMs): Promise<void> =>
+  new Promise((resolve) => void setTimeout(resolve, ms));
+
+/** Waits until the channel has read the bytes, or has closed the connection. */
+export async function writes(run: ConformanceRun, wire: Wire, socket: Socket, bytes: Buffer) {
+  wire.take();
+  let read = 0;
+  socket.resume().write(bytes);
+  const deadline = Date.now() + run.timeoutMs;
+  while (read < bytes.length && !socket.destroyed && Date.now() < deadline) {
+    await settle();
+    read += wire.take().length;
+  }
+  await settle();
 }

@@ -3,52 +3,58 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { ConformanceRun } from "../rig.ts";
 import type { Wire } from "../wire.ts";
-import { claim, longText, says, send, type ConformanceRule } from "./rule.ts";
+import { claim, longText, says, send, settle, writes, type ConformanceRule } from "./rule.ts";
 
 const texts = ['Grüße\n  \u{1F600} "quoted"\\ ', "second", longText(1_000), "Ende ✓"];
-/** Time for the channel to deliver what it has read. */
-const settleMs = 25;
 /** Length of a line without an end, and of the chunks in which it is sent. */
 const [endlessBytes, chunkBytes] = [16 * 1024 * 1024, 256 * 1024];
 
 /** A channel that reads nothing for this long has stopped reading; it may be slow before. */
 const patienceMs = 3_000;
 
-const settle = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, settleMs));
-
-/** Waits until the channel has read the bytes, or has closed the connection. */
-async function writes(run: ConformanceRun, wire: Wire, socket: Socket, bytes: Buffer) {
-  wire.take();
-  let read = 0;
-  socket.write(bytes);
-  const deadline = Date.now() + run.timeoutMs;
-  while (read < bytes.length && !socket.destroyed && Date.now() < deadline) {
-    await settle();
-    read += wire.take().length;
-  }
-  await settle();
-}
-
 /** @returns Whether the channel closes the connection, stops reading or reports an error. */
-async function endsEndlessLine(socket: Socket, timeoutMs: number): Promise<boolean> {
+async function endsEndlessLine(
+  socket: Socket,
+  wire: Wire,
+  timeoutMs: number,
+  head = Buffer.alloc(0),
+): Promise<boolean> {
   let isAnswered = false;
   socket.on("data", () => void (isAnswered = true));
+  wire.take();
+  if (head.length > 0) socket.write(head);
   const chunk = Buffer.alloc(chunkBytes, "a");
   for (let sent = 0; sent < endlessBytes && !socket.destroyed; sent += chunkBytes) {
     if (socket.write(chunk) || socket.destroyed) continue;
-    const signal = AbortSignal.timeout(Math.max(timeoutMs, patienceMs));
-    const drained = once(socket, "drain", { signal }).then(
-      () => true,
-      () => false,
+    const patience = new AbortController();
+    const { signal } = patience;
+    const timer = setTimeout(() => patience.abort(), Math.max(timeoutMs, patienceMs));
+    const [drained, closed] = ["drain", "close"].map((name) =>
+      once(socket, name, { signal }).then(
+        () => name === "drain",
+        () => false,
+      ),
     );
-    const closed = once(socket, "close", { signal }).then(
-      () => false,
-      () => false,
-    );
-    if (!(await Promise.race([drained, closed]))) return true;
+    const isRead = await Promise.race([drained, closed]);
+    clearTimeout(timer);
+    patience.abort();
+    if (!isRead) return true;
   }
   await settle();
-  return socket.destroyed || isAnswered;
+  return wire.take().length < endlessBytes && (socket.destroyed || isAnswered);
+}
+
+/** The head of a masked text of 64 MiB (RFC 6455 §5.2). */
+const endlessFrame = Buffer.from("81ff00000000040000000a0b0c0d", "hex");
+
+/** Gives the permission. @returns Whether the connection is a WebSocket now. */
+async function upgrades(run: ConformanceRun, wire: Wire, socket: Socket, permission: Buffer) {
+  let heard = "";
+  const listen = (bytes: Buffer): void => void (heard += String(bytes));
+  socket.on("data", listen);
+  await writes(run, wire, socket, permission);
+  socket.off("data", listen);
+  return heard.startsWith("HTTP/1.1 101");
 }
 
 export const wireRules = {
@@ -67,6 +73,22 @@ export const wireRules = {
       }
       claim(wire.problem() === undefined, `bytes arrived ${mode}, and it threw: ${wire.problem()}`);
     }
+  },
+
+  async "reads the bytes of each connection on their own"(run) {
+    await run.stop();
+    const wire = await run.startOnWire();
+    const peers = [await run.join(), await run.join()];
+    wire.deliver("halved");
+    const said = texts.filter(({ length }) => length <= run.capabilities.maxTextLength);
+    for (const text of said) await Promise.all(peers.map((peer) => peer.say(text)));
+    const left = new Map(peers.map(({ session }) => [session, [...said]]));
+    for (let count = said.length * peers.length; count > 0; count -= 1) {
+      const { session, content } = await run.messages.next("a message of two that speak together");
+      const expected = left.get(session)?.shift();
+      claim(content === expected, "two clients spoke together, and it mixed their bytes");
+    }
+    claim(wire.problem() === undefined, `two clients spoke together: ${wire.problem()}`);
   },
 
   async "takes and shows nothing before a client has permission"(run) {
@@ -112,9 +134,10 @@ export const wireRules = {
       if (sockets.length === 0) return;
       for (const socket of sockets) {
         try {
-          if (start.length > 0) await writes(run, wire, socket, start);
-          const isBound = await endsEndlessLine(socket, run.timeoutMs);
-          claim(isBound, "it read 16 MiB without the end of a line; close the connection earlier");
+          const isFramed = start.length > 0 && (await upgrades(run, wire, socket, start));
+          const head = isFramed ? endlessFrame : undefined;
+          const isBound = await endsEndlessLine(socket, wire, run.timeoutMs, head);
+          claim(isBound, "it read 16 MiB of one message; close the connection earlier");
         } finally {
           socket.destroy();
         }

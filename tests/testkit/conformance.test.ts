@@ -266,7 +266,7 @@ describe("pico channel", () => {
     const client = await connectTestClient(channel, { token: testTokens.pico, session });
     return {
       session,
-      say: (content) => client.say(content),
+      say: (content) => client.say(content, { id: `${session} ${(count += 1)}` }),
       typing: (on) => client.send({ type: on ? "typing.start" : "typing.stop" }),
       async next() {
         const { type, payload = {} } = await client.next();
@@ -291,6 +291,7 @@ describe("pico channel", () => {
     await runChannelConformance(picoServer(), {
       before: [memoryTokens(), http({ port: 0 })] as const,
       config: { "channels.pico": { enabled: true } },
+      capabilities: { sessionsInFrames: true },
       join: ({ http: { addresses } }) => peer(new URL("pico", addresses()[0])),
       async intrude({ http: { addresses } }) {
         await connectTestClient(new URL("pico", addresses()[0]), { token: "wrong-token" });

@@ -3,9 +3,15 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
-import { codeOf, type Plugin } from "../../kernel/index.ts";
-import type { ChannelAdapter, ChannelHandle, Channels } from "../../plugins/channels/index.ts";
-import type { Tokens } from "../../plugins/token-store/index.ts";
+import { codeOf, type Log, type Plugin } from "../../kernel/index.ts";
+import type {
+  ChannelAdapter,
+  ChannelHandle,
+  Channels,
+  Message,
+  Sender,
+} from "../../plugins/channels/index.ts";
+import type { Tokens, TokenSecrets, TokenStoreEvents } from "../../plugins/token-store/index.ts";
 import { createQueue, type Peer, type PeerEvent, type Stranger } from "../../testkit/index.ts";
 
 /** Mutation -> the mistake of the channel. */
@@ -58,6 +64,37 @@ export const mutations = {
   anySession: "answers questions of other sessions",
   keepsCards: "does not show the answer of a question",
   logsToken: "logs the token of a connection",
+  sharedRest: "keeps the unfinished line of all connections in one variable",
+  firstOnly: "sends messages to the first client of a session only",
+  updatesNewest: "sends updates to the newest client of a session only",
+  kicksFirst: "closes the first client of a session when another one connects",
+  forgetsSession: "forgets a session when the first of its clients leaves",
+  idsPerClient: "counts the messages of each connection from one",
+  idsByText: "makes the id of a message from its text",
+  idsByTime: "makes the id of a message from the time",
+  readsOn: "reads on while it checks the token",
+  acceptsEmpty: "accepts a connection without a token",
+  acceptsPrefix: "accepts the beginning of the token",
+  spreadsFrame: "copies all fields of a frame into the message",
+  senderFromFrame: "takes the sender from the frame",
+  nameFromFrame: "takes the name of the sender from the frame",
+  sessionFromFrame: "takes the session from the frame",
+  timeFromFrame: "takes the time from the frame",
+  logsAttempt: "logs a token that it rejects",
+  logsLine: "logs a line that is not JSON",
+  keepsClients: "keeps the clients of a replaced token",
+  cachesToken: "compares with the token that it read at its start",
+  remembersToken: "accepts a token that was right before",
+  oneToken: "accepts no token after the first one was replaced",
+  endlessFirst: "bounds a line only after the token",
+  endlessLater: "bounds a line only before the token",
+  boundsSegments: "bounds each segment instead of the line",
+  sharedTaking: "keeps in the module whether it is ready",
+  closesTwin: "keeps its sockets in the module, and closes all at its stop",
+  errorsToAll: "reports errors to all sessions",
+  removesForAll: "removes messages in all sessions",
+  typesForAll: "shows typing in all sessions",
+  sharedCount: "keeps the number of messages in the module, and begins again at a start",
 } as const;
 
 /** The name of a mutation. */
@@ -69,7 +106,8 @@ const maxLineLength = 1_000_000;
 
 type Frame = Readonly<Record<string, unknown>>;
 type TcpShape = {
-  needs: { channels: Channels; tokens: Tokens };
+  listens: Pick<TokenStoreEvents, "token-store:rotated">;
+  needs: { channels: Channels; tokens: Tokens; tokenSecrets: TokenSecrets };
   offers: { tcp: { port: () => number } };
 };
 
@@ -90,13 +128,15 @@ class Connections {
 
   join(session: string, socket: Socket, left: () => void): void {
     this.all.add(socket);
+    const others = [...(this.bySession.get(session) ?? [])];
+    if (this.mutation === "kicksFirst") for (const other of others) other.destroy();
     const isAlone = this.mutation === "newestOnly" || !this.bySession.has(session);
     if (isAlone) this.bySession.set(session, new Set());
     const sockets = this.bySession.get(session)!.add(socket);
     socket.on("close", () => {
       if (["keepsDead", "throwsOnDead"].includes(this.mutation!)) return left();
       sockets.delete(socket);
-      if (sockets.size === 0) this.bySession.delete(session);
+      if (sockets.size === 0 || this.mutation === "forgetsSession") this.bySession.delete(session);
       if (sockets.size > 0 && this.mutation !== "idleEarly") return;
       if (this.mutation !== "silentLeave") left();
     });
@@ -105,11 +145,18 @@ class Connections {
   /** @returns False if the session has no connection. */
   write(session: string, frame: Frame): boolean {
     const own = [...(this.bySession.get(session) ?? [])];
+    if (this.mutation === "firstOnly") own.splice(1);
+    if (this.mutation === "updatesNewest" && frame["what"] === "update")
+      own.splice(0, own.length - 1);
     if (this.mutation === "throwsOnDead" && own.some(({ destroyed }) => destroyed))
       throw new Error("socket is closed");
     const known = [...this.bySession.values()].flatMap((sockets) => [...sockets]);
     const strangers = [...this.all].filter((socket) => !known.includes(socket));
     const all = { broadcasts: known, showsToAll: [...own, ...strangers] };
+    const kinds = { errorsToAll: "error", removesForAll: "remove", typesForAll: "typing" };
+    if (kinds[this.mutation as keyof typeof kinds] === frame["what"])
+      for (const socket of known.filter((each) => !own.includes(each)))
+        socket.write(`${JSON.stringify(frame)}\n`);
     for (const socket of all[this.mutation as keyof typeof all] ?? own)
       socket.write(`${JSON.stringify(frame)}\n`);
     return own.length > 0;
@@ -206,30 +253,67 @@ interface Reader {
   readonly mutation: Mutation | undefined;
   readonly connections: Connections;
   readonly isTaking: () => boolean;
+  readonly log: Log;
+}
+
+interface Said {
+  readonly say?: string;
+  readonly typing?: boolean;
+  readonly press?: string;
+  readonly option?: string;
+  readonly session?: string;
+  readonly sender?: Sender;
+  readonly name?: string;
+  readonly at?: number;
+}
+
+/** Variables of a module, which all kernels of the process share. */
+const module = { rest: "", isTaking: false, count: 0, sockets: new Set<Socket>() };
+
+/** @returns Fields that a mutation copies from the frame of a client. */
+function forged(frame: Said, session: string, mutation: Mutation | undefined): Partial<Message> {
+  const { session: named, sender, name, at } = frame;
+  if (mutation === "spreadsFrame") return frame as never;
+  if (mutation === "senderFromFrame" && sender) return { sender };
+  if (mutation === "nameFromFrame" && name) return { sender: { id: session, name } };
+  if (mutation === "sessionFromFrame" && named) return { session: named };
+  return mutation === "timeFromFrame" && at !== undefined ? { at } : {};
 }
 
 /** Reads the lines of a session that has given the token. */
-function createLineReader({ inlet, presses, now, mutation, connections, isTaking }: Reader) {
+function createLineReader({ inlet, presses, now, mutation, connections, isTaking, log }: Reader) {
   let count = 0;
-  return (session: string, line: string): void => {
-    const { say, typing, press, option } = JSON.parse(line) as {
-      say?: string;
-      typing?: boolean;
-      press?: string;
-      option?: string;
-    };
+  const start = randomUUID();
+  const ids = {
+    oneId: () => "one",
+    repeatsIds: () => `m${count}`,
+    idsByText: (text: string) => `${start} ${text}`,
+    idsByTime: () => `${now()}`,
+    sharedCount: () => `m${(module.count += 1)}`,
+  };
+  return (session: string, line: string, number: number): void => {
+    let frame: Said;
+    try {
+      frame = JSON.parse(line) as Said;
+    } catch {
+      if (mutation === "logsLine") log.warn({ line }, "this line is not JSON");
+      return;
+    }
+    const { say, typing, press, option } = frame;
     if (press !== undefined) presses.press(session, press, String(option));
     if (typing !== undefined && mutation !== "deafToTyping") inlet().typing(session, typing);
     if (say === undefined || !isTaking()) return;
     count += 1;
+    const makeId = ids[mutation as keyof typeof ids] ?? (() => randomUUID());
     const message = {
       channel: "tcp",
       session,
-      id: mutation === "oneId" ? "one" : mutation === "repeatsIds" ? `m${count}` : randomUUID(),
+      id: mutation === "idsPerClient" ? `${start} ${number}` : makeId(say),
       content: mutation === "trimsText" ? say.trim() : say,
       media: [],
       at: mutation === "secondsTime" ? Math.floor(now() / 1_000) : now(),
       hops: 0,
+      ...forged(frame, session, mutation),
     };
     const report = (error: unknown): void => {
       const frame = { what: "error", code: codeOf(error) };
@@ -241,21 +325,51 @@ function createLineReader({ inlet, presses, now, mutation, connections, isTaking
 }
 
 /** Calls `take` with each line of the socket. `readline` also ends lines at U+2028. */
-function readLines(socket: Socket, take: (line: string) => void, mutation?: Mutation): void {
+function readLines(
+  socket: Socket,
+  take: (line: string) => void,
+  mutation?: Mutation,
+  isBound = (): boolean => true,
+): void {
   const decoder = new StringDecoder("utf8");
   let rest = "";
   socket.on("data", (bytes: Buffer) => {
+    if (mutation === "sharedRest") rest = module.rest;
+    let text = "";
     if (mutation === "splitsBytes")
-      for (let at = 0; at < bytes.length; at += 5) rest += bytes.subarray(at, at + 5).toString();
-    else rest += mutation === "decodesChunks" ? bytes.toString() : decoder.write(bytes);
-    const lines = rest.split("\n");
+      for (let at = 0; at < bytes.length; at += 5) text += bytes.subarray(at, at + 5).toString();
+    else text = mutation === "decodesChunks" ? bytes.toString() : decoder.write(bytes);
+    rest += text;
+    const lines = text.includes("\n") ? rest.split("\n") : [rest];
     rest = lines.pop()!;
-    if (rest.length > maxLineLength && mutation !== "endlessLine") return void socket.destroy();
+    if (mutation === "sharedRest") module.rest = rest;
+    const length = mutation === "boundsSegments" ? bytes.length : rest.length;
+    if (length > maxLineLength && mutation !== "endlessLine" && isBound())
+      return void socket.destroy();
     if (mutation === "needsWholeLines") rest = "";
     if (mutation === "oneLinePerSegment" && lines[0]?.includes("say")) lines.splice(1);
     if (mutation === "reversesOrder" && lines[0]?.includes("say")) lines.reverse();
     for (const line of lines) take(line);
   });
+}
+
+/** Returns the check of a token. */
+function createTokenCheck(
+  { tokens, tokenSecrets }: TcpShape["needs"],
+  mutation: Mutation | undefined,
+): (token: string) => Promise<boolean> {
+  const first = tokenSecrets.reveal("tcp")!;
+  const known = new Set<string>();
+  return async (token) => {
+    if (mutation === "acceptsEmpty" && token === "") return true;
+    if (mutation === "acceptsPrefix" && token !== "" && first.startsWith(token)) return true;
+    if (mutation === "cachesToken") return token === first;
+    if (mutation === "remembersToken" && known.has(token)) return true;
+    if (mutation === "oneToken" && tokens.info("tcp").version > 1) return false;
+    const isRight = (await tokens.verify("tcp", token)) !== false;
+    if (isRight) known.add(token);
+    return isRight;
+  };
 }
 
 /** Creates the channel. The first line of a connection is its token, and a session to return to. */
@@ -265,9 +379,11 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
   return {
     name: "tcp",
     api: 1,
-    needs: { channels: true, tokens: true },
-    async start({ needs, clock, after, log, onReady, onStop }) {
+    needs: { channels: true, tokens: true, tokenSecrets: true },
+    async start({ needs, clock, after, log, on, onReady, onStop }) {
       await needs.tokens.claim("tcp");
+      if (mutation === "sharedCount") module.count = 0;
+      const accepts = createTokenCheck(needs, mutation);
       const connections =
         mutation === "sharedSessions" ? sharedConnections : new Connections(mutation);
       const presses = createPresses((): ChannelHandle => inlet, mutation);
@@ -276,7 +392,10 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
       if (mutation === "sharedInlet") shared.inlet = inlet;
       let taking = false;
       let sessions = 0;
-      const isTaking = (): boolean => taking;
+      const isTaking = (): boolean => (mutation === "sharedTaking" ? module.isTaking : taking);
+      on("token-store:rotated", () => {
+        if (mutation !== "keepsClients") connections.close();
+      });
       const read = createLineReader({
         inlet: () => (mutation === "sharedInlet" ? shared.inlet! : inlet),
         presses,
@@ -284,6 +403,7 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
         mutation,
         connections,
         isTaking,
+        log,
       });
       const server = createServer((socket) => {
         socket.on("error", () => undefined);
@@ -291,27 +411,33 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
         const cancel = after(authenticationMs, () => socket.destroy());
         let session: string | undefined;
         const early: string[] = [];
-        let hasTried = false;
+        let [hasTried, number] = [false, 0];
+        if (mutation === "closesTwin") module.sockets.add(socket);
         async function authenticate(line: string): Promise<void> {
           const [token = "", wanted] = line.split(" ");
           if (line.startsWith("{") && !hasTried) {
-            if (mutation === "takesEarly") return read("early", line);
+            if (mutation === "takesEarly") return read("early", line, 0);
             if (mutation === "queuesEarly") return void early.push(line);
           }
           hasTried = true;
-          const isRight = mutation === "anyToken" || (await needs.tokens.verify("tcp", token));
-          if (isRight === false) return void socket.destroy();
+          if (mutation === "readsOn") session = wanted ?? `s${(sessions += 1)}`;
+          if (mutation !== "anyToken" && !(await accepts(token))) {
+            if (mutation === "logsAttempt") log.warn({ token }, "rejected a token");
+            return void socket.destroy();
+          }
           cancel();
           if (mutation === "logsToken") log.debug({ attempt: { token } }, "a peer has joined");
-          const own = (session = wanted ?? `s${(sessions += 1)}`);
+          const own = (session ??= wanted ?? `s${(sessions += 1)}`);
           connections.join(own, socket, () => inlet.sessionIdle(own));
           socket.write(`${JSON.stringify({ session })}\n`);
-          for (const each of early) read(own, each);
+          for (const each of early) read(own, each, 0);
         }
         readLines(
           socket,
-          (line) => (session === undefined ? void authenticate(line) : read(session, line)),
+          (line) =>
+            session === undefined ? void authenticate(line) : read(session, line, (number += 1)),
           mutation,
+          () => mutation !== (session === undefined ? "endlessFirst" : "endlessLater"),
         );
       });
       const sweep = setInterval(() => undefined, 1_000);
@@ -320,6 +446,7 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
         if (mutation !== "openInterval") clearInterval(sweep);
         else sweep.unref();
         connections.close();
+        if (mutation === "closesTwin") for (const socket of module.sockets) socket.destroy();
         if (mutation === "openListener") server.unref();
         else if (server.listening) await new Promise((resolve) => void server.close(resolve));
       });
@@ -327,8 +454,12 @@ export function tcp(mutation?: Mutation): Plugin<TcpShape> {
       if (mutation === "listensEarly") await listen();
       onReady(async () => {
         if (mutation !== "listensEarly") await listen();
-        taking = true;
-        return () => void (taking = false);
+        const take = (isTaken: boolean): void => {
+          taking = isTaken;
+          if (mutation === "sharedTaking") module.isTaking = isTaken;
+        };
+        take(true);
+        return async () => take(false);
       });
       return { tcp: { port: () => (server.address() as AddressInfo).port } };
     },
@@ -340,6 +471,7 @@ async function open(port: number, ...words: string[]) {
   const socket = connect(port, "127.0.0.1").on("error", () => undefined);
   const events = createQueue<Frame>(60_000);
   readLines(socket, (line) => events.push(JSON.parse(line) as Frame));
+  socket.on("close", () => events.end(() => new Error("the channel closed the connection")));
   await once(socket, "connect");
   const write = (value: unknown): boolean => socket.write(`${JSON.stringify(value)}\n`);
   socket.write(`${words.join(" ")}\n`);

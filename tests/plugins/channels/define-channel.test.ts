@@ -11,6 +11,7 @@ const radio = () =>
     token: true,
     start({ attach, config, token }) {
       const heard: string[] = [];
+      token.onReplaced(() => void heard.push("replaced"));
       const channel = attach({
         send: (session, _, { content }) => void heard.push(`${session} ${content}`),
       });
@@ -47,6 +48,24 @@ describe("defineChannel", () => {
       name: "short-wave",
       needs: { channels: true, tokens: true, tokenSecrets: true },
       config: { section: "channels.short_wave" },
+    });
+  });
+
+  test("reports a new token, after the grace period of the old one", async () => {
+    const tokens = { short_wave: "correct-horse", other: "battery-staple" };
+    const before = [tokenStore(memory(tokens)), channels()] as const;
+    await withKernel([...before, radio(), echo], async ({ kernel, clock }) => {
+      const { short_wave: service, tokenSecrets, tokens: store } = kernel.services;
+      await store.claim("other");
+      await tokenSecrets.replace("other", { expect: 1 });
+      expect(service.heard).toEqual([]);
+      await tokenSecrets.replace("short_wave", { expect: 1 });
+      expect(service.heard).toEqual(["replaced"]);
+      await tokenSecrets.replace("short_wave", { expect: 2, graceS: 10 });
+      clock.increment(9_999);
+      expect(service.heard).toEqual(["replaced"]);
+      clock.increment(1);
+      expect(service.heard).toEqual(["replaced", "replaced"]);
     });
   });
 

@@ -22,6 +22,8 @@ const skipped: Readonly<Partial<Record<ChannelRule, string>>> = {
   "keeps sessions apart": "a link has one session",
   "leaves nothing open when it stops": "a link has one session",
   "serves the other peers after one has left": "a link has one session",
+  "reads the bytes of each connection on their own": "a link has one session",
+  "takes no sender, session or name from the frames of a client": "a link has one session",
   "shows typing, and ignores it in sessions without peers":
     "a server does not pass typing to its application",
 };
