@@ -36,6 +36,9 @@ export interface ChatEnd {
   readonly finishReason: Open<"stop" | "length" | "content_filter" | "stopped" | "error">;
   /** Tokens of the answer, if the application named them. */
   readonly usage?: ChatUsage;
+  /** Messages to offer next, if the application named some: at most four, each of 1 to 80
+   *  characters. */
+  readonly suggestions?: readonly string[];
 }
 
 /** Tokens that a language model used for an answer. An absent field is unknown, never 0. */

@@ -23,13 +23,17 @@ export interface HistoryTurn {
   readonly complete?: false;
   /**
    * How the answer to a turn of the role `user` ended. Absent if it runs, or if the server does not
-   * remember its end: see `docs/pico.md`.
+   * know its end: see `docs/pico.md`.
    */
   readonly outcome?: ChatEnd["outcome"];
   /** Code of the error, with the outcome `failed`. */
   readonly code?: string;
   /** Tokens of the answer, if the application named them. */
   readonly usage?: ChatUsage;
+  /** Messages to offer next, if the application named some. */
+  readonly suggestions?: readonly string[];
+  /** Milliseconds from the arrival of a turn of the role `user` to the end of its answer. */
+  readonly answerMs?: number;
   /** The id that its client gave a turn of the role `user`. */
   readonly requestId?: string;
   /** `requestId` of the turn that this turn of the role `user` is a new version of. */

@@ -50,6 +50,8 @@ export interface AnswerEndPayload {
   /** `{"input_tokens"?, "output_tokens"?, "reasoning_tokens"?, "cached_tokens"?}`. Not validated
    *  by the decoder. */
   readonly usage?: unknown;
+  /** Messages to offer next: at most four, each of 1 to 80 characters. */
+  readonly suggestions?: readonly string[];
 }
 
 /** Text that a message has grown by. */

@@ -191,7 +191,16 @@ function readEnd(payload: JsonObject): AnswerEndPayload {
     ...readTexts(payload, "code"),
     finish_reason: readDisplayText(payload, "finish_reason"),
     ...(usage !== undefined && { usage: withoutPrototypeKeys(usage) }),
+    ...readSuggestions(ownValue(payload, "suggestions")),
   };
+}
+
+/** Drops what a page cannot offer. */
+function readSuggestions(value: unknown): Pick<AnswerEndPayload, "suggestions"> {
+  const isSuggestion = (text: unknown): text is string =>
+    typeof text === "string" && text.trim() !== "" && text.length <= 80;
+  const suggestions = Array.isArray(value) ? value.filter(isSuggestion).slice(0, 4) : [];
+  return suggestions.length > 0 ? { suggestions } : {};
 }
 
 function readGap(payload: JsonObject): Gap {

@@ -150,7 +150,7 @@ export interface ReplyStream {
   end(
     last?: Pick<
       OutboundMessage,
-      "attachments" | "contextUsage" | "model" | "usage" | "finishReason"
+      "attachments" | "contextUsage" | "model" | "usage" | "finishReason" | "suggestions"
     >,
   ): Promise<Receipt>;
   /** Ends the reply with the text so far, and aborts `signal` with this reason. */

@@ -7,6 +7,7 @@ import { KnownIds, type WaitingDelivery } from "./known-ids.ts";
 import { maxHops } from "./outbound.ts";
 import type { ActiveApplication, RunOptions } from "./run-options.ts";
 import { Run, toRunning } from "./runs.ts";
+import { assertSuggestions } from "./suggestions.ts";
 import type { PassOptions, TakenIds } from "../conversations/index.ts";
 import type {
   Address,
@@ -37,18 +38,6 @@ interface InboundOptions extends Omit<RunOptions, "deliveries" | "current"> {
 
 /** How long a stopped message may occupy its session, unless the application says otherwise. */
 const defaultStopGraceS = 10;
-
-const maxSuggestions = 4;
-const maxSuggestionLength = 80;
-
-function assertSuggestions(suggestions: readonly string[]): void {
-  const isValid = (text: unknown): boolean =>
-    typeof text === "string" && text.trim() !== "" && text.length <= maxSuggestionLength;
-  if (!Array.isArray(suggestions) || suggestions.length > maxSuggestions)
-    throw channelsErrors.suggestions_invalid(`a list of at most ${maxSuggestions} texts`);
-  if (!suggestions.every(isValid))
-    throw channelsErrors.suggestions_invalid(`texts of 1 to ${maxSuggestionLength} characters`);
-}
 
 /** Delivers messages to the application: each session in order, different sessions in parallel. */
 export class Inbound {

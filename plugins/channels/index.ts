@@ -1,10 +1,12 @@
 /** The channels plugin: connects channels with the one application of a kernel. */
 import type { Plugin, Scope } from "../../kernel/index.ts";
-import type { Conversations } from "../conversations/index.ts";
+import { defined } from "../../lib/util.ts";
+import type { Conversations, StoredEnd } from "../conversations/index.ts";
 import type { MediaFiles } from "../media/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   Address,
+  AnswerEnd,
   ChannelAdapter,
   Channels,
   DeliveredMessage,
@@ -309,6 +311,11 @@ function createQuestions(
   });
 }
 
+const toStoredEnd = (
+  { outcome, code, usage, suggestions }: AnswerEnd,
+  answerMs: number,
+): StoredEnd => ({ outcome, answerMs, ...defined({ code, usage, suggestions }) });
+
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
   { clock, log, emit, after, uses }: ChannelsScope,
@@ -340,6 +347,7 @@ function createInbound(
       const told = adapters.get(channel)?.ended?.(session, id, end);
       if (calls.titles.waiting.size > 0) calls.titles.answerEnded(message);
       counts.recorder?.ended(message, end);
+      uses.conversations?.noteEnd?.(message, id, toStoredEnd(end, ms));
       if (outcome === "completed") addAnswer(counts, { at: clock.now(), ms });
       emit("channels:answer-ended", () => ({
         channel,
@@ -357,6 +365,7 @@ function createInbound(
     async retract({ channel, session, id }) {
       const replies = await uses.conversations?.taken.replies?.({ channel, session }, id);
       for (const reply of replies ?? []) await adapters.get(channel)?.remove?.(session, reply);
+      if (replies) uses.conversations?.noteEnd?.({ channel, session }, id, undefined);
       return replies !== undefined;
     },
     openFile: uses.media && ((id) => uses.media!.open(id)),

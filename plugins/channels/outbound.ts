@@ -20,7 +20,7 @@ export type GrowingReply = Parameters<Message["reply"]>[0];
 
 /** Sets `inReplyTo`, unless the application has, and leaves out what belongs to the end. */
 export function toReply(id: string, message: GrowingReply): GrowingReply {
-  const { usage: _, finishReason: __, ...reply } = message;
+  const { usage: _, finishReason: __, suggestions: ___, ...reply } = message;
   return { ...reply, inReplyTo: message.inReplyTo ?? id };
 }
 

@@ -237,12 +237,13 @@ class ReplyWriter {
   }
 
   private async end(last: LastOptions = {}): Promise<Receipt> {
-    const { usage, finishReason, ...message } = last;
+    const { usage, finishReason, suggestions, ...message } = last;
     if (this.close()) {
       const { model } = message;
       this.owner.finished({
         ...(usage && { usage }),
         ...(finishReason && { finishReason }),
+        ...(suggestions && { suggestions }),
         ...(model !== undefined && { model }),
       });
       this.finishing = this.finish(message);

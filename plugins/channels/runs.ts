@@ -17,6 +17,7 @@ import type {
   RunningMessage,
   Sender,
 } from "./contract.ts";
+import { keepSuggestions } from "./suggestions.ts";
 import type { Asker } from "./questions.ts";
 import type { PendingDelivery, Slot, Task } from "./session-queues.ts";
 
@@ -338,7 +339,9 @@ export class Run implements Task {
   noteEnd(options: EndOptions): void {
     const isInTime = !this.isStopped && !this.isCut;
     if (options.finishReason !== undefined && isInTime) this.isComplete = true;
-    this.givenEnd = { ...this.givenEnd, ...options };
+    const { suggestions: given } = options;
+    const suggestions = given && keepSuggestions(given, this.message, this.options.log);
+    this.givenEnd = { ...this.givenEnd, ...options, ...(suggestions && { suggestions }) };
   }
 
   reply(message: GrowingReply): ReturnType<Message["reply"]> {
@@ -388,13 +391,14 @@ export class Run implements Task {
 
   private noteReply(message: GrowingReply): void {
     this.messages += 1;
-    const { usage, finishReason, model, kind, final, placeholder } = message;
+    const { usage, finishReason, model, suggestions, kind, final, placeholder } = message;
     if (kind !== undefined || final === false || placeholder === true) return;
     this.hasText = true;
-    if (usage !== undefined || finishReason !== undefined || model !== undefined)
+    if ([usage, finishReason, model, suggestions].some((fact) => fact !== undefined))
       this.noteEnd({
         ...(usage && { usage }),
         ...(finishReason && { finishReason }),
+        ...(suggestions && { suggestions }),
         ...(model !== undefined && { model }),
       });
   }
@@ -468,6 +472,7 @@ export class Run implements Task {
     const hasFailed = failureCode !== undefined && !this.isStopped;
     const outcome = hasStopped ? "stopped" : hasFailed ? "failed" : "completed";
     if (outcome === "completed" && !givenEnd) return { outcome, finishReason: "stop", messages };
+    const { suggestions = [] } = givenEnd ?? {};
     const reasons = { stopped: "stopped", failed: "error", completed: "stop" } as const;
     return {
       outcome,
@@ -477,6 +482,7 @@ export class Run implements Task {
       messages,
       ...(givenEnd?.usage && { usage: givenEnd.usage }),
       ...(givenEnd?.model !== undefined && { model: givenEnd.model }),
+      ...(outcome === "completed" && suggestions.length > 0 && { suggestions }),
     };
   }
 

@@ -6,6 +6,7 @@ import type {
   InboundMessage,
   Page,
   Sender,
+  StoredEnd,
   StoredQuestions,
   Turn,
 } from "./messages.ts";
@@ -302,6 +303,14 @@ export interface Conversations extends ConversationHistory {
    * store. Other nodes receive a keyed digest.
    */
   announce?(settings: string): void;
+  /**
+   * Adds the end of an answer to the turn of the message, a moment later: a kill may lose it. Does
+   * nothing for an unknown conversation. Absent if the store keeps no history.
+   *
+   * @param request - Id of the message.
+   * @param end - Undefined if the message is answered again.
+   */
+  noteEnd?(address: Address, request: string, end: StoredEnd | undefined): void;
   /** Open questions of earlier processes; absent if the store keeps none. */
   readonly questions?: StoredQuestions;
   /** Hands sessions to nodes; absent unless several nodes share the store. */

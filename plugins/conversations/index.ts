@@ -55,6 +55,7 @@ export type {
   SearchHit,
   StoreHealth,
   StoreMetrics,
+  StoredEnd,
   StoredQuestion,
   StoredQuestions,
   StoreScope,

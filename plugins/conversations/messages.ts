@@ -148,6 +148,9 @@ export interface EndOptions {
   readonly finishReason?: FinishReason;
   /** Name of the language model that wrote the answer. */
   readonly model?: string;
+  /** Messages that chat pages offer to send next: at most four, each of 1 to 80 characters. Others
+   *  are left out, with a warning in the log, and so are all unless the answer is completed. */
+  readonly suggestions?: readonly string[];
 }
 
 /** The end of the work on one message of a client. */
@@ -162,6 +165,12 @@ export interface AnswerEnd extends EndOptions {
   readonly finishReason: FinishReason;
   /** Replies and streams that the application opened. */
   readonly messages: number;
+}
+
+/** The end of an answer, as the history keeps it. */
+export interface StoredEnd extends Pick<AnswerEnd, "outcome" | "code" | "usage" | "suggestions"> {
+  /** Milliseconds from the arrival of the message to the end of its answer. */
+  readonly answerMs: number;
 }
 
 /** The effect of a request to stop a message. */
@@ -280,6 +289,8 @@ export interface OutboundMessage {
   readonly usage?: Usage;
   /** Why the answer ended. Read from replies only. */
   readonly finishReason?: FinishReason;
+  /** Messages to offer next. Read from replies only. */
+  readonly suggestions?: readonly string[];
   /** The question that the message asks or settles. Set by `ask`. A channel that does not know
    *  questions shows `content`. */
   readonly question?: Question;
@@ -331,10 +342,17 @@ export interface Turn {
   readonly kind?: "thought" | "tool_calls" | "plan";
   /** Absent if the turn is complete; `false` if its application ended before the final text. */
   readonly complete?: false;
-  /** How the answer ended, of a turn that a stop of the kernel cut. */
+  /** How the answer to a turn of the role `user` ended. Of another turn: a stop of the kernel cut
+   *  it. Absent if the answer runs, or the process was killed before its end was stored. */
   readonly outcome?: AnswerEnd["outcome"];
-  /** The code of that end: `not_running`. */
+  /** The code of that end. */
   readonly code?: string;
+  /** Tokens of the answer to a turn of the role `user`. */
+  readonly usage?: Usage;
+  /** Messages that the answer to a turn of the role `user` offers to send next. */
+  readonly suggestions?: readonly string[];
+  /** Milliseconds from the arrival of a turn of the role `user` to the end of its answer. */
+  readonly answerMs?: number;
   /** The id that the client gave a turn of the role `user`; turns that answer it repeat it. */
   readonly requestId?: string;
   /** `requestId` of the turn that this turn of the role `user` is a new version of. */

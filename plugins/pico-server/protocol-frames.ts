@@ -92,13 +92,15 @@ const toUsage = (given: Fields): Usage =>
   ) as Usage;
 
 /** The frame does not contain the number of messages, so that is 0. */
-function toEnd({ outcome, finish_reason: reason, code, usage }: AnswerEndPayload): AnswerEnd {
+function toEnd(payload: AnswerEndPayload): AnswerEnd {
+  const { outcome, finish_reason: reason, code, usage, suggestions } = payload;
   return {
     outcome: outcomes.find((name) => name === outcome) ?? "completed",
     finishReason: finishReasons.find((name) => name === reason) ?? "stop",
     messages: 0,
     ...(code !== undefined && { code }),
     ...(isFields(usage) && { usage: toUsage(usage) }),
+    ...(suggestions && { suggestions }),
   };
 }
 

@@ -61,6 +61,8 @@ const endFields = {
     .enum(["stop", "length", "content_filter", "stopped", "error"])
     .optional()
     .catch(undefined),
+  /** The channels leave out those that are invalid. */
+  suggestions: z.array(z.unknown()).optional().catch(undefined),
 };
 const contentFields = {
   content: z.string().default(""),
@@ -266,14 +268,16 @@ function toUsage(usage: z.output<typeof endFields.usage>): Usage | undefined {
 export function toEnd(payload: {
   readonly usage?: z.output<typeof endFields.usage>;
   readonly finish_reason?: z.output<typeof endFields.finish_reason>;
+  readonly suggestions?: z.output<typeof endFields.suggestions>;
   readonly model_name?: string | undefined;
 }): EndOptions {
-  const { finish_reason: finishReason, model_name: model } = payload;
+  const { finish_reason: finishReason, model_name: model, suggestions } = payload;
   const usage = toUsage(payload.usage);
   return {
     ...(usage && { usage }),
     ...(finishReason && { finishReason }),
     ...(model !== undefined && { model }),
+    ...(suggestions && { suggestions: suggestions as readonly string[] }),
   };
 }
 

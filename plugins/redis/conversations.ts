@@ -9,6 +9,7 @@ import type {
   ConversationId,
   DeletionListener,
   StoreHealth,
+  StoredEnd,
   StoreMetrics,
   TakenId,
   TakenIds,
@@ -198,6 +199,15 @@ export class RedisConversations implements OpenConversations {
     const renewed = [...this.logs.values()].reduce((sum, log) => sum + log.renewedCount, 0);
     const nodes = this.peers.list().filter(({ state }) => state === "up").length;
     return { ...this.commits.read(), shared: { passed, takenOver, renewed, nodes } };
+  }
+
+  noteEnd({ channel, session }: Address, request: string, end: StoredEnd | undefined): void {
+    const { sk, keys } = this.space.place(channel, session);
+    const value = JSON.stringify([request, end]);
+    const values = [this.ownership.fence(sk), value, this.settings.keepMs];
+    const call = { script: "noteEnd", keys, values, bytes: value.length, repeats: true } as const;
+    // The link has logged why it fails, and the answer has ended.
+    this.link.run(call).catch(() => undefined);
   }
 
   list(options?: Parameters<ConversationHistory["list"]>[0]) {

@@ -8,6 +8,7 @@ import type {
   ConversationSummary,
   Page,
   SearchHit,
+  StoredEnd,
   Turn,
 } from "../conversations/contract.ts";
 import { isObject } from "../../lib/util.ts";
@@ -154,7 +155,7 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
       return [];
     });
     const [epoch, , entries] = reply as readonly Reply[];
-    const turns = this.toTurns(place.sk, entries);
+    const turns = await this.withEnds(place, this.toTurns(place.sk, entries));
     const [below, above] = [seqOf(before), seqOf(after)];
     const isForward = below === undefined && above !== undefined;
     const wanted = turns.filter(({ seq }) => seq < (below ?? Infinity) && seq > (above ?? -1));
@@ -208,6 +209,25 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
     } catch {
       this.options.malformed(sk);
       return undefined;
+    }
+  }
+
+  /** Adds how the answers to the turns of persons have ended. */
+  private async withEnds(
+    { sk, keys }: SessionPlace,
+    turns: readonly Turn[],
+  ): Promise<readonly Turn[]> {
+    const call = { script: "answers", keys, values: [], repeats: true } as const;
+    try {
+      const rows = (await this.options.link.run(call)) as readonly Reply[];
+      const ends = new Map(
+        rows.map((row) => JSON.parse(String(row)) as readonly [string, StoredEnd | null]),
+      );
+      return turns.map((turn) => ({ ...turn, ...ends.get(turn.requestId ?? "") }));
+    } catch (error) {
+      if (codeOf(error) !== "internal") throw error;
+      this.options.malformed(sk);
+      return turns;
     }
   }
 

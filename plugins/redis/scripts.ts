@@ -63,7 +63,7 @@ const forget = `${common}
 local m = KEYS[1]
 local v = redis.call('HMGET', m, 'c', 'ca', 'o', 'f', 'ad')
 if v[1] ~= ARGV[1] or not v[2] then return 0 end
-redis.call('DEL', m, KEYS[2], KEYS[3], KEYS[4], key(m, 'e'))
+redis.call('DEL', m, KEYS[2], KEYS[3], KEYS[4], key(m, 'e'), key(m, 'a'))
 redis.call('ZREM', KEYS[6], ARGV[2])
 for _, field in ipairs(redis.call('HKEYS', ARGV[6])) do
   if string.sub(field, 1, #ARGV[2] + 1) == ARGV[2] .. ':' then

@@ -10,7 +10,7 @@
  *   en set if a client has asked for the ends of answers, d fence at the last deletion.
  * Stream `h`: frames with the ids `<number>-0`; `x` describes the frame, `d` is the frame.
  * Hash `w`: latest update of each unfinished message. Hash `i`: accepted ids.
- * List `e`: the ends of the latest answers.
+ * List `e`: the ends of the latest answers, for clients that return. List `a`: those for history.
  */
 
 /** Ends of answers that are kept for one session. */
@@ -27,7 +27,7 @@ local function key(m, letter)
   return string.sub(m, 1, -2) .. letter
 end
 local function keep(m, ms)
-  for _, letter in ipairs({'m', 'h', 'w'}) do redis.call('PEXPIRE', key(m, letter), ms) end
+  for _, letter in ipairs({'m', 'h', 'w', 'a'}) do redis.call('PEXPIRE', key(m, letter), ms) end
 end
 local function lineage(name)
   return redis.call('HGET', name, 'l') or '0'
@@ -160,6 +160,23 @@ local entries = redis.call('XRANGE', KEYS[2], (tonumber(ARGV[1]) + 1) .. '-0', '
 return {v[1], tonumber(v[2]), entries, v[3] or ''}
 `;
 
+/** Ends of answers that the history has: one for each frame of the window. */
+const maxAnswers = 256;
+
+/** ARGV: fence, message and end as JSON, milliseconds that a session is kept. */
+const noteEnd = `${common}
+local m = KEYS[1]
+local v = redis.call('HMGET', m, 'ca', 'd')
+if not v[1] or isForgotten(v[2], ARGV[1]) then return 0 end
+redis.call('RPUSH', key(m, 'a'), ARGV[2])
+redis.call('LTRIM', key(m, 'a'), -${maxAnswers}, -1)
+return redis.call('PEXPIRE', key(m, 'a'), ARGV[3])
+`;
+
+const answers = `${common}
+return redis.call('LRANGE', key(KEYS[1], 'a'), 0, -1)
+`;
+
 /** Keeps the streams with subscribers. Keys: m, h, w. */
 const touch = `
 for at = 1, 3 do redis.call('PEXPIRE', KEYS[at], ARGV[1]) end
@@ -182,6 +199,8 @@ export const sessionScripts = {
   top,
   owner,
   catchUp,
+  noteEnd,
+  answers,
   touch,
   renew,
 } as const;

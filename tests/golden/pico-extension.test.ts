@@ -51,7 +51,8 @@ describe("clients of the extension", () => {
     stream.replace("Bye");
     await run(all("Bye"));
     stream.write(" now");
-    await run(stream.end({ usage: { input: 7, output: 2, cached: 1 }, finishReason: "length" }));
+    const usage = { input: 7, output: 2, cached: 1 };
+    await run(stream.end({ usage, finishReason: "length", suggestions: ["And then?"] }));
     message.finish();
     await a.until("answer.end");
     await b.until("answer.end");

@@ -24,7 +24,11 @@ function answerAll(service: Service): void {
     const call = { id: "c1", name: "look", arguments: '{"at":"sky"}', result: "blue" };
     await reply({ content: "", kind: "tool_calls", toolCalls: [call] });
     await reply({ content: "done", attachments: [{ type: "image/gif", url: pixel }] });
-    end({ usage: { input: 7, output: 2, reasoning: 1, cached: 3 }, model: "model-1" });
+    end({
+      usage: { input: 7, output: 2, reasoning: 1, cached: 3 },
+      model: "model-1",
+      suggestions: ["Again"],
+    });
   });
 }
 

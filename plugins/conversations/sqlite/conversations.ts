@@ -1,7 +1,7 @@
 // Conversations in a SQLite file: the service of the plugin over the store.
 import { codeOf } from "../../../kernel/index.ts";
 import { findReplies } from "../find-replies.ts";
-import type { Address } from "../messages.ts";
+import type { Address, StoredEnd } from "../messages.ts";
 import { exportConversation } from "../document.ts";
 import type { MemorySessionLogOptions } from "../log/memory-session-log.ts";
 import type { LogListeners, SessionLog } from "../log/session-log.ts";
@@ -98,6 +98,14 @@ export class SqliteConversations implements OpenConversations {
 
   record(channel: string): ConversationRecord {
     return createRecord(this, channel, this.scope.random);
+  }
+
+  noteEnd(address: Address, request: string, end: StoredEnd | undefined): void {
+    try {
+      this.store.noteEnd(address, request, end);
+    } catch {
+      // The store has logged why it fails, and the answer has ended.
+    }
   }
 
   health(): StoreHealth {

@@ -10,6 +10,7 @@ import type {
 } from "../contract.ts";
 import { toLine } from "../../../lib/util.ts";
 import { toOrigin, toPreview, toShortTitle, toTitle, toTurn } from "../turn-frames.ts";
+import { readEnd } from "./answers.ts";
 import { resultCode, type Connection, type Row } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { kinds } from "./schema.ts";
@@ -213,7 +214,7 @@ export class History {
             conversation,
             message!,
           );
-    return toTurn({
+    const turn = toTurn({
       seq: Number(seq),
       message: (message as string | null) ?? undefined,
       isUser: kind === kinds.user,
@@ -221,6 +222,8 @@ export class History {
       at: Number(at),
       frame: (growing ?? latest).frame as Uint8Array,
     });
+    if (turn?.requestId === undefined) return turn;
+    return { ...turn, ...readEnd(this.connection, conversation, turn.requestId) };
   }
 
   /** Text that FTS5 cannot parse is searched as plain words. */

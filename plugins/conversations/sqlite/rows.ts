@@ -3,10 +3,11 @@
  * that writes runs inside a transaction of `store.ts`.
  */
 import type { Clock } from "../../../kernel/index.ts";
-import type { Address } from "../messages.ts";
+import type { Address, StoredEnd } from "../messages.ts";
 import type { StoredStream } from "../log/stored-stream.ts";
 import type { TakenId } from "../contract.ts";
 import { payloadOf, toShortTitle, toTitle } from "../turn-frames.ts";
+import { writeEnds } from "./answers.ts";
 import type { Connection, Row } from "./driver.ts";
 import type { History } from "./history.ts";
 import {
@@ -100,8 +101,10 @@ export class Rows {
   }
 
   /** Forgets what is known about a conversation that is not in use. */
-  release(live: Live): void {
-    if (live.writes > 0 || this.unsaved.has(live) || this.growth.has(live)) return;
+  release(address: Address): void {
+    const live = this.live(address);
+    if (live === undefined || live.writes > 0 || this.unsaved.has(live) || this.growth.has(live))
+      return;
     this.lives.delete(keyOf(live));
   }
 
@@ -117,11 +120,12 @@ export class Rows {
    */
   snapshot(): () => void {
     const { count } = this;
-    const unsaved = [...this.unsaved];
+    const unsaved = [...this.unsaved].map((live) => ({ live, ends: live.ends }));
     const growth = [...this.growth];
     return () => {
       this.count = count;
-      for (const live of unsaved) {
+      for (const { live, ends } of unsaved) {
+        live.ends = ends;
         this.unsaved.add(live);
         this.lives.set(keyOf(live), live);
       }
@@ -227,11 +231,20 @@ export class Rows {
     this.lives.clear();
   }
 
+  /** Keeps the end of an answer until the row of its conversation is written. */
+  noteEnd(address: Address, request: string, end: StoredEnd | undefined): void {
+    const live = this.find(address);
+    if (live === undefined) return;
+    live.ends.set(request, end);
+    this.unsaved.add(live);
+  }
+
   /** Writes the rows of the conversations that changed. Call it in a transaction. */
   save(): void {
     const now = this.retentionClock.read();
     for (const live of this.unsaved) {
       live.aged ||= now;
+      writeEnds(this.connection, live);
       const { written, plain, acknowledged, resumes } = live.positions;
       this.connection.run(
         "UPDATE conversation SET seq = ?, last = ?, title = ?, title_turn = ?, created_at = ?, " +
@@ -492,12 +505,13 @@ export class Rows {
   }
 
   private read(live: Live, keepsNumbers: boolean): void {
-    const { positions, seq, writes, publicId, epoch } = live;
+    const { positions, seq, writes, ends, publicId, epoch } = live;
     this.unsaved.delete(live);
     const row = this.rowOf(live);
     if (live.last > 0) this.count -= 1;
     Object.assign(live, emptyLive(live), row ? summaryOf(row) : { publicId, epoch });
-    Object.assign(live, { positions, writes });
+    Object.assign(live, { positions, writes, ends });
+    if (ends.size > 0) this.unsaved.add(live);
     if (live.last > 0) this.count += 1;
     if (row) this.readGrown(live);
     if (row) this.summarizeLater(live);

@@ -13,8 +13,15 @@ import { storeErrors } from "./errors.ts";
 
 /** Marks a file as a conversation store: the start of the product name in ASCII. */
 const applicationId = 0x446f6f72;
-/** Versions 1 to 4 are the development forms, which `import.ts` reads. */
-export const version = 5;
+/** Versions 1 to 4 are the development forms, which `import.ts` reads. 5 lacks `answer`. */
+export const version = 6;
+
+const answerTable = `CREATE TABLE answer(
+  conversation INTEGER NOT NULL,
+  request TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY(conversation, request)
+) WITHOUT ROWID;`;
 
 /*
  * An append writes one row of `entry` and its key in `entry_seq`, both at the end of a few pages:
@@ -25,6 +32,7 @@ export const version = 5;
  *   last entry on the clock of retention, `title_turn` the turn that the title was made of.
  * - `words` has the latest complete text of each turn, of entries up to `meta.indexed`.
  * - `growing` has the latest text of each message that is not complete.
+ * - `answer` has the end of the answer to each message of a person, as JSON.
  *
  * `entry.id` is the order of writing and is never used twice. `turn` is the `seq` of the entry that
  * opened the turn; null for an entry that opens one. `taken`: when the application accepted the
@@ -79,6 +87,7 @@ CREATE TABLE growing(
   frame BLOB NOT NULL,
   PRIMARY KEY(conversation, message)
 ) WITHOUT ROWID;
+${answerTable}
 CREATE TABLE removal(conversation INTEGER PRIMARY KEY);
 CREATE VIEW entry_text(id, text) AS
   SELECT id, CASE WHEN json_valid(CAST(frame AS TEXT))
@@ -185,6 +194,14 @@ export function createTables(connection: Connection): void {
   );
 }
 
+/** Brings a file of version 5 to this one. If its tables are not its own, it stays as it is. */
+function addAnswers(driver: DatabaseClass, connection: Connection, path: string): void {
+  connection.transaction(() => {
+    connection.exec(`${answerTable} PRAGMA user_version = ${version}`);
+    assertOwnTables(driver, connection, path);
+  });
+}
+
 /** Turns errors of SQLite during `run` into those of the store. */
 export function explaining<T>(path: string, run: () => T): T {
   try {
@@ -225,6 +242,7 @@ export function openDatabase(
       connection.exec("PRAGMA trusted_schema = OFF; PRAGMA busy_timeout = 2000");
       const found = exists ? versionOf(connection, path) : 0;
       if (found === 0) createTables(connection);
+      else if (found === version - 1) addAnswers(driver, connection, path);
       else if (found < version) connection = upgrade(connection, found);
       assertOwnTables(driver, connection, path);
       configure(connection);

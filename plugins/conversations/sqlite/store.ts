@@ -5,7 +5,7 @@
 import fs from "node:fs";
 import { promisify } from "node:util";
 import type { Clock, Log } from "../../../kernel/index.ts";
-import type { Address, StoredQuestion } from "../messages.ts";
+import type { Address, StoredEnd, StoredQuestion } from "../messages.ts";
 import { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stored-stream.ts";
 import type { StoreHealth, TakenId } from "../contract.ts";
@@ -177,6 +177,12 @@ export class SqliteStore {
     this.scheduleTidy(tidyMs);
   }
 
+  /** Stores the end of an answer, a moment later. */
+  noteEnd(address: Address, request: string, end: StoredEnd | undefined): void {
+    this.reading(() => this.rows.noteEnd(address, request, end));
+    this.scheduleTidy(tidyMs);
+  }
+
   /**
    * Stores the text of a message that is not complete, within 5 s: after a kill, its turn has it.
    *
@@ -195,8 +201,7 @@ export class SqliteStore {
 
   /** Forgets what is known about a session that is not in use. */
   release(address: Address): void {
-    const live = this.rows.live(address);
-    if (live) this.rows.release(live);
+    this.rows.release(address);
   }
 
   // Reads
@@ -377,8 +382,7 @@ export class SqliteStore {
       this.state.noteSuccess();
       this.metrics.committed((this.options.clock.monotonic() - startedAt) / 1_000);
     } catch (error) {
-      const isBusy = resultCode(error) === codes.busy;
-      if (isBusy && startedAt - batch.at < busyMs) return this.retry();
+      if (resultCode(error) === codes.busy && startedAt - batch.at < busyMs) return this.retry();
       const failure = this.fail(error);
       this.metrics.failed(failure);
       for (const { live } of batch.writes) failed.set(live, failure);
@@ -440,8 +444,7 @@ export class SqliteStore {
     for (const { live, done } of writes) {
       live.writes -= 1;
       try {
-        if (failed.has(live)) done(failed.get(live));
-        else done();
+        done(failed.get(live));
       } catch (error) {
         this.options.log.error({ err: error }, "the outcome of a stored message was not delivered");
       }
@@ -524,10 +527,7 @@ export class SqliteStore {
 
   private whileSyncing<T>(run: () => Promise<T>): Promise<T> {
     const result = run();
-    const settled = result.then(
-      () => undefined,
-      () => undefined,
-    );
+    const settled = result.catch(() => undefined);
     this.syncing = settled;
     void settled.then(() => {
       this.syncing = undefined;

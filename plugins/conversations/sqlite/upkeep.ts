@@ -1,5 +1,6 @@
 // Work that follows from the entries and can wait: the index for search, and the removal of
 // conversations.
+import { removeEnds } from "./answers.ts";
 import type { Connection, Row } from "./driver.ts";
 import { getMeta, setMeta } from "./recovery.ts";
 import { kinds } from "./schema.ts";
@@ -118,6 +119,7 @@ export class Upkeep {
   private remove(end: number): boolean {
     const row = this.connection.get("SELECT conversation FROM removal LIMIT 1");
     if (row === undefined) return false;
+    while (removeEnds(this.connection, Number(row.conversation))) if (this.now() > end) return true;
     const entries = this.connection.all(
       `SELECT id, ${isIndexed} AS indexed FROM entry WHERE conversation = ?2 ` +
         "ORDER BY seq LIMIT 100",

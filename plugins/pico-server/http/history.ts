@@ -1,11 +1,12 @@
 // Answers GET /pico/history: a page of the turns of one session.
 import { codeOf } from "../../../kernel/index.ts";
-import { isSessionId, parseCursor, type AnswerEndFrame } from "../../../lib/pico-wire/index.ts";
+import { isSessionId, parseCursor } from "../../../lib/pico-wire/index.ts";
 import type { Conversations, Page, Turn } from "../../conversations/index.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
+import { answerUsage } from "../session/channel-adapter.ts";
 import type { JsonResponse } from "./post-message.ts";
 
 /** Requests in progress. The store reads one after the other, and writes in between. */
@@ -17,8 +18,6 @@ export interface HistoryOptions {
   /** Undefined without the plugin: every page is empty. */
   readonly conversations: Pick<Conversations, "find" | "read"> | undefined;
   readonly newId: () => string;
-  /** The ends of answers that the channel has kept. */
-  readonly ends: (session: string) => readonly AnswerEndFrame[];
 }
 
 interface HistoryRequest {
@@ -57,24 +56,14 @@ function parse(
 
 const emptyPage: Page<Turn> = { items: [] };
 
-/** Adds how the answer to each turn of a person ended. */
-function withEnds(turns: readonly Turn[], frames: readonly AnswerEndFrame[]): readonly object[] {
-  const ends = new Map(frames.map(({ payload }) => [payload.request_id, payload]));
-  return turns.map((turn) => {
-    const end = turn.role === "user" && turn.requestId ? ends.get(turn.requestId) : undefined;
-    if (!end) return turn;
-    const { outcome, code, usage } = end;
-    return {
-      ...turn,
-      outcome,
-      ...(code !== undefined && { code }),
-      ...(usage !== undefined && { usage }),
-    };
-  });
-}
+/** Names token counts as in the frames. */
+const toWire = ({ usage, ...turn }: Turn): object => ({
+  ...turn,
+  ...(usage && { usage: answerUsage(usage) }),
+});
 
 /** Creates the handler. A session without history has the same response as an unknown one. */
-export function createHistoryHandler({ conversations, newId, ends }: HistoryOptions) {
+export function createHistoryHandler({ conversations, newId }: HistoryOptions) {
   let inProgress = 0;
 
   async function read({ session, ...options }: HistoryRequest): Promise<Page<Turn>> {
@@ -98,7 +87,7 @@ export function createHistoryHandler({ conversations, newId, ends }: HistoryOpti
         if (codeOf(error) === "not_found") return emptyPage;
         throw error;
       });
-      const turns = withEnds(items, ends(request.session));
+      const turns = items.map(toWire);
       return { status: 200, body: { turns, ...(before !== undefined && { before }) } };
     } catch (error) {
       if (codeOf(error) !== "store_unavailable") throw error;

@@ -119,17 +119,13 @@ class PicoRouter {
 
   constructor(options: RouterOptions) {
     this.options = options;
-    const { conversations, runtime, ends } = options;
+    const { conversations, runtime } = options;
     const isWithinRate = createKeyedBuckets(messageRateOf(runtime.config));
     this.post = createPostHandler({ ...options, isWithinRate });
     this.stop = createStopHandler({ ...options, isWithinRate });
     this.media = new MediaRoutes({ ...options, isWithinRate });
     this.answer = createAnswerHandler({ ...options, isWithinRate });
-    this.history = createHistoryHandler({
-      conversations,
-      newId: runtime.newId,
-      ends: (session) => ends.recent(session, runtime.clock.now()),
-    });
+    this.history = createHistoryHandler({ conversations, newId: runtime.newId });
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

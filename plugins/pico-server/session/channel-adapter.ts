@@ -66,7 +66,7 @@ function addedBy(message: GrowingMessage): string | undefined {
 const maxSessions = 1_024;
 const maxEnds = 32;
 
-const answerUsage = ({ input, output, reasoning, cached }: Usage): object => ({
+export const answerUsage = ({ input, output, reasoning, cached }: Usage): object => ({
   input_tokens: input,
   output_tokens: output,
   reasoning_tokens: reasoning,
@@ -79,6 +79,7 @@ const toEndPayload = (id: string, end: AnswerEnd): AnswerEndPayload => ({
   ...(end.code !== undefined && { code: toFailureCode(end.code) }),
   finish_reason: end.finishReason,
   ...(end.usage && { usage: answerUsage(end.usage) }),
+  ...(end.suggestions && { suggestions: end.suggestions }),
 });
 
 /** Creates the frame that reports the end of an answer. */

@@ -165,6 +165,7 @@ export class ChunkReader implements RunReader {
     else {
       this.cards.beginStep();
       for (const call of end.calls ?? []) this.clientCall(call);
+      if (end.suggestions) this.chunk({ type: "data-suggestions", data: end.suggestions });
       const facts = { ...(usage && { usage }), ...(model !== undefined && { model }) };
       const messageMetadata = Object.keys(facts).length > 0 ? facts : undefined;
       return this.finish({

@@ -129,12 +129,15 @@ describe("step: turns and ends of answers", () => {
     const payload = { request_id: "m", outcome: "stopped", finish_reason: "stopped" };
     player.frame({ type: "answer.end", payload });
     player.frame({ type: "answer.end", payload: { ...payload, usage: { input_tokens: "3" } } });
+    const suggestions = ["More?"];
+    player.frame({ type: "answer.end", payload: { ...payload, suggestions } });
     const usage = { input_tokens: 3, output_tokens: 4, reasoning_tokens: 1, cached_tokens: 2 };
     player.frame({ type: "answer.end", payload: { ...payload, usage } });
     const end = { requestId: "m", outcome: "stopped", finishReason: "stopped" };
     expect(player.notifications("onEnd")).toEqual([
       end,
       end,
+      { ...end, suggestions },
       { ...end, usage: { input: 3, output: 4, reasoning: 1, cached: 2 } },
     ]);
   });

@@ -52,6 +52,16 @@ describe("decode: frames of pico_can", () => {
     expect(codeOf(() => server({ type: "answer.end", payload: {} }))).toBe("invalid_message");
   });
 
+  test("drops suggestions that a page cannot offer", () => {
+    const end = { request_id: "m", outcome: "completed", finish_reason: "stop" };
+    const read = (suggestions: unknown) =>
+      server({ type: "answer.end", payload: { ...end, suggestions } });
+    expect(read(["a", "x".repeat(81), " ", 5, "b", "c", "d", "e"])).toMatchObject({
+      payload: { suggestions: ["a", "b", "c", "d"] },
+    });
+    expect(read([""])).toEqual({ type: "answer.end", payload: end });
+  });
+
   test("reads a turn with its position and drops unsafe addresses", () => {
     const payload = {
       message_id: "u",

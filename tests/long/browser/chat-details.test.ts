@@ -61,10 +61,43 @@ describe("Figures of an answer", () => {
     await say("outcomes", "Two", ["message.ack", {}], ["error", { message: "The disk is full." }]);
     const found = ["> One", "Half | Stopped", "> Two"];
     await expect.poll(() => rows(page)).toEqual([...found, "The disk is full."]);
+    // The server has the times of its last 200 requests only.
+    await page.route("**/api/requests*", (route) => route.fulfill({ json: { requests: [] } }));
     await page.reload();
     await expect.poll(() => rows(page)).toEqual([...found, expect.stringMatching(/./)]);
     await page.getByRole("button", { name: "Try again" }).waitFor();
     await page.close();
+  });
+});
+
+describe("Suggestions of an answer", () => {
+  const group = (page: Page) => page.getByRole("group", { name: "Suggestions" });
+  const offered = (page: Page) => group(page).getByRole("button").allTextContents();
+
+  test("send on a click, and go with the next message", async () => {
+    const page = await open("offers");
+    const other = await open("offers");
+    await write(page, "Weather?");
+    const suggestions = ["And tomorrow?", "<b>Bold</b>", "", "x".repeat(81), "3", "4", "5"];
+    await say("offers", "Weather?", ["message.create", { content: "Calm", suggestions }]);
+    const kept = ["And tomorrow?", "<b>Bold</b>", "3", "4"];
+    for (const each of [page, other]) await expect.poll(() => offered(each)).toEqual(kept);
+    await page.route("**/api/requests*", (route) => route.fulfill({ json: { requests: [] } }));
+    await page.reload();
+    await expect.poll(() => offered(page)).toEqual(kept);
+    await expectAccessible(page);
+    await connected(page);
+    await group(page).getByRole("button").first().focus();
+    await page.keyboard.press("Enter");
+    await expect.poll(() => rows(page)).toContain("> And tomorrow?");
+    expect(await group(page).count()).toBe(0);
+    expect(await field(page).evaluate((area) => area === document.activeElement)).toBe(true);
+    await say("offers", "And tomorrow?", ["message.create", { content: "Rain" }]);
+    for (const each of [page, other]) {
+      await each.getByText("Rain", { exact: true }).waitFor();
+      expect(await group(each).count()).toBe(0);
+    }
+    await Promise.all([page.close(), other.close()]);
   });
 });
 

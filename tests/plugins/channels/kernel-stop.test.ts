@@ -74,12 +74,12 @@ const brief = ({ role, content, complete, outcome, code }: Turn) => ({
   ...(code && { code }),
 });
 const asked = { role: "user", content: "text m1" };
+const stopped = { outcome: "stopped", code: "not_running" };
 const cut = {
   role: "assistant",
   content: "so far",
   complete: false,
-  outcome: "stopped",
-  code: "not_running",
+  ...stopped,
 };
 const whole = { role: "assistant", content: "whole" };
 
@@ -113,22 +113,25 @@ describe.each(forms)("a stop of the kernel (%s)", (form) => {
       expect(frames.find(({ type }) => type === "error")?.payload).toMatchObject({ code: "busy" });
       expect(frames.filter(({ payload }) => payload?.["final"] === true)).toEqual([]);
       if (isDurable(form))
-        expect((await turnsOf(await start(createApp()))).map(brief)).toEqual([asked, cut]);
+        expect((await turnsOf(await start(createApp()))).map(brief)).toEqual([
+          { ...asked, ...stopped },
+          cut,
+        ]);
     });
 
     test.runIf(isDurable(form))("replaces the first run of a repeated message", async () => {
       const start = await createRestarts(form);
       await stopDuringAnswer(await start(createApp()));
-      const seen: (readonly Turn[])[] = [];
+      const seen: unknown[] = [];
       const next = await start(
         app(async (message) => {
-          seen.push((await message.history()).items);
+          seen.push((await message.history()).items, (await turnsOf(next)).map(brief));
           await message.reply({ content: "whole" });
         }),
       );
       expect(await repeat(next)).toBe("accepted");
-      expect(seen).toEqual([[]]);
-      expect((await turnsOf(next)).map(brief)).toEqual([asked, whole]);
+      expect(seen).toEqual([[], [asked]]);
+      expect((await turnsOf(next)).map(brief)).toEqual([{ ...asked, outcome: "completed" }, whole]);
       expect(await repeat(next)).toBe("duplicate");
     });
   });
@@ -144,7 +147,7 @@ describe.each(forms)("a stop of the kernel (%s)", (form) => {
     if (!isDurable(form)) return;
     const next = await start(app(({ reply }) => void reply({ content: "whole" })));
     expect(await repeat(next)).toBe("duplicate");
-    expect((await turnsOf(next)).map(brief)).toEqual([asked, cut]);
+    expect((await turnsOf(next)).map(brief)).toEqual([{ ...asked, ...stopped }, cut]);
   });
 
   test("keeps an answer complete that the handler ends in time", async () => {

@@ -58,7 +58,7 @@ describe("Run", () => {
     const handler: Application = ({ stream, end }) => {
       const reply = stream();
       reply.write("one");
-      end({ model: "m" });
+      end({ model: "m", suggestions: ["a", "b", "c", "d", "e"] });
       setImmediate(() => void reply.end({ usage: { input: 3 }, finishReason: "length" }));
     };
     await answering(handler, async ({ channel, ended }) => {
@@ -73,6 +73,7 @@ describe("Run", () => {
           messages: 1,
           usage: { input: 3 },
           model: "m",
+          suggestions: ["a", "b", "c", "d"],
         },
       });
     });

@@ -81,9 +81,16 @@ describe("message.append", () => {
 
 describe("usage, finish_reason and model_name of a program", () => {
   const facts = `usage: { input_tokens: 4, output_tokens: 3, reasoning_tokens: 2, cached_tokens: 1 },
-    finish_reason: "content_filter", model_name: "large"`;
+    finish_reason: "content_filter", model_name: "large", suggestions: ["More?", "x".repeat(81), 5]`;
+  const suggestions = ["More?"];
   const usage = { input: 4, output: 3, reasoning: 2, cached: 1 };
-  const end = { finishReason: "content_filter", usage, model: "large", outcome: "completed" };
+  const end = {
+    finishReason: "content_filter",
+    usage,
+    model: "large",
+    outcome: "completed",
+    suggestions,
+  };
 
   test.each([
     ["message.create", `answer(m, "hi", { ${facts} })`, 1],
@@ -104,6 +111,12 @@ describe("usage, finish_reason and model_name of a program", () => {
     await using harness = await startProgram(`each((m) => { ${code}; });`);
     await harness.deliver({ id: "a" });
     expect(await harness.ends.next("the end")).toEqual({ id: "a", end: { ...end, messages } });
+    expect(harness.lines).toContainEqual(
+      expect.objectContaining({
+        level: "warn",
+        text: expect.stringMatching(/^suggestions of an answer are left out/) as string,
+      }),
+    );
   });
 
   test("count as absent in another form", async () => {

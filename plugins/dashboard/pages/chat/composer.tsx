@@ -18,6 +18,8 @@ export interface ComposerHandle {
   /** Puts a withdrawn message before the unsent text. */
   restore(message: UserMessage): void;
   add(files: readonly File[]): Promise<void>;
+  /** Focuses the field, unless that opens a keyboard. */
+  focus(): void;
 }
 
 interface ComposerProps {
@@ -94,6 +96,11 @@ function useLatest<T>(value: T): RefObject<T> {
 const notUploaded = (name: string): string =>
   `The message waits: ${name} is not uploaded. Remove it or retry.`;
 
+/** Does nothing on a phone, where the keyboard would open. */
+function focusGently(area: HTMLTextAreaElement | null): void {
+  if (matchMedia("(hover: hover)").matches) area?.focus({ preventScroll: true });
+}
+
 /** The unsent message of the composer, and the acts on it. */
 function useComposer(props: ComposerProps) {
   const { conversation, drafts, draftName, handle, maxFileBytes, onSend } = props;
@@ -111,6 +118,7 @@ function useComposer(props: ComposerProps) {
     latest.current.setDraft(next);
   };
   useImperativeHandle(handle, () => ({
+    focus: () => focusGently(area.current),
     edit(message) {
       const { draft: present, edited: before } = latest.current;
       setEdited({ message, draft: before?.draft ?? present });
@@ -138,7 +146,7 @@ function useComposer(props: ComposerProps) {
   useEffect(() => {
     setEdited(undefined);
     uploads.cancel();
-    if (matchMedia("(hover: hover)").matches) area.current?.focus({ preventScroll: true });
+    focusGently(area.current);
   }, [conversation.session]);
   const endEdit = (): void => {
     change(latest.current.edited?.draft ?? emptyDraft);

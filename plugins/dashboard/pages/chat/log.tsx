@@ -6,6 +6,7 @@ import { Button } from "../parts/button.tsx";
 import { Problem, Skeleton } from "../parts/states.tsx";
 import { formatDay, isSameDay } from "./dates.ts";
 import { useFrameValue } from "./frames.ts";
+import { Suggestions } from "./suggestions.tsx";
 import { RowView, type MessageActs } from "./message.tsx";
 import { useStickyScroll } from "./scroll.ts";
 import type { Conversation } from "./state/conversation.ts";
@@ -214,6 +215,7 @@ function Rows(props: RowsProps): JSX.Element {
           />,
         ];
       })}
+      {!isReadOnly && <Suggestions row={rows.at(-1)} send={acts.suggest} />}
     </>
   );
 }

@@ -29,6 +29,8 @@ export interface MessageActs extends QuestionActs {
   /** Stops the answer that a queued message waits for. */
   readonly sendNow: (message: UserMessage) => void;
   readonly inspect: (requestId: string) => void;
+  /** Sends a message that the application offers. */
+  readonly suggest: (text: string) => void;
   /** Why no answer can grow at the moment; undefined if one can. */
   readonly pause: ReadonlySignal<Pause | undefined>;
 }

@@ -38,6 +38,10 @@ function createMessageActs(
     sendNow: ({ requestId }) => conversation.stopBefore(requestId),
     repeat: (message) => conversation.replace(message, message.content, message.files),
     inspect: (requestId) => store.inspect(requestId),
+    suggest(text) {
+      conversation.send(text, []);
+      composer.current?.focus();
+    },
     place: () =>
       store.summaryOf(conversation) ?? { session: conversation.session, channel: "pico" },
     reload: () => conversation.loadHistory(),

@@ -99,6 +99,23 @@ describe("openSqliteStorage", () => {
     });
   });
 
+  test("adds the table of answers to a file of version 5", async () => {
+    const path = createFolder();
+    const first = await openStore({ folder: path });
+    const id = await begin(first, entry("user", "u1", "hello"));
+    await first.end();
+    edit(join(path, name), "DROP TABLE answer; PRAGMA user_version = 5");
+    const second = await openStore({ folder: path });
+    second.noteEnd(address, "u1", { outcome: "completed", answerMs: 7 });
+    expect(second.history.read(id).items[0]).toMatchObject({ content: "hello" });
+    await second.end();
+    const connection = new Connection(driver, join(path, name));
+    const value = '{"outcome":"completed","answerMs":7}';
+    expect(connection.all("SELECT request, value FROM answer")).toEqual([{ request: "u1", value }]);
+    expect(connection.number("PRAGMA user_version")).toBe(version);
+    connection.close();
+  });
+
   test.each([
     ["text", "these are notes, and not a database\n".repeat(200), /not a SQLite database/],
     ["few bytes", "x", /not a SQLite database/],

@@ -37,7 +37,10 @@ describe("forget", () => {
     await write(store, entry("create", "late", "s3cretword not indexed"));
     await write(store, entry("create", "growing", "s3cretword", { final: false }));
     store.grow(address, "growing", () => entry("update", "growing", "s3cretword grows").frame);
+    const suggestions = ["s3cretword next"];
+    store.noteEnd(address, "sEcretid", { outcome: "completed", answerMs: 1, suggestions });
     store.history.list();
+    store.noteEnd(address, "late", { outcome: "completed", answerMs: 1, suggestions });
     const has = (text: string) => contentOf(folder).includes(text);
     expect(["s3cretword", "s3cretid", "sEcretid", "different"].map(has)).toEqual([
       true,

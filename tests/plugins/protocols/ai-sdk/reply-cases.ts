@@ -142,6 +142,15 @@ export const replyCases: readonly Case[] = [
     },
   ],
   [
+    "receives the suggestions as a part",
+    ({ reply }) => reply({ content: "a", suggestions: ["And then?"] }),
+    async (context) =>
+      expect(partsOf(await send(context))).toContainEqual({
+        type: "data-suggestions",
+        data: ["And then?"],
+      }),
+  ],
+  [
     "receives the finish reason",
     ({ reply }) => reply({ content: "cut", finishReason: "length" }),
     async ({ chat }) => {

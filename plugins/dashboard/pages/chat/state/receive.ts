@@ -239,13 +239,15 @@ export function receive(thread: Thread, frame: ServerFrame, now: number): Thread
       return seq === undefined ? thread : patchUser(thread, frame.payload.request_id, { seq });
     }
     case "answer.end": {
-      const { request_id: id, outcome, finish_reason: finishReason, code, usage } = frame.payload;
+      const { request_id: id, outcome, finish_reason: finishReason } = frame.payload;
+      const { code, usage, suggestions } = frame.payload;
       return endRun(thread, id, {
         endedAt: frame.timestamp ?? now,
         outcome,
         finishReason,
         ...(code !== undefined && { code }),
         ...usageOf(usage),
+        ...(suggestions && { suggestions }),
       });
     }
     case "error":

@@ -98,6 +98,8 @@ export interface Run {
   readonly reason?: string;
   /** Tokens of the answer, if the application reports them. */
   readonly usage?: RequestView["usage"];
+  /** Messages that the application offers to send next. */
+  readonly suggestions?: readonly string[];
   /** True if the server reports the end. Otherwise a complete text ends the run. */
   readonly isReported: boolean;
 }

@@ -86,8 +86,25 @@ export function addTurns(thread: Thread, turns: readonly Turn[], isOnlySource = 
     const isCut = turn.outcome === "stopped" && known && "isFinal" in known;
     const kept = known && { ...known, seq: turn.seq, ...(isCut && { isCut }) };
     changed = putIn(changed, kept && !isMissed && !isOnlySource ? kept : message);
+    changed = endOf(changed, turn);
   }
   return changed;
+}
+
+/** Adds how the answer to a turn ended, unless this page has seen that. */
+function endOf(thread: Thread, turn: Turn): Thread {
+  const { requestId, outcome, code, usage, suggestions, at, answerMs = 0 } = turn;
+  if (requestId === undefined || outcome === undefined) return thread;
+  const known = thread.runs.get(requestId);
+  const isSeen = known?.outcome !== undefined && known.startedAt !== known.endedAt;
+  if (isSeen) return thread;
+  return setRun(thread, requestId, {
+    ...known,
+    ...{ startedAt: at, endedAt: at + answerMs, isReported: true, outcome },
+    ...(code !== undefined && { code }),
+    ...(usage && { usage }),
+    ...(suggestions && { suggestions }),
+  });
 }
 
 /** The work on a message, as the server recorded it. */
@@ -117,9 +134,9 @@ export function addTimes(thread: Thread, requests: readonly RequestView[]): Thre
     const isKnown = changed.messages.some(({ key }) => key === userKey(id));
     // A run whose end alone the server has repeated has no duration.
     const isSeen = run?.outcome !== undefined && run.startedAt !== run.endedAt;
-    if (!isKnown || endedMs === undefined || isSeen) continue;
+    if (!isKnown || endedMs === undefined) continue;
     changed = parts.reduce((sum, part) => timePart(sum, at, part), changed);
-    changed = setRun(changed, id, { ...run, ...toRun(request) });
+    if (!isSeen) changed = setRun(changed, id, { ...run, ...toRun(request) });
   }
   return changed;
 }
