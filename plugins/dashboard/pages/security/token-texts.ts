@@ -1,14 +1,20 @@
 // Texts about each token.
+import { protocolNames, protocolTokens, type ProtocolToken } from "../../shared/protocols.ts";
 import type { TokenRow } from "../../shared/views.ts";
 import { tokenLabel, tokenSourceLabel } from "../../shared/token-labels.ts";
 
 /** A token that the page can change. */
-export type Changeable = "launcher" | "pico" | "openai";
+export type Changeable = "launcher" | "pico" | ProtocolToken;
 
 const purposes: Readonly<Record<string, string>> = {
   launcher: "Signs you in to this dashboard. Anyone with it controls Doorward.",
   pico: "Anyone with this token can connect as a client.",
-  openai: "Anyone with this token can use the OpenAI API of this service.",
+  ...Object.fromEntries(
+    protocolNames.map(({ name, title }) => [
+      name,
+      `Anyone with this token can use ${title} on this service.`,
+    ]),
+  ),
   pico_client: "Authenticates this service to another channel. Get it from the remote service.",
   metrics: "Allows a monitoring system to read /metrics only.",
 };
@@ -18,7 +24,7 @@ export const tokenPurpose = (name: string): string =>
   Object.hasOwn(purposes, name) ? purposes[name]! : `Token of the channel ${name}.`;
 
 export function isChangeable(name: string): name is Changeable {
-  return name === "launcher" || name === "pico" || name === "openai";
+  return ["launcher", "pico", ...protocolTokens].includes(name);
 }
 
 /** The command that changes a token which this page cannot change. */
@@ -49,17 +55,21 @@ export function shadowedSources({ name, others }: TokenRow): readonly string[] {
     });
 }
 
-const consequences: Readonly<Record<Changeable, string>> = {
+const consequences = {
   launcher: "All other browsers are signed out, and existing sign-in links stop working.",
   pico:
     "The old token stops working immediately. " +
     "Clients connected with it are disconnected and need the new token.",
-  openai:
-    "The old token stops working immediately. " +
-    "Replies in progress end, and OpenAI clients need the new token.",
 };
 
-export const replaceText = (name: Changeable): string => consequences[name];
+export function replaceText(name: Changeable): string {
+  if (name === "launcher" || name === "pico") return consequences[name];
+  const { clients } = protocolNames.find((one) => one.name === name)!;
+  return (
+    "The old token stops working immediately. " +
+    `Replies in progress end, and ${clients} need the new token.`
+  );
+}
 
 /** Text of the dialog that shows a new token. Only the launcher token is never shown again. */
 export function newTokenText(name: Changeable): string {
@@ -72,7 +82,8 @@ export function newTokenText(name: Changeable): string {
 /** Name of a token inside a sentence: `channel token`. */
 export function tokenNoun(name: string): string {
   const label = tokenLabel(name);
-  return label.startsWith("OpenAI") ? label : label.charAt(0).toLowerCase() + label.slice(1);
+  const isName = (protocolTokens as readonly string[]).includes(name);
+  return isName ? label : label.charAt(0).toLowerCase() + label.slice(1);
 }
 
 const problemOf = (concern: string): string => concern.replace(/\.$/, "");

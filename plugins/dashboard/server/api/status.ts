@@ -9,6 +9,7 @@ import { requestState } from "../request.ts";
 import { otherChannels } from "./attached-channels.ts";
 import { sectionsOf } from "./settings.ts";
 import { tokenNames, tokensView } from "./tokens.ts";
+import { protocolTokens } from "../../shared/protocols.ts";
 import type {
   ChannelView,
   StatusView,
@@ -103,7 +104,7 @@ async function tokenWarnings(auth: AuthContext): Promise<WarningView[]> {
 function longerTokenFix({ name, managedByEnv, variable }: TokenRow): string {
   if (managedByEnv && variable !== undefined) return `Change ${variable}, then restart.`;
   if (name === "metrics") return "Rotate it: doorward token rotate metrics";
-  if (name === "launcher" || name === "pico") {
+  if (["launcher", "pico", ...protocolTokens].includes(name)) {
     return `Rotate it on the page Security, or run: doorward token rotate ${name}`;
   }
   // Another system issues this token, so a token generated here would not work there.
