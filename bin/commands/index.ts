@@ -20,7 +20,7 @@ export const commands: Readonly<Record<string, Command>> = {
       ["  -print", "Print the link instead"],
     ],
     options: { print: { type: "boolean" } },
-    load: async () => (await import("./open.ts")).open,
+    load: async () => (await import("./launcher.ts")).open,
   },
   token: {
     usage: [
@@ -42,7 +42,7 @@ export const commands: Readonly<Record<string, Command>> = {
       ["sessions list", "List signed-in browsers"],
       ["sessions revoke ID", "Sign out one of them"],
     ],
-    load: async () => (await import("./sessions.ts")).sessions,
+    load: async () => (await import("./launcher.ts")).sessions,
   },
   conversations: {
     usage: [
@@ -88,15 +88,15 @@ export const commands: Readonly<Record<string, Command>> = {
       ["  -session NAME", "Required if answers of several conversations run"],
     ],
     options: { session: { type: "string" } },
-    load: async () => (await import("./stop.ts")).stop,
+    load: async () => (await import("./launcher.ts")).stop,
   },
   unblock: {
     usage: [["unblock [IP]", "Unblock one address, or all, after too many wrong tokens"]],
-    load: async () => (await import("./unblock.ts")).unblock,
+    load: async () => (await import("./launcher.ts")).unblock,
   },
   status: {
     usage: [["status", "Show the state of the running launcher"]],
-    load: async () => (await import("./status.ts")).status,
+    load: async () => (await import("./launcher.ts")).status,
   },
   client: {
     usage: [

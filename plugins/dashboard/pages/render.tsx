@@ -12,7 +12,7 @@ import { DocsPage, type DocsData } from "./docs/page.tsx";
 import { MessagePage, type MessageData } from "./doorway/message.tsx";
 import { SetupPage, type SetupData } from "./doorway/setup.tsx";
 import { SignInPage, type SignInData } from "./doorway/sign-in.tsx";
-import * as overviewCards from "./overview/cards.ts";
+import * as overviewCards from "./overview/cards.tsx";
 import { OverviewPage, type OverviewData } from "./overview/page.tsx";
 import { SecurityPage, type SecurityData } from "./security/page.tsx";
 import { SettingsPage, type SettingsData } from "./settings/page.tsx";

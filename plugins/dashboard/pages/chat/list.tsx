@@ -2,7 +2,11 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { SearchHit, SearchView } from "../../shared/conversation-views.ts";
+import type {
+  ConversationSummary,
+  SearchHit,
+  SearchView,
+} from "../../shared/conversation-views.ts";
 import { protocolNames } from "../../shared/protocols.ts";
 import { serverNow } from "../live/clock.ts";
 import { load } from "../live/owner.ts";
@@ -13,11 +17,10 @@ import { Empty } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import type { ConversationActs } from "./acts.tsx";
 import { formatAge, formatPeriod, formatTitle } from "./dates.ts";
-import { foldRows, type ListEntry, type ListRow } from "./fold.ts";
 import { isArchived } from "./state/flags.ts";
 import type { ConversationList } from "./state/list.ts";
 import { countUnread } from "./state/seen.ts";
-import { pathOf, type ChatStore } from "./state/store.ts";
+import { type ChatStore, type ConversationTarget, pathOf } from "./state/store.ts";
 
 const searchDelayMs = 200;
 
@@ -346,4 +349,49 @@ function FilterNote(): JSX.Element | null {
       </Button>
     </p>
   );
+}
+
+/** Content of a row. */
+interface ListRow extends ConversationTarget, Pick<ConversationSummary, "door" | "sender"> {
+  readonly title: string;
+  readonly text: string;
+  /** Unix milliseconds; 0 if unknown. */
+  readonly at: number;
+  readonly unread: number;
+  readonly isFailed: boolean;
+  readonly isPinned?: boolean;
+  readonly isArchived?: boolean;
+  /** Message to show, in results of a search. */
+  readonly seq?: number;
+}
+
+/** Names that the OpenAI protocol gives: `ROOT`, and `ROOT~RANDOM` for those that continue it. The
+ *  names of the protocol and of a person may precede them. */
+const rootPattern = /^((?:.*\/)?[0-9a-f]{32})(?:~[0-9a-f]{16})?$/;
+
+/** One entry: a conversation, or the newest of several. */
+interface ListEntry {
+  readonly row: ListRow;
+  /** All conversations of the entry, the newest first. One in most entries. */
+  readonly rows: readonly ListRow[];
+}
+
+/** @param rows - The newest first. */
+export function foldRows(rows: readonly ListRow[]): readonly ListEntry[] {
+  const entries = new Map<string, ListRow[]>();
+  for (const row of rows) {
+    const [, root] = (row.channel === "pico" && rootPattern.exec(row.session)) || [];
+    const key = root ?? `${row.channel} ${row.session}`;
+    const known = entries.get(key);
+    if (known) known.push(row);
+    else entries.set(key, [row]);
+  }
+  return [...entries.values()].map((found) => ({ row: toHead(found), rows: found }));
+}
+
+/** The newest conversation, with the title of the first one. */
+function toHead(rows: readonly ListRow[]): ListRow {
+  const [newest] = rows;
+  const unread = rows.reduce((sum, row) => sum + row.unread, 0);
+  return { ...newest!, title: rows.at(-1)!.title, unread };
 }

@@ -10,7 +10,7 @@ import { signOutReasonLabel } from "../../shared/sign-in-labels.ts";
 import { openDialogs, type Confirmation } from "./dialogs.ts";
 import { closeLayer, layer } from "./layer-state.ts";
 import { barPages, helpPages, mainPages } from "./navigation.ts";
-import { forgetChoices } from "./palette-recent.ts";
+import { forgetChoices } from "./palette.tsx";
 import { Palette } from "./palette.tsx";
 import { SignOut, ThemeSegment, useModifier } from "./rail.tsx";
 import { areShortcutsOn, setShortcuts } from "./shortcuts.ts";

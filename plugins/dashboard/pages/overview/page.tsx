@@ -1,5 +1,5 @@
 /** The overview: state, problems, figures, connections and application. @module */
-import type * as overviewCards from "./cards.ts";
+import type * as overviewCards from "./cards.tsx";
 import type { JSX } from "preact";
 import type { FiguresView } from "../../shared/figure-views.ts";
 import type { QuestionsView } from "../../shared/question-views.ts";
@@ -28,7 +28,7 @@ export interface OverviewData {
 
 type Cards = typeof overviewCards;
 
-const useCards = onDemand(() => import("./cards.ts"));
+const useCards = onDemand(() => import("./cards.tsx"));
 
 /**
  * The place of a card whose code loads after the page. Until then, the elements of the server stay:

@@ -1,6 +1,6 @@
 // Tests which conversations the list of the chat shows as one entry.
 import { describe, expect, test } from "vitest";
-import { foldRows } from "../../../../../plugins/dashboard/pages/chat/fold.ts";
+import { foldRows } from "../../../../../plugins/dashboard/pages/chat/list.tsx";
 
 const root = "0123456789abcdef".repeat(2);
 const other = "fedcba9876543210".repeat(2);

@@ -1,0 +1,187 @@
+/** The cards of the overview whose code loads after the page. @module */
+import type { JSX } from "preact";
+import type {
+  ConnectionView,
+  ConnectionsView,
+  ProgramView,
+  StatusView,
+} from "../../shared/views.ts";
+import { Badge, Notice } from "../parts/states.tsx";
+import { programDetails, programState } from "../../shared/program-labels.ts";
+import { Icon } from "../parts/icon.tsx";
+import { Ago } from "../parts/time.tsx";
+import { useSite } from "../site.tsx";
+import { formatCount } from "../../shared/format.ts";
+import { browserLabel } from "../../shared/client-labels.ts";
+
+export { Attention } from "./attention.tsx";
+export { Guide } from "./guide.tsx";
+export { Traffic } from "./traffic.tsx";
+
+/** State, process, work and standard error of the program. */
+export function ApplicationCard({ program }: { readonly program: ProgramView }): JSX.Element {
+  const { text, tone } = programState(program.state);
+  return (
+    <section class="card application" aria-labelledby="application">
+      <header>
+        <h2 class="grow" id="application">
+          Application
+        </h2>
+        <Badge tone={tone}>{text}</Badge>
+      </header>
+      <div class="body stack">
+        <dl class="kv">
+          <dt>Command</dt>
+          <dd>
+            <code dir="ltr">{program.command}</code>
+          </dd>
+          {programDetails(program).map(([name, value]) => (
+            <Detail key={name} name={name} value={value} />
+          ))}
+        </dl>
+        <div class="stack">
+          <h3 id="stderr">Recent stderr output</h3>
+          {program.stderr.length === 0 ? (
+            <p class="hint">No output on stderr yet.</p>
+          ) : (
+            <ol class="stderr" dir="ltr" tabIndex={0} aria-labelledby="stderr">
+              {program.stderr.map((line, at) => (
+                <li key={at}>{line.text}</li>
+              ))}
+            </ol>
+          )}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function Detail({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </>
+  );
+}
+
+export function ConnectionsCard({ view, now }: { view: ConnectionsView; now: number }) {
+  const { url } = useSite();
+  const { total, connections } = view;
+  return (
+    <section class="card" aria-labelledby="newest">
+      <header>
+        <h2 class="grow" id="newest">
+          Connections
+        </h2>
+        {total > 0 && <a href={url("/clients/connections")}>All {formatCount(total)}</a>}
+      </header>
+      {connections.length === 0 ? (
+        <p class="body hint">No clients connected. Clients appear here as soon as they connect.</p>
+      ) : (
+        <div class="table-wrap" tabIndex={0} role="group" aria-label="Newest connections">
+          <table class="data">
+            <thead>
+              <tr>
+                <th scope="col">Client</th>
+                <th scope="col">Address</th>
+                <th scope="col" class="end">
+                  Connected
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {connections.map((connection) => (
+                <Row key={connection.id} connection={connection} now={now} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+interface RowProps {
+  readonly connection: ConnectionView;
+  readonly now: number;
+}
+
+function Row({ connection, now }: RowProps): JSX.Element {
+  const { userAgent, method, address, since } = connection;
+  const isPage = method === "dashboard";
+  return (
+    <tr>
+      <td>
+        <span class="row">
+          <Icon name={isPage ? "globe" : "plug"} small />
+          <b class="cut">{isPage ? "Dashboard" : browserLabel(userAgent ?? "") || address}</b>
+        </span>
+      </td>
+      <td dir="ltr">{address}</td>
+      <td class="end num">
+        <Ago at={since} now={now} />
+      </td>
+    </tr>
+  );
+}
+
+interface NodesCardProps {
+  readonly nodes: NonNullable<NonNullable<StatusView["store"]>["nodes"]>;
+  readonly now: number;
+}
+
+const states = {
+  up: ["ok", "Running"],
+  away: ["warn", "Not responding"],
+  gone: ["bad", "Gone"],
+} as const;
+
+export function NodesCard({ nodes, now }: NodesCardProps): JSX.Element {
+  const different = nodes.filter(({ differs }) => differs);
+  return (
+    <section class="card" aria-labelledby="nodes">
+      <header>
+        <h2 class="grow" id="nodes">
+          Nodes
+        </h2>
+      </header>
+      {different.length > 0 && (
+        <Notice tone="warn">
+          The channel has other settings on {different.map(({ name }) => name).join(", ")}. Use the
+          same settings on all nodes.
+        </Notice>
+      )}
+      <div class="table-wrap" tabIndex={0} role="group" aria-label="Nodes of the shared store">
+        <table class="data">
+          <thead>
+            <tr>
+              <th scope="col">Node</th>
+              <th scope="col">State</th>
+              <th scope="col" class="end">
+                Sessions
+              </th>
+              <th scope="col" class="end">
+                Last seen
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {nodes.map(({ id, name, state, sessions, lastSeenAt, isSelf }) => (
+              <tr key={id}>
+                <td>
+                  <b class="cut">{name}</b>
+                </td>
+                <td>
+                  <Badge tone={states[state][0]}>{states[state][1]}</Badge>
+                </td>
+                <td class="end num">{formatCount(sessions)}</td>
+                <td class="end num">{isSelf ? "This node" : <Ago at={lastSeenAt} now={now} />}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
