@@ -1,60 +1,34 @@
 /** Events of `GET /api/events`. @module */
+import type { PicoServerEvents } from "../../pico-server/index.ts";
+import type { ProgramEvents } from "../../program/index.ts";
 import type { LogLineView } from "./views.ts";
+
+interface At {
+  /** Unix milliseconds. */
+  readonly at: number;
+}
 
 /** Event names of `GET /api/events`, with the data of each. */
 export interface FeedEvents {
   hello: { readonly resumed: boolean; readonly state: string; readonly now: number };
-  state: { readonly at: number; readonly state: string };
-  rate: {
-    readonly at: number;
+  state: At & { readonly state: string };
+  rate: At & {
     readonly in: number;
     readonly out: number;
     readonly connections: number;
     readonly queuedBytes: number;
   };
   /** A question was asked or settled. */
-  questions: { readonly at: number };
-  connected: {
-    readonly at: number;
-    readonly connection: string;
-    readonly session: string;
-    readonly address: string;
-    readonly method: string;
-    readonly user: string;
-  };
-  disconnected: {
-    readonly at: number;
-    readonly connection: string;
-    readonly session: string;
-    readonly code: number;
-    readonly reason: string;
-    readonly initiator: string;
-  };
-  refused: {
-    readonly at: number;
-    readonly code: string;
-    readonly address: string;
-    readonly method?: string;
-    readonly origin?: string;
-    readonly retryAfterSeconds?: number;
-  };
-  "signed-in": {
-    readonly at: number;
-    readonly signIn: string;
-    readonly address: string;
-    readonly via: string;
-  };
-  "sign-in-refused": {
-    readonly at: number;
-    readonly code: string;
-    readonly address: string;
-    readonly via: string;
-  };
-  "signed-out": { readonly at: number; readonly signIn: string; readonly reason: string };
-  program: { readonly at: number; readonly state: string; readonly restarts: number };
-  token: { readonly at: number; readonly name: string; readonly what: "rotated" | "removed" };
-  settings: {
-    readonly at: number;
+  questions: At;
+  connected: At & PicoServerEvents["pico-server:connected"];
+  disconnected: At & PicoServerEvents["pico-server:disconnected"];
+  refused: At & (PicoServerEvents["pico-server:refused"] | { code: "wrong_path"; address: string });
+  "signed-in": At & { readonly signIn: string; readonly address: string; readonly via: string };
+  "sign-in-refused": At & { readonly code: string; readonly address: string; readonly via: string };
+  "signed-out": At & { readonly signIn: string; readonly reason: string };
+  program: At & ProgramEvents["program:state-changed"];
+  token: At & { readonly name: string; readonly what: "rotated" | "removed" };
+  settings: At & {
     readonly section: string;
     readonly keys?: readonly string[];
     readonly rejected?: string;

@@ -1,28 +1,16 @@
 /** API responses. Times are Unix milliseconds. Only rotate and reveal return tokens. @module */
 import type { AttachedChannel } from "../../channels/index.ts";
 import type { StoreHealth } from "../../conversations/index.ts";
+import type { PicoConnection } from "../../pico-server/index.ts";
+import type { ProgramStatus } from "../../program/index.ts";
+import type { TokenDescription } from "../../token-store/index.ts";
 import type { ProtocolToken } from "./protocols.ts";
 
 /** Where the owner can find the launcher token. A kind of place, never a path. */
 export type TokenWay = "env" | "file" | "console" | "log" | "command" | "tray";
 
 /** A token without its value. */
-export interface TokenRow {
-  /** Name of the token: `launcher`, `pico`, `pico_client`, `metrics`, or one of another channel. */
-  readonly name: string;
-  /** Where the value in use came from. `random`: made at the first start. `none`: not set. */
-  readonly source: "env" | "security" | "config" | "random" | "host" | "none";
-  /** True if an environment variable sets it, so that the dashboard cannot rotate it. */
-  readonly managedByEnv: boolean;
-  /** The environment variable that can set the token. */
-  readonly variable?: string;
-  /** Unix milliseconds of the last rotation or of the last write of its file. */
-  readonly changedAt?: number;
-  /** The reason if the token is weak. */
-  readonly concern?: string;
-  /** Sources of lower precedence that also have a value, and whether it is the same. */
-  readonly others: readonly { readonly source: string; readonly same: boolean }[];
-}
+export type TokenRow = Omit<TokenDescription, "version">;
 export interface TokensView {
   readonly tokens: readonly TokenRow[];
 }
@@ -83,25 +71,9 @@ export interface ChannelsView {
   readonly others?: readonly AttachedChannel[];
 }
 
-/**
- * Same fields as `PicoConnection`: the type check of pages excludes server types, which need Node.
- */
-export interface ConnectionView {
-  readonly id: string;
-  readonly session: string;
+export interface ConnectionView extends PicoConnection {
   /** Title of its conversation; undefined before its first message. */
   readonly title?: string;
-  readonly address: string;
-  readonly method: "header" | "subprotocol" | "query" | "dashboard";
-  readonly user: string;
-  readonly userName?: string;
-  readonly origin?: string;
-  readonly userAgent?: string;
-  readonly since: number;
-  readonly messagesIn: number;
-  readonly messagesOut: number;
-  readonly queuedBytes: number;
-  readonly lastHeardAt: number;
 }
 /** One page of connections. `total` counts all that match the filter. */
 export interface ConnectionsView {
@@ -231,35 +203,8 @@ export interface FirstStepsView {
   /** A client other than the dashboard has connected, or a second browser is signed in. */
   readonly device: boolean;
 }
-/** Status of the child process, from the plugin `program`. */
-export interface ProgramView {
-  /** `waiting`: it has exited and will be restarted; `ended`: it has exited and stays so. */
-  readonly state: "running" | "waiting" | "ended" | "stopped";
-  readonly command: string;
-  readonly pid?: number;
-  /** Unix milliseconds of the last change of `state`. */
-  readonly since: number;
-  readonly restarts: number;
-  /** Restarts that the owner asked for. */
-  readonly restartsByOwner: number;
-  readonly lastEnd?: string;
-  readonly inWork: number;
-  readonly queued: number;
-  readonly answered: number;
-  readonly failed: number;
-  /** Messages that a client stopped. */
-  readonly stopped: number;
-  /** Lines about stopped messages that were dropped. */
-  readonly dropped: number;
-  /** True if the running program handles `message.stop`. */
-  readonly knowsStop: boolean;
-  /** Stopped messages that the running program has not ended in time. */
-  readonly stopTimeouts: number;
-  /** Lines of standard output of the running program that are not messages. */
-  readonly invalidLines: number;
-  /** Oldest first. */
-  readonly stderr: readonly { readonly at: number; readonly text: string }[];
-}
+/** Status of the child process. */
+export type ProgramView = ProgramStatus;
 /** A third-party plugin and its state. */
 export interface PluginView {
   /** Name of the plugin; the entry of `config.json` if it could not be loaded. */
@@ -273,11 +218,7 @@ export interface PluginView {
   /** The reason of a failure. */
   readonly reason?: string;
 }
-export interface TokenView {
-  readonly name: string;
-  readonly source: "env" | "security" | "config" | "random" | "host" | "none";
-  readonly managedByEnv: boolean;
-}
+export type TokenView = Pick<TokenRow, "name" | "source" | "managedByEnv">;
 export interface ChannelView {
   readonly enabled: boolean;
   /** The environment variable that sets `enabled`; the page then cannot change it. */
