@@ -10,7 +10,7 @@ const maxInProgress = 16;
 interface HistoryLinesOptions {
   readonly channels: Pick<Channels, "history">;
   readonly pendingMessages: Pick<PendingMessages, "addressIn" | "isBlocked" | "writeLine">;
-  readonly log: Log;
+  readonly log: Pick<Log, "warn">;
 }
 
 /**

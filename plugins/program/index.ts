@@ -199,7 +199,7 @@ class ProgramApplication {
     this.answerHistory = createHistoryLines({
       channels: needs.channels,
       pendingMessages: this.pendingMessages,
-      log,
+      log: this.outputLog,
     });
     this.replies = new Replies({
       channels: needs.channels,
@@ -207,7 +207,7 @@ class ProgramApplication {
       pendingMessages: this.pendingMessages,
       hasParts: () => this.can("parts"),
       clock,
-      log,
+      log: this.outputLog,
       after,
       pause: (isPaused) => {
         this.isPaused = isPaused;
@@ -222,7 +222,7 @@ class ProgramApplication {
     return new ProgramQuestions({
       channels: scope.needs.channels,
       pendingMessages,
-      log: scope.log,
+      log: this.outputLog,
       enqueue: replies.enqueue,
       maxS,
       closeTexts: (request) => replies.closeTexts(request),

@@ -1,4 +1,4 @@
-// Logs the stderr lines and the invalid stdout lines of the program, at a bounded rate.
+// Logs the stderr lines, and the stdout lines without effect, of the program at a bounded rate.
 import { stripVTControlCharacters } from "node:util";
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { StderrLine } from "./service.ts";
@@ -32,6 +32,8 @@ export interface OutputLog {
   stderrLine(text: string): void;
   /** Logs a stdout line that is not a message. The first one comes with an explanation. */
   invalidLine(text: string, reason: string): void;
+  /** Logs that a message of the program has no effect. */
+  readonly warn: Log["warn"];
   /** Number of those lines since the start of the process. */
   invalidLines(): number;
   /** Counts from zero for a new process. */
@@ -85,6 +87,9 @@ export function createOutputLog({ clock, log, redact }: OutputLogOptions): Outpu
         );
       }
       if (mayWrite()) log.info({ stream: "stdout", reason }, clean(text));
+    },
+    warn(fields, text) {
+      if (mayWrite()) log.warn(fields, text);
     },
     invalidLines: () => invalidLines,
     processStarted() {

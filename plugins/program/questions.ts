@@ -11,7 +11,7 @@ import type { SendQueue } from "./reply-order.ts";
 interface ProgramQuestionsOptions {
   readonly channels: Channels;
   readonly pendingMessages: PendingMessages;
-  readonly log: Log;
+  readonly log: Pick<Log, "warn">;
   readonly enqueue: SendQueue;
   /** Seconds after which each question expires; 0 = when the program says. */
   readonly maxS: number;

@@ -36,7 +36,7 @@ interface RepliesOptions {
   /** @returns True if the program answers in parts: no text ends its answers. */
   readonly hasParts: () => boolean;
   readonly clock: Clock;
-  readonly log: Log;
+  readonly log: Pick<Log, "warn">;
   readonly after: (ms: number, run: () => void) => Release;
   readonly pause: (isPaused: boolean) => void;
 }
@@ -184,7 +184,11 @@ export class Replies {
         if (code === "stopped") this.dropped.add();
         else
           this.options.log.warn(
-            { code, err: error, request_id: request?.id },
+            {
+              code,
+              ...(code === "internal" ? { err: error } : { reason: error.message }),
+              request_id: request?.id,
+            },
             "a message of the program could not be sent",
           );
         const failure = this.toFailure(error);

@@ -56,7 +56,7 @@ export interface ReplyTarget {
 
 interface TargetOptions {
   readonly pendingMessages: PendingMessages;
-  readonly log: Log;
+  readonly log: Pick<Log, "warn">;
   readonly dropped: DroppedLines;
   /** @returns True if the program answers in parts. */
   readonly hasParts: () => boolean;

@@ -18,6 +18,22 @@ describe("invalid output of a program", () => {
     ).toHaveLength(1);
   });
 
+  test.each([
+    ["replies to unknown messages", "message.create", { request_id: "gone", content: "a" }],
+    ["replies that name no message", "message.create", { content: "a" }],
+    ["deletions of unknown messages", "message.delete", { message_id: "gone" }],
+  ])("limits the log lines about %s", async (_, type, payload) => {
+    const line = JSON.stringify({ type, payload });
+    await using harness = await startProgram(`each((m) => {
+      for (let count = 0; count < 2000; count++) console.log(${JSON.stringify(line)});
+      answer(m, m.payload.content);
+    });`);
+    await harness.say("hello");
+    const { length } = harness.lines.filter(({ level }) => level === "warn");
+    expect(length).toBeGreaterThan(10);
+    expect(length).toBeLessThan(200);
+  });
+
   test("logs invalid lines and explains the format once", async () => {
     await using harness = await startProgram(`
       console.log("Loading the model");
