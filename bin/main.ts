@@ -104,5 +104,6 @@ async function runCommand(given: CommandArguments, version: string, home: string
 async function sentenceOf(error: NodeJS.ErrnoException): Promise<string> {
   if (error.syscall === undefined) return error.message;
   const { describeErrno } = await import("../lib/files/index.ts");
-  return `${error.path ?? "A system call failed"}: ${describeErrno(error)}.`;
+  const { path, address } = error as NodeJS.ErrnoException & { address?: string };
+  return `${path ?? address ?? "A system call failed"}: ${describeErrno(error)}.`;
 }

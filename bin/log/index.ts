@@ -1,6 +1,7 @@
 // The launcher log: JSON lines in a rotated file, and optionally on a terminal. The redactor
 // processes each complete line once, before any output receives it.
 import { type Level, type Logger, pino } from "pino";
+import { describeFailure } from "../../lib/files/index.ts";
 import { escapeUnsafe } from "../client/text.ts";
 import { type LogFile, openLogFile, type RotationOptions } from "./file.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
@@ -68,7 +69,7 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
     outputs(file, shown, followers),
   );
   if (opened instanceof Error)
-    log.warn({ file: path, reason: opened.message }, "the log file cannot be opened");
+    log.warn({ file: path, reason: describeFailure(opened) }, "the log file cannot be opened");
   return {
     log,
     redactor,

@@ -1,5 +1,6 @@
 /* Checks a deployment and suggests fixes. Files and environment are always checked; a running
  * launcher adds its own state. */
+import { describeFailure } from "../../lib/files/index.ts";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { channelChecks, rejectedConnectionChecks } from "./channel.ts";
 import { fileChecks } from "./files.ts";
@@ -47,7 +48,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     try {
       results.push(...(await checkGroup(found)));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = describeFailure(error as Error);
       results.push({
         id: `failed-${results.length}`,
         title: "A check could not run",

@@ -1,7 +1,9 @@
 // Token backends that take one token from elsewhere: a file, a value or another name.
+import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
+import { setTimeout as wait } from "node:timers/promises";
 import type { TokenBackend, TokenName } from "../../plugins/token-store/index.ts";
-import { watchFiles } from "../../lib/files/index.ts";
+import { describeErrno, watchFiles } from "../../lib/files/index.ts";
 import { presetErrors } from "./errors.ts";
 
 const maxTokenBytes = 4_096;
@@ -11,6 +13,8 @@ interface TokenFileOptions {
   readonly path: string;
   /** Called with every value that is read. */
   readonly secret?: (value: string) => void;
+  /** Milliseconds to wait for the process that writes to a pipe. @defaultValue `5_000` */
+  readonly pipeMs?: number;
 }
 
 /**
@@ -21,12 +25,11 @@ interface TokenFileOptions {
  */
 export function withTokenFile(
   others: TokenBackend,
-  { name, path, secret }: TokenFileOptions,
+  { name, path, secret, pipeMs = 5_000 }: TokenFileOptions,
 ): TokenBackend {
   async function value(): Promise<string> {
-    const text = await readPrefix(path).catch((error: NodeJS.ErrnoException) => {
-      const reason =
-        error.code === "ENOENT" ? "the file does not exist" : (error.code ?? "it is not a file");
+    const text = await readPrefix(path, pipeMs).catch((error: NodeJS.ErrnoException) => {
+      const reason = error.code === "ENOENT" ? "the file does not exist" : describeErrno(error);
       throw presetErrors.TOKEN_FILE_UNREADABLE(path, reason);
     });
     const token = text.trim();
@@ -81,14 +84,35 @@ export const withTokenAlias = (
   watch: (changed) => form.watch?.((of) => changed(of === as ? name : of)) ?? (() => {}),
 });
 
-/** Reads slightly more than the maximum token; works for files and for pipes of a shell. */
-async function readPrefix(path: string): Promise<string> {
-  const file = await open(path, "r");
+/** How often a pipe is read that has no bytes yet. */
+const pipePauseMs = 20;
+
+/**
+ * Reads slightly more than the maximum token; works for files and for pipes of a shell. Opening a
+ * named pipe would wait for its other process, so it is opened without waiting.
+ */
+async function readPrefix(path: string, pipeMs: number): Promise<string> {
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
+    const isPipe = (await file.stat()).isFIFO();
     const bytes = Buffer.alloc(maxTokenBytes + 1);
     let length = 0;
-    for (let read = -1; read !== 0 && length < bytes.length; length += read) {
-      read = (await file.read(bytes, length, bytes.length - length)).bytesRead;
+    let waitedMs = 0;
+    while (length < bytes.length) {
+      const read = await file.read(bytes, length, bytes.length - length).then(
+        ({ bytesRead }) => bytesRead,
+        (error: NodeJS.ErrnoException) => {
+          if (error.code === "EAGAIN") return undefined;
+          throw error;
+        },
+      );
+      // Until another process opens the pipe, it seems to be at its end.
+      if (read === 0 && !(isPipe && length === 0 && waitedMs < pipeMs)) break;
+      if (!read) {
+        await wait(pipePauseMs);
+        if (read === 0) waitedMs += pipePauseMs;
+      }
+      length += read ?? 0;
     }
     return bytes.toString("utf8", 0, length);
   } finally {

@@ -42,6 +42,10 @@ export function errnoOf(error: unknown): string {
 export const describeErrno = (error: unknown): string =>
   errnoReasons[errnoOf(error)] ?? `the system reports ${errnoOf(error)}`;
 
+/** @returns The text of an error for users: texts of the system name codes and functions. */
+export const describeFailure = (error: NodeJS.ErrnoException): string =>
+  error.syscall === undefined ? error.message : describeErrno(error);
+
 const errorContext = (path: string, cause: unknown): ErrorContext => ({
   details: { path, errno: errnoOf(cause) },
   cause,

@@ -39,6 +39,20 @@ const authenticate = (base: URL, token: string): Promise<number> =>
   );
 
 describe("Command line of an owner", () => {
+  test("names the path that keeps it from reaching the launcher", async () => {
+    const home = await mkdtemp(join(tmpdir(), "doorward-blocked-"));
+    try {
+      await writeFile(join(home, "run"), "");
+      const { code, err } = await doorward(home, "status");
+      expect([code, err]).toEqual([
+        1,
+        `doorward: ${join(home, "run", "launcher.sock")}: a part of its path is not a folder.\n`,
+      ]);
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+
   test("sets a new token after the old one was lost", async () => {
     const home = await mkdtemp(join(tmpdir(), "doorward-forgot-"));
     try {

@@ -130,6 +130,7 @@ test.each(["file/logs/launcher.log", "folder", "dangling"])(
     expect(stdout()).toBe("");
     const [warning, line, ...rest] = stderr().split("\n");
     expect(JSON.parse(warning!)).toMatchObject({ level: 40, msg: "the log file cannot be opened" });
+    expect(JSON.parse(warning!).reason).not.toMatch(/^E[A-Z]+:/);
     expect([JSON.parse(line!).msg, rest]).toEqual(["still here", [""]]);
   },
 );

@@ -3,7 +3,7 @@ import { chmod, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
-import { lockFile, createPrivateFolder } from "../../../../lib/files/index.ts";
+import { createPrivateFolder, describeFailure, lockFile } from "../../../../lib/files/index.ts";
 import type { Clock, Log } from "../../../../kernel/index.ts";
 import type { Http } from "../../../http/index.ts";
 import type { ControlSocketOptions } from "../service.ts";
@@ -38,7 +38,8 @@ export async function openControlSocket(
     }
     await writeNote(context, local);
   } catch (error) {
-    context.log.warn({ reason: (error as Error).message }, "the control socket cannot be opened");
+    const reason = describeFailure(error as Error);
+    context.log.warn({ reason }, "the control socket cannot be opened");
     server.close();
     return async () => undefined;
   }
