@@ -1,5 +1,5 @@
 // Texts about each token.
-import { protocolNames, protocolTokens, type ProtocolToken } from "../../shared/protocols.ts";
+import type { ProtocolToken } from "../../shared/protocols.ts";
 import type { TokenRow } from "../../shared/views.ts";
 import { tokenLabel, tokenSourceLabel } from "../../shared/token-labels.ts";
 
@@ -9,22 +9,22 @@ export type Changeable = "launcher" | "pico" | ProtocolToken;
 const purposes: Readonly<Record<string, string>> = {
   launcher: "Signs you in to this dashboard. Anyone with it controls Doorward.",
   pico: "Anyone with this token can connect as a client.",
-  ...Object.fromEntries(
-    protocolNames.map(({ name, title }) => [
-      name,
-      `Anyone with this token can use ${title} on this service.`,
-    ]),
-  ),
   pico_client: "Authenticates this service to another channel. Get it from the remote service.",
   metrics: "Allows a monitoring system to read /metrics only.",
 };
 
+/** Here too, because the module of the protocols has all of their texts. */
+const protocols: readonly string[] = ["openai", "ai_sdk", "ag_ui"] satisfies ProtocolToken[];
+const isProtocol = (name: string): name is ProtocolToken => protocols.includes(name);
+
 /** Says what a token is for, in one or two sentences. */
-export const tokenPurpose = (name: string): string =>
-  Object.hasOwn(purposes, name) ? purposes[name]! : `Token of the channel ${name}.`;
+export function tokenPurpose(name: string): string {
+  if (Object.hasOwn(purposes, name)) return purposes[name]!;
+  return isProtocol(name) ? purposes["pico"]! : `Token of the channel ${name}.`;
+}
 
 export function isChangeable(name: string): name is Changeable {
-  return ["launcher", "pico", ...protocolTokens].includes(name);
+  return name === "launcher" || name === "pico" || isProtocol(name);
 }
 
 /** The command that changes a token which this page cannot change. */
@@ -55,20 +55,15 @@ export function shadowedSources({ name, others }: TokenRow): readonly string[] {
     });
 }
 
-const consequences = {
-  launcher: "All other browsers are signed out, and existing sign-in links stop working.",
-  pico:
-    "The old token stops working immediately. " +
-    "Clients connected with it are disconnected and need the new token.",
-};
+const ends = "The old token stops working immediately. ";
 
+/** Says what happens when a token is replaced. */
 export function replaceText(name: Changeable): string {
-  if (name === "launcher" || name === "pico") return consequences[name];
-  const { clients } = protocolNames.find((one) => one.name === name)!;
-  return (
-    "The old token stops working immediately. " +
-    `Replies in progress end, and ${clients} need the new token.`
-  );
+  if (name === "launcher")
+    return "All other browsers are signed out, and existing sign-in links stop working.";
+  return name === "pico"
+    ? `${ends}Clients connected with it are disconnected and need the new token.`
+    : `${ends}Replies in progress end, and clients need the new token.`;
 }
 
 /** Text of the dialog that shows a new token. Only the launcher token is never shown again. */
@@ -82,8 +77,7 @@ export function newTokenText(name: Changeable): string {
 /** Name of a token inside a sentence: `channel token`. */
 export function tokenNoun(name: string): string {
   const label = tokenLabel(name);
-  const isName = (protocolTokens as readonly string[]).includes(name);
-  return isName ? label : label.charAt(0).toLowerCase() + label.slice(1);
+  return isProtocol(name) ? label : label.charAt(0).toLowerCase() + label.slice(1);
 }
 
 const problemOf = (concern: string): string => concern.replace(/\.$/, "");

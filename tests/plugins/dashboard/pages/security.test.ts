@@ -13,8 +13,8 @@ describe("tokens of protocols", () => {
   test.each(protocolTokens)("change on the page, as %s does", (name: Changeable) => {
     expect(isChangeable(name)).toBe(true);
     expect(tokenCommand({ name, managedByEnv: false } as never)).toBeUndefined();
-    expect(tokenPurpose(name)).toMatch(/^Anyone with this token can use (?:OpenAI|AI SDK|AG-UI)/);
-    expect(replaceText(name)).toMatch(/(?:OpenAI clients|AI SDK pages|AG-UI front ends) need/);
+    expect(tokenPurpose(name)).toBe("Anyone with this token can connect as a client.");
+    expect(replaceText(name)).toMatch(/Replies in progress end, and clients need the new token/);
     expect(tokenNoun(name)).toMatch(/^(?:OpenAI|AI SDK|AG-UI) token$/);
   });
 
