@@ -49,5 +49,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const message_id = `${request_id}-c`;
     write({ request_id, message_id, kind: "tool_calls", content: "", tool_calls });
   }
-  write({ request_id, content: content ?? "I will remind you.", model_name: "qwen3:8b" });
+  const suggestions = word === "blinds" ? ["Close them at 13:00", "Only the kitchen", "Why?"] : [];
+  const text = content ?? "I will remind you.";
+  write({ request_id, content: text, model_name: "qwen3:8b", suggestions });
 }
