@@ -27,8 +27,8 @@ const excerptWords = 40;
 const mark = "\u0001";
 /** A page ends after this many characters, because turns may contain images. */
 const maxPageLength = 4 * 1024 * 1024;
-/** Turns that are read together. */
-const chunk = 64;
+/** Turns that are read together, at most. */
+const maxChunk = 64;
 /** Turns that are searched for a text: first few, because most conversations end with one. */
 const previewTurns = [2, 8];
 
@@ -173,16 +173,17 @@ export class History {
 
   /** Reads turns in one direction, next to `from`, which is not included. */
   private turns(conversation: number, { from, isForward, limit }: Reading): Turn[] {
+    const chunk = Math.min(limit, maxChunk);
     const [comparison, order] = isForward ? [">", "ASC"] : ["<", "DESC"];
     const openers =
       "SELECT id, seq, at, kind, final, message FROM entry " +
       `WHERE conversation = ? AND seq ${comparison} ? AND turn IS NULL ` +
-      `AND kind BETWEEN 1 AND 3 ORDER BY seq ${order} LIMIT ${chunk}`;
+      `AND kind BETWEEN 1 AND 3 ORDER BY seq ${order} LIMIT ?`;
     const turns: Turn[] = [];
     let at = from;
     let length = 0;
     for (;;) {
-      const rows = this.connection.all(openers, conversation, at);
+      const rows = this.connection.all(openers, conversation, at, chunk);
       for (const opener of rows) {
         at = Number(opener.seq);
         const turn = this.turnOf(conversation, opener);

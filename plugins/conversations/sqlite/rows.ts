@@ -50,8 +50,8 @@ const maxLives = 20_000;
 /** Bounds of the frames that a stream is continued with. */
 const maxFrames = 256;
 const maxFrameBytes = 512 * 1024;
-/** Conversations that retention deletes in one transaction. */
-const retained = 50;
+/** Conversations that retention deletes in one transaction: a step of 2 ms, roughly. */
+const retained = 8;
 const dayMs = 86_400_000;
 
 export const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;

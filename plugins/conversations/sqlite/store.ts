@@ -308,7 +308,7 @@ export class SqliteStore {
         return { found: expired, idle: unused };
       });
       if (found.length === 0) break;
-      skip.push(...found.map(({ id }) => Number(id)));
+      for (const row of found) if (!idle.includes(row)) skip.push(Number(row.id));
       deleted += idle.length;
       for (const { used_at } of idle) oldest = Math.min(oldest, Number(used_at));
       await this.removeHidden();
