@@ -32,7 +32,7 @@ export type {
 } from "./log/session-log.ts";
 export { findSqliteDriver } from "./sqlite/driver.ts";
 export { assertStoreFile } from "./sqlite/schema.ts";
-export { sqlite, type SqliteOptions } from "./sqlite/factory.ts";
+export { sqlite, type SqliteOptions } from "./open-store.ts";
 export type {
   ConversationHistory,
   ConversationId,

@@ -1,7 +1,6 @@
 // Keeps the streams of all sessions in the memory of one process.
 import type { Release } from "../../../kernel/index.ts";
 import { conversationsErrors } from "../errors.ts";
-import type { StoredStream, StreamPositions } from "./stored-stream.ts";
 import type {
   AppendResult,
   Cursor,
@@ -16,7 +15,13 @@ import type {
   SubscribeOptions,
   Subscriber,
 } from "./session-log.ts";
-import { DeliveredEntry, Stream, type ReplayWindow } from "./stream.ts";
+import {
+  DeliveredEntry,
+  Stream,
+  type ReplayWindow,
+  type StoredStream,
+  type StreamPositions,
+} from "./stream.ts";
 
 const MiB = 1024 * 1024;
 

@@ -20,7 +20,7 @@ function recordable(message: GrowingMessage): GrowingMessage {
 }
 
 /** The channel reports its own receipts, and has its own connections. */
-const noListeners: LogListeners = {
+export const noListeners: LogListeners = {
   onReceipt: () => undefined,
   sessionActive: () => undefined,
   sessionIdle: () => undefined,

@@ -5,7 +5,7 @@ import type { Address, StoredEnd } from "../messages.ts";
 import { exportConversation } from "../document.ts";
 import type { MemorySessionLogOptions } from "../log/memory-session-log.ts";
 import type { LogListeners, SessionLog } from "../log/session-log.ts";
-import { createRecord } from "../log/session-record.ts";
+import { createRecord, noListeners } from "../log/session-record.ts";
 import type {
   ConversationRecord,
   ConversationSummary,
@@ -35,13 +35,6 @@ const firstRetentionMs = 60_000;
 const retentionIntervalMs = 3_600_000;
 /** Between two deletions because the store is too large. */
 const overfullIntervalMs = 10_000;
-
-const noListeners: LogListeners = {
-  onReceipt: () => undefined,
-  sessionActive: () => undefined,
-  sessionIdle: () => undefined,
-  renewed: () => undefined,
-};
 
 interface ChannelLog {
   readonly log: SqliteSessionLog;

@@ -1,7 +1,7 @@
 // A conversation in use, its new entries, and how its row reads.
 import type { Address, StoredEnd } from "../messages.ts";
 import type { LogEntry } from "../log/session-log.ts";
-import type { StreamPositions } from "../log/stored-stream.ts";
+import type { StreamPositions } from "../log/stream.ts";
 import type { Row } from "./driver.ts";
 
 /** The parts of an entry that the store writes. Only complete texts are indexed for search. */

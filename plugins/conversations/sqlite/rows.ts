@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../../kernel/index.ts";
 import type { Address, StoredEnd } from "../messages.ts";
-import type { StoredStream } from "../log/stored-stream.ts";
+import type { StoredStream } from "../log/stream.ts";
 import type { TakenId } from "../contract.ts";
 import { payloadOf, toShortTitle, toTitle } from "../turn-frames.ts";
 import { writeEnds } from "./answers.ts";

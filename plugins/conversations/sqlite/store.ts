@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import type { Clock, Log } from "../../../kernel/index.ts";
 import type { Address, StoredEnd, StoredQuestion } from "../messages.ts";
 import { CommitMetrics } from "../commit-metrics.ts";
-import type { StoredStream, StreamPositions } from "../log/stored-stream.ts";
+import type { StoredStream, StreamPositions } from "../log/stream.ts";
 import type { StoreHealth, TakenId } from "../contract.ts";
 import { codes, isOfFile, resultCode, type Connection } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
