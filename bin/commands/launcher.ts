@@ -5,7 +5,11 @@ import { type CommandContext, exitCodes, printJson, UsageError } from "./command
 import { askAndPrint, askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
 import { formatUtc } from "../../lib/util.ts";
 import { sanitizeLine } from "../client/text.ts";
+import type { AttachedChannel } from "../../plugins/channels/index.ts";
 import type { StoreHealth } from "../../plugins/conversations/index.ts";
+import type { PluginView, ProtocolStatus } from "../../plugins/dashboard/index.ts";
+import type { PicoServerStatus } from "../../plugins/pico-server/index.ts";
+import type { ProgramStatus } from "../../plugins/program/index.ts";
 import { isIP } from "node:net";
 
 interface Link {
@@ -84,41 +88,17 @@ interface Status {
   readonly startedAt: number;
   readonly addresses: readonly string[];
   readonly sessions: number;
-  readonly plugins: readonly {
-    readonly name: string;
-    readonly state: string;
-    readonly reason?: string;
-  }[];
-  readonly program?: {
-    readonly state: string;
-    readonly command: string;
-    readonly restarts: number;
-  };
+  readonly plugins: readonly PluginView[];
+  readonly program?: ProgramStatus;
   /** Open questions of the application. */
   readonly questions?: number;
   readonly refusedEdits: readonly string[];
   readonly channelUrl?: string;
-  readonly channel?: {
-    readonly enabled: boolean;
-    readonly connections: number;
-    readonly maxConnections: number;
-  };
+  readonly channel?: PicoServerStatus;
   /** Channels of other authors. */
-  readonly channels?: readonly {
-    readonly name: string;
-    readonly isKept: boolean;
-    readonly received: number;
-    readonly sent: number;
-    readonly sessions: number;
-  }[];
-  /** Protocols of other products, for example the OpenAI API. */
-  readonly protocols?: readonly {
-    readonly title: string;
-    readonly enabled: boolean;
-    readonly url?: string;
-  }[];
-  /** `nodes`: those that share the store of conversations. */
-  readonly store?: { readonly nodes?: readonly NodeView[] };
+  readonly channels?: readonly AttachedChannel[];
+  readonly protocols?: readonly ProtocolStatus[];
+  readonly store?: StoreHealth;
 }
 type NodeView = NonNullable<StoreHealth["nodes"]>[number];
 

@@ -15,19 +15,24 @@ import { loadErrors, suggestOneOf, withoutComments, type Environment } from "../
 import { handlerErrors } from "./errors.ts";
 import { isObject } from "../../lib/util.ts";
 
-const canRun = async (path: string): Promise<boolean> => {
-  const isFile = await stat(path).then(
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
     (found) => found.isFile(),
     () => false,
   );
-  return (
-    isFile &&
-    access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    )
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
   );
-};
+
+const canRun = async (path: string): Promise<boolean> =>
+  (await isFile(path)) &&
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
 
 /**
  * Finds the file that the operating system would run for the first word of a command.
@@ -123,11 +128,7 @@ async function trustedPaths(words: readonly string[], cwd: string): Promise<stri
   const files: string[] = [];
   for (const word of words) {
     const path = resolve(cwd, word);
-    const isFile = await stat(path).then(
-      (found) => found.isFile(),
-      () => false,
-    );
-    if (isFile) files.push(...(await withParentFolders(path)));
+    if (await isFile(path)) files.push(...(await withParentFolders(path)));
   }
   return [cwd, ...files];
 }
@@ -147,11 +148,7 @@ function isWithin(folder: string, path: string): boolean {
 async function requireMediaFolder(folder: string, home: string, file: string): Promise<string> {
   const fail = (problem: string) =>
     loadErrors.CONFIG_BAD_VALUE(file, "handler.media_dir", `an existing folder, and ${problem}`);
-  const isFolder = await stat(folder).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (!isFolder) throw fail(`${folder} is not one`);
+  if (!(await isFolder(folder))) throw fail(`${folder} is not one`);
   const [real, realHome] = [await realpath(folder), await realpath(home)];
   if (isWithin(realHome, real) || isWithin(real, realHome))
     throw fail(`${folder} contains the home or lies in it; choose another one`);
@@ -174,11 +171,7 @@ export async function resolveProgram(
   if (!read) return undefined;
   if (!given) await assertTrusted([...(await withParentFolders(file)), home]);
   const cwd = given?.cwd ?? resolve(dirname(file), read.cwd ?? ".");
-  const isFolder = await stat(cwd).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (!isFolder)
+  if (!(await isFolder(cwd)))
     throw loadErrors.CONFIG_BAD_VALUE(
       file,
       "handler.cwd",

@@ -2,15 +2,7 @@
 import { join } from "node:path";
 import { readJson } from "../../lib/files/index.ts";
 import { isObject } from "../../lib/util.ts";
-import type { Environment } from "../load/index.ts";
-
-interface FiledUrlOptions {
-  readonly home: string;
-  readonly env: Environment;
-  readonly brand?: string;
-  /** Path of `config.json`. @defaultValue in the home */
-  readonly config?: string;
-}
+import type { Places } from "../load/index.ts";
 
 /**
  * @returns `channels.pico_client.url` of `config.json`, without it that of the environment;
@@ -21,7 +13,7 @@ export async function filedUrl({
   env,
   brand = "service",
   config,
-}: FiledUrlOptions): Promise<string | undefined> {
+}: Places): Promise<string | undefined> {
   const content = await readJson(config ?? join(home, "config.json"));
   const url = ["channels", "pico_client", "url"].reduce<unknown>(
     (node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
