@@ -122,7 +122,6 @@ const scriptBudgets = {
   "chat.js": 30_300,
   "docs.js": 19_600,
   "overview.js": 22_300,
-  "security.js": 27_100,
   "settings.js": 25_200,
 };
 /** The chat draws lists, answers, tables, code, maths and the inspector. */
