@@ -75,6 +75,17 @@ async function showUsualHome(page: Page, { home }: RunningLauncher): Promise<voi
   });
 }
 
+/** Lets the settings name a usual program instead of the one of this file. */
+async function showUsualProgram(page: Page): Promise<void> {
+  await page.route(/\/(?:settings|api\/(?:status|settings))$/, async (route) => {
+    const response = await route.fetch();
+    const body = (await response.text())
+      .replaceAll(process.execPath, "python3")
+      .replaceAll(program, "home_agent.py");
+    await route.fulfill({ response, body });
+  });
+}
+
 /** Waits until the page shows current data. Phones have no rail with the text "Live". */
 async function open(page: Page, address: URL | string): Promise<void> {
   await page.goto(String(address));
@@ -119,6 +130,7 @@ it("shows the pages of a launcher with a program", async () => {
   await page.evaluate(() => scrollTo(0, 0));
   await shoot(page, "clients");
   await showUsualHome(page, launcher);
+  await showUsualProgram(page);
   for (const name of ["activity", "settings", "doctor"]) {
     await visit(`/${name}`);
     if (name === "doctor")
