@@ -1,4 +1,5 @@
 // Reads turns from Pico server frames.
+import { questionContent } from "../../lib/pico-wire/index.ts";
 import { toLine, withoutMarkdown } from "../../lib/util.ts";
 import type { Media, Sender, ToolResult } from "./messages.ts";
 import { questionOf } from "./question-frames.ts";
@@ -106,6 +107,7 @@ export function toTurn(source: TurnSource): Turn | undefined {
   const replaces = source.isUser ? textOf(payload.replaces) : undefined;
   const model = textOf(payload.model_name);
   const question = source.isUser ? undefined : questionOf(payload);
+  const content = textOf(payload.content) ?? "";
   const toolResults = source.isUser ? listOf(payload.tool_results).flatMap(resultOf) : [];
   const author = toolResults.length > 0 ? "tool" : "user";
   const attachments = [...listOf(payload.media), ...listOf(payload.attachments)].flatMap(mediaOf);
@@ -113,7 +115,7 @@ export function toTurn(source: TurnSource): Turn | undefined {
     id: source.message ?? textOf(payload.message_id) ?? "",
     seq: source.seq,
     role: source.isUser ? author : "assistant",
-    content: textOf(payload.content) ?? "",
+    content: question ? questionContent(content) : content,
     ...(kind && { kind }),
     ...(!source.final && { complete: false as const, ...endOf(payload) }),
     ...(request !== undefined && (source.isUser ? { requestId: request } : { inReplyTo: request })),

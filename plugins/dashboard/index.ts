@@ -301,7 +301,8 @@ function createFeed(
     const others = otherChannels({ channels: uses.channels });
     const received = others.reduce((sum, channel) => sum + channel.received, messagesIn);
     const sent = others.reduce((sum, channel) => sum + channel.sent, messagesOut);
-    return { in: received, out: sent, connections, queuedBytes };
+    const sessions = others.reduce((sum, channel) => sum + channel.sessions, 0);
+    return { in: received, out: sent, connections, queuedBytes, sessions };
   };
   const epoch = Buffer.from(random(4)).toString("hex");
   return new EventFeed({ clock, after, traffic, state: lifecycle.state, log, epoch });

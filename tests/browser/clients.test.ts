@@ -44,6 +44,19 @@ describe("Connections", () => {
     });
   });
 
+  test("lists the channels of other authors, with their sessions of now", async () => {
+    const line = { name: "line", isKept: true, acceptsConsole: true, received: 2, sent: 1 };
+    const others = (sessions: number) => ({ channels: [], others: [{ ...line, sessions }] });
+    dashboard.site.views.set("GET /api/channels", others(1));
+    await dashboard.openLive(path, async (page) => {
+      dashboard.site.emit("rate", { at: 1, in: 2, out: 1, connections: 2, queuedBytes: 0 });
+      await rowOf(page, "line Kept, you can write 1 2 / 1").waitFor();
+      dashboard.site.views.set("GET /api/channels", others(7));
+      dashboard.site.emit("rate", { at: 2, in: 0, out: 0, connections: 2, queuedBytes: 0 });
+      await rowOf(page, "line Kept, you can write 7 2 / 1").waitFor();
+    });
+  });
+
   test("ignores older responses and responses to earlier filters", async () => {
     await dashboard.openLive(path, async (page) => {
       const held: ((number: number) => Promise<void>)[] = [];

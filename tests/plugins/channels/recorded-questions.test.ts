@@ -91,8 +91,7 @@ test("stores a question, and its answer, before the client sees it", async () =>
   const states = async (): Promise<void> => void stored.push(await first.questions());
   const first = await start(folder, { send: states, update: states });
   const outcome = first.service.ask(to, approval);
-  const open = "Go on?\n\nAnswer in the dashboard or with `doorward answer`.";
-  await expect.poll(() => stored).toEqual([[[open, "open"]]]);
+  await expect.poll(() => stored).toEqual([[["Go on?", "open"]]]);
   const [{ id }] = first.service.questions(to) as readonly [OpenQuestion];
   await first.service.answer(to, id, { option: "deny" }, by, "pico");
   expect(stored[1]).toEqual([["Go on?\n\nDenied (“Deny”) by ann.", "settled"]]);

@@ -87,7 +87,8 @@ function useTimes(session: string, id: string | undefined, endedAt: number | und
   const [found, setFound] = useState<RequestView>();
   useEffect(() => {
     if (id === undefined) return;
-    const query = new URLSearchParams({ session, id });
+    // The page does not know the session of another channel.
+    const query = new URLSearchParams({ ...(session !== "" && { session }), id });
     void load<RequestsView>(`/api/requests?${query}`, ({ requests }) => setFound(requests[0]));
   }, [session, id, endedAt]);
   return found?.id === id ? found : undefined;

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ClientsTabs } from "../clients/tabs.tsx";
 import type { FeedEvents } from "../../shared/feed-views.ts";
-import type { ConnectionView, ConnectionsView } from "../../shared/views.ts";
+import type { ChannelsView, ConnectionView, ConnectionsView } from "../../shared/views.ts";
 import { confirm } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
 import { second } from "../live/clock.ts";
@@ -13,6 +13,7 @@ import { Button, LinkButton } from "../parts/button.tsx";
 import { Search } from "../parts/field.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
+import { OtherChannels } from "../parts/other-channels.tsx";
 import { Empty, Problem, Skeleton } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
@@ -25,14 +26,21 @@ export interface ConnectionsData {
   readonly count: number;
   /** The most connections that the channel accepts; undefined without a channel. */
   readonly max?: number | undefined;
+  /** Channels of other authors; absent if there are none. */
+  readonly others?: NonNullable<ChannelsView["others"]>;
 }
 
 export function ConnectionsPage({ data }: { readonly data: ConnectionsData }): JSX.Element {
   const [count, setCount] = useState(data.count);
+  const { value } = useResource<Pick<ChannelsView, "others">>("/api/channels", data, {
+    refreshOn: ["rate"],
+  });
+  const { others } = value.value;
   return (
     <div class="page-in">
       <ClientsTabs tab="connections" count={count} />
       <Connections onCount={setCount} max={data.max} />
+      {others && <OtherChannels channels={others} />}
     </div>
   );
 }

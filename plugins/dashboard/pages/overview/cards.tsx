@@ -16,6 +16,7 @@ import { browserLabel } from "../../shared/client-labels.ts";
 
 export { Attention } from "./attention.tsx";
 export { Guide } from "./guide.tsx";
+export { OtherChannels } from "../parts/other-channels.tsx";
 export { Traffic } from "./traffic.tsx";
 
 /** State, process, work and standard error of the program. */

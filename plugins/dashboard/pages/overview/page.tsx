@@ -74,7 +74,7 @@ export function OverviewPage({ data, cards: given }: OverviewProps): JSX.Element
     minIntervalMs: figuresIntervalMs,
   });
   const status = value.value;
-  const { program, channel, refusals, now, store } = status;
+  const { program, channel, otherChannels, refusals, now, store } = status;
   const nodes = store?.nodes;
   const findings = useFindings(status);
   const guide = useGuide(status, data.guide !== false);
@@ -97,6 +97,7 @@ export function OverviewPage({ data, cards: given }: OverviewProps): JSX.Element
       {program && <Later>{cards && <cards.ApplicationCard program={program} />}</Later>}
       <Later>{cards && <cards.Traffic figures={figures.value.value} />}</Later>
       {data.connections && <NewestConnections cards={cards} first={data.connections} now={now} />}
+      {otherChannels && <Later>{cards && <cards.OtherChannels channels={otherChannels} />}</Later>}
       {nodes && <Later>{cards && <cards.NodesCard nodes={nodes} now={now} />}</Later>}
     </div>
   );

@@ -6,12 +6,16 @@ import type { ConversationView } from "../../shared/conversation-views.ts";
 
 /** The channel whose clients are listed with their connections. */
 const ownChannel = "pico";
+/** The channel of the plugin `pico-client`, which every launcher has. */
+const linkChannel = "pico_client";
 
-/** @returns The channels but `pico`. */
+/** @returns The channels but `pico`, and the link to another server once it was used. */
 export function otherChannels({
   channels,
 }: Pick<ServiceContext, "channels">): readonly AttachedChannel[] {
-  return channels?.list().filter(({ name }) => name !== ownChannel) ?? [];
+  const isShown = ({ name, received, sent }: AttachedChannel): boolean =>
+    name !== ownChannel && (name !== linkChannel || received + sent > 0);
+  return channels?.list().filter(isShown) ?? [];
 }
 
 /** @returns The names of channels whose messages are not in the conversations. */

@@ -339,6 +339,8 @@ interface Traffic {
   readonly out: number;
   readonly connections: number;
   readonly queuedBytes: number;
+  /** Sessions with a client, of channels of other authors. */
+  readonly sessions: number;
 }
 
 /** Call `next` once per second. */
@@ -364,12 +366,13 @@ class TrafficRate {
   }
 
   /** @returns The messages of the last second; undefined if there is nothing to report. */
-  next(): Traffic | undefined {
+  next(): Omit<Traffic, "sessions"> | undefined {
     this.seconds += 1;
     const now = this.traffic();
-    const rate = { ...now, in: now.in - this.last.in, out: now.out - this.last.out };
+    const { sessions, ...shown } = now;
+    const rate = { ...shown, in: now.in - this.last.in, out: now.out - this.last.out };
     this.last = now;
-    const text = JSON.stringify(rate);
+    const text = JSON.stringify([rate, sessions]);
     const isDue =
       text !== this.lastRate || rate.in + rate.out > 0 || this.seconds % rateIntervalS === 0;
     this.lastRate = text;

@@ -6,6 +6,7 @@ import { consolePage } from "./console-page.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import { sendRedirect } from "../reply.ts";
 import { cookieValues, requestState } from "../request.ts";
+import { otherChannels } from "./attached-channels.ts";
 import { newestConnections } from "./connections.ts";
 import { questionsView } from "./questions.ts";
 import { protocolViews } from "./protocols.ts";
@@ -72,7 +73,12 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
     route: "/clients",
     data: () => {
       const status = context.services.picoServer?.status();
-      return Promise.resolve({ count: status?.connections ?? 0, max: status?.maxConnections });
+      const others = otherChannels(context.services);
+      return Promise.resolve({
+        count: status?.connections ?? 0,
+        max: status?.maxConnections,
+        ...(others.length > 0 && { others }),
+      });
     },
   });
   consolePage(app, context, {

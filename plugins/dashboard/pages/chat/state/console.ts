@@ -18,7 +18,10 @@ const pauseMs = 1_000;
 /** Shows that an answer runs, at the last message of a person. */
 export function showRun(thread: Thread, isBusy: boolean): Thread {
   const shown = { ...thread, canStop: true };
-  if (!isBusy) return { ...shown, runs: new Map() };
+  if (!isBusy) {
+    const ended = [...thread.runs].filter(([, { endedAt }]) => endedAt !== undefined);
+    return { ...shown, runs: new Map(ended) };
+  }
   const question = thread.messages.findLast(({ kind }) => kind === "user");
   return question?.kind === "user" ? beginRun(shown, question.requestId, question.at, true) : shown;
 }

@@ -216,10 +216,13 @@ class OpenConversation implements Conversation, TransportOwner {
   private async loadPage(id: string, before: string | undefined): Promise<void> {
     this.isLoading = true;
     const query = new URLSearchParams(before === undefined ? {} : { before });
-    const [answer, requests] = await Promise.all([
+    const [answer, own] = await Promise.all([
       requestAsOwner<ConversationView>("GET", `${path}/${id}?${query}`),
-      before === undefined ? this.loadTimes() : [],
+      before === undefined && !this.isReadOnly ? this.loadTimes(this.session) : [],
     ]);
+    const isOfOther = this.isReadOnly && before === undefined && "body" in answer;
+    // The answer names the session of another channel.
+    const requests = isOfOther ? await this.loadTimes(answer.body.conversation.session) : own;
     if ("error" in answer) {
       this.isLoading = false;
       return this.failHistory(answer.error);
@@ -245,8 +248,8 @@ class OpenConversation implements Conversation, TransportOwner {
   }
 
   /** How the latest answers went. Without it, the page shows no times. */
-  private async loadTimes(): Promise<RequestsView["requests"]> {
-    const query = new URLSearchParams({ session: this.session });
+  private async loadTimes(session: string): Promise<RequestsView["requests"]> {
+    const query = new URLSearchParams({ session });
     const answer = await sendRequest<RequestsView>("GET", `/api/requests?${query}`);
     return "body" in answer ? answer.body.requests : [];
   }

@@ -16,7 +16,11 @@ import {
   setDelivery,
   type Thread,
 } from "../../../../../plugins/dashboard/pages/chat/state/thread.ts";
-import { addTurns } from "../../../../../plugins/dashboard/pages/chat/state/turns.ts";
+import {
+  addTimes,
+  addTurns,
+  showRun,
+} from "../../../../../plugins/dashboard/pages/chat/state/turns.ts";
 
 const stoppable: Thread = { ...emptyThread, canStop: true };
 const send = (thread: Thread, requestId: string, content = "hello", at = 1_000): Thread =>
@@ -35,6 +39,22 @@ const apply = (thread: Thread, ...frames: readonly ServerFrame[]): Thread =>
   frames.reduce((changed, one) => receive(changed, one, 9_000), thread);
 const answers = (thread: Thread) =>
   createGrouper()(thread).flatMap((row) => (row.kind === "answer" ? [row] : []));
+
+describe("showRun", () => {
+  test("keeps how an answer of another channel ended", () => {
+    const common = { channel: "line", session: "s", at: 1_000, parts: [], left: 0 };
+    const stopped = { ...common, id: "m1", endedMs: 50, outcome: "stopped" as const };
+    const turns: Turn[] = [
+      { id: "u", requestId: "m1", seq: 1, role: "user", content: "count", at: 1_000 },
+      { id: "a", inReplyTo: "m1", seq: 2, role: "assistant", content: "1 2", at: 1_010 },
+    ];
+    const busy = showRun(addTurns(emptyThread, turns, true), true);
+    expect(answers(busy)[0]!.state).toBe("working");
+    const ended = showRun(addTimes(busy, [stopped]), false);
+    expect(answers(ended)[0]!.state).toBe("stopped");
+    expect(answers(showRun(busy, false))[0]!.state).toBe("done");
+  });
+});
 
 describe("receive", () => {
   test("replaces a growing message and keeps its place and time", () => {

@@ -15,7 +15,7 @@ function server() {
   const clock = createStoppedClock();
   clock.set(1_700_000_000_000);
   const followers = new Set<(line: LogLineView) => void>();
-  const sum = { in: 0, out: 0, connections: 0, queuedBytes: 0 };
+  const sum = { in: 0, out: 0, connections: 0, queuedBytes: 0, sessions: 0 };
   const feed = new EventFeed({
     clock,
     epoch: "e",
