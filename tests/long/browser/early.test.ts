@@ -35,7 +35,7 @@ describe("Page whose script loads slowly", () => {
     await openUnready("/overview-on", "overview\\.js", async (page, release) => {
       await loading(page).waitFor();
       const more = page.getByRole("button", { name: "More about the channel" });
-      await expect(more.click({ timeout: 100 })).rejects.toThrow("intercepts pointer events");
+      await expect(more.click({ timeout: 1_000 })).rejects.toThrow("intercepts pointer events");
       release();
       await loading(page).waitFor({ state: "hidden" });
       await more.click();

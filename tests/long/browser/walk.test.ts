@@ -99,7 +99,7 @@ describe("First visit", () => {
     await page.keyboard.press("Enter");
     await page.waitForURL("**/clients");
     await page.getByRole("button", { name: "Turn on", exact: true }).click();
-    await page.getByText("The channel is on", { exact: true }).waitFor();
+    await page.getByText("The channel is on.", { exact: true }).waitFor();
     expect(await page.evaluate(() => isSecureContext)).toBe(false);
     // The button shows the message only briefly.
     const copied = page.getByRole("button", { name: "Copied" }).waitFor();
