@@ -16,11 +16,8 @@ import {
   setDelivery,
   type Thread,
 } from "../../../../../plugins/dashboard/pages/chat/state/thread.ts";
-import {
-  addTimes,
-  addTurns,
-  showRun,
-} from "../../../../../plugins/dashboard/pages/chat/state/turns.ts";
+import { showRun } from "../../../../../plugins/dashboard/pages/chat/state/console.ts";
+import { addTimes, addTurns } from "../../../../../plugins/dashboard/pages/chat/state/turns.ts";
 
 const stoppable: Thread = { ...emptyThread, canStop: true };
 const send = (thread: Thread, requestId: string, content = "hello", at = 1_000): Thread =>
