@@ -50,6 +50,8 @@ const splitForLayout = (text: string): readonly string[] =>
     hasLongWord(part) ? splitLongText(part, maxPart / 4) : [part],
   );
 
+const costOf = (part: string): number => (hasLongWord(part) ? 2 : 1) * drawCost(part);
+
 /** Draws text as it is. A long one is several elements. */
 export function PlainText({ text }: { readonly text: string }): JSX.Element {
   const parts = useMemo(() => splitForLayout(text), [text]);
@@ -58,7 +60,7 @@ export function PlainText({ text }: { readonly text: string }): JSX.Element {
   return (
     <>
       {parts.map((part, at) => (
-        <Drawn key={at} of={part} cost={drawCost(part)} draw={() => draw(part)} />
+        <Drawn key={at} of={part} cost={costOf(part)} draw={() => draw(part)} />
       ))}
     </>
   );
