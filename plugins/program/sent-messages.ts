@@ -32,7 +32,7 @@ export interface SentMessage {
   calls: readonly ToolCall[];
   /** Latest update that has not been sent. */
   nextUpdate: OutboundMessage | undefined;
-  /** The text that the channel has; undefined if it is not known. */
+  /** The text that the channel has; undefined if it is not known, or if the message is final. */
   shown: string | undefined;
   updatedAt: number;
   cancelTimer: Release | undefined;
@@ -161,7 +161,7 @@ export class SentMessages {
       const isGrown = shown !== undefined && content.startsWith(shown);
       const added = isGrown ? { added: content.slice(shown.length) } : {};
       const receipt = await channels.update(address, id, { ...resolved, ...added });
-      message.shown = content;
+      if (!message.isFinal) message.shown = content;
       return receipt;
     });
   }
