@@ -25,8 +25,7 @@ import {
   isBasePath,
   normaliseBasePath,
 } from "./requests.ts";
-import { ResponseBudget } from "./response-budget.ts";
-import { writeResponse } from "./responses.ts";
+import { ResponseBudget, writeResponse } from "./responses.ts";
 import {
   createRouteTable,
   createRouter,

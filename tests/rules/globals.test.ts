@@ -25,7 +25,7 @@ const own =
   "kernel/(defaults|kernel)|lib/files/(lock|stamp|watch|write)|config/plugins/(limited|foreign)";
 const kit =
   "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance|open-resources|wire)";
-const http = "plugins/http/(connection-limits|line-budget|responses|listeners|server)";
+const http = "plugins/http/(connection-limits|responses|listeners|server)";
 const plugins =
   "(plugins/(program/process|channels/(answer-stop|inbound|questions)|conversations/sqlite/store|" +
   "redis/(call-queue|inspect)|" +

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
-import { maxLinesPerTurn } from "../../../plugins/http/line-budget.ts";
+import { maxLinesPerTurn } from "../../../plugins/http/connection-limits.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { portOf } from "../../support/http-client.ts";
 
