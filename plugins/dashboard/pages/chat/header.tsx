@@ -99,8 +99,6 @@ export function Header({ store, conversation, name, acts }: HeaderProps): JSX.El
 }
 
 function storageText(storage: ConversationList["storage"]["value"]): string {
-  if (storage === "none") return "Not stored";
-  return typeof storage === "number"
-    ? `Not stored since ${timeOfDay(storage)}`
-    : "Stored on this server";
+  if (typeof storage === "number") return `Not stored since ${timeOfDay(storage)}`;
+  return { none: "Not stored", server: "Stored on this server", redis: "Stored in Redis" }[storage];
 }

@@ -46,10 +46,11 @@ export class ConversationList {
     this.isOff.value ? false : this.store.value && this.store.value.kind !== "memory",
   );
   /** `none`: nothing is kept. A number: Unix milliseconds since when nothing can be stored. */
-  readonly storage = computed((): "none" | "kept" | number => {
+  readonly storage = computed((): "none" | "server" | "redis" | number => {
     if (this.isStored.value === false) return "none";
-    const { state, since = 0 } = this.store.value ?? {};
-    return state === "away" ? since : "kept";
+    const { kind, state, since = 0 } = this.store.value ?? {};
+    if (state === "away") return since;
+    return kind === "redis" ? "redis" : "server";
   });
   readonly searches = computed(() => this.store.value?.searches === true);
   /** Number of conversations with unread messages. */

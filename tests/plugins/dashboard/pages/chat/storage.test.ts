@@ -9,8 +9,9 @@ const listOf = (changes: object): ConversationList => {
 };
 
 describe("ConversationList.storage", () => {
-  test("tells what is kept, and since when nothing can be", () => {
-    expect(listOf({}).storage.value).toBe("kept");
+  test("tells where messages are kept, and since when nothing can be", () => {
+    expect(listOf({}).storage.value).toBe("server");
+    expect(listOf({ kind: "redis" }).storage.value).toBe("redis");
     expect(listOf({ kind: "memory" }).storage.value).toBe("none");
     expect(listOf({ state: "away" }).storage.value).toBe(5);
     expect(listOf({ state: "away", since: 7 }).storage.value).toBe(7);
