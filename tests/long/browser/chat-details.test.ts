@@ -94,7 +94,7 @@ describe("Suggestions of an answer", () => {
     expect(await field(page).evaluate((area) => area === document.activeElement)).toBe(true);
     await say("offers", "And tomorrow?", ["message.create", { content: "Rain" }]);
     for (const each of [page, other]) {
-      await each.getByText("Rain", { exact: true }).waitFor();
+      await each.getByRole("log").getByText("Rain", { exact: true }).waitFor();
       expect(await group(each).count()).toBe(0);
     }
     await Promise.all([page.close(), other.close()]);

@@ -12,7 +12,7 @@ const { store } = await openSqliteStore({ path, clock, log, random: randomBytes 
 const append = (session, kind, payload, fields) =>
   new Promise((resolve, reject) => {
     const frame = new TextEncoder().encode(JSON.stringify({ type: `message.${kind}`, payload }));
-    const entry = { kind, final: true, ...fields, frame };
+    const entry = { type: `message.${kind}`, final: true, ...fields, frame };
     const done = (error) => (error ? reject(error) : resolve());
     store.append({ channel: "pico", session }, randomBytes(8).toString("hex"), entry, done);
   });
