@@ -72,6 +72,8 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   const key = appKey(id || `unnamed ${++unnamed}`);
   const known = thread.messages.findLast((message) => message.key === key);
   const before = known && known.kind !== "user" && known.kind !== "note" ? known : undefined;
+  // The history may have more of the text: the server repeats the beginning of one that was cut.
+  if (before && frame.type === "message.create" && wasReported(thread, seq)) return thread;
   const kind = kindOf(payload);
   const isFinal = payload.final === true;
   const number = before?.seq ?? seq;

@@ -81,7 +81,10 @@ export function addTurns(thread: Thread, turns: readonly Turn[], isOnlySource = 
   for (const turn of turns) {
     const message = fromTurn(turn);
     const known = changed.messages.find(({ key }) => key === message.key);
-    const isMissed = turn.complete !== false && known && "isFinal" in known && !known.isFinal;
+    const isOpen = known && "isFinal" in known && !known.isFinal;
+    // The history lags behind an answer that grows. After a kill, only the history has its text.
+    const isMissed =
+      isOpen && (turn.complete !== false || turn.content.length > known.content.length);
     // The channel does not say how an answer of an earlier process ended.
     const isCut = turn.outcome === "stopped" && known && "isFinal" in known;
     const kept = known && { ...known, seq: turn.seq, ...(isCut && { isCut }) };

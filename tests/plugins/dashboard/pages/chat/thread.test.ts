@@ -277,6 +277,22 @@ describe("Order of turns", () => {
     expect(stateOf(addTurns(emptyThread, [turn(1), lost]))).toEqual(["incomplete"]);
   });
 
+  test("shows all stored text of a killed answer in any order", () => {
+    const stored: Turn = { ...answer(2), content: "half of it", complete: false };
+    const joined = greet(emptyThread, { seq: 2, running: [] }, new Map());
+    const beginning = frame(
+      "message.create",
+      { message_id: "a2", request_id: "q1", content: "half" },
+      { seq: 2, epoch: "e" },
+    );
+    const textOf = (thread: Thread) => thread.messages.map((message) => message.content).at(-1);
+    const read = (thread: Thread): Thread => addTurns(thread, [turn(1), stored]);
+    expect(textOf(apply(read(joined), beginning))).toBe("half of it");
+    expect(textOf(read(apply(joined, beginning)))).toBe("half of it");
+    const grown = text("a2", "half of it all", { request_id: "q1", final: false });
+    expect(textOf(read(apply(joined, beginning, grown)))).toBe("half of it all");
+  });
+
   test("follows the conversation, whatever arrives first", () => {
     const turns = [turn(1), answer(2), turn(3), answer(4), turn(5), answer(6)];
     const steps = turns.map(
