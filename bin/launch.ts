@@ -1,11 +1,12 @@
 // Runs the launcher in this process until a signal, an error or the tray stops it.
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { recordHomeVersion } from "../config/home-version.ts";
 import { createLauncher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome, isAlive, processStartTime } from "../lib/files/index.ts";
 import { codeOf, type Log } from "../kernel/index.ts";
 import { envFileMarks } from "../config/load/env-file-marks.ts";
-import { type Environment, loadErrors } from "../config/load/index.ts";
+import { loadErrors, type Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
 import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
@@ -13,9 +14,8 @@ import { banner, isRunning, startFailureSentence } from "./banner.ts";
 import { sanitize } from "./client/text.ts";
 import { isRemote } from "./desktop.ts";
 import { createRandom, homeOf } from "./environment.ts";
-import { createSignInPages, type SignInPages, unusedMs } from "./sign-in-page.ts";
-import { createLog, type LauncherLog, logSource } from "./log/index.ts";
-import { readFileSync } from "node:fs";
+import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
+import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
 interface LaunchOptions extends LauncherArguments {
   /** Writes the name of this command into the hints of a text. */
@@ -217,7 +217,7 @@ function waitForShutdown(
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stopFor);
     process.on("SIGHUP", stopOnce); // a closing terminal sends it twice
     quitting.addEventListener("abort", () => stopFor("quit"));
-    watchNpm({ env, ended: () => stopOnce("npm ended") }); // Ctrl+C in a terminal reaches both
+    watchNpm(env, () => stopOnce("npm ended")); // Ctrl+C in a terminal reaches both
     process.on("uncaughtException", (error) => {
       log.log.error({ err: error }, "uncaught error: stopping");
       process.stderr.write("doorward: stopped after an internal error; see launcher.log\n");
@@ -290,31 +290,25 @@ async function printBanner(
   );
 }
 
-interface ParentWatchOptions {
-  readonly env: Environment;
-  /** Called once, up to one second after the end of the parent. */
-  readonly ended: () => void;
-  /** Replaces the parent of this process. */
-  readonly parent?: () => number;
-}
-
 /** The check reads two small files of the kernel. */
 const intervalMs = 1_000;
 
 /**
- * Watches npm, yarn or pnpm if one of them started this process. It does nothing otherwise: a
- * launcher whose shell ends continues, as other servers do. The timer keeps no process alive.
+ * Calls `ended` up to one second after the end of npm, yarn or pnpm, if one of them started this
+ * process. npm passes a signal to the shell that it starts, and that shell ends without passing it
+ * on. A launcher whose shell ends continues otherwise, as other servers do. The timer keeps no
+ * process alive.
  */
-function watchNpm({ env, ended, parent = () => process.ppid }: ParentWatchOptions): void {
+function watchNpm(env: Environment, ended: () => void): void {
   if (env["npm_lifecycle_event"] === undefined && env["npm_command"] === undefined) return;
-  const first = parent();
+  const first = process.ppid;
   const watched = [first, ...parentOfShell(first)].map((pid) => ({
     pid,
     start: processStartTime(pid),
   }));
   const timer = setInterval(() => {
     // Windows reports the number of a parent that no longer exists.
-    if (parent() === first && watched.every(({ pid, start }) => isAlive(pid, start))) return;
+    if (process.ppid === first && watched.every(({ pid, start }) => isAlive(pid, start))) return;
     clearInterval(timer);
     ended();
   }, intervalMs);

@@ -1,20 +1,20 @@
 // `doorward client` at a terminal: an interactive conversation.
 import { randomUUID } from "node:crypto";
 import type { ChatQuestion, ChatStateChange } from "../../lib/pico-link/index.ts";
-import { type CommandContext, exitCodes } from "../commands/command.ts";
+import type { PicoLink } from "../../plugins/pico-client/index.ts";
+import { exitCodes, type CommandContext } from "../commands/command.ts";
 import { Stopper } from "./answer-stop.ts";
 import { exitStatusOf, interrupted, linkAdvice } from "./exit-status.ts";
 import { assumedSentence } from "./incomplete.ts";
 import { replyText, sanitizeLine, toMedia } from "./text.ts";
 import {
-  type ClientArguments,
-  type ClientSession,
   errorReason,
   openClientSession,
+  type ClientArguments,
+  type ClientSession,
   type SessionOptions,
 } from "./session.ts";
 import { Screen } from "./screen.ts";
-import type { PicoLink } from "../../plugins/pico-client/index.ts";
 import { questionLines, settledLine } from "./question-text.ts";
 
 /** Messages that are being delivered when the user leaves get this long. */

@@ -1,16 +1,16 @@
 // Commands of the running launcher: open, sessions, status, stop and unblock.
-import { isRemote, sshTunnelCommand } from "../desktop.ts";
-import { createSignInPages } from "../sign-in-page.ts";
-import { type CommandContext, exitCodes, printJson, UsageError } from "./command.ts";
-import { askAndPrint, askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
+import { isIP } from "node:net";
 import { formatUtc } from "../../lib/util.ts";
-import { sanitizeLine } from "../client/text.ts";
 import type { AttachedChannel } from "../../plugins/channels/index.ts";
 import type { StoreHealth } from "../../plugins/conversations/index.ts";
 import type { PluginView, ProtocolStatus } from "../../plugins/dashboard/index.ts";
 import type { PicoServerStatus } from "../../plugins/pico-server/index.ts";
 import type { ProgramStatus } from "../../plugins/program/index.ts";
-import { isIP } from "node:net";
+import { isRemote, sshTunnelCommand } from "../desktop.ts";
+import { createSignInPages } from "../sign-in-page.ts";
+import { sanitizeLine } from "../client/text.ts";
+import { exitCodes, printJson, UsageError, type CommandContext } from "./command.ts";
+import { askAndPrint, askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
 
 interface Link {
   readonly url: string;

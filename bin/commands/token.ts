@@ -1,13 +1,13 @@
 // `doorward token`: shows, stores and rotates tokens.
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
 import { codeOf, didYouMean } from "../../kernel/index.ts";
 import type { TokenRow } from "../../plugins/dashboard/index.ts";
-import { type CommandContext, exitCodes, printJson, UsageError } from "./command.ts";
-import { askLauncher, reportRejected } from "./control-client.ts";
-import { readSecret } from "./prompt.ts";
-import { join } from "node:path";
 import { readJson } from "../../lib/files/index.ts";
 import { isObject } from "../../lib/util.ts";
-import { randomBytes } from "node:crypto";
+import { exitCodes, printJson, UsageError, type CommandContext } from "./command.ts";
+import { askLauncher, reportRejected } from "./control-client.ts";
+import { readSecret } from "./prompt.ts";
 
 /** Accepts any name, since channels of plugins have tokens of their own. */
 const isName = (word: string): boolean => /^[a-z][a-z0-9_]*$/.test(word);

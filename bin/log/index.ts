@@ -1,9 +1,9 @@
 // The launcher log: JSON lines in a rotated file, and optionally on a terminal. The redactor
 // processes each complete line once, before any output receives it.
-import { type Level, type Logger, pino } from "pino";
+import { pino, type Level, type Logger } from "pino";
 import { describeFailure } from "../../lib/files/index.ts";
 import { escapeUnsafe } from "../client/text.ts";
-import { type LogFile, openLogFile, type RotationOptions } from "./file.ts";
+import { openLogFile, type LogFile, type RotationOptions } from "./file.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 
 export { createRedactor, redactLine } from "./redact.ts";

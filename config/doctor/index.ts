@@ -2,6 +2,7 @@
  * launcher adds its own state. */
 import { describeFailure } from "../../lib/files/index.ts";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
+import { envFileMarks } from "../load/env-file-marks.ts";
 import { channelChecks, rejectedConnectionChecks } from "./channel.ts";
 import { fileChecks } from "./files.ts";
 import { networkChecks } from "./network.ts";
@@ -16,7 +17,6 @@ import {
 import { otherChannelChecks, storeChecks } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
 import { versionChecks } from "./version.ts";
-import { envFileMarks } from "../load/env-file-marks.ts";
 
 export type { CheckView } from "../../plugins/dashboard/index.ts";
 

@@ -4,16 +4,16 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
-  type AnyPlugin,
   checkPlugins,
   codeOf,
+  type AnyPlugin,
   type Health,
   type Section,
 } from "../../kernel/index.ts";
 import type { PluginView } from "../../plugins/dashboard/index.ts";
 import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
-import { load, type Loaded, loadErrors, type Places, suggestOneOf } from "../load/index.ts";
-import { type SectionInfo, sectionsOf } from "../load/sections.ts";
+import { load, loadErrors, suggestOneOf, type Loaded, type Places } from "../load/index.ts";
+import { sectionsOf, type SectionInfo } from "../load/sections.ts";
 import {
   errorSummary,
   loadErrorAdvice,
