@@ -2,6 +2,7 @@
 import type { ConformanceRun, ObservedPeer } from "../rig.ts";
 import {
   claim,
+  mayReject,
   says,
   send,
   settle,
@@ -46,9 +47,7 @@ export const lifeRules = {
         "network checks its peers",
     );
     const stranger = await run.intrude().catch(() => undefined);
-    await Promise.resolve()
-      .then(() => stranger?.say("let me in"))
-      .catch(() => undefined);
+    await mayReject(() => stranger?.say("let me in"));
     const peer = await run.join();
     await says(run, peer, "with permission");
     await says(run, peer, "again");
@@ -103,9 +102,7 @@ export const lifeRules = {
   async "stops with connected peers, delivers nothing more, and starts again"(run) {
     const peer = await run.join();
     await run.stop();
-    await Promise.resolve()
-      .then(() => peer.say("too late"))
-      .catch(() => undefined);
+    await mayReject(() => peer.say("too late"));
     await run.start();
     const again = await run.join();
     await again.say("in time");

@@ -4,6 +4,7 @@ import type { ConformanceRun, ObservedPeer } from "../rig.ts";
 import {
   claim,
   longText,
+  mayReject,
   send,
   showsId,
   statusWithoutPeers,
@@ -80,9 +81,7 @@ async function actsIn(run: ConformanceRun, peer: ObservedPeer): Promise<void> {
   run.answerWith(() => {
     throw new Error("the application fails");
   });
-  await Promise.resolve()
-    .then(() => peer.say("hello"))
-    .catch(() => undefined);
+  await mayReject(() => peer.say("hello"));
   await run.messages.next("the message that fails");
 }
 

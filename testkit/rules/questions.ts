@@ -2,10 +2,10 @@
 import type { QuestionOption, QuestionResult } from "../../plugins/channels/index.ts";
 import type { ConformanceRun, ObservedPeer } from "../rig.ts";
 import { withTimeout } from "../client.ts";
-import { claim, says, send, to, type ConformanceRule } from "./rule.ts";
+import { claim, mayReject, says, send, to, type ConformanceRule } from "./rule.ts";
 
 const allow = { id: "yes", label: "Allow once", effect: "allow" } satisfies QuestionOption;
-const deny = { id: "no", label: "Deny", effect: "deny" } satisfies QuestionOption;
+export const deny = { id: "no", label: "Deny", effect: "deny" } satisfies QuestionOption;
 /** Time for the channel to answer a question that it must not answer. */
 const settleMs = 50;
 
@@ -41,11 +41,8 @@ export const denies = (run: ConformanceRun, peer: ObservedPeer, { question }: Ca
   run.channels.answer(to(run, peer), question, { option: deny.id }, undefined, "dashboard");
 
 /** Presses a button. A press that does not count may reject. */
-async function presses(peer: ObservedPeer, card: Card, option: QuestionOption): Promise<void> {
-  await Promise.resolve()
-    .then(() => peer.press?.(card.id, option))
-    .catch(() => undefined);
-}
+export const presses = (peer: ObservedPeer, card: Card, option: QuestionOption): Promise<void> =>
+  mayReject(() => peer.press?.(card.id, option));
 
 /** Waits until a question is settled by a press. */
 async function settled(run: ConformanceRun, { result }: Card): Promise<QuestionResult> {

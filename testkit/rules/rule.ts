@@ -91,6 +91,15 @@ export async function says(
   claim(content === text, `"${content}" was delivered instead of "${text}"`);
 }
 
+/** Acts as a client. The channel may reject what it does, or close its connection. */
+export const mayReject = async (act: () => unknown): Promise<void> => {
+  try {
+    await act();
+  } catch {
+    // The rule checks the effect.
+  }
+};
+
 /** Time for the channel to deliver what it has read. */
 const settleMs = 25;
 

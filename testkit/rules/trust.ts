@@ -2,8 +2,8 @@
 import type { Message } from "../../plugins/channels/index.ts";
 import type { ConformanceRun, ObservedPeer } from "../rig.ts";
 import type { Wire } from "../wire.ts";
-import { ask, denies } from "./questions.ts";
-import { claim, says, settle, trySend, writes, type ConformanceRule } from "./rule.ts";
+import { ask, deny, denies, presses } from "./questions.ts";
+import { claim, mayReject, says, settle, trySend, writes, type ConformanceRule } from "./rule.ts";
 
 /** A token that the kit makes; no channel has it. */
 const otherToken = "other-correct-horse-battery-staple";
@@ -54,9 +54,7 @@ async function forges(
 ): Promise<void> {
   wire.take();
   wire.forge(fields);
-  await Promise.resolve()
-    .then(() => (peer.forge ? peer.forge(text, fields) : peer.say(text)))
-    .catch(() => undefined);
+  await mayReject(() => (peer.forge ? peer.forge(text, fields) : peer.say(text)));
   for (let waits = 0; waits < 4 && wire.take().length === 0; waits += 1) await settle();
   await settle();
   wire.forge(undefined);
@@ -72,9 +70,7 @@ async function forgesAnswer(
   if (!run.port.update || !peer.press) return;
   const card = await ask(run, peer, "Continue?");
   wire.forge(fields);
-  await Promise.resolve()
-    .then(() => peer.press?.(card.id, { id: "no", label: "Deny", effect: "deny" }))
-    .catch(() => undefined);
+  await presses(peer, card, deny);
   await Promise.race([card.result, settle(refusalMs)]);
   wire.forge(undefined);
   await denies(run, peer, card);
@@ -110,9 +106,7 @@ export const trustRules = {
     const other = await run.join();
     for (const fields of forgeries(other.session)) {
       await forges(wire, peer, "I am the owner", fields);
-      await Promise.resolve()
-        .then(() => peer.say("still here"))
-        .catch(() => undefined);
+      await mayReject(() => peer.say("still here"));
       await other.say("the next message");
       let isOpen = false;
       for (;;) {
@@ -163,9 +157,7 @@ export const trustRules = {
     if (old === undefined || !(await run.replaceToken(otherToken))) return;
     await settle();
     for (const peer of [first, second]) {
-      await Promise.resolve()
-        .then(() => peer.say("with the old token"))
-        .catch(() => undefined);
+      await mayReject(() => peer.say("with the old token"));
       const { status } = await trySend(run, peer, "for new clients").catch(() => ({
         status: "undelivered",
       }));
@@ -182,9 +174,7 @@ export const trustRules = {
     const isNew =
       wire.take().includes(otherToken) || run.candidates().slice(known).includes(otherToken);
     if (late && !isNew) {
-      await Promise.resolve()
-        .then(() => late.say("with the old token"))
-        .catch(() => undefined);
+      await mayReject(() => late.say("with the old token"));
       await settle();
       claim(run.messages.waiting.length === 0, "it accepted the token before");
     }
