@@ -14,8 +14,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const token = "t".repeat(43);
-const read = async (path: string): Promise<unknown> =>
-  withTokenFile(memory({}), { name: "pico", path, pipeMs: 200 }).resolve("pico");
+const read = async (path: string, pipeMs?: number): Promise<unknown> =>
+  withTokenFile(memory({}), { name: "pico", path, ...(pipeMs && { pipeMs }) }).resolve("pico");
 
 describe.skipIf(process.platform === "win32")("withTokenFile", () => {
   test("reads a pipe that another process opens later", async () => {
@@ -29,7 +29,7 @@ describe.skipIf(process.platform === "win32")("withTokenFile", () => {
   test("does not wait for a pipe that no process writes to", async () => {
     const pipe = join(folder, "pipe");
     execFileSync("mkfifo", [pipe]);
-    await expect(read(pipe)).rejects.toMatchObject({
+    await expect(read(pipe, 100)).rejects.toMatchObject({
       code: "TOKEN_FILE_UNREADABLE",
       message: expect.stringContaining("it is empty") as string,
     });
