@@ -25,8 +25,8 @@ import {
 } from "../testkit/ws-channel.ts";
 
 /* Runs all rules against a TCP channel and a WebSocket channel, and against each mutation of them
- * the rules that detect it. The runs are concurrent, because nearly all
- * of their time is spent waiting for events that never happen. */
+ * the rules that detect it. The runs are concurrent, because nearly all of their time is spent
+ * waiting for events that never happen. */
 
 /** Mutation -> the rules that it breaks every time, in the order of `channelRules`. */
 const caughtBy: Readonly<Record<Mutation, readonly ChannelRule[]>> = {
@@ -215,7 +215,7 @@ const caughtInWs: Readonly<Record<WsMutation, readonly ChannelRule[]>> = {
   keepsClients: ["follows a new token, and ends what the old one allowed"],
   readsTokenOnce: ["follows a new token, and ends what the old one allowed"],
   spreadsFrame: ["takes no sender, session or name from the frames of a client"],
-  namesFromFrame: ["takes no sender, session or name from the frames of a client"],
+  nameFromFrame: ["takes no sender, session or name from the frames of a client"],
   sessionFromFrame: ["takes no sender, session or name from the frames of a client"],
   endlessFrame: ["bounds what a connection sends without an end"],
   newestOnly: ["serves every client of a session until the last has left"],

@@ -256,13 +256,14 @@ interface Reader {
   readonly log: Log;
 }
 
-interface Said {
+export interface Said {
   readonly say?: string;
   readonly typing?: boolean;
   readonly press?: string;
   readonly option?: string;
   readonly session?: string;
   readonly sender?: Sender;
+  readonly by?: Sender;
   readonly name?: string;
   readonly at?: number;
 }
@@ -271,7 +272,7 @@ interface Said {
 const module = { rest: "", isTaking: false, count: 0, sockets: new Set<Socket>() };
 
 /** @returns Fields that a mutation copies from the frame of a client. */
-function forged(frame: Said, session: string, mutation: Mutation | undefined): Partial<Message> {
+export function forged(frame: Said, session: string, mutation?: string): Partial<Message> {
   const { session: named, sender, name, at } = frame;
   if (mutation === "spreadsFrame") return frame as never;
   if (mutation === "senderFromFrame" && sender) return { sender };

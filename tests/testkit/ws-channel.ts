@@ -9,10 +9,9 @@ import {
   defineChannel,
   type ChannelHandle,
   type ChannelToken,
-  type Message,
-  type Sender,
 } from "../../plugins/channels/index.ts";
 import { createQueue, type Peer, type PeerEvent, type Stranger } from "../../testkit/index.ts";
+import { forged, type Said } from "./tcp-channel.ts";
 
 /** Mutation -> the mistake of the channel. */
 export const wsMutations = {
@@ -22,7 +21,7 @@ export const wsMutations = {
   keepsClients: "keeps the clients of a replaced token",
   readsTokenOnce: "compares with the token that it read at its start",
   spreadsFrame: "copies all fields of a frame into the message",
-  namesFromFrame: "takes the name of the sender from the frame",
+  nameFromFrame: "takes the name of the sender from the frame",
   sessionFromFrame: "takes the session from the frame",
   endlessFrame: "accepts frames of any length",
   newestOnly: "sends messages to the newest client of a session only",
@@ -41,33 +40,15 @@ export type WsMutation = keyof typeof wsMutations;
 export const wsToken = "ws-correct-horse-battery-staple";
 const maxPayload = 64 * 1024;
 
-interface Frame {
-  readonly say?: string;
-  readonly typing?: boolean;
-  readonly press?: string;
-  readonly option?: string;
-  readonly by?: Sender;
-  readonly session?: string;
-  readonly name?: string;
-}
-
-const parse = (text: string): Frame | undefined => {
+const parse = (text: string): Said | undefined => {
   try {
-    return JSON.parse(text) as Frame;
+    return JSON.parse(text) as Said;
   } catch {
     return undefined;
   }
 };
 
 const shared = new Map<string, Set<WebSocket>>();
-
-function forged(frame: Frame, session: string, mutation?: WsMutation): Partial<Message> {
-  if (mutation === "spreadsFrame") return frame as never;
-  if (mutation === "sessionFromFrame" && frame.session) return { session: frame.session };
-  if (mutation === "namesFromFrame" && frame.name)
-    return { sender: { id: session, name: frame.name } };
-  return {};
-}
 
 /** Takes the frames of a client. */
 function createReader(channel: ChannelHandle, report: (session: string, error: unknown) => void) {
