@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
-import { channels } from "../../plugins/channels/index.ts";
+import { application, channels, type Application } from "../../plugins/channels/index.ts";
 import { conversations, sqlite } from "../../plugins/conversations/index.ts";
 import { redis } from "../../plugins/redis/index.ts";
 import { http } from "../../plugins/http/index.ts";
@@ -60,6 +60,10 @@ async function startNode(
 }
 
 export type StoreNode = Awaited<ReturnType<typeof startNode>>;
+
+/** The plugin of a handler. */
+export const app = (handler: Application): AnyPlugin =>
+  application(handler) as unknown as AnyPlugin;
 
 /** The files of the store, as a text with one character for each byte. */
 const readFolder = (path: string): string =>

@@ -1,16 +1,15 @@
 // The ends of answers in the history, over every form of the store that survives a restart.
 import { describe, expect, test } from "vitest";
-import type { AnyPlugin } from "../../../kernel/index.ts";
-import { application, type Application } from "../../../plugins/channels/index.ts";
+import type { Application } from "../../../plugins/channels/index.ts";
 import { send } from "../../support/extension-clients.ts";
 import {
+  app,
   createRestarts,
   durableForms,
   framesOf,
   type StoreNode,
 } from "../../support/store-servers.ts";
 
-const app = (handler: Application): AnyPlugin => application(handler) as unknown as AnyPlugin;
 const forms = durableForms.filter((form) => form !== "another node");
 const address = { channel: "pico", session: "s" };
 

@@ -3,13 +3,14 @@ import { join } from "node:path";
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { AnyPlugin } from "../../../kernel/index.ts";
-import { application, type Application } from "../../../plugins/channels/index.ts";
+import type { Application } from "../../../plugins/channels/index.ts";
 import type { Turn } from "../../../plugins/conversations/index.ts";
 import { program } from "../../../plugins/program/index.ts";
 import { send } from "../../support/extension-clients.ts";
 import { waitFor } from "../../support/pico-server-harness.ts";
 import { createFolder } from "../../support/sqlite-store.ts";
 import {
+  app,
   createRestarts,
   durableForms,
   framesOf,
@@ -17,7 +18,6 @@ import {
   type StoreNode,
 } from "../../support/store-servers.ts";
 
-const app = (handler: Application): AnyPlugin => application(handler) as unknown as AnyPlugin;
 const forms = storeForms.filter((form) => form !== "another node");
 const isDurable = (form: string): boolean => (durableForms as readonly string[]).includes(form);
 
