@@ -4,14 +4,12 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import type { SessionLog, Subscriber } from "../../plugins/conversations/index.ts";
 import { MemoryConversations } from "../../plugins/conversations/memory.ts";
-import { StoppedTime, type TestEntry } from "../support/sqlite-store.ts";
-import { contentOf, StoreWorld, toLogEntry, type StoreLaw } from "./store-law.ts";
+import type { TestEntry } from "../support/sqlite-store.ts";
+import { contentOf, StoppedWorld, toLogEntry, type StoreLaw, type StoreStep } from "./store-law.ts";
 
 const minute = 60_000;
-const day = 1_440 * minute;
 
-class MemoryWorld extends StoreWorld {
-  private readonly clock = new StoppedTime();
+class MemoryWorld extends StoppedWorld {
   private readonly log: SessionLog;
   private readonly connected = new Set<string>();
   /** When the last client left, in time of running. */
@@ -37,21 +35,12 @@ class MemoryWorld extends StoreWorld {
     });
   }
 
-  protected elapsed(): number {
-    return this.clock.monotonic();
-  }
-
-  protected async special({
-    what,
-    session,
-    size,
-  }: Parameters<StoreWorld["run"]>[0]): Promise<void> {
-    const { clock } = this;
+  protected override async special(step: StoreStep): Promise<void> {
+    const { what, session, size } = step;
+    await super.special(step);
     if (what === "join") this.join(session);
     if (what === "leave") this.leave(session);
     if (what === "idle") await this.idle(size / 4);
-    if (what === "jump") clock.offset += (size % 2 === 0 ? 1 : -1) * size * 20 * day;
-    if (what === "suspend") clock.suspend(size * day);
   }
 
   async check(): Promise<void> {

@@ -16,6 +16,7 @@ import { createFastClock } from "../support/fast-clock.ts";
 import { startChannelNode, type ChannelNode } from "../support/redis-channel-server.ts";
 import { openRedisNode, type RedisNode } from "../support/redis-nodes.ts";
 import type { RedisServer } from "../support/redis-server.ts";
+import { weighted } from "../support/runs.ts";
 
 const channel = "pico";
 const sessions = ["a", "b"] as const;
@@ -24,25 +25,16 @@ const optionIds = ["yes", "no", "wrong"] as const;
 const speed = 10;
 const patience = { timeout: 15_000, interval: 20 };
 
+const weights = { message: 5, ask: 2, answer: 9, dismiss: 1, stop: 1, kill: 2, wait: 6 };
+
 interface Step {
-  readonly what: "message" | "ask" | "answer" | "dismiss" | "stop" | "kill" | "wait";
+  readonly what: keyof typeof weights;
   readonly node: number;
   readonly at: number;
 }
 
-const weights = { message: 5, ask: 2, answer: 9, dismiss: 1, stop: 1, kill: 2, wait: 6 } as const;
-
 const steps: fc.Arbitrary<Step[]> = fc.array(
-  fc.record({
-    what: fc.oneof(
-      ...Object.entries(weights).map(([what, weight]) => ({
-        weight,
-        arbitrary: fc.constant(what as Step["what"]),
-      })),
-    ),
-    node: fc.nat(1),
-    at: fc.nat(11),
-  }),
+  fc.record({ what: weighted(weights), node: fc.nat(1), at: fc.nat(11) }),
   { minLength: 6, maxLength: 40 },
 );
 

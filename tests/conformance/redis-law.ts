@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import { entry, type TestEntry } from "../support/sqlite-store.ts";
 import { openRedisNode, type RedisNode } from "../support/redis-nodes.ts";
 import type { RedisServer } from "../support/redis-server.ts";
-import { StoreWorld, toLogEntry, type Known, type StoreLaw } from "./store-law.ts";
+import { StoreWorld, toLogEntry, type Known, type StoreLaw, type StoreStep } from "./store-law.ts";
 
 const day = 86_400_000;
 const address = (session: string) => ({ channel: "pico", session });
@@ -37,11 +37,7 @@ class RedisWorld extends StoreWorld {
     return this.nodes[(this.next += 1) % this.nodes.length]!;
   }
 
-  protected async special({
-    what,
-    session,
-    size,
-  }: Parameters<StoreWorld["run"]>[0]): Promise<void> {
+  protected async special({ what, session, size }: StoreStep): Promise<void> {
     if (what === "forget") await this.forget(session);
     if (what === "rename") await this.rename(session);
     if (what === "search") await assert.rejects(this.node.conversations.search());

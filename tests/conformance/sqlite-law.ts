@@ -6,18 +6,10 @@ import { join } from "node:path";
 import { codeOf } from "../../kernel/index.ts";
 import { Connection, loadDriver } from "../../plugins/conversations/sqlite/driver.ts";
 import { fileIn } from "../support/sqlite-conversations.ts";
-import {
-  abandon,
-  createFolder,
-  Disk,
-  openStore,
-  StoppedTime,
-  type TestEntry,
-} from "../support/sqlite-store.ts";
-import { StoreWorld, type Known, type StoreLaw } from "./store-law.ts";
+import { abandon, createFolder, Disk, openStore, type TestEntry } from "../support/sqlite-store.ts";
+import { StoppedWorld, type Known, type StoreLaw, type StoreStep } from "./store-law.ts";
 
 const minute = 60_000;
-const day = 1_440 * minute;
 /** SQLite: the disk is full. */
 const full = 13;
 
@@ -28,9 +20,8 @@ interface Backup {
 
 type Store = Awaited<ReturnType<typeof openStore>>;
 
-class SqliteWorld extends StoreWorld {
+class SqliteWorld extends StoppedWorld {
   private readonly folder = createFolder();
-  private readonly clock = new StoppedTime();
   private readonly disk = new Disk();
   private readonly backups: Backup[] = [];
   private opened!: Store;
@@ -41,24 +32,16 @@ class SqliteWorld extends StoreWorld {
     this.opened = await openStore({ folder, clock, driver: disk.driver, boot: "b" });
   }
 
-  protected elapsed(): number {
-    return this.clock.monotonic();
-  }
-
-  protected async special({
-    what,
-    session,
-    size,
-  }: Parameters<StoreWorld["run"]>[0]): Promise<void> {
-    const { clock, disk } = this;
+  protected override async special(step: StoreStep): Promise<void> {
+    const { what, session, size } = step;
+    await super.special(step);
+    const { disk } = this;
     if (what === "forget") await this.forget(session);
     if (what === "rename") await this.rename(session);
     if (what === "search") this.opened.history.search("text");
     if (what === "idle") await this.idle(size);
     if (what === "restart") await this.restart(() => this.opened.end());
     if (what === "kill") await this.restart(() => abandon(this.opened));
-    if (what === "jump") clock.offset += (size % 2 === 0 ? 1 : -1) * size * 20 * day;
-    if (what === "suspend") clock.suspend(size * day);
     if (what === "full") disk.code = full;
     if (what === "room") disk.code = undefined;
     if (what === "backup") this.backUp();

@@ -3,10 +3,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { LogEntry } from "../../plugins/conversations/index.ts";
-import { entry, type TestEntry } from "../support/sqlite-store.ts";
+import { weighted } from "../support/runs.ts";
+import { entry, StoppedTime, type TestEntry } from "../support/sqlite-store.ts";
+
+const day = 86_400_000;
 
 /** A turn that was acknowledged. */
-export interface KnownTurn {
+interface KnownTurn {
   readonly message: string;
   /** Absent while the message grows. */
   text: string | undefined;
@@ -16,7 +19,7 @@ export interface KnownTurn {
   answeredAt?: number;
 }
 
-export interface KnownSession {
+interface KnownSession {
   epoch: string;
   seq: number;
   readonly turns: KnownTurn[];
@@ -30,7 +33,7 @@ export interface Known {
   forgotten: string[];
 }
 
-interface StoreStep {
+export interface StoreStep {
   readonly what: string;
   readonly session: string;
   readonly size: number;
@@ -42,12 +45,7 @@ const commonWeights = { message: 8, answer: 6, begin: 3, grow: 3, stop: 2, edit:
 const storeSteps = (weights: Readonly<Record<string, number>>): fc.Arbitrary<StoreStep[]> =>
   fc.array(
     fc.record({
-      what: fc.oneof(
-        ...Object.entries({ ...commonWeights, ...weights }).map(([what, weight]) => ({
-          weight,
-          arbitrary: fc.constant(what),
-        })),
-      ),
+      what: weighted({ ...commonWeights, ...weights }),
       session: fc.constantFrom("a", "b", "c"),
       size: fc.integer({ min: 1, max: 30 }),
     }),
@@ -55,7 +53,7 @@ const storeSteps = (weights: Readonly<Record<string, number>>): fc.Arbitrary<Sto
   );
 
 /** A session as readers see it. A text is undefined while it grows. */
-export interface SeenSession {
+interface SeenSession {
   readonly epoch: string;
   readonly seq: number;
   readonly texts: readonly (string | undefined)[];
@@ -176,16 +174,27 @@ export abstract class StoreWorld {
   }
 }
 
+/** A store on a clock that only its steps move. */
+export abstract class StoppedWorld extends StoreWorld {
+  protected readonly clock = new StoppedTime();
+
+  protected elapsed(): number {
+    return this.clock.monotonic();
+  }
+
+  protected async special({ what, size }: StoreStep): Promise<void> {
+    const { clock } = this;
+    if (what === "jump") clock.offset += (size % 2 === 0 ? 1 : -1) * size * 20 * day;
+    if (what === "suspend") clock.suspend(size * day);
+  }
+}
+
 /** @returns The text of a frame. */
 export const contentOf = (frame: Uint8Array): string =>
   (JSON.parse(new TextDecoder().decode(frame)) as { payload: { content: string } }).payload.content;
 
 /** @returns The entry for a session log. */
-export const toLogEntry = ({ kind, ...one }: TestEntry): LogEntry => ({
-  ...one,
-  type: kind === "other" ? undefined : `message.${kind}`,
-  numbered: true,
-});
+export const toLogEntry = (one: TestEntry): LogEntry => ({ ...one, numbered: true });
 
 /** The law for one store. */
 export interface StoreLaw {

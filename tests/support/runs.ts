@@ -1,3 +1,6 @@
+// Sizes and steps of laws.
+import fc from "fast-check";
+
 /**
  * Scales the runs of a law. Each run draws new values, so that a third of them in `npm test` checks
  * as much over time. `npm run test:long` does all of them, for example before a release.
@@ -14,3 +17,12 @@ export const runs = (all: number): number =>
  */
 export const rounds = (all: number): number =>
   process.env["LONG"] === "brief" ? Math.max(2, Math.ceil(all / 10)) : all;
+
+/** Draws the steps of a law. */
+export const weighted = <K extends string>(weights: Readonly<Record<K, number>>): fc.Arbitrary<K> =>
+  fc.oneof(
+    ...(Object.entries(weights) as [K, number][]).map(([step, weight]) => ({
+      weight,
+      arbitrary: fc.constant(step),
+    })),
+  );
