@@ -16,7 +16,7 @@ const connections = 400;
  */
 const maxMiB = 600;
 
-/** Answers with this many characters, in parts of 400,000. */
+/** A program: a message names the length of its answer, which comes in parts of 400,000. */
 const program = `
 process.stdin.setEncoding("utf8");
 let rest = "";
