@@ -97,7 +97,7 @@ export async function storeChecks(survey: Survey): Promise<CheckView[]> {
   try {
     assertStoreFile(file);
   } catch (error) {
-    return [own.failed((error as Error).message, "move it aside, or restore a backup")];
+    return [own.failed((error as Error).message, "run that command, or restore a backup")];
   }
   if (!status) return [own.ok(`The first start creates ${file}.`)];
   if (process.platform !== "win32" && (status.mode & 0o077) !== 0)
