@@ -73,14 +73,8 @@ const listSessions = (context: CommandContext): Promise<number> =>
     if (body.sessions.length === 0) context.say("no browser is signed in\n");
   });
 
-async function revokeSession(context: CommandContext, id: string): Promise<number> {
-  const answer = await askLauncher(context, "DELETE", `sessions/${id}`);
-  if (!answer) return reportNotRunning(context);
-  if (answer.status !== 200) return reportRejected(context, answer.body);
-  if (context.json) printJson(context, { status: "ok", id });
-  else context.say("signed out\n");
-  return exitCodes.done;
-}
+const revokeSession = (context: CommandContext, id: string): Promise<number> =>
+  askAndPrint(context, ["DELETE", `sessions/${id}`], () => context.say("signed out\n"));
 
 interface Status {
   readonly state: string;
