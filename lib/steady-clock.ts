@@ -38,10 +38,11 @@ export class SteadyClock {
     const at = this.clocks.monotonic();
     const elapsed = Math.max(0, at - this.readAt);
     this.readAt = at;
-    if (this.time === undefined) return (this.time = Math.round(this.clocks.now()));
-    const time = this.time + elapsed;
+    // The fraction is kept: reads may follow each other within a millisecond.
+    const time = this.time === undefined ? this.clocks.now() : this.time + elapsed;
     const behind = Math.max(0, this.clocks.now() - time);
-    return (this.time = Math.round(time + Math.min(behind, elapsed * this.catchUpPerMs)));
+    this.time = time + Math.min(behind, elapsed * this.catchUpPerMs);
+    return Math.round(this.time);
   }
 
   /** @returns Full days by which the system clock is ahead. */
