@@ -15,9 +15,7 @@ export function touchSessions(
   const schedule = (): void => {
     release = after(Math.min(maxTouchMs, keepMs / 3), () => {
       for (const { place } of sessions())
-        link
-          .run({ script: "touch", keys: place.keys.slice(0, 3), values: [keepMs] })
-          .catch(() => undefined);
+        link.run({ script: "touch", keys: place.keys, values: [keepMs] }).catch(() => undefined);
       schedule();
     });
   };

@@ -48,7 +48,7 @@ end
 local function begin(m, fresh, seenEpoch, seen, address, current)
   local v = redis.call('HMGET', m, 'e', 's', 'l')
   if not v[1] then
-    redis.call('DEL', key(m, 'h'), key(m, 'w'))
+    redis.call('DEL', key(m, 'h'), key(m, 'w'), key(m, 'a'))
     redis.call('HSET', m, 'e', fresh, 's', 0, 'l', current, 'y', 0, 'w', 0, 'pl', 0, 'ak', 0,
       'b', 0, 'ad', address, 'c', fresh)
     return fresh, 0, 1
@@ -163,11 +163,14 @@ return {v[1], tonumber(v[2]), entries, v[3] or ''}
 /** Ends of answers that the history has: one for each frame of the window. */
 const maxAnswers = 256;
 
-/** ARGV: fence, message and end as JSON, milliseconds that a session is kept. */
+/**
+ * ARGV: fence, message and end as JSON, milliseconds that a session is kept. A deletion or a new
+ * owner changes the fence.
+ */
 const noteEnd = `${common}
 local m = KEYS[1]
-local v = redis.call('HMGET', m, 'ca', 'd')
-if not v[1] or isForgotten(v[2], ARGV[1]) then return 0 end
+local v = redis.call('HMGET', m, 'ca', 'f')
+if not v[1] or v[2] ~= ARGV[1] then return 0 end
 redis.call('RPUSH', key(m, 'a'), ARGV[2])
 redis.call('LTRIM', key(m, 'a'), -${maxAnswers}, -1)
 return redis.call('PEXPIRE', key(m, 'a'), ARGV[3])
@@ -177,9 +180,9 @@ const answers = `${common}
 return redis.call('LRANGE', key(KEYS[1], 'a'), 0, -1)
 `;
 
-/** Keeps the streams with subscribers. Keys: m, h, w. */
-const touch = `
-for at = 1, 3 do redis.call('PEXPIRE', KEYS[at], ARGV[1]) end
+/** Keeps the streams with subscribers. */
+const touch = `${common}
+keep(KEYS[1], ARGV[1])
 return redis.call('EXISTS', KEYS[1])
 `;
 
