@@ -7,6 +7,7 @@ import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import { answerUsage } from "../session/channel-adapter.ts";
+import { toFailureCode } from "../session/mapping.ts";
 import type { JsonResponse } from "./post-message.ts";
 
 /** Requests in progress. The store reads one after the other, and writes in between. */
@@ -56,9 +57,10 @@ function parse(
 
 const emptyPage: Page<Turn> = { items: [] };
 
-/** Names token counts as in the frames. */
-const toWire = ({ usage, ...turn }: Turn): object => ({
+/** Names codes and token counts as in the frames. */
+const toWire = ({ code, usage, ...turn }: Turn): object => ({
   ...turn,
+  ...(code !== undefined && { code: toFailureCode(code) }),
   ...(usage && { usage: answerUsage(usage) }),
 });
 

@@ -46,6 +46,22 @@ describe("GET /pico/history", () => {
     expect(earlier.body).not.toHaveProperty("before");
   });
 
+  test("names the code of a failed answer as answer.end does", async () => {
+    await using testServer = await startPicoServer({
+      first: await stored("s1"),
+      app: (message) => {
+        message.accept();
+        return message.reply({ content: "x".repeat(2_000_000) }).then(() => undefined);
+      },
+    });
+    const message = { session_id: "s1", id: "q3", content: "hi" };
+    const options = { method: "POST", body: message };
+    await fetchJson(testServer.port, "/pico/messages?wait=5", options);
+    const page = await fetchJson(testServer.port, "/pico/history?session_id=s1&limit=1");
+    const end = { requestId: "q3", outcome: "failed", code: "reply_too_large" };
+    expect(page.body["turns"]).toMatchObject([end]);
+  });
+
   test("returns an empty page for unknown sessions and without a store", async () => {
     const empty = { status: 200, body: { turns: [] } };
     const memory = conversations() as unknown as AnyPlugin;
