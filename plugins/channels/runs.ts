@@ -339,9 +339,9 @@ export class Run implements Task {
   noteEnd(options: EndOptions): void {
     const isInTime = !this.isStopped && !this.isCut;
     if (options.finishReason !== undefined && isInTime) this.isComplete = true;
-    const { suggestions: given } = options;
+    const { suggestions: given, ...facts } = options;
     const suggestions = given && keepSuggestions(given, this.message, this.options.log);
-    this.givenEnd = { ...this.givenEnd, ...options, ...(suggestions && { suggestions }) };
+    this.givenEnd = { ...this.givenEnd, ...facts, ...(suggestions && { suggestions }) };
   }
 
   reply(message: GrowingReply): ReturnType<Message["reply"]> {

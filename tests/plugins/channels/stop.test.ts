@@ -79,6 +79,16 @@ describe("Run", () => {
     });
   });
 
+  test.each([null, undefined, "More?"])("ends with %j instead of suggestions", async (given) => {
+    const handler: Application = ({ end }) => end({ model: "m", suggestions: given } as never);
+    await answering(handler, async ({ channel, ended }) => {
+      await channel.inlet().deliver(channel.message({ id: "a" }));
+      const suggestions = given === "More?" ? { suggestions: ["More?"] } : {};
+      const end = { outcome: "completed", finishReason: "stop", messages: 0, model: "m" };
+      expect(ended).toEqual([{ id: "a", end: { ...end, ...suggestions } }]);
+    });
+  });
+
   test("ends with the code of a failure", async () => {
     const failure = new Error("no");
     await answering(
