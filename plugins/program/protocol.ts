@@ -241,26 +241,15 @@ function toMedia({
 function toContextUsage(usage: z.output<typeof contextUsage>): ContextUsage {
   const { history_tokens: history, compress_at_tokens: compressAt } = usage;
   const { summarize_at_tokens: summarizeAt, used_percent: usedPercent } = usage;
-  return {
-    used: usage.used_tokens,
-    total: usage.total_tokens,
-    ...(history !== undefined && { history }),
-    ...(compressAt !== undefined && { compressAt }),
-    ...(summarizeAt !== undefined && { summarizeAt }),
-    ...(usedPercent !== undefined && { usedPercent }),
-  };
+  const { used_tokens: used, total_tokens: total } = usage;
+  return defined({ used, total, history, compressAt, summarizeAt, usedPercent });
 }
 
 function toUsage(usage: z.output<typeof endFields.usage>): Usage | undefined {
   if (usage === undefined) return undefined;
   const { input_tokens: input, output_tokens: output } = usage;
   const { reasoning_tokens: reasoning, cached_tokens: cached } = usage;
-  const known = {
-    ...(input !== undefined && { input }),
-    ...(output !== undefined && { output }),
-    ...(reasoning !== undefined && { reasoning }),
-    ...(cached !== undefined && { cached }),
-  };
+  const known = defined({ input, output, reasoning, cached });
   return Object.keys(known).length > 0 ? known : undefined;
 }
 
@@ -272,13 +261,12 @@ export function toEnd(payload: {
   readonly model_name?: string | undefined;
 }): EndOptions {
   const { finish_reason: finishReason, model_name: model, suggestions } = payload;
-  const usage = toUsage(payload.usage);
-  return {
-    ...(usage && { usage }),
-    ...(finishReason && { finishReason }),
-    ...(model !== undefined && { model }),
-    ...(suggestions && { suggestions: suggestions as readonly string[] }),
-  };
+  return defined({
+    usage: toUsage(payload.usage),
+    finishReason,
+    model,
+    suggestions: suggestions as readonly string[] | undefined,
+  });
 }
 
 /** Converts the payload of a program into a message for a channel. */
