@@ -134,7 +134,7 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
 };
 /** Rooms that conversations and Redis share: one store has several forms. */
 const storeParts = new RegExp(
-  "^plugins/conversations/(contract|messages|errors|config|document|ownership|" +
+  "^plugins/conversations/(contract|messages|errors|config|document|" +
     "question|question-frames|turn-frames|find-replies|commit-metrics|log/[\\w-]+)\\.ts$",
 );
 /** The one part of the pages that the server loads: it renders them. */

@@ -295,7 +295,7 @@ export class Rows {
   knownIds(address: Address): readonly TakenId[] {
     const now = this.idClock.read();
     const conversation = this.find(address)?.id ?? 0;
-    return [...this.begunIds(conversation, now), ...this.takenIds(conversation, now)];
+    return [...this.begunIds(conversation), ...this.takenIds(conversation, now)];
   }
 
   private takenIds(conversation: number, now: number): readonly TakenId[] {
@@ -315,19 +315,15 @@ export class Rows {
     }));
   }
 
-  /** The latest messages that are stored and were not accepted. */
-  private begunIds(conversation: number, now: number): readonly TakenId[] {
+  /** The latest messages that are stored and were not accepted, so that they have no age. */
+  private begunIds(conversation: number): readonly TakenId[] {
     const rows = this.connection.all(
-      "SELECT request, at FROM (SELECT request, at, kind, taken FROM entry " +
+      "SELECT request FROM (SELECT request, kind, taken FROM entry " +
         `WHERE conversation = ? ORDER BY seq DESC LIMIT ${maxLooked}) ` +
         `WHERE kind = ${kinds.user} AND taken IS NULL AND request IS NOT NULL LIMIT ${maxBegun}`,
       conversation,
     );
-    return rows.map(({ request, at }) => ({
-      id: String(request),
-      ageMs: Math.max(0, now - Number(at)),
-      begun: true,
-    }));
+    return rows.map(({ request }) => ({ id: String(request), ageMs: 0, begun: true }));
   }
 
   ensureRow(live: Live): void {
