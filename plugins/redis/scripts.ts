@@ -54,8 +54,7 @@ return 1
 
 /**
  * ARGV: creation id, sk, this node, milliseconds that a session is kept, channel of all nodes, hash
- * of questions. The
- * owner keeps the session with a new fence, and what it still writes with the old one is refused.
+ * of questions. The owner keeps the session with a new fence. Writes with the old one are rejected.
  *
  * @returns The new fence; 0 if there is no such conversation.
  */

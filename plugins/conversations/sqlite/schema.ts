@@ -113,28 +113,30 @@ export const kindsByType: Readonly<Record<string, number>> = {
 const header = "SQLite format 3\0";
 const broken = storeErrors.STORE_BROKEN;
 
-/** @returns The size of a file; undefined if there is none. */
-function sizeOfFile(path: string, place: string, named: string): number | undefined {
+/** @returns The size of the store, or of a file next to it; undefined if there is no file. */
+function sizeOfFile(store: string, suffix = ""): number | undefined {
+  const path = store + suffix;
+  const name = suffix === "" ? "it" : path;
   let found;
   try {
-    found = lstatSync(place, { throwIfNoEntry: false }) && statSync(place);
+    found = lstatSync(path, { throwIfNoEntry: false }) && statSync(path);
   } catch (error) {
-    throw broken(path, `${named} cannot be read: ${describeErrno(error)}`, { cause: error });
+    throw broken(store, `${name} cannot be read: ${describeErrno(error)}`, { cause: error });
   }
-  if (found && !found.isFile()) throw broken(path, `${named} is not a file`);
+  if (found && !found.isFile()) throw broken(store, `${name} is not a file`);
   return found?.size;
 }
 
 /**
- * Checks what has the names of the store. SQLite would wait for a FIFO, and take any file of less
- * than a page for a new database.
+ * Checks the files of the store before SQLite opens them. SQLite would wait for a FIFO, and take
+ * any file of less than a page for a new database.
  *
  * @returns False if there is no file, or an empty one.
- * @throws STORE_BROKEN if something cannot be the file, or a file that SQLite keeps next to it.
+ * @throws STORE_BROKEN if the file, or one that SQLite keeps next to it, is unusable.
  */
 export function assertStoreFile(path: string): boolean {
-  const size = sizeOfFile(path, path, "it");
-  for (const suffix of ["-wal", "-shm"]) sizeOfFile(path, path + suffix, path + suffix);
+  const size = sizeOfFile(path);
+  for (const suffix of ["-wal", "-shm"]) sizeOfFile(path, suffix);
   if (size === undefined || size === 0) return false;
   const start = Buffer.alloc(header.length);
   const file = openSync(path, "r");

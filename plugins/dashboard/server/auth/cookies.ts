@@ -104,8 +104,7 @@ const cookieOptions = (
  * Creates a sign-in and sets its cookie. It replaces the previous sign-in of the same browser.
  *
  * A browser that is signed in keeps its sign-in if it opens a link that another sign-in created:
- * such
- * a link proves less than the cookie.
+ * such a link proves less than the cookie.
  *
  * @throws invalid_token if the launcher token was rotated after the check, or the maker has ended.
  */

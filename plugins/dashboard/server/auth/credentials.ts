@@ -29,8 +29,7 @@ interface LiveLink {
 
 /**
  * Creates the store of one-time sign-in links: `ott_` and 32 random bytes, valid for five minutes.
- * The
- * store keeps digests only, of at most 20 links.
+ * The store keeps digests only, of at most 20 links.
  *
  * @param sessions - The sign-ins that create links.
  */

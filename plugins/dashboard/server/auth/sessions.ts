@@ -314,16 +314,14 @@ export const expiresIn = (clock: Clock, ms: number): Expiry => ({
 
 /**
  * True until either clock reaches the end. Setting the system clock back, and suspending the
- * machine,
- * which stops the monotonic clock on many systems, extend no credential.
+ * machine, which stops the monotonic clock on many systems, extend no credential.
  */
 export const isUnexpired = (clock: Clock, { until, untilPassed }: Expiry): boolean =>
   clock.now() < until && clock.monotonic() < untilPassed;
 
 /**
  * Sessions of users whom an embedding host identifies as owners. They have no cookie of the
- * dashboard
- * and end with the session of the host.
+ * dashboard and end with the session of the host.
  */
 export interface HostSessions {
   sessionOf(context: DashboardContext, request: FastifyRequest): SignInSession | undefined;

@@ -64,8 +64,7 @@ const fileLibrary = () => import("../../../../lib/files/index.ts");
  * browsers hold them. Both are new at each start, or restored from the previous one.
  *
  * The file alone opens nothing: it holds only a digest of the secret of each cookie, and the key
- * also
- * needs the launcher token.
+ * also needs the launcher token.
  */
 export class SignInKeeper {
   /** 32 bytes. */
