@@ -6,9 +6,9 @@ import type { ChannelView, ChannelsView, SettingsChangedView } from "../../share
 import { useResource } from "../live/resource.ts";
 import { canSwitch, switchChannel } from "../frame/channel-switch.ts";
 import { useAct } from "../live/act.ts";
-import { FieldProblem } from "../parts/field.tsx";
 import { requestAsOwner } from "../live/owner.ts";
 import { Button } from "../parts/button.tsx";
+import { Card } from "../parts/card.tsx";
 import { Copyable } from "../parts/copy.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Badge, Empty, Notice } from "../parts/states.tsx";
@@ -17,7 +17,7 @@ import type { ProtocolView } from "../../shared/protocols.ts";
 import { Samples } from "./samples.tsx";
 import { snippets } from "../../shared/snippets.ts";
 import { TestCard } from "./test-card.tsx";
-import { Switch } from "../parts/field.tsx";
+import { FieldProblem, Switch } from "../parts/field.tsx";
 import { tokenLabel } from "../../shared/token-labels.ts";
 import { protocolSnippets } from "../../shared/protocol-snippets.ts";
 
@@ -61,15 +61,15 @@ function Connect({ data }: { readonly data: ConnectData }): JSX.Element {
       {!channel.enabled && <ChannelOff channel={channel} refresh={channels.refresh} />}
       <div class="cols">
         <div class="stack">
-          <section class="card" aria-labelledby="code-title">
-            <header>
-              <h2 id="code-title" class="grow">
-                Code samples
-              </h2>
+          <Card
+            id="code-title"
+            title="Code samples"
+            end={
               <a class="small" href={url("/docs/pico")}>
                 Protocol reference
               </a>
-            </header>
+            }
+          >
             <div class="body stack">
               <div class="field">
                 <span class="label">Channel URL</span>
@@ -77,7 +77,7 @@ function Connect({ data }: { readonly data: ConnectData }): JSX.Element {
               </div>
               <Samples snippets={snippets(channel.url)} token="pico" tokenName="channel token" />
             </div>
-          </section>
+          </Card>
           {data.protocols.map((protocol) => (
             <ProtocolCard key={protocol.name} first={protocol} />
           ))}
@@ -124,7 +124,6 @@ function ProtocolCard({ first }: { readonly first: ProtocolView }): JSX.Element 
   const { url } = useSite();
   const [view, setView] = useState(first);
   const [problem, setProblem] = useState<string>();
-  const titleId = `${view.name}-title`;
   const turn = async (enabled: boolean): Promise<void> => {
     setProblem(undefined);
     setView({ ...view, enabled });
@@ -140,13 +139,7 @@ function ProtocolCard({ first }: { readonly first: ProtocolView }): JSX.Element 
     setProblem(status === 412 ? changedMessage : message);
   };
   return (
-    <section class="card" aria-labelledby={titleId}>
-      <header>
-        <h2 id={titleId} class="grow">
-          {view.clients}
-        </h2>
-        <State view={view} turn={turn} />
-      </header>
+    <Card id={`${view.name}-title`} title={view.clients} end={<State view={view} turn={turn} />}>
       <div class="body stack">
         <p class="muted">
           {view.purpose} <a href={url("/docs/doors")}>Guide</a>
@@ -171,7 +164,7 @@ function ProtocolCard({ first }: { readonly first: ProtocolView }): JSX.Element 
           </>
         )}
       </div>
-    </section>
+    </Card>
   );
 }
 

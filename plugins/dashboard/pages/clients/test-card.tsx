@@ -6,6 +6,7 @@ import { requestAsOwner } from "../live/owner.ts";
 import { useAct } from "../live/act.ts";
 import { FieldProblem } from "../parts/field.tsx";
 import { Button } from "../parts/button.tsx";
+import { Card } from "../parts/card.tsx";
 import { Badge } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { lookUp } from "../../shared/look-up.ts";
@@ -26,10 +27,7 @@ export function TestCard(): JSX.Element {
     return undefined;
   });
   return (
-    <section class="card" aria-labelledby="try-title">
-      <header>
-        <h2 id="try-title">Test connection</h2>
-      </header>
+    <Card id="try-title" title="Test connection">
       <div class="body stack">
         <p class="muted">
           The server connects to its own channel in each way a client can, with the real token.
@@ -49,7 +47,7 @@ export function TestCard(): JSX.Element {
           ))}
         </ul>
       </div>
-    </section>
+    </Card>
   );
 }
 

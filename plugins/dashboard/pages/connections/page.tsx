@@ -10,6 +10,7 @@ import { second } from "../live/clock.ts";
 import { requestAsOwner } from "../live/owner.ts";
 import { useEvents, useResource } from "../live/resource.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
+import { Table } from "../parts/table.tsx";
 import { Search } from "../parts/field.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
@@ -159,12 +160,17 @@ function NoConnections({ isFiltered }: { readonly isFiltered: boolean }): JSX.El
 }
 
 const columns = [
-  ["Client", ""],
-  ["Conversation", ""],
-  ["Address", ""],
-  ["Authenticated by", ""],
+  ["Client"],
+  ["Conversation"],
+  ["Address"],
+  ["Authenticated by"],
   ["In / out", "end"],
   ["Connected", "end"],
+  [
+    <span key="actions" class="unseen">
+      Actions
+    </span>,
+  ],
 ] as const;
 
 interface TableProps {
@@ -174,27 +180,11 @@ interface TableProps {
 
 function ConnectionTable({ connections, refresh }: TableProps): JSX.Element {
   return (
-    <div class="table-wrap" tabIndex={0} role="group" aria-label="Table of connections">
-      <table class="data cards">
-        <thead>
-          <tr>
-            {columns.map(([name, kind]) => (
-              <th key={name} scope="col" class={kind}>
-                {name}
-              </th>
-            ))}
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {connections.map((connection) => (
-            <ConnectionRow key={connection.id} connection={connection} refresh={refresh} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table label="Table of connections" columns={columns} kind="cards">
+      {connections.map((connection) => (
+        <ConnectionRow key={connection.id} connection={connection} refresh={refresh} />
+      ))}
+    </Table>
   );
 }
 

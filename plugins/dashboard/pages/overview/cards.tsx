@@ -6,6 +6,8 @@ import type {
   ProgramView,
   StatusView,
 } from "../../shared/views.ts";
+import { Card } from "../parts/card.tsx";
+import { Table } from "../parts/table.tsx";
 import { Badge, Notice } from "../parts/states.tsx";
 import { programDetails, programState } from "../../shared/program-labels.ts";
 import { Icon } from "../parts/icon.tsx";
@@ -23,13 +25,12 @@ export { Traffic } from "./traffic.tsx";
 export function ApplicationCard({ program }: { readonly program: ProgramView }): JSX.Element {
   const { text, tone } = programState(program.state);
   return (
-    <section class="card application" aria-labelledby="application">
-      <header>
-        <h2 class="grow" id="application">
-          Application
-        </h2>
-        <Badge tone={tone}>{text}</Badge>
-      </header>
+    <Card
+      id="application"
+      title="Application"
+      kind="application"
+      end={<Badge tone={tone}>{text}</Badge>}
+    >
       <div class="body stack">
         <dl class="kv">
           <dt>Command</dt>
@@ -53,7 +54,7 @@ export function ApplicationCard({ program }: { readonly program: ProgramView }):
           )}
         </div>
       </div>
-    </section>
+    </Card>
   );
 }
 
@@ -70,36 +71,21 @@ export function ConnectionsCard({ view, now }: { view: ConnectionsView; now: num
   const { url } = useSite();
   const { total, connections } = view;
   return (
-    <section class="card" aria-labelledby="newest">
-      <header>
-        <h2 class="grow" id="newest">
-          Connections
-        </h2>
-        {total > 0 && <a href={url("/clients/connections")}>All {formatCount(total)}</a>}
-      </header>
+    <Card
+      id="newest"
+      title="Connections"
+      end={total > 0 && <a href={url("/clients/connections")}>All {formatCount(total)}</a>}
+    >
       {connections.length === 0 ? (
         <p class="body hint">No clients connected. Clients appear here as soon as they connect.</p>
       ) : (
-        <div class="table-wrap" tabIndex={0} role="group" aria-label="Newest connections">
-          <table class="data">
-            <thead>
-              <tr>
-                <th scope="col">Client</th>
-                <th scope="col">Address</th>
-                <th scope="col" class="end">
-                  Connected
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {connections.map((connection) => (
-                <Row key={connection.id} connection={connection} now={now} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table label="Newest connections" columns={[["Client"], ["Address"], ["Connected", "end"]]}>
+          {connections.map((connection) => (
+            <Row key={connection.id} connection={connection} now={now} />
+          ))}
+        </Table>
       )}
-    </section>
+    </Card>
   );
 }
 
@@ -141,48 +127,30 @@ const states = {
 export function NodesCard({ nodes, now }: NodesCardProps): JSX.Element {
   const different = nodes.filter(({ differs }) => differs);
   return (
-    <section class="card" aria-labelledby="nodes">
-      <header>
-        <h2 class="grow" id="nodes">
-          Nodes
-        </h2>
-      </header>
+    <Card id="nodes" title="Nodes">
       {different.length > 0 && (
         <Notice tone="warn">
           The channel has other settings on {different.map(({ name }) => name).join(", ")}. Use the
           same settings on all nodes.
         </Notice>
       )}
-      <div class="table-wrap" tabIndex={0} role="group" aria-label="Nodes of the shared store">
-        <table class="data">
-          <thead>
-            <tr>
-              <th scope="col">Node</th>
-              <th scope="col">State</th>
-              <th scope="col" class="end">
-                Sessions
-              </th>
-              <th scope="col" class="end">
-                Last seen
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {nodes.map(({ id, name, state, sessions, lastSeenAt, isSelf }) => (
-              <tr key={id}>
-                <td>
-                  <b class="cut">{name}</b>
-                </td>
-                <td>
-                  <Badge tone={states[state][0]}>{states[state][1]}</Badge>
-                </td>
-                <td class="end num">{formatCount(sessions)}</td>
-                <td class="end num">{isSelf ? "This node" : <Ago at={lastSeenAt} now={now} />}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
+      <Table
+        label="Nodes of the shared store"
+        columns={[["Node"], ["State"], ["Sessions", "end"], ["Last seen", "end"]]}
+      >
+        {nodes.map(({ id, name, state, sessions, lastSeenAt, isSelf }) => (
+          <tr key={id}>
+            <td>
+              <b class="cut">{name}</b>
+            </td>
+            <td>
+              <Badge tone={states[state][0]}>{states[state][1]}</Badge>
+            </td>
+            <td class="end num">{formatCount(sessions)}</td>
+            <td class="end num">{isSelf ? "This node" : <Ago at={lastSeenAt} now={now} />}</td>
+          </tr>
+        ))}
+      </Table>
+    </Card>
   );
 }

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { FiguresView } from "../../shared/figure-views.ts";
+import { Table } from "../parts/table.tsx";
 import { Chart } from "../parts/chart.tsx";
 import { Segment } from "../parts/segment.tsx";
 import { formatCount, timeOfDay } from "../../shared/format.ts";
@@ -108,30 +109,15 @@ function TrafficTable({ received, sent, timeOf }: TableProps): JSX.Element {
   return (
     <details class="chart-note">
       <summary>Show as table</summary>
-      <div class="table-wrap" tabIndex={0} role="group" aria-label="Messages by time">
-        <table class="data">
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              <th scope="col" class="end">
-                {labels[0]}
-              </th>
-              <th scope="col" class="end">
-                {labels[1]}
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {points.map((point) => (
-              <tr key={point.time}>
-                <td>{point.time}</td>
-                <td class="end num">{formatCount(point.received)}</td>
-                <td class="end num">{formatCount(point.sent)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label="Messages by time" columns={[["Time"], [labels[0], "end"], [labels[1], "end"]]}>
+        {points.map((point) => (
+          <tr key={point.time}>
+            <td>{point.time}</td>
+            <td class="end num">{formatCount(point.received)}</td>
+            <td class="end num">{formatCount(point.sent)}</td>
+          </tr>
+        ))}
+      </Table>
     </details>
   );
 }
