@@ -56,8 +56,6 @@ describe("Doctor page", () => {
       reason: "Not tested: the channel is off.",
       action: "turn-on-channel",
     };
-    const channels = [{ name: "pico", etag: '"a1"' }];
-    dashboard.site.views.set("GET /api/channels", { channels });
     dashboard.site.views.set("POST /api/doctor", { checks: [off, passed] });
     dashboard.site.answer = () => [422, { error: "invalid_setting", message: "No token." }];
     await dashboard.openLive("/doctor", async (page) => {

@@ -2,13 +2,11 @@
 import type { JSX } from "preact";
 import { second, serverNow } from "../live/clock.ts";
 import { useAct } from "../live/act.ts";
-import { requestAsOwner } from "../live/owner.ts";
-import { switchChannel } from "../frame/channel-switch.ts";
+import { turnOnChannel } from "../frame/channel-switch.ts";
 import { toast } from "../frame/toasts.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { useSite } from "../site.tsx";
-import type { StatusView } from "../../shared/views.ts";
 import type { Conversation } from "./state/conversation.ts";
 import type { LinkView } from "./state/transport.ts";
 import { lookUp } from "../../shared/look-up.ts";
@@ -41,11 +39,7 @@ export function ConnectionBanner({ conversation }: { readonly conversation: Conv
 /** Turns the channel on, and connects. */
 function TurnOn({ conversation }: { readonly conversation: Conversation }): JSX.Element {
   const { isBusy, act } = useAct(async () => {
-    const answer = await requestAsOwner<StatusView>("GET", "/api/status");
-    const problem =
-      "error" in answer
-        ? answer.error.message
-        : answer.body.channel && (await switchChannel(answer.body.channel, true));
+    const problem = await turnOnChannel();
     if (problem === undefined) conversation.reconnect();
     else toast({ text: problem, tone: "bad" });
     return problem;

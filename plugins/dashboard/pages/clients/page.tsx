@@ -4,8 +4,7 @@ import { ClientsTabs } from "./tabs.tsx";
 import { useState } from "preact/hooks";
 import type { ChannelView, ChannelsView, SettingsChangedView } from "../../shared/views.ts";
 import { useResource } from "../live/resource.ts";
-import { canSwitch, switchChannel } from "../frame/channel-switch.ts";
-import { useAct } from "../live/act.ts";
+import { canSwitch, useChannelSwitch } from "../frame/channel-switch.ts";
 import { requestAsOwner } from "../live/owner.ts";
 import { Button } from "../parts/button.tsx";
 import { Card } from "../parts/card.tsx";
@@ -94,11 +93,7 @@ interface ChannelOffProps {
 }
 
 function ChannelOff({ channel, refresh }: ChannelOffProps): JSX.Element {
-  const { isBusy, problem, act } = useAct(async () => {
-    const found = await switchChannel(channel, true);
-    await refresh();
-    return found;
-  });
+  const { isBusy, problem, act } = useChannelSwitch(channel, refresh);
   return (
     <div class="notice warn">
       <Icon name="triangle-alert" />
@@ -110,7 +105,7 @@ function ChannelOff({ channel, refresh }: ChannelOffProps): JSX.Element {
         <FieldProblem text={problem} />
       </div>
       {canSwitch(channel) && (
-        <Button busy={isBusy && "Turning on…"} onClick={act}>
+        <Button busy={isBusy && "Turning on…"} onClick={() => act(true)}>
           Turn on
         </Button>
       )}

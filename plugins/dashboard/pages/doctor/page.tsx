@@ -1,8 +1,8 @@
 /** Doctor page: findings with their fixes, then the passed checks. @module */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ChannelsView, CheckView, DoctorView, StatusView } from "../../shared/views.ts";
-import { switchChannel } from "../frame/channel-switch.ts";
+import type { CheckView, DoctorView, StatusView } from "../../shared/views.ts";
+import { turnOnChannel } from "../frame/channel-switch.ts";
 import { counts } from "../frame/counts.ts";
 import { toast } from "../frame/toasts.ts";
 import { sendRequest, type ApiError } from "../live/api.ts";
@@ -256,13 +256,6 @@ const fixes = {
   "restart-program": { name: "Restart the program", busy: "Restarting…", run: restartProgram },
   "turn-on-channel": { name: "Turn on the channel", busy: "Turning on…", run: turnOnChannel },
 };
-
-async function turnOnChannel(): Promise<string | undefined> {
-  const found = await requestAsOwner<ChannelsView>("GET", "/api/channels");
-  if ("error" in found) return found.error.message;
-  const channel = found.body.channels.find(({ name }) => name === "pico");
-  return channel && switchChannel(channel, true);
-}
 
 async function restartProgram(): Promise<string | undefined> {
   const answer = await requestAsOwner("POST", "/api/program/restart");

@@ -1,7 +1,8 @@
 /** Turns the channel on and off. @module */
-import type { ChannelView } from "../../shared/views.ts";
+import type { ChannelView, StatusView } from "../../shared/views.ts";
 import { confirm } from "./dialogs.ts";
 import { toast } from "./toasts.ts";
+import { useAct } from "../live/act.ts";
 import { requestAsOwner } from "../live/owner.ts";
 
 const changedMessage =
@@ -16,7 +17,7 @@ export const canSwitch = ({ enabledManagedBy, etag }: ChannelView): boolean =>
  *
  * @returns The problem; undefined after success, or if the user cancels.
  */
-export async function switchChannel(
+async function switchChannel(
   { connections, etag = "" }: ChannelView,
   enabled: boolean,
 ): Promise<string | undefined> {
@@ -37,4 +38,20 @@ export async function switchChannel(
     text: enabled ? "The channel is on." : "The channel is off. All clients are disconnected.",
   });
   return undefined;
+}
+
+/** @param refresh - Loads the channel again. */
+export const useChannelSwitch = (channel: ChannelView, refresh: () => Promise<unknown>) =>
+  useAct(async (enabled: boolean) => {
+    const problem = await switchChannel(channel, enabled);
+    await refresh();
+    return problem;
+  });
+
+/** Turns the channel on. Its present state is loaded first. */
+export async function turnOnChannel(): Promise<string | undefined> {
+  const answer = await requestAsOwner<StatusView>("GET", "/api/status");
+  if ("error" in answer) return answer.error.message;
+  const { channel } = answer.body;
+  return channel && switchChannel(channel, true);
 }

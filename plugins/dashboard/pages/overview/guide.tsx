@@ -1,12 +1,11 @@
 /** The guide of a first visit: four steps, of which the first open one says what to do. @module */
 import type { ComponentChildren, JSX } from "preact";
-import { useAct } from "../live/act.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Copyable } from "../parts/copy.tsx";
 import { FieldProblem } from "../parts/field.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { useSite } from "../site.tsx";
-import { canSwitch, switchChannel } from "../frame/channel-switch.ts";
+import { canSwitch, useChannelSwitch } from "../frame/channel-switch.ts";
 import type { Guide as GuideData } from "./guide-steps.ts";
 
 interface GuideProps {
@@ -82,17 +81,18 @@ function Step({ at, isDone, isCurrent, children }: StepProps): JSX.Element {
 
 function TurnOn({ guide, refresh }: GuideProps): JSX.Element {
   const channel = guide.status.channel!;
-  const { isBusy, problem, act } = useAct(async () => {
-    const found = await switchChannel(channel, true);
-    await refresh();
-    return found;
-  });
+  const { isBusy, problem, act } = useChannelSwitch(channel, refresh);
   return (
     <>
       <p>Clients, also the chat of this dashboard, reach your application through the channel.</p>
       {canSwitch(channel) ? (
         <span class="scripted">
-          <Button kind="primary" icon="power" busy={isBusy && "Turning on…"} onClick={act}>
+          <Button
+            kind="primary"
+            icon="power"
+            busy={isBusy && "Turning on…"}
+            onClick={() => act(true)}
+          >
             Turn on channel
           </Button>
         </span>
@@ -134,8 +134,8 @@ function Program({ guide: { firstSteps } }: Pick<GuideProps, "guide">): JSX.Elem
       </p>
       <Copyable text={`${firstSteps.run} ${exampleProgram}`} label="Copy command" />
       <p class="hint">
-        Replace <code>{exampleProgram}</code> by your program. First stop this Doorward: press Ctrl
-        C where it runs. <a href={url("/docs/programs")}>Write your first program</a>
+        Replace <code>{exampleProgram}</code> with your program. First stop this Doorward: press
+        Ctrl C where it runs. <a href={url("/docs/programs")}>Write your first program</a>
       </p>
     </>
   );

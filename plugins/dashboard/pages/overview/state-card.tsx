@@ -1,7 +1,6 @@
 /** The card that says whether all is well. @module */
 import type { JSX } from "preact";
 import type { ChannelView, StatusView } from "../../shared/views.ts";
-import { useAct } from "../live/act.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { FieldProblem } from "../parts/field.tsx";
@@ -9,7 +8,7 @@ import { Icon, Mark } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { Since } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
-import { canSwitch, switchChannel } from "../frame/channel-switch.ts";
+import { canSwitch, useChannelSwitch } from "../frame/channel-switch.ts";
 import { formatBytes, formatCount } from "../../shared/format.ts";
 
 /** @returns One line about the whole launcher, worst news first. */
@@ -33,11 +32,7 @@ interface StateCardProps {
 
 export function StateCard({ status, problems, refresh, isGuided }: StateCardProps): JSX.Element {
   const { channel, startedAt, now } = status;
-  const { isBusy, problem, act } = useAct(async (on: boolean) => {
-    const found = await switchChannel(channel!, on);
-    await refresh();
-    return found;
-  });
+  const { isBusy, problem, act } = useChannelSwitch(channel!, refresh);
   return (
     <section class="card hero" aria-labelledby="state">
       <span class="arch">
