@@ -5,7 +5,7 @@ import type { Snippet } from "./snippets.ts";
 
 type Address = Pick<ProtocolView, "name" | "url" | "model">;
 
-/** Generates one snippet per client. */
+/** Generates one snippet per client. Each program sends `hello` and prints the reply. */
 export function protocolSnippets({ name, url, model = "doorward" }: Address): readonly Snippet[] {
   const own = name === "ai_sdk" ? [aiSdkSnippet(url)] : [agUiSnippet(url)];
   const snippets = name === "openai" ? openaiSnippets({ url, model }) : own;
@@ -49,14 +49,7 @@ console.log(agent.messages.at(-1).content);
 END`,
 });
 
-interface OpenaiAddress {
-  /** Base URL, ending in `/v1`. */
-  readonly url: string;
-  readonly model: string;
-}
-
-/** Generates one snippet per client. Each program sends `hello` and prints the reply. */
-export function openaiSnippets({ url, model }: OpenaiAddress): readonly Snippet[] {
+function openaiSnippets({ url, model }: Record<"url" | "model", string>): readonly Snippet[] {
   const base = JSON.stringify(url);
   const name = JSON.stringify(model);
   return [

@@ -27,7 +27,7 @@ const searchDelayMs = 200;
 interface ListProps {
   readonly store: ChatStore;
   readonly acts: ConversationActs;
-  /** Server time of the document; the first drawing has no local times. */
+  /** False for the first drawing, which has no local times. */
   readonly isReady: boolean;
 }
 

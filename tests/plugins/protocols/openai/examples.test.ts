@@ -4,8 +4,8 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openaiSnippets } from "../../../../plugins/dashboard/shared/protocol-snippets.ts";
-import { tokenPlaceholder } from "../../../../plugins/dashboard/shared/token-rules.ts";
+import { protocolSnippets } from "../../../../plugins/dashboard/shared/protocol-snippets.ts";
+import { placeholderOf } from "../../../../plugins/dashboard/shared/token-rules.ts";
 import { read } from "../../../rules/source.ts";
 import { findTool } from "../../../support/tools.ts";
 import { drivers, startOpenai, tokens, type Service } from "./harness.ts";
@@ -66,8 +66,10 @@ describe("snippet of the page Clients", () => {
     ["openai-node", languages.js],
   ] as const)("%s works", async (id, needed) => {
     if (!needed) return;
-    const list = openaiSnippets({ url: service.base, model: "doorward" });
+    const list = protocolSnippets({ name: "openai", url: service.base });
     const { code } = list.find((snippet) => snippet.id === id)!;
-    expect(await shell(code.replace(tokenPlaceholder, tokens.openai))).toContain("you said hello");
+    expect(await shell(code.replace(placeholderOf("openai"), tokens.openai))).toContain(
+      "you said hello",
+    );
   });
 });

@@ -141,7 +141,6 @@ export function Plan({ entries }: { readonly entries: readonly unknown[] }): JSX
 /** The facts of a step, besides arguments and result. */
 interface StepFacts {
   readonly title?: string;
-  readonly state?: StepState;
   readonly details: readonly StepDetail[];
   /** `path:line` of each file. */
   readonly places: readonly string[];
@@ -174,11 +173,9 @@ function toPlace(value: unknown): string {
 }
 
 function readStep(call: unknown): StepFacts {
-  const { title, state: given, details, locations } = fieldsOf(call);
-  const state = stateOf(given);
+  const { title, details, locations } = fieldsOf(call);
   return {
     ...(textOf(title) !== "" && { title: textOf(title) }),
-    ...(state && { state }),
     details: listOf(details).flatMap(toDetail),
     places: listOf(locations).map(toPlace).filter(Boolean),
   };

@@ -1,5 +1,5 @@
 /** Carries the messages of a conversation over the channel. @module */
-import type { Signal } from "@preact/signals";
+import type { ReadonlySignal, Signal } from "@preact/signals";
 import type { Client, ChatStateChange, ChatError } from "../../../../../lib/pico-link/browser.ts";
 import { serverNow } from "../../live/clock.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
@@ -31,6 +31,7 @@ export type UnsentMessage = Pick<UserMessage, "content" | "files" | "replaces">;
 /** The conversation, as far as its transport uses it. */
 export interface TransportOwner {
   readonly session: string;
+  readonly thread: ReadonlySignal<Thread>;
   readonly link: Signal<LinkView>;
   /** Messages without a confirmation, by request id. */
   readonly unconfirmed: Map<string, UnsentMessage>;
@@ -170,13 +171,9 @@ export class Transport {
   }
 
   private applicationHas(id: string): boolean {
-    let has = false;
-    this.owner.change((thread) => {
-      const message = thread.messages.findLast(({ key }) => key === userKey(id));
-      has = message?.kind === "user" && isReceived(message);
-      return thread;
-    });
-    return has;
+    const { messages } = this.owner.thread.value;
+    const message = messages.findLast(({ key }) => key === userKey(id));
+    return message?.kind === "user" && isReceived(message);
   }
 
   /** Stops the answer to a message, or all answers. */

@@ -94,13 +94,16 @@ export function addTurns(thread: Thread, turns: readonly Turn[], isOnlySource = 
   return changed;
 }
 
+/** A run whose end alone the server has repeated has no duration, so this page has not seen it. */
+const isSeen = (run: Run | undefined): boolean =>
+  run?.outcome !== undefined && run.startedAt !== run.endedAt;
+
 /** Adds how the answer to a turn ended, unless this page has seen that. */
 function endOf(thread: Thread, turn: Turn): Thread {
   const { requestId, outcome, code, usage, suggestions, at, answerMs = 0 } = turn;
   if (requestId === undefined || outcome === undefined) return thread;
   const known = thread.runs.get(requestId);
-  const isSeen = known?.outcome !== undefined && known.startedAt !== known.endedAt;
-  if (isSeen) return thread;
+  if (isSeen(known)) return thread;
   return setRun(thread, requestId, {
     ...known,
     ...{ startedAt: at, endedAt: at + answerMs, isReported: true, outcome },
@@ -135,11 +138,9 @@ export function addTimes(thread: Thread, requests: readonly RequestView[]): Thre
     const { id, at, endedMs, parts } = request;
     const run = changed.runs.get(id);
     const isKnown = changed.messages.some(({ key }) => key === userKey(id));
-    // A run whose end alone the server has repeated has no duration.
-    const isSeen = run?.outcome !== undefined && run.startedAt !== run.endedAt;
     if (!isKnown || endedMs === undefined) continue;
     changed = parts.reduce((sum, part) => timePart(sum, at, part), changed);
-    if (!isSeen) changed = setRun(changed, id, { ...run, ...toRun(request) });
+    if (!isSeen(run)) changed = setRun(changed, id, { ...run, ...toRun(request) });
   }
   return changed;
 }
