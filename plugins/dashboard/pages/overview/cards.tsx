@@ -129,10 +129,12 @@ export function NodesCard({ nodes, now }: NodesCardProps): JSX.Element {
   return (
     <Card id="nodes" title="Nodes">
       {different.length > 0 && (
-        <Notice tone="warn">
-          The channel has other settings on {different.map(({ name }) => name).join(", ")}. Use the
-          same settings on all nodes.
-        </Notice>
+        <div class="body">
+          <Notice tone="warn">
+            The channel has other settings on {different.map(({ name }) => name).join(", ")}. Use
+            the same settings on all nodes.
+          </Notice>
+        </div>
       )}
       <Table
         label="Nodes of the shared store"
