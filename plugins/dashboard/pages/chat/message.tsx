@@ -361,13 +361,15 @@ function Working({ answer, isWriting, pause }: WorkingProps): JSX.Element {
   );
 }
 
+const tooLarge = "The reply is too large to be sent.";
 /** For pages that did not receive the sentence of the error. */
 const failures: Readonly<Record<string, string>> = {
   application_refused: "The application rejected the message.",
   application_ended: "The program ended before it replied to this message.",
   bad_answer: "The program sent an invalid reply.",
   no_answer: "The program did not respond in time.",
-  reply_too_large: "The reply is too large to be sent.",
+  reply_too_large: tooLarge,
+  too_large: tooLarge, // in the history
 };
 
 const failureOf = ({ run }: Answer): string =>
